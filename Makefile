@@ -59,7 +59,7 @@ first-minutes: ## the demo and the tests that need it most, from a fresh clone w
 e2e: race build ## what takes longer: race detector, the slowest tests, some kills, the whole battery, a minute of soak, a release, the action by act, databases as services, package managers with secrets, real bug fixes with the arms that agents come with, MCP servers and the conformance suite from npm, Ajv on the examples, the tutorials, the report in a browser, the image
 	$(GO) test -count=1 -timeout 30m -run '^TestKilled|$(SLOW)' -skip '$(BATTERY)|^TestAnOverlay|^TestToolchains' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestAct$$' ./cmd/agent-ci
-	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/verify
+	AGENT_CI_E2E=1 $(GO) test -count=1 -run '^TestProofs$$' ./runner/check/verify
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '$(BATTERY)|^TestAnOverlay|^TestToolchains|^TestDatabases' ./cmd/agent-ci
 	AGENT_CI_E2E=1 $(GO) test -count=1 -timeout 15m -run '^TestInstances$$' ./cmd/agent-ci
 	AGENT_CI_E2E=1 AGENT_CI_CLIENTS='$(CLIENTS)' $(GO) test -count=1 -run '^TestClients$$' ./cmd/agent-ci
@@ -85,7 +85,7 @@ bench: build ## figures, with the machine they were measured on; FILES=50000 mak
 	@.ci/bench
 
 models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/reference/model.md)
-	$(GO) run ./runner/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
+	$(GO) run ./runner/agent/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
 
 pictures: build ## the pictures of the documentation: drawings, and screenshots of a run of the demo in Chromium
 	@.ci/pictures bin/agent-ci

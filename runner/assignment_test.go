@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/actions"
-	"github.com/agent-ci/agent-ci/runner/intake"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // named is a repository that is known by its name alone.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"github.com/agent-ci/agent-ci/runner/actions"
-	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/tools"
 )
 

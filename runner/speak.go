@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/agent-ci/agent-ci/runner/bundle"
-	"github.com/agent-ci/agent-ci/runner/feedback"
-	"github.com/agent-ci/agent-ci/runner/hooks"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/publish/bundle"
+	"github.com/agent-ci/agent-ci/runner/publish/feedback"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // speaker says on the subject of the run what its agent found.

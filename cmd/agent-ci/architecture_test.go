@@ -23,67 +23,74 @@ var mayImport = map[string][]string{
 	"gitops": {"policy/outside", "policy/reach"},
 }
 
+// wings are the folders of runner, from the top down: a package imports from its own wing and
+// from those below. Package runner, the pipeline, is above them all; the benchmarks import none.
+var wings = []string{"setup", "campaign", "replay", "publish", "agent", "check", "place", "task", "record"}
+
 // roomKnows says the same of rooms that are to know less than their part may: what
 // docs/internals/architecture.md has them refuse to know, they cannot import.
 var roomKnows = map[string][]string{
-	"runner/actions":  {"runner/given"},
-	"runner/agent":    {"runner/model", "runner/outcome", "runner/price", "runner/transcript", "tools"},
-	"runner/artifact": {"runner/bundle", "runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/github"},
-	"runner/bundle": {
-		"runner/actions", "runner/intake", "runner/job", "runner/outcome", "runner/publish", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops", "policy",
+	"runner/task/actions":     {"runner/record/boundedfile"},
+	"runner/agent":            {"runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record/transcript", "tools"},
+	"runner/publish/artifact": {"runner/publish/bundle", "runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/github"},
+	"runner/publish/bundle": {
+		"runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops", "policy",
 	},
 	"runner/campaign": {
-		"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy/outside",
+		"runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside",
 	},
-	"runner/campaign/cluster": {"runner/campaign", "runner/job"},
-	"runner/campaign/here":    {"runner/campaign", "runner/given", "runner/job", "runner/outcome", "runner/price", "runner/progress", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy/outside"},
-	"runner/campaign/resolve": {"policy/outside", "runner/campaign", "runner/given", "runner/intake", "runner/job", "gitops"},
-	"runner/campaign/show":    {"runner/campaign", "runner/job", "runner/progress", "runner/transcript"},
-	"runner/confine": {
-		"runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy", "tools",
+	"runner/campaign/cluster": {"runner/campaign", "runner/task/job"},
+	"runner/campaign/here":    {"runner/campaign", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside"},
+	"runner/campaign/resolve": {"policy/outside", "runner/campaign", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "gitops"},
+	"runner/campaign/show":    {"runner/campaign", "runner/task/job", "runner/publish/progress", "runner/record/transcript"},
+	"runner/place/confine": {
+		"runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy", "tools",
 	},
-	"runner/doctor": {
-		"runner/confine", "runner/extensions", "runner/identity", "runner/intake", "runner/model", "runner/outcome", "runner/preflight", "runner/price", "runner/sandboxcommand", "runner/settings", "runner/workspace", "gitops", "policy/outside", "policy/sandbox",
+	"runner/setup/doctor": {
+		"runner/place/confine", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/record/outcome", "runner/setup/preflight", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
 	},
-	"runner/feedback": {"runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops"},
-	"runner/identity": {"runner/given", "runner/job", "runner/model", "runner/outcome", "runner/settings"},
-	"runner/intake": {
-		"runner/actions", "runner/agent", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "gitops", "tools",
+	"runner/publish/feedback": {"runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
+	"runner/agent/identity":   {"runner/record/boundedfile", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/task/settings"},
+	"runner/task/intake": {
+		"runner/task/actions", "runner/agent", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "tools",
 	},
-	"runner/intake/clean": {
-		"runner/transcript/markdown",
+	"runner/task/intake/clean": {
+		"runner/record/transcript/markdown",
 	},
-	"runner/judge":          {"runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript/markdown", "gitops", "policy"},
-	"runner/sandboxcommand": {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/workspace", "gitops", "policy"},
-	"runner/verify":         {"runner/confine", "runner/given", "runner/job", "runner/outcome", "runner/record", "runner/transcript", "runner/workspace", "gitops", "policy", "policy/shell"},
-	"runner/verify/testresults": {
-		"runner/transcript/markdown",
+	"runner/check/judge":          {"runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript/markdown", "gitops", "policy"},
+	"runner/place/sandboxcommand": {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/place/workspace", "gitops", "policy"},
+	"runner/check/verify":         {"runner/place/confine", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "policy/shell"},
+	"runner/check/verify/testresults": {
+		"runner/record/transcript/markdown",
 	},
-	"runner/runs":      {"runner/outcome", "runner/record", "runner/transcript", "policy/sandbox"},
-	"runner/onboard":   {"gitops/forge"},
-	"runner/preflight": {"runner/job", "runner/outcome", "runner/publish", "runner/settings", "runner/worker", "policy"},
-	"runner/publish":   {"runner/given", "runner/intake", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "runner/workspace", "gitops"},
-	"runner/job":       {"policy/credential", "policy/reach", "tools"},
-	"runner/lessons":   {"runner/given", "runner/job", "tools"},
-	"runner/proposals": {
-		"runner/intake", "runner/job", "runner/lessons", "runner/outcome", "runner/publish", "runner/record", "runner/transcript", "runner/worker", "runner/workspace", "gitops", "tools/memory",
+	"runner/record/runs":     {"runner/record/outcome", "runner/record", "runner/record/transcript", "policy/sandbox"},
+	"runner/setup/onboard":   {"gitops/forge"},
+	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/worker", "policy"},
+	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
+	"runner/publish":         {"runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
+	"runner/task/job":        {"policy/credential", "policy/reach", "tools"},
+	"runner/agent/lessons":   {"runner/record/boundedfile", "runner/task/job", "tools"},
+	"runner/publish/proposals": {
+		"runner/task/intake", "runner/task/job", "runner/agent/lessons", "runner/record/outcome", "runner/publish", "runner/record", "runner/record/transcript", "runner/agent/worker", "runner/place/workspace", "gitops", "tools/memory",
 	},
-	"runner/model":               {"runner/outcome", "runner/price", "policy/reach"},
-	"runner/outcome":             nil,
-	"runner/price":               nil,
-	"runner/progress":            {"runner/actions", "runner/intake", "runner/outcome", "runner/record", "runner/transcript", "gitops", "policy/secrets"},
-	"runner/record":              {"runner/given", "runner/outcome", "runner/transcript", "policy/sandbox", "policy/secrets"},
-	"runner/settings":            {"runner/given", "runner/job", "runner/outcome", "gitops", "policy"},
-	"runner/transcript":          {"runner/outcome", "runner/price", "gitops/v4a", "tools/dialect"},
-	"runner/transcript/document": nil,
-	"runner/transcript/sections": {"runner/outcome", "runner/transcript"},
-	"runner/hooks":               {"runner/confine", "runner/job", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
-	"runner/worker": {
-		"runner/agent", "runner/confine", "runner/extensions", "runner/given", "runner/hooks", "runner/identity", "runner/intake", "runner/job", "runner/model", "runner/outcome", "runner/price", "runner/record",
-		"runner/settings", "runner/skills", "runner/transcript", "runner/workspace", "gitops", "policy", "tools",
+	"runner/agent/model":                {"runner/record/outcome", "runner/record/price", "policy/reach"},
+	"runner/record/outcome":             nil,
+	"runner/record/price":               nil,
+	"runner/publish/progress":           {"runner/task/actions", "runner/task/intake", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "policy/secrets"},
+	"runner/record":                     {"runner/record/boundedfile", "runner/record/outcome", "runner/record/transcript", "policy/sandbox", "policy/secrets"},
+	"runner/task/settings":              {"runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "gitops", "policy"},
+	"runner/record/transcript":          {"runner/record/outcome", "runner/record/price", "gitops/v4a", "tools/dialect"},
+	"runner/record/transcript/document": nil,
+	"runner/record/transcript/sections": {"runner/record/outcome", "runner/record/transcript"},
+	"runner/agent/extensions":           {"runner/place/confine", "runner/record", "runner/task", "gitops", "policy", "tools"},
+	"runner/agent/team":                 {"runner/agent", "runner/check/judge", "runner/place/confine", "runner/record", "runner/task/job", "gitops", "policy/sandbox", "tools"},
+	"runner/agent/hooks":                {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
+	"runner/agent/worker": {
+		"runner/agent", "runner/place/confine", "runner/agent/extensions", "runner/record/boundedfile", "runner/agent/hooks", "runner/agent/identity", "runner/task/intake", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record",
+		"runner/task/settings", "runner/agent/skills", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "tools",
 	},
-	"runner/skills":               {"runner/record", "runner/transcript", "gitops", "tools"},
-	"runner/workspace":            {"runner/given", "runner/outcome", "runner/record", "runner/settings", "runner/transcript", "gitops", "policy/sandbox"},
+	"runner/agent/skills":         {"runner/record", "runner/record/transcript", "gitops", "tools"},
+	"runner/place/workspace":      {"runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy/sandbox"},
 	"tools/code":                  {"policy/sandbox", "policy/secrets", "tools"},
 	"tools/agents":                {"tools"},
 	"tools/dialect":               nil,
@@ -130,16 +137,43 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 }
 
+func TestWingsImportDownwards(t *testing.T) {
+	t.Parallel()
+	level := func(importPath string) (level int, in bool) {
+		below, in := strings.CutPrefix(importPath, module+"runner")
+		if !in || below == "" {
+			return 0, in
+		}
+		wing, _, _ := strings.Cut(below[1:], "/")
+		at := slices.Index(wings, wing)
+		if at < 0 && wing != "bench" {
+			t.Errorf("%s is in no wing", importPath)
+		}
+		return at + 1, true
+	}
+	for _, p := range packages(t) {
+		from, in := level(p.ImportPath)
+		for _, imported := range p.Imports {
+			if to, ours := level(imported); in && ours && to < from {
+				t.Errorf("%s imports %s, which is above it", p.ImportPath, imported)
+			}
+		}
+	}
+}
+
 func TestRoomsRefuseToKnow(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}
 	for _, p := range packages(t) {
-		here := strings.TrimPrefix(p.ImportPath, module)
-		for room, allowed := range roomKnows {
-			if within(here, room) {
-				found[room] = true
-				wantImports(t, p, append(slices.Clone(allowed), room))
-			}
+		room := strings.TrimPrefix(p.ImportPath, module)
+		allowed, listed := roomKnows[room]
+		for !listed && room != "." { // the nearest above holds
+			room = path.Dir(room)
+			allowed, listed = roomKnows[room]
+		}
+		if listed {
+			found[room] = true
+			wantImports(t, p, append(slices.Clone(allowed), room))
 		}
 	}
 	for room := range roomKnows {

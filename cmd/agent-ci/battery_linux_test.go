@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
-	"github.com/agent-ci/agent-ci/runner/confine"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
 )
 
 // TestNothingGetsOutOfARun makes every attempt in the setup, in a command of the

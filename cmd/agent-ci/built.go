@@ -4,7 +4,7 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/onboard"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
 // built is what make, or else the Go toolchain, noted of the commit that this program

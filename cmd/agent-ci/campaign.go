@@ -15,10 +15,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func campaignCommand() command {
@@ -180,7 +180,7 @@ func unknownSubcommand(name string) string {
 
 // openCampaign reads a campaign file.
 func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, job.Problems, error) {
-	raw, err := given.Read(ctx, file, job.MaxSize)
+	raw, err := boundedfile.Read(ctx, file, job.MaxSize)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the campaign: %w", err)
 	}
@@ -216,7 +216,7 @@ func beside(file string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer root.Close()
-		return given.ReadIn(root, name, job.MaxSize)
+		return boundedfile.ReadIn(root, name, job.MaxSize)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // elsewhere runs a campaign whose waves are handed out.

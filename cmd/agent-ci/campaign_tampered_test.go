@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // TestATamperedLedgerReachesNothingElse has two starters at once with a ledger whose chain is whole, and whose

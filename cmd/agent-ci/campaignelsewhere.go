@@ -17,9 +17,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/cluster"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 const (
@@ -246,7 +246,7 @@ func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaig
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
-	raw, err := given.Read(ctx, c.wave, campaign.MostWave)
+	raw, err := boundedfile.Read(ctx, c.wave, campaign.MostWave)
 	if err != nil {
 		return claimed, fmt.Errorf("read the wave: %w", err)
 	}
@@ -325,7 +325,7 @@ func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign
 // readInput reads a file, or the standard input where that is -.
 func readInput(ctx context.Context, p process, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(given.Until(ctx, p.stdin), mostSeen))
+		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.stdin), mostSeen))
 	}
-	return given.Read(ctx, name, mostSeen)
+	return boundedfile.Read(ctx, name, mostSeen)
 }

@@ -17,10 +17,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
-	"github.com/agent-ci/agent-ci/runner/history"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // spareTime is how much longer than its job lets it a run of a campaign may take.

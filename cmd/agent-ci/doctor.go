@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
-	"github.com/agent-ci/agent-ci/runner/doctor"
-	"github.com/agent-ci/agent-ci/runner/model"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 )
 
 func doctorCommand() command {

@@ -18,8 +18,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 

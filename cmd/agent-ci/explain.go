@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // repositoryRules is where a repository keeps its rules.
@@ -67,7 +67,7 @@ func readRules(ctx context.Context, names []string) (*rules.Set, error) {
 	}
 	var files []rules.File
 	for _, name := range names {
-		data, err := given.Read(ctx, name, job.MaxSize)
+		data, err := boundedfile.Read(ctx, name, job.MaxSize)
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

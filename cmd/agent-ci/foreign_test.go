@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // A run directory whose chain was made anew, with a job that allows more, runs nothing here.

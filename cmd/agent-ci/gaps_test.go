@@ -44,7 +44,7 @@ var gaps = map[string]func(*testing.T) string{
 				return "mcp_servers.*." + key
 			}
 		}
-		return inSources(t, func(path string) bool { return strings.HasPrefix(path, "runner/extensions/") }, `(?i)oauth`)
+		return inSources(t, func(path string) bool { return strings.HasPrefix(path, "runner/agent/extensions/") }, `(?i)oauth`)
 	},
 	"Services from container images": func(t *testing.T) string {
 		if _, is := schemaAt(t, "services", "*").Properties["image"]; is {

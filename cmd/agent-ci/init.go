@@ -15,7 +15,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/onboard"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
 //go:embed starter/*.yml recipes/*/*.yml

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // leading is a model that leads others for so many rounds: in each it starts one that writes and one

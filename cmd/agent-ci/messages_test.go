@@ -107,7 +107,7 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		return "Warnings", texts[0] + ": " + prose(1)
 	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
 		return "Refusals", prose(0)
-	case (name == "New" || name == "Errorf" || name == "complain") && folder == "runner/job" && strings.Contains(prose(0), " "):
+	case (name == "New" || name == "Errorf" || name == "complain") && folder == "runner/task/job" && strings.Contains(prose(0), " "):
 		return "Mistakes of a job", prose(0)
 	case name == "fault" && strings.Contains(prose(1), " "):
 		return "Problems that doctor finds", prose(1)

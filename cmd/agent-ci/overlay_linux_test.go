@@ -24,7 +24,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // TestAnOverlayTellsWhatACopyHas lets commands and tools of whole runs do things at

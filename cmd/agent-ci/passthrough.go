@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
-	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 )
 
 // running is a command whose streams are passed through. They go through pipes

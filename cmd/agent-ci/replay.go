@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 func replayCommand() command {

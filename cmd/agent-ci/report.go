@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/artifact"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/artifact"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 func reportCommand() command {

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func schemaCommand() command {

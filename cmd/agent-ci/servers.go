@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/doctor"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 )
 
 // lookAtServers starts the servers of tools of a job and tells what they offer. The status is

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // untilSignal ends ctx with the outcome cancelled at the first SIGINT, SIGTERM

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
-	"github.com/agent-ci/agent-ci/runner/actions"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
-	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
 // mostForDeferred is how many bytes tools that have to be looked for may add to a request,

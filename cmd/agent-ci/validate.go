@@ -11,16 +11,16 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
-	"github.com/agent-ci/agent-ci/runner/doctor"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/preflight"
-	"github.com/agent-ci/agent-ci/runner/progress"
-	"github.com/agent-ci/agent-ci/runner/proposals"
-	"github.com/agent-ci/agent-ci/runner/skills"
-	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/setup/doctor"
+	"github.com/agent-ci/agent-ci/runner/setup/preflight"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func validateCommand() command {
@@ -261,7 +261,7 @@ func isDefaults(file string) bool {
 
 // check gives the mistakes of a file. campaign is nil where a run here would be of it.
 func check(ctx context.Context, file string) (problems job.Problems, campaign *openedCampaign, err error) {
-	raw, err := given.Read(ctx, file, job.MaxSize)
+	raw, err := boundedfile.Read(ctx, file, job.MaxSize)
 	if err != nil {
 		return nil, nil, err
 	}

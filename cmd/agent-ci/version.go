@@ -6,7 +6,7 @@ import (
 	"runtime"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/onboard"
+	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
 func versionCommand() command {

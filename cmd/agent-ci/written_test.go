@@ -15,7 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
-	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
 // aboutTools are the fields of a request that an endpoint without tools refuses.

@@ -66,7 +66,7 @@ func report(t *testing.T, log []byte) string {
 // fixture is a transcript that the tests of the package report know too.
 func fixture(t *testing.T, name string) []byte {
 	t.Helper()
-	raw, err := os.ReadFile("../../runner/transcript/report/testdata/" + name + ".jsonl")
+	raw, err := os.ReadFile("../../runner/record/transcript/report/testdata/" + name + ".jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // each check came out without a swipe, and links that lead to what the run made.
 func TestPullRequestOnAPhone(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "body.html")
-	if err := os.WriteFile(page, pullRequestPage(t, "../../runner/transcript/body/testdata/body_full.md"), 0o600); err != nil {
+	if err := os.WriteFile(page, pullRequestPage(t, "../../runner/record/transcript/body/testdata/body_full.md"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx := open(t, page, screens[0])

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // Limits end a conversation that goes on too long. Zero means no limit.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/model"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/runner/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
 // Used is what others have used of the budgets of a conversation.

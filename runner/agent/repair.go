@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/model"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // repair gives calls that share an id ids of their own, since APIs refuse such a conversation. Runs

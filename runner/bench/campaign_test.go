@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 )
 
 // BenchmarkTargetsAtOnce has the model answer nobody before all runs of a campaign have asked it.

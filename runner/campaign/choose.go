@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Choice is how targets are chosen to be started.

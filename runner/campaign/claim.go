@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/price"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Model is one that a run may ask.

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // The files of a ledger's folder. A plan is below the folder of its campaign.

@@ -12,11 +12,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/outcome"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 // NoUsage is the warning of a run whose endpoint does not tell what it used.
@@ -132,7 +132,7 @@ func ReadReports(folder string, bad func(error)) ([]Report, error) {
 		case !entry.Type().IsRegular() || !strings.HasSuffix(name, ReportSuffix):
 			return nil
 		}
-		raw, err := given.ReadIn(root, name, MostReport)
+		raw, err := boundedfile.ReadIn(root, name, MostReport)
 		if err != nil {
 			bad(fmt.Errorf("read a report: %w", err))
 			return nil

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // PlanVersion is the version of plan.json.

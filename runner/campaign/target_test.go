@@ -3,7 +3,7 @@ package campaign
 import (
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // What a run may use and is booked at is for the campaign to say, not for a repository.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/remote"
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // nameFits makes sure that a branch can stand beside those of a repository. Git keeps branches as

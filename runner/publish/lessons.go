@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // Lessons opens a pull request of its own for a change of nothing but lessons, or brings that of

@@ -6,7 +6,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Local publishes on this machine: it commits on the task's branch of the checkout,

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // ownComments are those that earlier runs continued the body in, oldest first.

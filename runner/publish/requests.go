@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // recall finds what the pull request of a run was asked for before, where more was asked

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/settings"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // The values of pull_request.commit.sign.
@@ -42,7 +42,7 @@ func keyIn(ctx context.Context, env settings.Environment, name string) (*sshsig.
 		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
 	}
 	if filepath.IsAbs(value) && !strings.Contains(value, "\n") {
-		pem, err := given.Read(ctx, value, mostKey)
+		pem, err := boundedfile.Read(ctx, value, mostKey)
 		if err != nil {
 			return nil, fmt.Errorf("the file that %s names cannot be read", name)
 		}

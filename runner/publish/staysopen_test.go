@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 // nothing is the proposal of a later run that found nothing to change.

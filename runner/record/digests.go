@@ -14,9 +14,9 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 // notDigested is what of a run directory the last event does not tell the digest of:
@@ -58,7 +58,7 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	}
 	defer f.Close()
 	sum := sha256.New()
-	file.Bytes, err = io.Copy(sum, given.Until(ctx, f))
+	file.Bytes, err = io.Copy(sum, boundedfile.Until(ctx, f))
 	file.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return file, err
 }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // The files of a run directory; docs/reference/run-directory.md describes them.
@@ -251,12 +251,14 @@ func (d *Directory) Create(name string) (*os.File, error) {
 
 // Open opens a file for reading. Who brings a directory from elsewhere may have put
 // anything in a file's place.
-func (d *Directory) Open(name string) (*os.File, error) { return given.OpenIn(d.root, name) }
+func (d *Directory) Open(name string) (*os.File, error) { return boundedfile.OpenIn(d.root, name) }
 
 // MaxRead is how many bytes a file may have that is read as a whole.
 const MaxRead = 64 << 20
 
-func (d *Directory) Read(name string) ([]byte, error) { return given.ReadIn(d.root, name, MaxRead) }
+func (d *Directory) Read(name string) ([]byte, error) {
+	return boundedfile.ReadIn(d.root, name, MaxRead)
+}
 
 // Write puts a whole file in its place or leaves the old one.
 func (d *Directory) Write(name string, content []byte) error {

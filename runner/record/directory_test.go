@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
 // wantStop makes sure that an error is an outcome with this reason, and says this.

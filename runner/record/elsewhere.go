@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
 // idPattern is what NewID makes.
@@ -68,7 +68,7 @@ func Elsewhere(get func(variable string) string) map[string]string {
 	defer root.Close()
 	notes, _ := os.ReadDir(folder) // what could be read of it
 	for _, n := range notes {
-		raw, err := given.ReadIn(root, n.Name(), mostNote)
+		raw, err := boundedfile.ReadIn(root, n.Name(), mostNote)
 		if path := strings.TrimSuffix(string(raw), "\n"); err == nil && IsID(n.Name()) && filepath.IsAbs(path) {
 			all[n.Name()] = path
 		}

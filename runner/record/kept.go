@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/given"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
 // BaselinesPath is where what checks said of a base is kept for later runs: a folder
@@ -98,7 +98,7 @@ var keptRunID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 // be read is none.
 func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	const most = 4 << 10
-	raw, err := given.ReadIn(b.root, key, most)
+	raw, err := boundedfile.ReadIn(b.root, key, most)
 	var k kept
 	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !keptRunID.MatchString(k.RunID) {
 		return ""

@@ -3,7 +3,7 @@ package record
 import (
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 // How much of the end of a log people are shown where a command failed.

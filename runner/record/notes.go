@@ -10,8 +10,8 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // mostNoted is how many transcripts are known, the newest.
@@ -139,7 +139,7 @@ func (d *Directory) RecordedHere(folder string) bool {
 		return false
 	}
 	defer root.Close()
-	noted, err := given.OpenIn(root, first)
+	noted, err := boundedfile.OpenIn(root, first)
 	if err != nil {
 		return false
 	}

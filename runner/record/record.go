@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
-	"github.com/agent-ci/agent-ci/runner/outcome"
-	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 )
 
 // Record is where a run writes down what it does. Without a Directory it takes

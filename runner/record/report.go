@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/agent-ci/agent-ci/runner/transcript"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
-	"github.com/agent-ci/agent-ci/runner/transcript/report"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 )
 
 // Document is a run as Markdown.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/job"
-	"github.com/agent-ci/agent-ci/runner/progress"
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Options say what is run, and by what.

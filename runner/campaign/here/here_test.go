@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/job"
 	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // hangs is a program that ignores being told to end, where the job says so, and leaves nothing.

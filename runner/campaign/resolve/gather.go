@@ -7,9 +7,9 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/given"
-	"github.com/agent-ci/agent-ci/runner/intake"
-	"github.com/agent-ci/agent-ci/runner/job"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // mostBytes is the size limit of a file with targets.
@@ -56,7 +56,7 @@ func (o Options) fromFile() ([]job.Listed, error) {
 		return nil, fmt.Errorf("read the targets: %w", err)
 	}
 	defer root.Close()
-	raw, err := given.ReadIn(root, name, mostBytes)
+	raw, err := boundedfile.ReadIn(root, name, mostBytes)
 	if err != nil {
 		return nil, fmt.Errorf("read the targets (targets.file): %w", err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript/body"
-	"github.com/agent-ci/agent-ci/runner/transcript/document"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	h "maragu.dev/gomponents/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript/document"
-	"github.com/agent-ci/agent-ci/runner/transcript/report"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
 )
 
 var (

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
 // hostile are texts by which a page, an issue, a terminal or a spreadsheet would do something.

@@ -1,0 +1,129 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dynamic"
+)
+
+// Dynamic are the tools of the job's own, for a whole run.
+type Dynamic struct {
+	boxes *confine.Sandboxes
+	dir   string // that the agent's commands work in
+	tools []job.DynamicTool
+	specs []tools.Spec // of each
+}
+
+// NewDynamic makes them. Nothing is started. The error is of a schema that no model can be
+// told.
+func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
+	d := &Dynamic{boxes: boxes, dir: dir, tools: j.Tools.Dynamic}
+	for _, tool := range d.tools {
+		raw, err := json.Marshal(tool.InputSchema)
+		if err != nil {
+			return nil, fmt.Errorf("encode the input_schema of %s: %w", tool.Name, err)
+		}
+		fit, err := tools.FitSchema(raw)
+		if err != nil {
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "agent-ci can't send the model the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
+		}
+		accepts, unchecked := tools.CheckableSchema(raw)
+		if unchecked != "" {
+			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The arguments of the tool %s can't be checked by its input_schema: %s; rewrite that part.", tool.Name, unchecked)
+		}
+		d.specs = append(d.specs, tools.Spec{Name: tool.Name, Description: tool.Description, Parameters: fit, Accepts: accepts})
+	}
+	return d, nil
+}
+
+// jobsOwn is who offers the tools of the job's own.
+const jobsOwn = "this job"
+
+// Told are the tools as a model is told of them, before anything is opened: none can be
+// called.
+func (d *Dynamic) Told() []Tool {
+	return d.each(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
+}
+
+func (d *Dynamic) each(made func(i int, spec tools.Spec) tools.Tool) []Tool {
+	all := make([]Tool, len(d.tools))
+	for i, tool := range d.tools {
+		all[i] = Tool{Tool: made(i, d.specs[i]), From: jobsOwn, Defer: tool.Defer}
+		all[i].Foreign = true
+	}
+	return all
+}
+
+// Answering are the tools in one attempt of the agent.
+type Answering struct {
+	*Dynamic
+	agents *sandbox.Sandbox
+	env    []string   // of programs
+	argv   [][]string // of each tool
+}
+
+// Prepare has the agent's commands see the tree of the base commit, from which the programs
+// of tools come. It is called before the agent's sandbox is made.
+func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
+	if len(d.tools) == 0 {
+		return "", nil
+	}
+	return d.boxes.ShowBase(ctx)
+}
+
+// Open finds the program of each tool. base is what Prepare gave, env what the agent's commands have
+// as their environment. The error is a Stop where a program is missing.
+func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answering, error) {
+	a := &Answering{Dynamic: d, agents: box, env: append(slices.Clone(env), confine.BaseTreeVariable+"="+base)}
+	for _, tool := range d.tools {
+		argv, err := d.argv(tool, base)
+		if err != nil {
+			return nil, err
+		}
+		a.argv = append(a.argv, argv)
+	}
+	return a, nil
+}
+
+// Tools are the tools that can be called.
+func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
+	return a.each(func(i int, spec tools.Spec) tools.Tool {
+		program := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
+		return dynamic.Run(spec, program, time.Duration(a.Dynamic.tools[i].Timeout), outputs)
+	})
+}
+
+// toolStart is the reason of an end by a tool whose program is missing.
+const toolStart = "tool_start"
+
+// argv is the program of a tool with its arguments. A script is for the shell. A path below
+// the repository is taken of the base commit, since the agent can change the files that it
+// works on.
+func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
+	if tool.Run.Script != "" {
+		return []string{"bash", "-e", "-c", tool.Run.Script}, nil
+	}
+	argv, home := make([]string, len(tool.Run.Argv)), d.boxes.Environ.Get("HOME")
+	for i, word := range tool.Run.Argv {
+		argv[i] = strings.ReplaceAll(job.AtHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
+	}
+	if !strings.Contains(argv[0], "/") {
+		return argv, nil
+	}
+	program, why := findProgram(argv[0], base, d.boxes.InWorkspace)
+	if why != "" {
+		return nil, outcome.Stopf(outcome.ExtensionFailed, toolStart, "The tool %s of the job (tools.dynamic) can't be started: %s.", tool.Name, why)
+	}
+	argv[0] = program
+	return argv, nil
+}

@@ -1,0 +1,130 @@
+package extensions
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// embeddedFile of the run directory has what the model was told of the tools that the program
+// which embeds this package handed in: a replay has not got them.
+const (
+	extensionsFolder = "extensions"
+	embeddedFile     = extensionsFolder + "/program.json"
+)
+
+// embedded is a tool that a program handed in, as it is recorded.
+type embedded struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Mutates     bool            `json:"mutates"`
+}
+
+func recordedOf(all []tools.Tool) []embedded {
+	told := make([]embedded, len(all))
+	for i, tool := range all {
+		told[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
+	}
+	return told
+}
+
+// KeepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
+// that goes on has to be given the same.
+func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
+	var before []embedded
+	there, err := rec.ReadJSON(embeddedFile, &before)
+	if err != nil || !there && len(given) == 0 {
+		return err
+	}
+	if err := checkEmbedded(given, j); err != nil {
+		return err
+	}
+	now := recordedOf(given)
+	if there && !sameEmbedded(before, now) {
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
+	}
+	if there {
+		return nil
+	}
+	if _, err := rec.MakeFolder(extensionsFolder); err != nil {
+		return err
+	}
+	return rec.WriteJSON(embeddedFile, now)
+}
+
+func sameEmbedded(a, b []embedded) bool {
+	return slices.EqualFunc(a, b, func(a, b embedded) bool {
+		var one, other any
+		fits := json.Unmarshal(a.Parameters, &one) == nil && json.Unmarshal(b.Parameters, &other) == nil
+		return fits && a.Name == b.Name && a.Description == b.Description && a.Mutates == b.Mutates && reflect.DeepEqual(one, other)
+	})
+}
+
+// embeddedName is what a model can call a function by.
+var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+func checkEmbedded(all []tools.Tool, j *job.Job) error {
+	for i, tool := range all {
+		name := tool.Spec.Name
+		wrong := ""
+		switch {
+		case j.Model.Writes():
+			wrong = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
+		case !embeddedName.MatchString(name):
+			wrong = "its name must be 1 to 64 letters, digits, - and _"
+		case tools.Taken(name) != "":
+			wrong = "agent-ci's own tool " + tools.Taken(name) + " answers to its name"
+		case strings.HasPrefix(strings.ToLower(name), "mcp__"):
+			wrong = "names that begin with mcp__ are of MCP servers"
+		case slices.ContainsFunc(all[:i], func(t tools.Tool) bool { return t.Spec.Name == name }),
+			slices.ContainsFunc(j.Tools.Dynamic, func(t job.DynamicTool) bool { return t.Name == name }):
+			wrong = "another tool has its name"
+		case strings.TrimSpace(tool.Spec.Description) == "":
+			wrong = "it has no Description, by which a model knows what it does"
+		case tool.Run == nil:
+			wrong = "it has no Run"
+		case tool.Spec.Parameters == nil || tool.Spec.Grammar != "" || tool.Spec.Builtin != "":
+			wrong = "it must be a function, with Parameters and neither Grammar nor Builtin"
+		default:
+			wrong = wrongParameters(tool.Spec.Parameters)
+		}
+		if wrong != "" {
+			return outcome.Stopf(outcome.InvalidInput, "bad_tool", "The tool %q of the program that embeds agent-ci can't be offered: %s.", name, wrong)
+		}
+	}
+	return nil
+}
+
+// wrongParameters is what is wrong with the schema of a function; empty for nothing.
+func wrongParameters(schema json.RawMessage) string {
+	if err := tools.CheckSchema(schema); err != nil {
+		return "its Parameters are no JSON Schema: " + err.Error()
+	}
+	var is struct{ Type any }
+	if json.Unmarshal(schema, &is) != nil || is.Type != "object" {
+		return "its Parameters must be a JSON Schema with type: object"
+	}
+	return ""
+}
+
+// ReplayEmbedded are the tools that a program handed in to a recorded run: they answer by its record.
+func ReplayEmbedded(of *record.Directory, answers *Recorded) ([]tools.Tool, error) {
+	var told []embedded
+	if _, err := of.ReadJSON(embeddedFile, &told); err != nil {
+		return nil, fmt.Errorf("read the tools of the run: %w", err)
+	}
+	all := make([]tools.Tool, len(told))
+	for i, t := range told {
+		all[i] = tools.Tool{Spec: tools.Spec{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Mutates: t.Mutates, Run: answers.Run}
+	}
+	return all, nil
+}

@@ -1,0 +1,280 @@
+package extensions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/mcp"
+)
+
+// Options say what servers a run has, and where they work.
+type Options struct {
+	Record    *record.Record
+	Sandboxes *confine.Sandboxes
+	Job       *job.Job
+	Environ   settings.Environment // of agent-ci
+	WorkDir   string               // where those are started that have the workspace
+	Taken     []string             // names that no tool of a server gets
+	// Recorded stands in for all servers; nil where they are started.
+	Recorded *Recorded
+}
+
+// Servers are those of a run. They are used by one goroutine, their tools by several.
+type Servers struct {
+	Options
+	all     []*server // in the order of their names
+	offered []mcp.Offered
+	settled bool
+}
+
+// New makes the servers of a run. None is started yet.
+func New(o Options) *Servers {
+	s := &Servers{Options: o}
+	for _, name := range slices.Sorted(maps.Keys(o.Job.MCPServers)) {
+		s.all = append(s.all, &server{Options: &s.Options, MCPServer: o.Job.MCPServers[name], name: name})
+	}
+	return s
+}
+
+// Expect takes what was recorded of servers before the run went on: they have to be the same.
+func (s *Servers) Expect(earlier []transcript.MCPServer) error {
+	for _, was := range earlier {
+		i := slices.IndexFunc(s.all, func(one *server) bool { return one.name == was.Name })
+		switch {
+		case i < 0 || s.settled:
+			continue
+		case was.File == "":
+			if one := s.all[i]; !one.Required {
+				one.broken = "It was not there when the run began."
+			}
+			continue
+		}
+		list, err := ReadList(s.Record.Directory, was)
+		if err != nil {
+			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.Trimmed(err)).Because(err)
+		}
+		s.all[i].frozen = &list
+	}
+	return nil
+}
+
+// Start starts those servers that do not run, in parallel. box is the agent's sandbox, dir
+// where its commands work. The first time settles which tools there are; later the same have
+// to be there.
+func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
+	if s.Recorded != nil {
+		return s.settle()
+	}
+	failed := make([]error, len(s.all))
+	var starting sync.WaitGroup
+	for i, one := range s.all {
+		one.box = box
+		if one.live() || one.gone() != "" {
+			continue
+		}
+		starting.Go(func() { failed[i] = one.begin(ctx) })
+	}
+	starting.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, one := range s.all {
+		if err := one.judge(failed[i]); err != nil {
+			return err
+		}
+	}
+	return s.settle()
+}
+
+// settle freezes what the model can call.
+func (s *Servers) settle() (err error) {
+	if s.settled || len(s.all) == 0 {
+		return nil
+	}
+	s.settled = true
+	if s.offered, err = s.offer(); err != nil || s.Recorded != nil {
+		return err
+	}
+	for _, one := range s.all {
+		if err := one.tellReady(s.offered); err != nil {
+			return err
+		}
+	}
+	s.warnOfUnchecked()
+	return nil
+}
+
+// offer names what the servers have for the model.
+func (s *Servers) offer() ([]mcp.Offered, error) {
+	offered, err := mcp.Offer(s.Lists(), s.Taken)
+	if err != nil {
+		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
+	}
+	return offered, nil
+}
+
+// warnOfUnchecked tells once of which tools the arguments are not wholly checked here.
+func (s *Servers) warnOfUnchecked() {
+	var names []string
+	for _, tool := range s.offered {
+		if tool.Unchecked != "" {
+			names = append(names, tool.Spec.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	const most = 10
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
+}
+
+// Lists are what the servers said of themselves at the start.
+func (s *Servers) Lists() (all []mcp.List) {
+	if s.Recorded != nil {
+		return s.Recorded.Lists
+	}
+	for _, one := range s.all {
+		if one.frozen != nil {
+			all = append(all, *one.frozen)
+		}
+	}
+	return all
+}
+
+// Offered are the tools of all servers as the model can be told of them; none before Start.
+func (s *Servers) Offered() []mcp.Offered { return s.offered }
+
+// Tools answer the model's calls, in the order of Offered, and behind them those for resources.
+func (s *Servers) Tools() (all []Tool) {
+	for _, offered := range s.offered {
+		if s.Recorded != nil {
+			all = append(all, s.from(offered, s.Recorded.tool(offered)))
+			continue
+		}
+		if one := s.named(offered.Server); one != nil {
+			all = append(all, s.from(offered, one.tool(offered)))
+		}
+	}
+	if !slices.ContainsFunc(s.Lists(), func(list mcp.List) bool { return list.Resources }) {
+		return all
+	}
+	for _, tool := range mcp.ResourceTools(s.resources) {
+		if s.Recorded != nil {
+			tool.Run = s.Recorded.Run
+		}
+		all = append(all, Tool{Tool: tool, From: "MCP servers"})
+	}
+	return all
+}
+
+// from says who offers a tool.
+func (s *Servers) from(offered mcp.Offered, tool tools.Tool) Tool {
+	return Tool{Tool: tool, From: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
+}
+
+// Settled says whether it is known which tools there are.
+func (s *Servers) Settled() bool { return s.settled || len(s.Job.MCPServers) == 0 }
+
+// MayBe says whether a name could be that of a tool of a server that is not known yet.
+func (s *Servers) MayBe(name string) bool {
+	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
+}
+
+func (s *Servers) named(name string) *server {
+	for _, one := range s.all {
+		if one.name == name {
+			return one
+		}
+	}
+	return nil
+}
+
+// resources are those of the servers that have some.
+func (s *Servers) resources() (all []mcp.Resources) {
+	for _, list := range s.Lists() {
+		if one := s.named(list.Server); one != nil && list.Resources {
+			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
+		}
+	}
+	return all
+}
+
+// Known is what became of those that were started.
+func (s *Servers) Known() (all []transcript.MCPServer) {
+	for _, one := range s.all {
+		one.mu.Lock()
+		if one.known.Name != "" {
+			all = append(all, one.known)
+		}
+		one.mu.Unlock()
+	}
+	return all
+}
+
+// Halt says why the run can't go on: a required server has ended and does not come again.
+func (s *Servers) Halt() error {
+	for _, one := range s.all {
+		if err := one.halted(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EndAttempt ends the servers that live as long as the agent's sandbox.
+func (s *Servers) EndAttempt() error {
+	return s.end(func(one *server) bool { return !one.lasts() })
+}
+
+// Close ends all.
+func (s *Servers) Close() error {
+	return s.end(func(*server) bool { return true })
+}
+
+// end ends servers in parallel: one that does not want to end keeps no other waiting.
+func (s *Servers) end(which func(*server) bool) error {
+	failed := make([]error, len(s.all))
+	var ending sync.WaitGroup
+	for i, one := range s.all {
+		if which(one) {
+			ending.Go(func() { failed[i] = one.close() })
+		}
+	}
+	ending.Wait()
+	return errors.Join(failed...)
+}
+
+// stopOf is the outcome of a run that needs a server which is not there.
+func stopOf(name string, err error) *outcome.Stop {
+	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
+		return stop
+	}
+	reason, failed := mcp.ReasonStart, (*mcp.Error)(nil)
+	if errors.As(err, &failed) {
+		reason = failed.Reason
+		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(failed.Words)).Because(err)
+	}
+	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.Trimmed(err)).Because(err)
+}
+
+// folder of the run directory has what is kept of servers.
+const folder = "extensions"
+
+func (one *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, one.name) }

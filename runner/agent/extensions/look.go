@@ -1,0 +1,105 @@
+package extensions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/mcp"
+	"github.com/agent-ci/agent-ci/tools/search"
+)
+
+// Looked is what a server says of itself here, or why it does not come.
+type Looked struct {
+	Name     string
+	Required bool
+	List     mcp.List
+	Offered  []mcp.Offered
+	Deferred bool // the model would have to look for its tools
+	// Unknown is why it could not be looked at here; empty where it was, and of a fault Err.
+	Unknown string
+	Err     error
+}
+
+// Look starts all servers as a run would, asks what they offer, and ends them. Nothing is
+// recorded.
+func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
+	found := make([]Looked, len(s.all))
+	var starting sync.WaitGroup
+	for i, one := range s.all {
+		one.mu.Lock()
+		one.quiet = true
+		one.mu.Unlock()
+		starting.Go(func() {
+			err := one.open(ctx)
+			found[i] = Looked{Name: one.name, Required: one.Required, Err: err}
+			switch {
+			case err == nil:
+				found[i].List = *one.frozen
+			case one.awaitsSetup(err):
+				found[i].Err = nil
+				found[i].Unknown = one.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", one.Command))
+			default:
+				found[i].Err = one.notCome(err)
+			}
+		})
+	}
+	starting.Wait()
+	err := s.Close()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, s.describe(found)
+}
+
+// awaitsSetup reports whether a server's program is missing where setup commands, which are not run
+// for a look, may install it.
+func (one *server) awaitsSetup(err error) bool {
+	return sandbox.IsMissing(err) && len(one.Job.Setup) > 0
+}
+
+// notCome is why a server did not come, for who looks at it.
+func (one *server) notCome(err error) *outcome.Stop {
+	stop := stopOf(one.name, err)
+	words := strings.TrimSuffix(stop.Message, ".") + "." + one.hint(stop) + one.lastWords()
+	if len(one.Job.Setup) > 0 {
+		words += " The setup commands of the job were not run for this look."
+	}
+	stop.Message = one.Record.Redact(words)
+	return stop
+}
+
+// describe adds to what was found how the model would be told of it.
+func (s *Servers) describe(found []Looked) error {
+	offered, err := s.offer()
+	if err != nil {
+		return err
+	}
+	var all []search.Candidate
+	for _, tool := range s.Job.Tools.Dynamic {
+		all = append(all, search.Candidate{Spec: tools.Spec{Name: tool.Name}, Defer: tool.Defer})
+	}
+	for _, tool := range offered {
+		all = append(all, search.Candidate{Spec: tool.Spec, Defer: s.Job.MCPServers[tool.Server].Defer})
+	}
+	deferred := search.Deferred(all)
+	for i := range found {
+		for _, tool := range offered {
+			if tool.Server == found[i].Name {
+				found[i].Offered = append(found[i].Offered, tool)
+			}
+		}
+		found[i].Deferred = slices.ContainsFunc(deferred, func(c search.Candidate) bool {
+			return slices.ContainsFunc(found[i].Offered, func(o mcp.Offered) bool { return o.Spec.Name == c.Spec.Name })
+		})
+	}
+	return nil
+}

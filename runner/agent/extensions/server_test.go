@@ -1,0 +1,154 @@
+package extensions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// atAddress are the servers of a run that has one, at the address of the handler, and the states
+// of it that were recorded.
+func atAddress(t *testing.T, handler http.Handler) (*Servers, states) {
+	t.Helper()
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	told := make(states, 20)
+	rec := record.New("run-1", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), told.take); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	servers := New(Options{Record: rec, Job: &job.Job{MCPServers: map[string]job.MCPServer{"a": {
+		URL: web.URL, Tools: []string{"*"}, Required: true, StartTimeout: job.Duration(time.Minute), ToolTimeout: job.Duration(time.Minute),
+	}}}})
+	t.Cleanup(func() {
+		if err := servers.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := servers.Start(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	return servers, told
+}
+
+// states of the server, one after the other.
+type states chan string
+
+func (s states) take(e transcript.Event) {
+	var d transcript.MCPServer
+	if e.Type == transcript.TypeMCPServer && json.Unmarshal(e.Data, &d) == nil {
+		s <- d.State
+	}
+}
+
+func (s states) want(t *testing.T, want ...string) {
+	t.Helper()
+	var got []string
+	for range want {
+		got = append(got, <-s)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) || len(s) > 0 {
+		t.Errorf("recorded %s, and %d more", got, len(s))
+	}
+}
+
+func say(t *testing.T, servers *Servers) tools.Result {
+	t.Helper()
+	result, err := servers.Tools()[0].Run(t.Context(), tools.Call{Name: "mcp__a__say", Input: "{}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// speaking is a server whose sessions are of its own making; before is asked first.
+func speaking(before func(http.ResponseWriter, *http.Request) bool) http.Handler {
+	server := sdk.NewServer(&sdk.Implementation{Name: "a", Version: "1"}, nil)
+	sdk.AddTool(server, &sdk.Tool{Name: "say"}, func(context.Context, *sdk.CallToolRequest, struct{}) (*sdk.CallToolResult, any, error) {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "said"}}}, nil, nil
+	})
+	handler := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before(w, r) {
+			handler.ServeHTTP(w, r)
+		}
+	})
+}
+
+// TestAServerAtAnAddressThatGoes has it be gone for one call, and then for good.
+func TestAServerAtAnAddressThatGoes(t *testing.T) {
+	var gone atomic.Bool
+	servers, told := atAddress(t, speaking(func(http.ResponseWriter, *http.Request) bool {
+		if gone.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		return true
+	}))
+	gone.Store(true)
+	if r := say(t, servers); !r.Failed || !strings.Contains(r.Output, "has ended") {
+		t.Errorf("got %+v", r)
+	}
+	if err := servers.Halt(); err != nil {
+		t.Errorf("it is not started again: %v", err)
+	}
+	gone.Store(false)
+	if r := say(t, servers); r.Output != "said" {
+		t.Errorf("got %+v", r)
+	}
+	gone.Store(true)
+	say(t, servers)
+	if err := servers.Halt(); err == nil || !strings.Contains(err.Error(), "mcp_ended") {
+		t.Errorf("the run goes on: %v", err)
+	}
+	told.want(t, "ended", "ended", "ready", "ready")
+}
+
+// TestChangesWhileAServerStarts has it say that it has other tools as soon as it has listed them:
+// what is recorded of that and what is learned of the server meet.
+func TestChangesWhileAServerStarts(t *testing.T) {
+	answers := map[string]string{
+		"server/discover": `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`,
+		"tools/list":      `{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}`,
+		"tools/call":      `{"content":[{"type":"text","text":"said"}]}`,
+	}
+	servers, told := atAddress(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if json.NewDecoder(r.Body).Decode(&asked) != nil {
+			return
+		}
+		if asked.Method != "subscriptions/listen" {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, answers[asked.Method])
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		of := `{"_meta":{"io.modelcontextprotocol/subscriptionId":` + string(asked.ID) + `},"notifications":{"toolsListChanged":true}}`
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/subscriptions/acknowledged\",\"params\":%s}\n\n", of)
+		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\",\"params\":%s}\n\n", of)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	if r := say(t, servers); r.Output != "said" {
+		t.Errorf("got %+v", r)
+	}
+	told.want(t, "changed", "ready")
+}

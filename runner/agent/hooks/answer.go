@@ -1,0 +1,335 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// answer is what a hook decided.
+type answer struct {
+	decision     string // "", deny, ask, more
+	reason       string
+	context      string            // for the model
+	message      string            // for people
+	stop         bool              // the run is to end
+	feedback     bool              // the reason goes to the model, and the output stays
+	input        json.RawMessage   // that replaces a call's
+	output       *string           // that replaces what a call gave
+	env          map[string]string // variables for commands
+	descriptions map[string]string // of tools, by their names
+}
+
+// What a hook may decide.
+const (
+	denies = "deny"
+	asks   = "ask"
+	wants  = "more"
+)
+
+// exitBlocks is the exit status by which a hook refuses, its reason on standard error.
+const exitBlocks = 2
+
+// read returns the answer of a hook that exited.
+func (h Hook) read(s said) (answer, error) {
+	switch {
+	case s.status == exitBlocks:
+		a := answer{reason: strings.TrimSpace(string(s.errors))}
+		h.block(&a)
+		return a, nil
+	case s.status != 0:
+		return answer{}, fmt.Errorf("it ended with exit status %d%s", s.status, lastWords(s.errors))
+	}
+	text := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(s.output), []byte("\ufeff"))) // PowerShell writes that mark
+	switch {
+	case len(text) == 0:
+		return answer{}, nil
+	case text[0] != '{':
+		return h.plainText(string(text))
+	}
+	return h.readJSON(text)
+}
+
+// block makes a refusal of an answer. Of Stop it is a wish for more work, and of PostToolUse words for
+// the model.
+func (h Hook) block(a *answer) {
+	if a.decision = denies; h.On != job.OnStop {
+		a.feedback = h.On == job.OnPostToolUse
+		return
+	}
+	if a.decision = wants; a.reason == "" {
+		a.reason = "It gives no reason. Look whether the task is done."
+	}
+}
+
+// takesText are the points at which an answer that is no JSON is context.
+var takesText = []string{job.OnSessionStart, job.OnUserPrompt}
+
+// plainText reads an answer that is no JSON, which is context where a run starts and nothing
+// anywhere else: Claude Code lets hooks print what they like. What may hold a decision all the same,
+// such as an object behind a line of a log, is no clean answer.
+func (h Hook) plainText(text string) (answer, error) {
+	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
+	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(takesText, h.On)
+	if isContext { // which may have code in it
+		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
+	}
+	switch {
+	case suspect:
+		return answer{}, errors.New("it prints text with what may be JSON in it; print one JSON object and nothing else, or write to standard error")
+	case isContext:
+		return answer{context: text}, nil
+	}
+	return answer{}, nil
+}
+
+// lastWords returns the end of what a failed hook wrote, for the end of a sentence.
+func lastWords(text []byte) string {
+	const shown = 300
+	words := strings.TrimSpace(string(text))
+	if words == "" {
+		return ""
+	}
+	if len(words) > shown {
+		words = "…" + words[len(words)-shown:]
+	}
+	return ": " + strings.ToValidUTF8(words, "�")
+}
+
+// specific is the part of an answer that belongs to one point.
+type specific struct {
+	Event        string            `json:"hookEventName"`
+	Permission   string            `json:"permissionDecision"`
+	Reason       string            `json:"permissionDecisionReason"`
+	Input        json.RawMessage   `json:"updatedInput"`
+	Context      string            `json:"additionalContext"`
+	Output       json.RawMessage   `json:"updatedToolOutput"`
+	MCPOutput    json.RawMessage   `json:"updatedMCPToolOutput"`
+	Env          map[string]string `json:"env"`          // of shell_env
+	Descriptions map[string]string `json:"descriptions"` // of tool_definition
+}
+
+var (
+	outerKeys    = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"}
+	specificKeys = []string{
+		"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext", "updatedToolOutput", "updatedMCPToolOutput", "env", "descriptions",
+	}
+)
+
+// readJSON reads an answer in the form of Claude Code.
+func (h Hook) readJSON(text []byte) (answer, error) {
+	var c struct {
+		Continue      *bool           `json:"continue"`
+		StopReason    string          `json:"stopReason"`
+		SystemMessage string          `json:"systemMessage"`
+		Decision      string          `json:"decision"`
+		Reason        string          `json:"reason"`
+		Specific      json.RawMessage `json:"hookSpecificOutput"`
+	}
+	var s specific
+	if err := h.decode(text, &c, outerKeys, specificKeys); err != nil {
+		return answer{}, err
+	}
+	if given(c.Specific) != nil {
+		if err := h.decode(c.Specific, &s, specificKeys, outerKeys); err != nil {
+			return answer{}, err
+		}
+	}
+	if s.Event != "" && s.Event != h.On {
+		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", s.Event, h.On)
+	}
+	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: given(s.Input), env: s.Env, descriptions: s.Descriptions}
+	switch c.Decision {
+	case "", "approve", "allow":
+	case "block", denies:
+		h.block(&a)
+	default:
+		return answer{}, fmt.Errorf("its decision %q is none that is known", c.Decision)
+	}
+	switch s.Permission {
+	case "":
+	case "allow", denies, asks, "defer": // to a person, who would decide later
+		if h.On != job.OnPreToolUse {
+			return answer{}, fmt.Errorf("its permissionDecision means nothing of %s; say decision", h.On)
+		}
+		a.permission(s)
+	default:
+		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", s.Permission)
+	}
+	if h.On == job.OnStop && a.context != "" { // by which the agent goes on, too
+		a.decision, a.reason, a.context = wants, strings.TrimSpace(a.reason+"\n"+a.context), ""
+	}
+	if c.Continue != nil && !*c.Continue {
+		if h.On == job.OnStop { // which lets the agent end
+			return answer{message: c.SystemMessage}, nil
+		}
+		a.decision, a.stop, a.feedback = denies, true, false
+		if c.StopReason != "" {
+			a.reason = c.StopReason
+		}
+	}
+	return a, a.replace(s)
+}
+
+func (a *answer) permission(s specific) {
+	switch s.Permission {
+	case denies:
+		a.decision, a.reason = denies, s.Reason
+	case asks, "defer":
+		a.decision, a.reason = asks, s.Reason
+	}
+}
+
+// replace takes the output that stands in for a call's.
+func (a *answer) replace(s specific) error {
+	raw := given(s.Output)
+	if raw == nil {
+		raw = given(s.MCPOutput)
+	}
+	if raw == nil {
+		return nil
+	}
+	text, err := outputText(raw)
+	if err != nil {
+		return errors.New("the output that it gives instead is neither text nor a list of texts")
+	}
+	a.output = &text
+	return nil
+}
+
+// given is a value that is not null.
+func given(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// decode reads one JSON object and nothing behind it. None of its keys may come twice, in whatever
+// case, nor be one that belongs elsewhere, and one must be known: what would have refused may not pass.
+// Unknown keys beside known ones are skipped, since Claude Code gets more with each version; at a point of
+// agent-ci's own each is a mistake.
+func (h Hook) decode(text []byte, into any, here, elsewhere []string) error {
+	keys, err := keysOf(text)
+	if err != nil {
+		return err
+	}
+	known := len(keys) == 0
+	for _, key := range keys {
+		switch {
+		case slices.Contains(here, key):
+			known = true
+		case slices.ContainsFunc(slices.Concat(here, elsewhere), func(other string) bool { return strings.EqualFold(other, key) }):
+			return fmt.Errorf("its answer has %q where it means nothing", key)
+		case slices.Contains(job.OwnPoints, h.On):
+			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
+		}
+	}
+	if !known {
+		return fmt.Errorf("its answer has %q and no key that is known", keys[0])
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("its answer is no JSON that is understood (%w)", err)
+	}
+	return nil
+}
+
+// keysOf returns the keys of a JSON object that is the whole text.
+func keysOf(text []byte) (keys []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	opening, err := d.Token()
+	if err == nil && opening != json.Delim('{') {
+		return nil, errors.New("its answer is no JSON object")
+	}
+	for err == nil && d.More() {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		name, _ := key.(string)
+		if slices.ContainsFunc(keys, func(other string) bool { return strings.EqualFold(other, name) }) {
+			return nil, fmt.Errorf("its answer has %q more than once", name)
+		}
+		keys = append(keys, name)
+		var value json.RawMessage
+		err = d.Decode(&value)
+	}
+	if err == nil {
+		_, err = d.Token() // that closes it
+	}
+	if err != nil {
+		return nil, fmt.Errorf("its answer is no JSON that is understood (%w)", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("its answer is more than one JSON object")
+	}
+	return keys, nil
+}
+
+// outputText returns the text of an output: text itself, what a command printed, or the parts of what
+// a server of tools gives.
+func outputText(raw json.RawMessage) (string, error) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text, nil
+	}
+	var printed struct {
+		Stdout  *string         `json:"stdout"`
+		Stderr  string          `json:"stderr"`
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(raw, &printed) == nil {
+		switch {
+		case printed.Stdout != nil:
+			return *printed.Stdout + printed.Stderr, nil
+		case printed.Content != nil:
+			return outputText(printed.Content)
+		}
+	}
+	var parts []struct {
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return "", err
+	}
+	var all []string
+	for _, part := range parts {
+		if part.Text == nil {
+			return "", errors.New("a part is no text")
+		}
+		all = append(all, *part.Text)
+	}
+	return strings.Join(all, "\n"), nil
+}
+
+// places are the points at which an answer may have a part.
+var places = []struct {
+	there func(a answer) bool
+	what  string
+	on    []string
+}{
+	{func(a answer) bool { return a.input != nil }, "an input", []string{job.OnPreToolUse}},
+	{func(a answer) bool { return a.output != nil }, "an output", []string{job.OnPostToolUse}},
+	{func(a answer) bool { return a.env != nil }, "variables", []string{job.OnShellEnv}},
+	{func(a answer) bool { return a.descriptions != nil }, "descriptions", []string{job.OnToolDefinition}},
+	{
+		func(a answer) bool { return a.context != "" }, "context",
+		[]string{job.OnSessionStart, job.OnUserPrompt, job.OnPreToolUse, job.OnPostToolUse, job.OnSubagentStart},
+	},
+}
+
+// fits says what of an answer does not belong to the point at which the hook was asked.
+func (a answer) fits(on string) error {
+	for _, part := range places {
+		if part.there(a) && !slices.Contains(part.on, on) {
+			return fmt.Errorf("its answer has %s, which %s has no place for", part.what, on)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package hooks
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// sh is a hook that runs a script of a shell.
+func sh(on, script string) job.Hook { return job.Hook{On: on, Run: []string{"sh", "-c", script}} }
+
+// decisions are what was recorded, in a word for each answer.
+func decisions(events []transcript.Hook) (all []string) {
+	for _, e := range events {
+		all = append(all, e.Name+" "+e.Decision)
+	}
+	return all
+}
+
+// judge asks of a call, and gives the input that it is made with.
+func judge(t *testing.T, h *Hooks, tool, input string) (tools.Verdict, string) {
+	t.Helper()
+	call := tools.Call{Number: 1, Name: tool, Input: input}
+	v := h.Before(t.Context(), tool, call, func(input string) (tools.Call, bool) {
+		call.Input = input
+		return call, true
+	})
+	return v, call.Input
+}
+
+func TestEachHookAgreesToWhatIsRun(t *testing.T) {
+	push := `if grep -q push; then exit 2; fi`
+	for _, test := range []struct {
+		name  string
+		hooks map[string]job.Hook
+		want  []string
+		input string
+	}{
+		{"a later one rewrites", map[string]job.Hook{
+			"a": sh(job.OnPreToolUse, push), "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
+		}, []string{"a pass", "b rewrite", "a deny"}, "git push"},
+		{"one that is for other commands", map[string]job.Hook{
+			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", push}, Argv: []string{"git"}}, "b": sh(job.OnPreToolUse, `grep -q push || echo '{"hookSpecificOutput": {"updatedInput": {"command":"git push"}}}'`),
+		}, []string{"b rewrite", "a deny"}, "git push"},
+		{"a prefix is put once", map[string]job.Hook{
+			"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `echo '{"hookSpecificOutput":{"updatedInput":{"command":"nice make"}}}'`}},
+			"b": sh(job.OnPreToolUse, push),
+		}, []string{"a rewrite", "b pass"}, "nice make"},
+		{"without end", map[string]job.Hook{
+			"a": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"a"}}}'`), "b": sh(job.OnPreToolUse, `echo '{"hookSpecificOutput": {"updatedInput": {"command":"b"}}}'`),
+		}, []string{"a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite", "a rewrite", "b rewrite"}, "b"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, events := asked(t, t.TempDir(), test.hooks)
+			v, input := judge(t, h, "exec_command", `{"cmd":"make"}`)
+			if diff := cmp.Diff(test.want, decisions(*events)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if !strings.Contains(input, `"`+test.input+`"`) || (v.Refusal == "") != (test.input == "nice make") {
+				t.Errorf("%s, %+v", input, v)
+			}
+		})
+	}
+}
+
+func TestALineIsAskedOfHoweverItIsTyped(t *testing.T) {
+	h, events := asked(t, t.TempDir(), map[string]job.Hook{
+		"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Argv: []string{"git", "push"}},
+		"b": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Tools: []string{"Bash"}},
+	})
+	for i, typed := range []string{"git pu", "sh\n", "", "\x03"} {
+		raw, _ := json.Marshal(map[string]any{"session_id": 1000, "chars": typed})
+		if v, _ := judge(t, h, "write_stdin", string(raw)); (v.Refusal != "") != (i == 1) {
+			t.Errorf("%q: %+v", typed, v)
+		}
+	}
+	if diff := cmp.Diff([]string{"a pass", "b pass", "a deny", "b pass", "b pass"}, decisions(*events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPatchesInCommandsAreAskedOfAsPatches(t *testing.T) {
+	patch := "*** Begin Patch\n*** Add File: a && b\n+x\n*** End Patch\n"
+	input := `{"cmd":` + strconv.Quote("apply_patch <<'EOF'\n"+patch+"EOF") + `}`
+	no := func(tools ...string) job.Hook {
+		return job.Hook{On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q 'a && b'; then exit 2; fi`}, Tools: tools}
+	}
+	for name, hook := range map[string]job.Hook{
+		"patch": no("apply_patch"), "command": no("exec_command"), "bash": no("Bash"),
+	} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{name: hook})
+		if v, _ := judge(t, h, "exec_command", input); v.Refusal == "" || len(*events) != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if h.OfPatches() != (name == "patch") {
+			t.Errorf("%s: of patches: %t", name, h.OfPatches())
+		}
+	}
+}
+
+func TestWhatCameOfACallIsShownWhole(t *testing.T) {
+	h, events := asked(t, t.TempDir(), map[string]job.Hook{
+		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"stdout":"x\\n"'; then exit 0; fi; exit 1`}, Tools: []string{"Bash"}},
+		"b": sh(job.OnPostToolUse, `if grep -q 'SECRET'; then echo no >&2; exit 1; fi`),
+		"c": sh(job.OnPostToolUse, `exit 1`),
+	})
+	result := tools.Result{Output: "Chunk ID: 1\nWall time: 1.0 seconds\nOutput:\nx\n", Detail: map[string]any{"exit_code": 0}}
+	whole := func() (string, error) { return result.Output, nil }
+	h.After(t.Context(), "exec_command", tools.Call{Number: 1, Input: `{"cmd":"a"}`}, result, whole)
+	result.Output = strings.Repeat("x", 200<<10) + "SECRET" + strings.Repeat("x", 200<<10)
+	got, let := h.After(t.Context(), "read_file", tools.Call{Number: 2, Input: `{}`}, result, whole)
+	if let || !got.Failed || strings.Contains(got.Output, "xx") {
+		t.Errorf("%.100s", got.Output)
+	}
+	if diff := cmp.Diff([]string{"a pass", "b pass", "c failed", "b failed"}, decisions(*events)); diff != "" { // the first that refuses ends it
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEditsAreToldWithTheirTexts(t *testing.T) {
+	h, events := asked(t, t.TempDir(), map[string]job.Hook{
+		"a": {On: job.OnPostToolUse, Run: []string{"sh", "-c", `if grep -q '"old_string":"a < b".*"oldString":"a < b"'; then echo seen >&2; exit 2; fi`}, Tools: []string{"Edit|Write"}},
+	})
+	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'E'\n*** Begin Patch\n*** End Patch\nE"}`}
+	refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "a < b", New: "c"}}})
+	if refusal != "" {
+		t.Error(refusal)
+	}
+	result := tools.Result{Output: "done\n", Detail: map[string]any{"files": []map[string]any{{"op": "M", "path": "a"}}}}
+	got, _ := h.After(t.Context(), "exec_command", call, result, func() (string, error) { return result.Output, nil })
+	if !strings.Contains(got.Output, "done") || !strings.Contains(got.Output, "seen") {
+		t.Errorf("%+v %v", got, *events)
+	}
+}
+
+// A matcher that names patches, or OpenCode's edits, is for each file of a patch whatever is done to it.
+func TestMatchersOfPatchesAreForAllOfTheirFiles(t *testing.T) {
+	for _, matcher := range []string{"", "*", "Edit", "Write|apply_patch", "edit", "Edit|NotebookEdit", "^(Edit|Write)$"} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/a"' && exit 2`}, Tools: []string{matcher}}})
+		call := tools.Call{Number: 1, Name: "apply_patch", Form: tools.Freeform, Input: "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch\n"}
+		v := h.Before(t.Context(), "apply_patch", call, nil)
+		refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: "a"}, Old: "x\n", New: "y\n"}}})
+		if v.Refusal != "" || refusal == "" || len(*events) != 1 || !h.OfPatches() {
+			t.Errorf("%q: %+v, %q, %q", matcher, v, refusal, decisions(*events))
+		}
+	}
+}
+
+// Of an edit through a link hooks are asked with both paths: with the one that the model wrote, and with the one
+// where the file is.
+func TestEditsThroughLinksAreAskedWhereTheFileIs(t *testing.T) {
+	for path, questions := range map[string]int{"real/a": 2, "link/a": 1} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `grep -q '"file_path":"/nowhere/real/a"' && exit 2; exit 0`}, Tools: []string{"Edit"}}})
+		call := tools.Call{Number: 1, Name: "edit", Input: `{"filePath":"link/a","oldString":"x","newString":"y"}`}
+		v := h.Before(t.Context(), "edit", call, nil)
+		refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{{Change: tree.Change{Op: v4a.Update, Path: path}, Old: "x", New: "y"}}})
+		if v.Refusal != "" || (refusal != "") != (path == "real/a") || len(*events) != questions {
+			t.Errorf("%s: %+v, %q, %q", path, v, refusal, decisions(*events))
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Hooks are those of a run. The exported fields are set before the first question, and nobody
+// changes them afterwards. A nil one has none. Its methods may be called from several goroutines.
+type Hooks struct {
+	All    []Hook // by Collect
+	Record *record.Record
+	Facts  Facts
+	Rooms  Rooms // where they run
+	// Answers are those of a record, in the place of asking; the zero value has none.
+	Answers Answers
+
+	mu     sync.Mutex
+	agent  *sandbox.Sandbox // beside which they run
+	room   *room            // nil until one is needed
+	uses   []transcript.HookUse
+	rounds int                             // that stop hooks asked for
+	typed  map[float64]string              // lines without an end, by the sessions that they were typed into
+	texts  map[transcript.CallRef][]shaped // texts of patches of calls that have no result yet
+	halted *outcome.Stop                   // why the run can't go on
+}
+
+// Facts are what each hook is told of its run.
+type Facts struct {
+	RunID      string
+	Model      string
+	Root       string // of what the agent works in
+	WorkDir    string // in that
+	Path       string // of the working directory below Root, slash-separated
+	Transcript string // of the run, for who runs outside of the sandbox
+}
+
+// question is what a hook is asked.
+type question struct {
+	of transcript.CallRef // the call; the zero value for none
+	// about is what the hook reads besides what all do.
+	about map[string]any
+	// before is what an answer may replace.
+	before string
+	// rewrite is the input that an answer gives in the place of before.
+	rewrite func(raw json.RawMessage) (string, error)
+	// check says what of an answer can't be; nil takes all.
+	check func(a answer) error
+}
+
+// reply is what came of asking a hook: its answer, or why there is none.
+type reply struct {
+	answer
+	after  string // that stands in for what was asked about
+	failed string // why there is no clean answer, in words; empty where there is one
+	wentOn bool   // though there is none
+	took   time.Duration
+}
+
+// refuses says that what the hook was asked about is not to be.
+func (r reply) refuses() bool {
+	return r.failed != "" && !r.wentOn || r.decision == denies || r.decision == asks
+}
+
+// ask asks one hook, and records its answer. Its error is ctx's, or that of the record.
+func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
+	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
+		r := one.repeat(past)
+		if h.Answers.Replays {
+			return r, h.note(one, q, r)
+		}
+		return r, nil
+	}
+	began := time.Now()
+	defer h.Record.Begins("", "hook "+one.Name+" on "+one.On)()
+	r, err := h.answered(ctx, one, q)
+	if ctx.Err() != nil {
+		return reply{}, ctx.Err()
+	}
+	if err != nil {
+		r = reply{failed: err.Error()}
+	}
+	r.took = time.Since(began)
+	r.wentOn = r.failed != "" && one.OnError == "continue"
+	return r.clean(h.Record.Redact), h.note(one, q, r.clean(h.Record.Redact))
+}
+
+// answered is the clean answer of a hook; an error says why there is none.
+func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, err error) {
+	document, err := h.document(one, q)
+	if err != nil {
+		return r, err
+	}
+	s, err := h.run(ctx, one, document)
+	if err != nil {
+		return r, err
+	}
+	if r.answer, err = one.read(s); err == nil {
+		err = r.fits(one.On)
+	}
+	if err != nil {
+		return r, err
+	}
+	if q.check != nil {
+		if err := q.check(r.answer); err != nil {
+			return r, err
+		}
+	}
+	switch {
+	case r.refuses():
+	case r.input != nil && q.rewrite == nil:
+		return r, errors.New("it gives another input, which nothing can be made of here")
+	case r.input != nil:
+		r.after, err = q.rewrite(r.input)
+	case r.output != nil:
+		r.after = *r.output
+	case r.env != nil:
+		r.after, err = encode(r.env)
+	case r.descriptions != nil:
+		r.after, err = encode(r.descriptions)
+	}
+	return r, err
+}
+
+// clean is the reply without secrets, which are in nothing that a run tells.
+func (r reply) clean(redact func(string) string) reply {
+	r.reason, r.context, r.message, r.failed = redact(r.reason), redact(r.context), redact(r.message), redact(r.failed)
+	if r.output != nil {
+		text := redact(*r.output)
+		r.output, r.after = &text, text
+	}
+	return r
+}
+
+// decided is the decision for the record.
+func (r reply) decided() string {
+	switch {
+	case r.failed != "":
+		return transcript.HookFailed
+	case r.decision == denies || r.decision == asks:
+		return transcript.HookDeny
+	case r.decision == wants:
+		return transcript.HookMore
+	case r.output != nil:
+		return transcript.HookReplace
+	case r.input != nil || r.env != nil || r.descriptions != nil:
+		return transcript.HookRewrite
+	}
+	return transcript.HookPass
+}
+
+// mostKept is how much of what was replaced an answer keeps.
+const mostKept = 256 << 10
+
+// note records an answer, counts it, and tells people what they should know of it.
+func (h *Hooks) note(one Hook, q question, r reply) error {
+	event := transcript.Hook{
+		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Agent: q.of.Agent, Trusted: one.trusted, Decision: r.decided(),
+		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.took.Seconds(), WentOn: r.wentOn,
+	}
+	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
+		event.Before, event.After = q.before[:min(len(q.before), mostKept)], r.after
+	} else if one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
+		event.Before = q.before[:min(len(q.before), mostKept)]
+	}
+	h.count(event)
+	if r.wentOn {
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", one.Name, one.On, r.failed)
+	}
+	if r.message != "" {
+		h.Record.Warn("hook_message", "The hook %s says: %s", one.Name, cut(r.message))
+	}
+	if r.stop {
+		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", one.Name, one.On, sentence(r.reason)))
+	}
+	return h.Record.AppendBy(q.of.Agent, transcript.TypeHook, event)
+}
+
+// words are the reason of an answer.
+func (r reply) words() string {
+	switch {
+	case r.failed != "":
+		return r.failed
+	case r.decision == asks:
+		return strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. " + r.reason)
+	}
+	return r.reason
+}
+
+func (h *Hooks) count(event transcript.Hook) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begin()
+	for i := range h.uses {
+		if h.uses[i].Name == event.Name {
+			h.uses[i].Count(event)
+		}
+	}
+}
+
+func (h *Hooks) begin() {
+	if h.uses == nil {
+		h.uses = transcript.NewHookUses(Listed(h.All).Hooks, h.Answers.Uses)
+	}
+}
+
+// Uses are what became of the hooks so far.
+func (h *Hooks) Uses() []transcript.HookUse {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.begin()
+	return append([]transcript.HookUse(nil), h.uses...)
+}
+
+func (h *Hooks) halt(stop *outcome.Stop) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.halted == nil {
+		h.halted = stop
+	}
+}
+
+// Halt says why a hook wants the run to go on no further; nil while none does.
+func (h *Hooks) Halt() error {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.halted == nil {
+		return nil
+	}
+	return h.halted
+}
+
+// shown is how much of the words of a hook stands in a message for people or the model.
+const shown = 2000
+
+func cut(words string) string {
+	words = strings.TrimSpace(strings.ToValidUTF8(words, "�"))
+	if len(words) > shown {
+		words = strings.ToValidUTF8(words[:shown], "") + "…"
+	}
+	return words
+}
+
+// sentence is what a hook says as the end of a sentence.
+func sentence(words string) string {
+	if words = cut(words); words == "" {
+		return "it gave no reason."
+	}
+	return words + end(words)
+}
+
+// end is what ends a sentence that has no end.
+func end(words string) string {
+	if strings.HasSuffix(words, ".") || strings.HasSuffix(words, "!") || strings.HasSuffix(words, "?") {
+		return ""
+	}
+	return "."
+}
+
+// stop is the end of a run by a hook that refuses.
+func (one Hook) stop(r reply, what string) *outcome.Stop {
+	if r.failed != "" {
+		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
+			"The hook %s on %s gave no clean answer, and so %s: %s. Fix the hook, or set on_error: continue.", one.Name, one.On, what, cut(r.failed))
+	}
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
+}
+
+// refusal tells the model why a call is not done.
+func (one Hook) refusal(r reply) string {
+	if r.failed != "" {
+		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", one.Name, cut(r.failed))
+	}
+	return fmt.Sprintf("Not run: the hook %s refuses this: %s", one.Name, sentence(r.words()))
+}

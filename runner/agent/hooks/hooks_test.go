@@ -1,0 +1,337 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// asked are hooks in a folder, which nothing confines, and what is recorded of them.
+func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcript.Hook) {
+	t.Helper()
+	for name, h := range of {
+		if h.Timeout == 0 {
+			h.Timeout = job.Duration(60e9)
+		}
+		of[name] = h
+	}
+	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []transcript.Hook
+	rec := record.New("run-1", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), func(e transcript.Event) {
+		var d transcript.Hook
+		if e.Type == transcript.TypeHook && json.Unmarshal(e.Data, &d) == nil {
+			events = append(events, d)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", Root: "/nowhere", WorkDir: "/nowhere", Path: "."}, Rooms: Rooms{
+		Environ:  os.Environ(),
+		BaseTree: func(context.Context) (string, error) { return dir, nil },
+		Open:     func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
+	}}
+	t.Cleanup(h.Rest)
+	return h, &events
+}
+
+// The example of docs/reference/hooks.md is written for Claude Code and runs as it is there.
+func TestTheExampleOfTheDocumentRuns(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/reference/hooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := regexp.MustCompile("(?s)```python\n# (\\S+)\n(.*?)```").FindSubmatch(raw)
+	dir, name := t.TempDir(), string(block[1])
+	if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), block[2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, events := asked(t, dir, map[string]job.Hook{"guard": {On: job.OnPreToolUse, Run: []string{"python3", name}, Tools: []string{"Bash|Edit|Write"}}})
+	for cmd, want := range map[string]string{
+		"rm -rf /": "rm -r is not allowed here", "rm -r -f x": "rm -r is not allowed here", "rm -f -r x": "rm -r is not allowed here", "ls; rm -fR x": "rm -r is not allowed here", "ls": "",
+	} {
+		if v, _ := judge(t, h, "exec_command", `{"cmd":"`+cmd+`"}`); !strings.Contains(v.Refusal, want) || (want == "") != (v.Refusal == "") {
+			t.Errorf("%s: %+v", cmd, v)
+		}
+	}
+	if v, made := judge(t, h, "exec_command", `{"cmd":"cd . && npm  install left"}`); made != `{"cmd":"cd . && npm ci left"}` {
+		t.Errorf("%s, %+v", made, v)
+	}
+	for _, edit := range []tree.Change{{Op: v4a.Add, Path: "migrations/1.sql"}, {Op: v4a.Update, Path: "x.sql", MovedFrom: "migrations/1.sql"}, {Op: v4a.Update, Path: "a.go"}} {
+		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: edit}}})
+		if (edit.Path == "a.go") != (refusal == "") || refusal != "" && !strings.Contains(refusal, "Migrations are written by hand.") {
+			t.Errorf("%+v: %s", edit, refusal)
+		}
+	}
+	if v, _ := judge(t, h, "write", `{"filePath":"migrations/2.sql","content":"x"}`); !strings.Contains(v.Refusal, "Migrations are written by hand.") {
+		t.Errorf("%+v", v)
+	}
+	if said := decisions(*events); slices.ContainsFunc(said, func(one string) bool { return strings.HasSuffix(one, "failed") }) {
+		t.Errorf("%q", said)
+	}
+}
+
+// Tools that Claude Code lacks keep their names and arguments, and can be asked about.
+func TestToolsThatClaudeCodeLacksCanBeNamed(t *testing.T) {
+	for tool, input := range map[string]string{
+		"wait": `{"cell_id":"1"}`, "load_skill": `{"name":"release"}`, "get_memory": `{}`, "propose_lesson": `{"claim":"x"}`, "mcp__docs__search": `{"text":"a"}`,
+	} {
+		h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Tools: []string{tool}, Run: []string{"sh", "-c", `grep -q '"tool_name":"` + tool + `"' && exit 2`}}})
+		if v, _ := judge(t, h, tool, input); !strings.Contains(v.Refusal, "refuses this") {
+			t.Errorf("%s: %+v", tool, v)
+		}
+	}
+	for _, tool := range []string{"exec", "js_repl"} { // scripts, which are text
+		h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPreToolUse, Tools: []string{tool}, Run: []string{
+			"python3", "-c",
+			"import json, sys; print(json.dumps({'hookSpecificOutput': {'updatedInput': {'input': json.load(sys.stdin)['tool_input']['input'] + '!'}}}))",
+		}}})
+		call := tools.Call{Number: 1, Name: tool, Input: `{}`, Form: tools.Freeform}
+		v := h.Before(t.Context(), tool, call, func(input string) (tools.Call, bool) { call.Input = input; return call, input == "{}!" })
+		if v.Refusal != "" || call.Input != "{}!" {
+			t.Errorf("%s: %q, %+v", tool, call.Input, v)
+		}
+	}
+}
+
+// What a hook gives back as it was shown stays as the model wrote it.
+func TestInputsAreRewrittenInTheNamesOfTheTool(t *testing.T) {
+	for _, test := range []struct{ tool, input, by, want string }{
+		{"read", `{"filePath":"a.go","limit":5}`, `{"file_path":"/nowhere/a.go","limit":9}`, `{"filePath":"a.go","limit":9}`},
+		{"grep_files", `{"pattern":"x"}`, `{"pattern":"x","glob":"*.go"}`, `{"include":"*.go","pattern":"x"}`},
+		{"edit", `{"filePath":"a","oldString":"x","newString":"y"}`, `{"file_path":"b","old_string":"x","new_string":"z"}`, `{"filePath":"b","newString":"z","oldString":"x"}`},
+		{"js_repl", `{"n":12345678901234567890}`, `{"n":12345678901234567890,"m":1}`, `{"m":1,"n":12345678901234567890}`},
+	} {
+		h := &Hooks{Facts: Facts{WorkDir: "/nowhere"}}
+		call := tools.Call{Input: test.input}
+		if got, err := rewrite(test.tool, call, h.shape(test.tool, call), json.RawMessage(test.by)); got != test.want || err != nil {
+			t.Errorf("%s: %s, %v", test.tool, got, err)
+		}
+	}
+}
+
+func TestAnswersAreRead(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		hook job.Hook
+		said said
+		want answer
+		bad  string // part of the error; empty for none
+	}{
+		{"nothing", job.Hook{On: job.OnPreToolUse}, said{}, answer{}, ""},
+		{"blanks", job.Hook{On: job.OnPreToolUse}, said{output: []byte(" \n")}, answer{}, ""},
+		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("no\n"), status: 2}, answer{decision: denies, reason: "no"}, ""},
+		{"another status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
+		{"text", job.Hook{On: job.OnPreToolUse}, said{output: []byte("fine")}, answer{}, ""},
+		{"text at a start for others", job.Hook{On: job.OnSessionStart}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
+		{"two objects", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{} {}`)}, answer{}, "more than one"},
+		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
+		{"old approval", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
+		{"old block", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"permission that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
+		{"permission later", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: asks}, ""},
+		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, said{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
+		{"a list", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
+		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, said{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
+		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
+		{"another case", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
+		{"no known key", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
+		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
+		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, said{output: []byte(`{"suppressOutput":true,"descision":"block"}`)}, answer{}, `"descision", which is no key of pre_publish`},
+		{"one in the inner object", job.Hook{On: job.OnShellEnv}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, answer{}, `"enw", which is no key of shell_env`},
+		{"an empty object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{}`)}, answer{}, ""},
+		{"text with code at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
+		{"null", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
+		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "means nothing of PostToolUse"},
+		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
+		{"a key twice", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
+		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
+		{"a stop without words", job.Hook{On: job.OnStop}, said{status: 2}, answer{decision: wants, reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.Hook{On: job.OnStop}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: wants, reason: "test it"}, ""},
+		{"another event", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.Hook{On: job.OnStop}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
+		{"a stop that lets end", job.Hook{On: job.OnStop}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
+		{"an end of all", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: denies, reason: "x", stop: true}, ""},
+		{"feedback", job.Hook{On: job.OnPostToolUse}, said{errors: []byte("tab"), status: 2}, answer{decision: denies, reason: "tab", feedback: true}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Hook{Hook: test.hook}.read(test.said)
+			if test.bad != "" {
+				if err == nil || !strings.Contains(err.Error(), test.bad) {
+					t.Errorf("err = %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(answer{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOutputsOfOthersAreText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"x"`: "x", `{"stdout":"a","stderr":"b"}`: "ab", `{"content":"c"}`: "c", `{"content":[{"type":"text","text":"d"}]}`: "d", `[{"text":"e"},{"text":"f"}]`: "e\nf",
+	} {
+		if got, err := outputText(json.RawMessage(raw)); got != want || err != nil {
+			t.Errorf("%s: %q, %v", raw, got, err)
+		}
+	}
+	for _, raw := range []string{`7`, `[{"type":"image"}]`, `{"other":1}`} {
+		if got, err := outputText(json.RawMessage(raw)); err == nil {
+			t.Errorf("%s: %q", raw, got)
+		}
+	}
+}
+
+func TestWhomAHookConcerns(t *testing.T) {
+	call := func(cmd string) tools.Call {
+		raw, _ := json.Marshal(map[string]string{"cmd": cmd})
+		return tools.Call{Input: string(raw)}
+	}
+	for _, test := range []struct {
+		hook job.Hook
+		cmd  string
+		want bool
+	}{
+		{job.Hook{}, "ls", true},
+		{job.Hook{Tools: []string{"exec_.*"}}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Bash"}}, "ls", true},
+		{job.Hook{Tools: []string{"Edit|Write"}}, "ls", false},
+		{job.Hook{Tools: []string{".*"}}, "ls", true},
+		{job.Hook{Tools: []string{"mcp__.*"}}, "ls", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "git push origin", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "true && sudo /usr/bin/git push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "bash -c 'git push'", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "git -C . push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "$X push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "git pull", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "echo git push", false},
+		{job.Hook{Argv: []string{"git", "push"}}, `bash -c "git push $X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, `eval "$X"`, true},
+		{job.Hook{Argv: []string{"git", "push"}}, "sudo $X push", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "./bash -c true", true},
+		{job.Hook{Argv: []string{"git", "push"}}, "timeout 9 go test $X", false},
+		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
+	} {
+		one := Hook{Hook: test.hook}
+		got := one.concerns("exec_command", call(test.cmd))
+		if got != test.want {
+			t.Errorf("%v %v of %q: %t", test.hook.Tools, test.hook.Argv, test.cmd, got)
+		}
+	}
+}
+
+func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
+	by := json.RawMessage(`{"command":"make"}`)
+	for _, test := range []struct {
+		tool string
+		call tools.Call
+		want string
+	}{
+		{"exec_command", tools.Call{Input: `{"cmd":"x","tty":true}`}, `{"cmd":"make","tty":true}`},
+		{"shell", tools.Call{Input: `{"command":["x"]}`}, `{"command":["bash","-lc","make"]}`},
+		{"shell_command", tools.Call{Input: `{"command":"x"}`}, `{"command":"make"}`},
+		{"shell", tools.Call{Input: `{"commands":["x","y"]}`, Form: tools.ShellAction}, `{"commands":["make"]}`},
+		{"shell", tools.Call{Input: `{"command":["x"]}`, Form: tools.LocalShellAction}, `{"command":["bash","-lc","make"]}`},
+		{"write_stdin", tools.Call{Input: `{"chars":"x","session_id":1}`}, `{"chars":"make","session_id":1}`},
+	} {
+		if got, err := rewrite(test.tool, test.call, shaped{}, by); got != test.want || err != nil {
+			t.Errorf("%s: %s, %v", test.call.Input, got, err)
+		}
+	}
+	for _, bad := range []string{`{}`, `{"command":" "}`, `[]`, `{"command":7}`} {
+		if got, err := rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, shaped{}, json.RawMessage(bad)); err == nil {
+			t.Errorf("%s: %s", bad, got)
+		}
+	}
+}
+
+func TestCommandsAreShownAsTheyAreRun(t *testing.T) {
+	for _, test := range []struct {
+		tool, input string
+		form        tools.Form
+		want        string
+	}{
+		{"shell", `{"command":["bash","-lc","a b"]}`, tools.Function, "a b"},
+		{"shell", `{"command":["printf","%s","a b","it's"]}`, tools.Function, `printf '%s' 'a b' 'it'\''s'`},
+		{"shell", `{"command":["bash","-c","bad","-c","good"]}`, tools.Function, "bash -c bad -c good"},
+		{"shell", `{"command":["bash","-c","bad","abc","good"]}`, tools.Function, "bash -c bad abc good"},
+		{"shell", `{"command":["./bash","-c","good"]}`, tools.Function, "./bash -c good"},
+		{"shell", `{"commands":["a","b"],"cmd":"good"}`, tools.ShellAction, "a\nb"},
+		{"shell", `{"commands":["cat <<E","git push"]}`, tools.ShellAction, "bash -c 'cat <<E'\ngit push"},
+		{"shell", `{"type":"exec","command":["sh","-c","bad"],"cmd":"good"}`, tools.LocalShellAction, "bad"},
+		{"shell", `{"type":"other","command":["sh"]}`, tools.LocalShellAction, `{"type":"other","command":["sh"]}`},
+		{"exec_command", `{"cmd":"a"}`, tools.Function, "a"},
+		{"exec_command", `{"cmd":"true","shell":"./bash"}`, tools.Function, "./bash -c true"},
+	} {
+		call := tools.Call{Input: test.input, Form: test.form}
+		if got := commandText(test.tool, call); test.want != got && strings.ReplaceAll(test.want, "'%s'", "%s") != got {
+			t.Errorf("%s: %s", test.input, got)
+		}
+	}
+}
+
+func TestTheOrderAndTheDigest(t *testing.T) {
+	files := map[string]string{"a.sh": "one"}
+	base := func(name string, _ int64) ([]byte, error) {
+		if text, there := files[name]; there {
+			return []byte(text), nil
+		}
+		return nil, os.ErrNotExist
+	}
+	home := t.TempDir()
+	one := map[string]job.Hook{"c": {On: job.OnStop, Run: []string{"~/c.sh"}}, "b": {On: job.OnStop, Run: []string{"sh", "a.sh"}}, "a": {On: job.OnStop, Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
+	collect := func() []Hook {
+		all, err := Collect(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := collect()
+	if before[0].Name != "operator/z" || before[1].Name != "a" || before[2].Name != "b" {
+		t.Errorf("%v", before)
+	}
+	if !before[0].Trusted() || before[1].Trusted() {
+		t.Error("who is trusted is not by the operator alone")
+	}
+	files["a.sh"] = "two"
+	if err := os.WriteFile(filepath.Join(home, "c.sh"), []byte("two"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	after := collect()
+	if before[0].SHA256 != after[0].SHA256 || before[1].SHA256 == after[1].SHA256 || before[2].SHA256 == after[2].SHA256 || before[3].SHA256 == after[3].SHA256 {
+		t.Error("a digest is not by the files")
+	}
+}

@@ -1,0 +1,114 @@
+package hooks
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/shell"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// concerns reports whether a hook is asked of a call of a tool.
+func (h Hook) concerns(tool string, call tools.Call) bool {
+	t := dialect.Of(tool)
+	all, somewhere := t.Matched(), false
+	if t.Kind == dialect.Resources { // hooks on the tools of a server are asked of its resources as well
+		if server, _ := objectOf(call)["server"].(string); server != "" {
+			all = append(all, serverPrefix+server+"__"+tool)
+		} else {
+			somewhere = h.forAServer(tool)
+		}
+	}
+	if !somewhere && !h.For(all...) {
+		return false
+	}
+	return len(h.Argv) == 0 || h.runs(tool, call)
+}
+
+// serverPrefix begins the names of tools of servers.
+const serverPrefix = "mcp__"
+
+// forAServer reports whether the hook is for a tool of resources at some server: the one that a matcher
+// names. A regular expression may name any.
+func (h Hook) forAServer(tool string) bool {
+	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
+		_, rest, names := strings.Cut(matcher, serverPrefix)
+		server, _, _ := strings.Cut(rest, "__")
+		one := job.Hook{Tools: []string{matcher}}
+		return names && (strings.ContainsAny(rest, "(){}[]+?\\^$") || one.For(serverPrefix+server+"__"+tool))
+	})
+}
+
+// byFile reports whether a hook is asked of each file of a patch, as Claude Code asks of edits.
+func (h Hook) byFile() bool {
+	return len(h.Argv) == 0 && h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+}
+
+// ofFile reports whether such a hook is asked of a file of a patch.
+func (h Hook) ofFile(as shaped) bool { return h.byFile() && h.For(dialect.OfFile(as.Tool)...) }
+
+// ofPatch reports whether a hook is asked of patches as a whole, as Codex asks.
+func (h Hook) ofPatch() bool {
+	return len(h.Argv) == 0 && !h.byFile() && h.For(dialect.ApplyPatch)
+}
+
+// runs reports whether a command of a call begins with the words of the hook. What can't be told
+// counts as if it did, and so does all that is typed into a command.
+func (h Hook) runs(tool string, call tools.Call) bool {
+	if !tools.RunsCommands(tool) {
+		return false
+	}
+	if tool == dialect.WriteStdin {
+		in, is := typing(tool, call)
+		return is && in.Chars != interrupt
+	}
+	asked, err := command.Of(tool, call)
+	return err != nil || slices.ContainsFunc(asked, func(each command.Asked) bool {
+		switch {
+		case each.Script != "":
+			return h.among(shell.ReadScript(each.Script))
+		case tool == dialect.ExecCommand && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
+			return true
+		}
+		return h.among(shell.ReadArgv(each.Argv))
+	})
+}
+
+// interrupt is what Ctrl-C types.
+const interrupt = "\x03"
+
+func (h Hook) among(reading shell.Reading) bool {
+	if reading.Excess != "" || len(reading.Commands) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.Hides() || begins(c.Words, h.Argv) })
+}
+
+// begins reports whether words are, or may be, a command that begins with argv.
+func begins(words []shell.Word, argv []string) bool {
+	for i, want := range argv {
+		switch {
+		case i >= len(words):
+			return false
+		case !words[i].Known:
+			return true // it may hold any number of words
+		case words[i].Text == want:
+		case i == 0 && !strings.Contains(want, "/") && path.Base(words[0].Text) == want:
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// on returns the hooks of an event, in the order in which they are asked.
+func (h *Hooks) on(event string) []Hook {
+	if h == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(h.All), func(one Hook) bool { return one.On != event })
+}

@@ -1,0 +1,273 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// Start is what a run is to do.
+type Start struct {
+	Source string `json:"source"`
+	Title  string `json:"title"`
+	Text   string `json:"text"`
+	URL    string `json:"url,omitempty"`
+	Base   string `json:"base"`
+	SHA    string `json:"base_sha"`
+	Branch string `json:"branch"`
+}
+
+// RunStart asks whether a run may begin, and gives what hooks add for its agent.
+func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
+	defer h.Rest()
+	all, err := h.each(ctx, job.OnSessionStart, question{about: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
+	if err != nil {
+		return "", err
+	}
+	more, err := h.each(ctx, job.OnUserPrompt, question{about: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
+	return strings.Join(append(all, more...), "\n\n"), err
+}
+
+// each asks the hooks of an event, up to the first that refuses: the error is the end that it makes of the run,
+// with what follows. added is what they say to the agent.
+func (h *Hooks) each(ctx context.Context, on string, q question, follows string) (added []string, err error) {
+	for _, one := range h.on(on) {
+		r, err := h.ask(ctx, one, q)
+		switch {
+		case err != nil:
+			return nil, err
+		case r.refuses():
+			return nil, one.stop(r, follows)
+		case r.context != "":
+			added = append(added, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+		}
+	}
+	return added, nil
+}
+
+// definition is a tool as the model would be told of it.
+type definition struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Parameters  any    `json:"parameters,omitempty"`
+}
+
+// Definitions asks of the tools that the model is to be told of, and gives them with the
+// descriptions that they are to have.
+func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
+	specs = slices.Clone(specs)
+	for _, one := range h.on(job.OnToolDefinition) {
+		asked, before := []definition{}, map[string]string{}
+		for _, s := range specs {
+			if s.Builtin != "" || !one.For(dialect.Of(s.Name).Matched()...) {
+				continue
+			}
+			d := definition{Name: s.Name, Description: s.Description}
+			if s.Parameters != nil {
+				d.Parameters = s.Parameters
+			}
+			asked, before[s.Name] = append(asked, d), s.Description
+		}
+		if len(asked) == 0 {
+			continue
+		}
+		was, err := encode(before)
+		if err != nil {
+			return nil, err
+		}
+		r, err := h.ask(ctx, one, question{about: map[string]any{"tools": asked}, before: was, check: func(a answer) error { return onlyOf(before, a.descriptions) }})
+		if err != nil {
+			return nil, err
+		}
+		if r.refuses() {
+			return nil, one.stop(r, "the agent was given no tools")
+		}
+		for i, s := range specs {
+			if words, changed := r.descriptions[s.Name]; changed {
+				specs[i].Description = words
+			}
+		}
+	}
+	return specs, nil
+}
+
+// onlyOf says which of descriptions is of no tool that was asked about.
+func onlyOf(asked, descriptions map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(descriptions)) {
+		if _, may := asked[name]; !may {
+			return fmt.Errorf("it describes %q, a tool that it was not asked about", cut(name))
+		}
+	}
+	return nil
+}
+
+// Env asks for variables of the agent's commands. may says why a variable can't be one, in
+// words; empty: it can.
+func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
+	env := map[string]string{}
+	for _, one := range h.on(job.OnShellEnv) {
+		r, err := h.ask(ctx, one, question{about: map[string]any{"env": maps.Clone(env)}, check: func(a answer) error { return onlyIf(may, a.env) }})
+		if err != nil {
+			return nil, err
+		}
+		if r.refuses() {
+			return nil, one.stop(r, "the agent was given no commands")
+		}
+		maps.Copy(env, r.env)
+	}
+	return env, nil
+}
+
+// onlyIf says which variable can't be one.
+func onlyIf(may func(name, value string) string, env map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if why := may(name, env[name]); why != "" {
+			return fmt.Errorf("it sets the variable %q, which %s", cut(name), why)
+		}
+	}
+	return nil
+}
+
+// Compacting asks whether the conversation may be made shorter.
+func (h *Hooks) Compacting(ctx context.Context, reason string) error {
+	_, err := h.each(ctx, job.OnPreCompact, question{about: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
+	return err
+}
+
+// MostRounds is how often in a run stop hooks may ask for more work.
+const MostRounds = 3
+
+// Stopped says that the hooks were asked after the last words of an agent that was stopped then,
+// and what they wanted done that it was not told.
+func (h *Hooks) Stopped() (asked bool, more string) {
+	if h == nil || len(h.on(job.OnStop)) == 0 {
+		return true, ""
+	}
+	return h.Answers.Stopped, h.Answers.More
+}
+
+// Stop asks whether an agent that has ended, with these last words, may; else it gives what there
+// is to be done. It wants nothing of an agent that is given no more turns.
+func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
+	for _, one := range h.on(job.OnStop) {
+		rounds := h.goneRounds()
+		r, err := h.ask(ctx, one, question{about: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
+		switch {
+		case err != nil:
+			return "", err
+		case r.decision != wants && r.refuses():
+			return "", one.stop(r, "the work is not taken")
+		case r.decision != wants:
+			continue
+		case rounds >= MostRounds:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds, which is not given: %s", one.Name, MostRounds, sentence(r.reason))
+			continue
+		case !mayGoOn:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))
+			continue
+		}
+		h.mu.Lock()
+		h.rounds++
+		h.mu.Unlock()
+		return one.More(r.reason), nil
+	}
+	return "", nil
+}
+
+// More tells the agent what a stop hook wants of it.
+func (one Hook) More(reason string) string {
+	return fmt.Sprintf("The hook %s does not let you end yet: %s", one.Name, sentence(reason))
+}
+
+func (h *Hooks) goneRounds() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.Answers.Rounds + h.rounds
+}
+
+// Draft is what is about to be published.
+type Draft struct {
+	Base    string   `json:"base"`
+	BaseSHA string   `json:"base_sha"`
+	Branch  string   `json:"branch"`
+	To      string   `json:"to"` // github, local
+	As      string   `json:"as"` // as publish.as has it: pull_request, review, …
+	Title   string   `json:"title"`
+	Body    string   `json:"body"`
+	Labels  []string `json:"labels"`
+	Draft   bool     `json:"draft"`
+	Files   []string `json:"files"`
+	Diff    string   `json:"diff"`
+}
+
+// Publishing asks whether a change may be published.
+func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
+	defer h.Rest()
+	if _, err := h.each(ctx, job.OnPrePublish, question{about: map[string]any{"draft": d}}, "nothing was published"); err != nil {
+		return err
+	}
+	return cmp.Or(h.fired(func(on string) bool { return on == job.OnPrePublish }), h.Halt())
+}
+
+// End is how a run ended.
+type End struct {
+	Outcome  string `json:"outcome"`
+	Reason   string `json:"reason"`
+	Message  string `json:"message"`
+	ExitCode int    `json:"exit_code"`
+	Branch   string `json:"branch,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	URL      string `json:"url,omitempty"` // of the pull request
+}
+
+// RunEnd tells of the end. It gives the end that a hook which refuses makes of it.
+func (h *Hooks) RunEnd(ctx context.Context, e End) error {
+	defer h.Rest()
+	var first error
+	for _, one := range h.on(job.OnSessionEnd) {
+		q := question{about: map[string]any{"reason": "other", "end": e}}
+		r, err := h.ask(ctx, one, q)
+		if err != nil && ctx.Err() != nil {
+			r = reply{failed: "the run was stopped before it answered"}
+			err = h.note(one, q, r)
+		}
+		if err == nil && r.refuses() {
+			err = one.stop(r, "the run does not count as done")
+		}
+		first = cmp.Or(first, err)
+	}
+	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnSessionEnd }))
+}
+
+// Fired says which hook that has to be asked did not answer, in a run whose work is done.
+func (h *Hooks) Fired() error {
+	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
+}
+
+// fired says which hook on some events that has to be asked did not answer cleanly.
+func (h *Hooks) fired(among func(on string) bool) error {
+	for _, use := range h.Uses() {
+		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
+			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
+				"The hook %s on %s must fire (must_fire) and never gave a clean answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
+		}
+	}
+	return nil
+}
+
+// OfPatches says that hooks are asked of patches, however these come.
+func (h *Hooks) OfPatches() bool {
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool { return one.byFile() || one.ofPatch() })
+}
+
+// OfOutputs says that hooks are asked of what came of calls.
+func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostToolUse)) > 0 }

@@ -1,0 +1,166 @@
+package hooks
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// path is where programs are looked for.
+func (r Rooms) path() string { return confine.PathOutside(r.Environ.Get("PATH"), r.Changeable) }
+
+// argv is a hook as it is started: a relative program is that of the base tree, which is tree;
+// empty where that is not made yet. A hook that names a file which commands may write to is not
+// started.
+func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
+	argv := h.words(rooms)
+	for _, word := range argv {
+		for _, name := range named(word) {
+			if rooms.leads(name, tree) {
+				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", cut(word))
+			}
+		}
+	}
+	program := filepath.FromSlash(argv[0])
+	switch {
+	case filepath.IsAbs(program):
+	case !strings.Contains(argv[0], "/"):
+		found, err := rooms.find(program)
+		if err != nil {
+			return nil, err
+		}
+		if confine.LeadsInto(found, rooms.Changeable) {
+			return nil, fmt.Errorf("its program %s leads to a file that the agent's commands may write: %s", program, found)
+		}
+		argv[0] = found
+	case strings.HasPrefix(program, "~/"):
+		return nil, fmt.Errorf("HOME is not set, below which its program %s is", program)
+	case !filepath.IsLocal(program):
+		return nil, fmt.Errorf("its program %s is outside of the repository; name it by an absolute path", argv[0])
+	case tree != "":
+		argv[0] = filepath.Join(tree, program)
+	}
+	return argv, nil
+}
+
+// words are the hook's words with the user's folder filled in.
+func (h Hook) words(rooms Rooms) []string {
+	words := slices.Clone(h.Run)
+	for i := range words {
+		words[i] = job.AtHome(words[i], rooms.Environ.Get("HOME"))
+	}
+	return words
+}
+
+// find looks for a program.
+func (r Rooms) find(program string) (string, error) {
+	for _, dir := range filepath.SplitList(r.path()) {
+		if found := filepath.Join(dir, program); executable(found) == nil {
+			return found, nil
+		}
+	}
+	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
+}
+
+// named are the paths that a word may name: as it is, behind an option or a variable, in a list.
+// A script is no path.
+func named(word string) (all []string) {
+	if strings.ContainsAny(word, " \t\n") {
+		return nil
+	}
+	for _, part := range strings.FieldsFunc(word, func(r rune) bool { return r == '=' || r == ':' || r == ',' }) {
+		if slash := strings.Index(part, "/"); slash >= 0 && strings.HasPrefix(part, "-") {
+			part = part[slash:]
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+// leads says whether a path, relative ones those of the base tree, leads to what commands may
+// write.
+func (r Rooms) leads(name, tree string) bool {
+	if filepath.IsAbs(name) {
+		return confine.LeadsInto(name, r.Changeable)
+	}
+	real, err := filepath.EvalSymlinks(tree + string(filepath.Separator) + filepath.FromSlash(name))
+	if tree == "" || err != nil { // which starts nothing
+		return false
+	}
+	if base, err := filepath.EvalSymlinks(tree); err == nil && (real == base || strings.HasPrefix(real, base+string(filepath.Separator))) {
+		return false
+	}
+	return confine.LeadsInto(real, r.Changeable)
+}
+
+// Starts says what keeps a hook from being started, as far as looking tells; nil for nothing.
+// tree is the base tree.
+func (h Hook) Starts(rooms Rooms, tree string) error {
+	argv, err := h.argv(rooms, tree)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(h.Run[0], "/") {
+		if _, err := rooms.find(h.Run[0]); err != nil {
+			return err
+		}
+		return script(h.words(rooms), tree)
+	}
+	if err := executable(argv[0]); err != nil {
+		return fmt.Errorf("its program %s: %w", h.Run[0], err)
+	}
+	return interpreter(argv[0])
+}
+
+// script says whether the script of an interpreter is in the base tree.
+func script(argv []string, tree string) error {
+	name := job.ScriptOf(argv)
+	if name == "" {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(tree, filepath.FromSlash(name))); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("its script %s: there is no such file in the base commit", name)
+	}
+	return nil
+}
+
+func executable(name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return errors.New("there is no such file")
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return errors.New("it is no file")
+	case info.Mode()&0o111 == 0:
+		return errors.New("it is not executable; set its mode by git update-index --chmod=+x")
+	}
+	return nil
+}
+
+// interpreter says whether the first line of a script names a program that is there.
+func interpreter(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	line, is := strings.CutPrefix(strings.SplitN(string(head[:n]), "\n", 2)[0], "#!")
+	words := strings.Fields(line)
+	if !is || len(words) == 0 {
+		return nil
+	}
+	if err := executable(words[0]); err != nil {
+		return fmt.Errorf("its interpreter %s: %w", words[0], err)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package hooks
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// TestHooksTakeNothingThatCommandsMayWrite names files of a workspace and of another folder that
+// commands may write to, in all the ways that words have.
+func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
+	dir := t.TempDir()
+	tree, root, writable, tools := filepath.Join(dir, "run", "base"), filepath.Join(dir, "repo"), filepath.Join(dir, "writable"), filepath.Join(dir, "tools")
+	for _, folder := range []string{tree, root, writable, tools} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"auditor", "x.sh"} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, to := range map[string]string{tools + "/linked": writable + "/auditor", dir + "/link": writable, tree + "/out.sh": root + "/x.sh"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rooms := Rooms{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":"), "HOME=" + tools}, Changeable: []string{root, writable}}
+	for _, refused := range [][]string{
+		{root + "/x.sh"},
+		{"sh", root + "/x.sh"},
+		{"sh", root + "/../repo/x.sh"},
+		{"sh", dir + "/link/x.sh"},
+		{"sh", writable + "/later.sh"},
+		{"env", "PYTHONPATH=/usr/lib:" + root + "/src", "python3"},
+		{"sh", "--rcfile=" + writable + "/x.sh"},
+		{"python3", "-I" + root + "/src"},
+		{"sh", "out.sh"},
+		{"sh", "../../repo/x.sh"},
+		{"linked"},
+		{tools + "/linked"},
+		{"../x"},
+	} {
+		h := Hook{Hook: job.Hook{Run: refused}}
+		if argv, err := h.argv(rooms, tree); err == nil {
+			t.Errorf("%q is started as %q", refused, argv)
+		}
+	}
+	for _, taken := range [][][]string{
+		{{"auditor", "x.sh"}, {tools + "/auditor", "x.sh"}}, // not what a name finds elsewhere
+		{{"./x.sh", "-v", "a=b"}, {tree + "/x.sh", "-v", "a=b"}},
+		{{tools + "/auditor"}, {tools + "/auditor"}},
+		{{"~/auditor", "${HOME}/x.sh", "-c ${HOME}"}, {tools + "/auditor", tools + "/x.sh", "-c " + tools}},
+		{{"auditor", "-c", "test -f " + root + "/x.sh"}, {tools + "/auditor", "-c", "test -f " + root + "/x.sh"}},
+	} {
+		h := Hook{Hook: job.Hook{Run: taken[0]}}
+		if argv, err := h.argv(rooms, tree); err != nil || !slices.Equal(argv, taken[1]) {
+			t.Errorf("%q is started as %q, %v", taken[0], argv, err)
+		}
+	}
+	for home, want := range map[string]string{root: "may write", "": "HOME is not set"} {
+		_, err := Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(Rooms{Environ: []string{"HOME=" + home}, Changeable: rooms.Changeable}, tree)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with the home %q: %v, want %q", home, err, want)
+		}
+	}
+	for word, problem := range map[string]string{"x.sh": "", "missing.sh": "no such file in the base commit"} {
+		err := Hook{Hook: job.Hook{Run: []string{"sh", word}}}.Starts(Rooms{Environ: os.Environ()}, tree)
+		if (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("sh %s: %v", word, err)
+		}
+	}
+}
+
+// TestHooksGetNoVariableThatLoadsCode looks at all that a hook gets.
+func TestHooksGetNoVariableThatLoadsCode(t *testing.T) {
+	h := &Hooks{Facts: Facts{RunID: "run-1", WorkDir: "/repo"}, Rooms: Rooms{
+		Environ: []string{
+			"PATH=/bin:/repo/bin", "HOME=/repo/home", "LANG=C", "LC_ALL=C", "CI=true", "PYTHONPATH=/repo/src", "NODE_OPTIONS=--require=/repo/x.js", "NODE_PATH=/repo",
+			"RUBYLIB=/repo", "GEM_PATH=/repo", "LD_LIBRARY_PATH=/repo", "JAVA_HOME=/repo", "VIRTUAL_ENV=/repo", "GITHUB_TOKEN=x", "PERL5LIB=/repo",
+		},
+		Changeable: []string{"/repo"},
+	}}
+	want := []string{"AGENT_CI_BASE_TREE=/base", "AGENT_CI_HOOK=h", "AGENT_CI_RUN_ID=run-1", "AGENT_CI_WORKSPACE=/repo", "CI=true", "LANG=C", "LC_ALL=C", "PATH=/bin"}
+	got := slices.DeleteFunc(h.env(Hook{Name: "h"}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") })
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

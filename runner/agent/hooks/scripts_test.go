@@ -1,0 +1,61 @@
+package hooks
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// A call of a script has a number that a call of the model's has, too. Neither gets the answers,
+// the texts or the output of the other.
+func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
+	h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": sh(job.OnPreToolUse, `if grep -q '"tool_use_id":"call_3.1"'; then exit 2; fi`)})
+	direct, nested := tools.Call{Number: 1, Name: "read_file", Input: "{}"}, tools.Call{Number: 1, Caller: 3, Name: "read_file", Input: "{}"}
+	for _, call := range []tools.Call{direct, nested} {
+		h.Before(t.Context(), "read_file", call, nil)
+	}
+	want := []transcript.CallRef{{Number: 1}, {Number: 1, Caller: 3}}
+	if got := []transcript.CallRef{(*events)[0].Ref(), (*events)[1].Ref()}; !cmp.Equal(want, got) {
+		t.Errorf("asked of %v, want %v", got, want)
+	}
+	if diff := cmp.Diff([]string{"a pass", "a deny"}, decisions(*events)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+
+	said := Answers{Replays: true}
+	for _, event := range *events {
+		raw, err := json.Marshal(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := said.Take(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d, _ := said.take("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
+		t.Errorf("the record says %s of the call of the script", d.Decision)
+	}
+	if d, _ := said.take("a", job.OnPreToolUse, want[0]); d.Decision != transcript.HookPass {
+		t.Errorf("the record says %s of the model's call", d.Decision)
+	}
+}
+
+func TestTextsOfPatchesAreThoseOfTheirCall(t *testing.T) {
+	h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPostToolUse, Run: []string{"true"}, Tools: []string{"Write"}}})
+	direct, nested := tools.Call{Number: 1, Name: dialect.ApplyPatch}, tools.Call{Number: 1, Caller: 3, Name: dialect.ApplyPatch}
+	h.remember(direct, Patch{Edits: []tree.Edit{{Change: tree.Change{Path: "direct", Op: v4a.Add}}}})
+	h.remember(nested, Patch{Edits: []tree.Edit{{Change: tree.Change{Path: "nested", Op: v4a.Add}}}})
+	h.forget(direct)
+	if texts := h.edited(nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
+		t.Errorf("the texts of the script's patch are %v", texts)
+	}
+}

@@ -1,0 +1,51 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Subagent is an agent that another one starts.
+type Subagent struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Role    string   `json:"role"`
+	AskedBy string   `json:"asked_by"`
+	Task    string   `json:"task,omitempty"`
+	Writes  string   `json:"writes,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
+}
+
+// SubagentStart asks whether an agent may be started: refusal says why not, in words for the one
+// that starts it; added is for the agent.
+func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
+	var all []string
+	for _, one := range h.on(job.OnSubagentStart) {
+		r, err := h.ask(ctx, one, question{
+			of: transcript.CallRef{Agent: a.ID}, about: map[string]any{"agent_type": a.Role, "agent": a},
+		})
+		switch {
+		case err != nil:
+			return "", "", err
+		case r.refuses():
+			return one.refusal(r), "", nil
+		case r.context != "":
+			all = append(all, fmt.Sprintf("The hook %s of this run says:\n%s", one.Name, r.context))
+		}
+	}
+	return "", strings.Join(all, "\n\n"), nil
+}
+
+// SubagentStop tells that an agent which another one started has ended, with these last words. Its
+// error is the end that a hook which refuses makes of it.
+func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
+	_, err := h.each(ctx, job.OnSubagentStop, question{
+		of:    transcript.CallRef{Agent: a.ID},
+		about: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
+	}, "what the agent found is not taken")
+	return err
+}

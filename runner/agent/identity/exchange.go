@@ -1,0 +1,98 @@
+package identity
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/openai/openai-go/v3/auth"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// exchange carries requests, and looks at those that give a key for a token: openai-go
+// sends them itself, and tells less of what came of them.
+type exchange struct {
+	next  http.RoundTripper
+	learn func(name, secret string)
+
+	mu     sync.Mutex
+	claims claims // of the last token
+}
+
+// answerLimit is how many bytes of an answer with a key are read.
+const answerLimit = 64 << 10
+
+func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.String() != auth.TokenExchangeURL {
+		return e.next.RoundTrip(r)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+	defer cancel()
+	answer, err := e.next.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, answerLimit))
+	if err != nil {
+		return nil, err
+	}
+	var said struct {
+		Key         string `json:"access_token"`
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	_ = json.Unmarshal(raw, &said) // one that says nothing is refused below
+	if answer.StatusCode != http.StatusOK {
+		words := strings.TrimSpace(said.Error + " " + said.Description)
+		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.told())
+	}
+	if said.Key == "" {
+		return nil, failed("auth.openai.com answers with something else than a key")
+	}
+	e.learn("the key of model.auth: oidc", said.Key)
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+	return answer, nil
+}
+
+// take notes a token that is about to be exchanged.
+func (e *exchange) take(token string) {
+	e.learn("the identity token of the job", token)
+	claims, err := claimsOf(token)
+	if err != nil {
+		return // it was looked at where it came from
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.claims = claims
+}
+
+func (e *exchange) told() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.claims.String()
+}
+
+// refused is what an answer without a token or key comes to. That of a server that is
+// busy or broken passes.
+func refused(status int, who, words string) *model.Failure {
+	f := failed("%s answers with status %d", who, status)
+	if words != "" {
+		f.Message += ": " + words
+	}
+	if status == http.StatusTooManyRequests || status >= http.StatusInternalServerError {
+		f.Kind = model.ServerError
+	}
+	return f
+}
+
+func failed(format string, args ...any) *model.Failure {
+	return &model.Failure{Kind: model.Identity, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,88 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+
+	"github.com/openai/openai-go/v3/auth"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Options say as whom a run asks for a key.
+type Options struct {
+	Job job.Identity
+	// BaseURL is where the key would go: nowhere but to OpenAI. Empty is OpenAI.
+	BaseURL string
+	Env     settings.Environment
+	// Learn is told each secret before it is used: the job's token, and each key.
+	// It is called from several goroutines.
+	Learn func(name, secret string)
+}
+
+// Identity is that of one run. It is asked for when the first request needs a key.
+type Identity struct {
+	provider, account string
+	source            source
+	exchange          *exchange
+}
+
+// The variables that say what the job leaves empty, by the names that OpenAI's own
+// libraries have for them.
+const (
+	providerVariable = "OPENAI_IDENTITY_PROVIDER_ID"
+	accountVariable  = "OPENAI_SERVICE_ACCOUNT_ID"
+)
+
+// New asks nobody: it looks at the job, at the environment, and whether a file is there. Its error is an outcome.Stop that
+// says what is missing.
+func New(o Options) (*Identity, error) {
+	if !job.OpenAIs(o.BaseURL) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
+			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
+	}
+	i := &Identity{provider: cmp.Or(o.Job.Provider, o.Env.Get(providerVariable)), account: cmp.Or(o.Job.ServiceAccount, o.Env.Get(accountVariable))}
+	for _, needed := range []struct{ value, key, variable string }{
+		{i.provider, "model.identity.provider_id", providerVariable},
+		{i.account, "model.identity.service_account_id", accountVariable},
+	} {
+		if needed.value == "" {
+			return nil, missing("it is not said as whom the job asks for a key; set %s or %s to what OpenAI shows where the identity provider is set up", needed.key, needed.variable)
+		}
+	}
+	found, err := findSource(o.Job, o.Env)
+	if err != nil {
+		return nil, err
+	}
+	i.exchange = &exchange{next: http.DefaultTransport, learn: o.Learn}
+	i.source = learning{found, i.exchange}
+	return i, nil
+}
+
+// missing is the end of a run that cannot have a key.
+func missing(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
+}
+
+// Workload is the identity as openai-go takes it.
+func (i *Identity) Workload() *auth.WorkloadIdentity {
+	return &auth.WorkloadIdentity{IdentityProviderID: i.provider, ServiceAccountID: i.account, Provider: i.source}
+}
+
+// Transport carries the exchange, and requests with the key.
+func (i *Identity) Transport() http.RoundTripper { return i.exchange }
+
+// From says where the token comes from, for people.
+func (i *Identity) From() string { return i.source.from() }
+
+// Key is a fresh key.
+func (i *Identity) Key(ctx context.Context) (string, error) {
+	workload, err := auth.NewWorkloadIdentityAuth(*i.Workload())
+	if err != nil {
+		return "", err
+	}
+	return workload.GetToken(ctx, &http.Client{Transport: i.exchange})
+}

@@ -1,0 +1,187 @@
+package identity
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3/auth"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// source is where the token of a job comes from.
+type source interface {
+	auth.SubjectTokenProvider
+	from() string
+}
+
+// The variables of a job in GitHub's and Forgejo's Actions that may ask for a token.
+const (
+	requestURL   = "ACTIONS_ID_TOKEN_REQUEST_URL"
+	requestToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
+)
+
+// findSource is what the job says, else the file that is named, else Actions. The token
+// of a cluster is never taken unasked: it may be one for the cluster itself.
+func findSource(j job.Identity, env settings.Environment) (source, error) {
+	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
+		return fileAt(path)
+	}
+	return actionsOf(env)
+}
+
+// file has the token of a job, and may have a newer one the next time.
+type file struct{ path string }
+
+func fileAt(path string) (source, error) {
+	if !filepath.IsAbs(path) {
+		return nil, missing("no file with the job's token is named; set model.identity.token_file or %s to its absolute path", settings.IdentityFileVariable)
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, missing("there is no file %s with the job's token; mount or write it, or name another by model.identity.token_file or %s", path, settings.IdentityFileVariable)
+	}
+	return file{path}, nil
+}
+
+// tokenLimit is how many bytes a token may have.
+const tokenLimit = 64 << 10
+
+func (f file) from() string                     { return "the file " + f.path }
+func (f file) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
+
+func (f file) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+	raw, err := boundedfile.Read(ctx, f.path, tokenLimit)
+	if err != nil {
+		return "", failed("the file with the job's token cannot be read: %v", err)
+	}
+	return token(string(raw), f.from())
+}
+
+// actions asks the service of the workflow's runner.
+type actions struct{ address, bearer string }
+
+func actionsOf(env settings.Environment) (source, error) {
+	address, bearer := env.Get(requestURL), env.Get(requestToken)
+	if address == "" || bearer == "" {
+		return nil, missing("%s is not set: in a workflow of GitHub give the job permissions: id-token: write, in one of Forgejo enable-openid-connect: true; "+
+			"elsewhere name a file with the job's token by model.identity.token_file or %s", requestURL, settings.IdentityFileVariable)
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) {
+		return nil, missing("%s is no https address", requestURL)
+	}
+	query := u.Query()
+	query.Set("audience", auth.DefaultAudience)
+	u.RawQuery = query.Encode()
+	return actions{u.String(), bearer}, nil
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// requestLimit is how long the service may take.
+const requestLimit = 20 * time.Second
+
+func (a actions) from() string                     { return requestURL }
+func (a actions) TokenType() auth.SubjectTokenType { return auth.SubjectTokenTypeJWT }
+
+func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.address, nil)
+	if err != nil {
+		return "", failed("ask for the job's token: %v", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+a.bearer)
+	request.Header.Set("Accept", "application/json")
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := client.Do(request)
+	if err != nil {
+		return "", &model.Failure{Kind: model.Unreachable, Message: "the service that gives the job's token does not answer", Err: err}
+	}
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, tokenLimit))
+	if err != nil {
+		return "", &model.Failure{Kind: model.Unreachable, Message: "the answer with the job's token broke off", Err: err}
+	}
+	if answer.StatusCode != http.StatusOK {
+		return "", refused(answer.StatusCode, "the service that gives the job's token", "")
+	}
+	var said struct {
+		Value string `json:"value"`
+	}
+	if err := json.Unmarshal(raw, &said); err != nil {
+		return "", failed("the service that gives the job's token answers with something else")
+	}
+	return token(said.Value, a.from())
+}
+
+// token is text that has the form of a signed JSON Web Token (RFC 7515, section 7.1):
+// nothing else leaves for another host, whatever file is named.
+func token(text, from string) (string, error) {
+	text = strings.TrimSpace(text)
+	if _, err := claimsOf(text); err != nil {
+		return "", failed("what %s gives is no JSON Web Token (%v)", from, err)
+	}
+	return text, nil
+}
+
+// claims are what OpenAI compares.
+type claims struct {
+	Issuer   string          `json:"iss"`
+	Subject  string          `json:"sub"`
+	Audience json.RawMessage `json:"aud"`
+}
+
+func (c claims) String() string {
+	return fmt.Sprintf("the token has the issuer %s, the subject %s and the audience %s", c.Issuer, c.Subject, c.Audience)
+}
+
+func claimsOf(token string) (c claims, err error) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) >= tokenLimit {
+		return c, fmt.Errorf("it has %d parts, not 3", len(parts))
+	}
+	for _, part := range parts {
+		if _, err := base64.RawURLEncoding.DecodeString(part); err != nil || part == "" {
+			return c, fmt.Errorf("a part is not base64")
+		}
+	}
+	raw, _ := base64.RawURLEncoding.DecodeString(parts[1]) // looked at above
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, fmt.Errorf("its claims are no JSON")
+	}
+	return c, nil
+}
+
+// learning tells of the token before anybody has it.
+type learning struct {
+	source
+	exchange *exchange
+}
+
+func (l learning) GetToken(ctx context.Context, client auth.HTTPDoer) (string, error) {
+	token, err := l.source.GetToken(ctx, client)
+	if err == nil {
+		l.exchange.take(token)
+	}
+	return token, err
+}

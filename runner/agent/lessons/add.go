@@ -1,0 +1,154 @@
+package lessons
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// IDOf is the id of a lesson that is proposed: it goes by the claim, so that nobody keeps one twice.
+func IDOf(claim string) string {
+	sum := sha256.Sum256([]byte(claim))
+	return "l-" + hex.EncodeToString(sum[:4])
+}
+
+const head = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
+
+// Append adds lessons behind those of a file and leaves what stands in it, to the byte.
+func Append(data []byte, more []memory.Lesson) ([]byte, error) {
+	before, problems := Parse(Path, data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte(head + "version: 1\nlessons:\n")
+	}
+	data, indent := opened(data)
+	added := bytes.NewBuffer(slices.Clone(data))
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		added.WriteString(lineEnd(data))
+	}
+	for _, l := range more {
+		added.WriteString(strings.ReplaceAll(entry(l, indent), "\n", lineEnd(data)))
+	}
+	after, problems := Parse(Path, added.Bytes())
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%d lessons do not go behind those of %s: %w", len(more), Path, errors.New(problems[0].String()))
+	}
+	if !reflect.DeepEqual(after, slices.Concat(before, more)) {
+		return nil, fmt.Errorf("%d lessons do not go behind those of %s: something stands behind its list; make lessons: the last key", len(more), Path)
+	}
+	return added.Bytes(), nil
+}
+
+// opened is a file with its list ready for more, and what entries are indented by.
+func opened(data []byte) ([]byte, string) {
+	root, _ := job.Document(Path, data)
+	for pair := range slices.Chunk(root.Content, 2) {
+		list := pair[1]
+		switch {
+		case pair[0].Value != "lessons":
+		case len(list.Content) > 0:
+			return data, indentOf(data, list.Content[0])
+		case list.Kind == yaml.SequenceNode: // []
+			lines := bytes.SplitAfter(data, []byte("\n"))
+			lines[list.Line-1] = bytes.Replace(lines[list.Line-1], []byte("[]"), nil, 1)
+			return bytes.Join(lines, nil), "  "
+		}
+	}
+	return data, "  "
+}
+
+// indentOf is what the line of an entry begins with.
+func indentOf(data []byte, first *yaml.Node) string {
+	line := bytes.Split(data, []byte("\n"))[first.Line-1]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
+}
+
+// lineEnd is how the first line of a file ends.
+func lineEnd(data []byte) string {
+	if first, _, _ := bytes.Cut(data, []byte("\n")); bytes.HasSuffix(first, []byte("\r")) {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+func entry(l memory.Lesson, indent string) string {
+	evidence := make([]string, len(l.Evidence))
+	for i, e := range l.Evidence {
+		evidence[i] = quoted(e)
+	}
+	return fmt.Sprintf("%[1]s- id: %[2]s\n%[1]s  claim: %[3]s\n%[1]s  evidence: [%[4]s]\n%[1]s  run: %[5]s\n%[1]s  date: %[6]s\n",
+		indent, l.ID, quoted(l.Claim), strings.Join(evidence, ", "), quoted(l.Run), quoted(l.Date))
+}
+
+// Added are the lessons by which a file differs from what it was, where these are nothing but
+// proposed ones, put behind the others as Append does: then nobody else changed the file.
+func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
+	was, wrong := Parse(Path, before)
+	is, wrongNow := Parse(Path, now)
+	if len(wrong)+len(wrongNow) > 0 || len(is) <= len(was) {
+		return nil, false
+	}
+	added = is[len(was):]
+	for _, l := range added {
+		if !slices.ContainsFunc(proposed, func(p memory.Lesson) bool { return isOf(l, p) }) {
+			return nil, false
+		}
+	}
+	made, err := Append(before, added)
+	return added, err == nil && bytes.Equal(made, now)
+}
+
+// Exact is a file in the bytes that it was written in: those that it had before, or that Append gave
+// it. Where it differs from these in more than line ends it is given back as it is.
+func Exact(before, now []byte) []byte {
+	was, wrong := Parse(Path, before)
+	is, wrongNow := Parse(Path, now)
+	if len(wrong)+len(wrongNow) > 0 || len(is) < len(was) {
+		return now
+	}
+	made := before
+	if more := is[len(was):]; len(more) > 0 {
+		var err error
+		if made, err = Append(before, more); err != nil {
+			return now
+		}
+	}
+	if !bytes.Equal(withoutReturns(made), withoutReturns(now)) {
+		return now
+	}
+	return made
+}
+
+func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
+
+// isOf says that a lesson is a proposed one, its evidence pinned.
+func isOf(l, proposed memory.Lesson) bool {
+	evidence := proposed.Evidence
+	for _, e := range l.Evidence {
+		at := slices.IndexFunc(evidence, func(p string) bool { return pins(e, p) })
+		if at < 0 {
+			return false
+		}
+	}
+	l.Evidence = evidence
+	return reflect.DeepEqual(l, proposed)
+}
+
+// New are those of lessons whose ids a file does not have yet.
+func New(known, more []memory.Lesson) []memory.Lesson {
+	return slices.DeleteFunc(slices.Clone(more), func(m memory.Lesson) bool {
+		return slices.ContainsFunc(known, func(k memory.Lesson) bool { return k.ID == m.ID })
+	})
+}

@@ -1,0 +1,240 @@
+package lessons
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// Path is where a repository keeps its lessons, from its root.
+const Path = ".agent-ci/lessons.yml"
+
+// Bounds of the file.
+const (
+	MaxSize      = 256 << 10 // bytes
+	mostLessons  = 500
+	longestClaim = 500 // bytes
+	MostEvidence = 5
+	longestProof = 200 // bytes of one piece of evidence
+	mostProblems = 100
+)
+
+// Parse reads the file, whose name is for messages. A file without a byte has no lessons. Where
+// there are problems, the lessons are not to be used.
+func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
+	r := &reader{file: name}
+	if len(data) > MaxSize {
+		return nil, TooLarge(name)
+	}
+	if len(data) == 0 {
+		return nil, nil
+	}
+	root, problems := job.Document(name, data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return r.document(root), r.problems
+}
+
+// TooLarge is what is wrong with a file of more than MaxSize bytes.
+func TooLarge(name string) job.Problems {
+	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
+}
+
+// NoFile is what is wrong with what stands in the place of the file and is none.
+func NoFile(name string) job.Problems {
+	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
+}
+
+func whole(name, message string) job.Problems {
+	return job.Problems{{File: name, Line: 1, Column: 1, Message: message}}
+}
+
+// reader gathers what is wrong with a file.
+type reader struct {
+	file     string
+	problems job.Problems
+}
+
+func (r *reader) complain(at *yaml.Node, key, format string, args ...any) {
+	r.add(job.Problem{File: r.file, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) add(p job.Problem) {
+	if len(r.problems) < mostProblems {
+		r.problems = append(r.problems, p)
+	}
+}
+
+func (r *reader) document(root *yaml.Node) []memory.Lesson {
+	if root == nil {
+		root = &yaml.Node{Line: 1, Column: 1}
+	}
+	keys := r.mapping(root, "", []string{"version", "lessons"})
+	if keys == nil {
+		return nil
+	}
+	if version := keys["version"]; version != nil && (version.Kind != yaml.ScalarNode || version.Value != "1") {
+		r.complain(version, "version", "must be 1")
+	}
+	list := keys["lessons"]
+	if list == nil || isNull(list) {
+		return nil
+	}
+	if list.Kind != yaml.SequenceNode {
+		r.complain(list, "lessons", "must be a list")
+		return nil
+	}
+	if len(list.Content) > mostLessons {
+		r.complain(list, "lessons", "has %d entries, more than %d; take those out that help nobody any more", len(list.Content), mostLessons)
+		return nil
+	}
+	return r.lessons(list)
+}
+
+func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
+	var all []memory.Lesson
+	first := map[string]int{}
+	for i, node := range list.Content {
+		key := fmt.Sprintf("lessons[%d]", i)
+		l := r.lesson(node, key)
+		if line, twice := first[l.ID]; twice && l.ID != "" {
+			r.complain(node, key+".id", "is also that of the entry in line %d", line)
+		}
+		first[l.ID] = node.Line
+		all = append(all, l)
+	}
+	return all
+}
+
+func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
+	keys := r.mapping(node, key, []string{"id", "claim", "evidence", "run", "date"})
+	for _, field := range []struct {
+		name  string
+		into  *string
+		check func(string) error
+	}{{"id", &l.ID, checkID}, {"claim", &l.Claim, CheckClaim}, {"run", &l.Run, checkRun}, {"date", &l.Date, checkDate}} {
+		if value := keys[field.name]; value != nil {
+			*field.into = r.text(value, key+"."+field.name, field.check)
+		}
+	}
+	if evidence := keys["evidence"]; evidence != nil {
+		l.Evidence = r.evidence(evidence, key+".evidence")
+	}
+	return l
+}
+
+func (r *reader) evidence(node *yaml.Node, key string) []string {
+	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MostEvidence {
+		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MostEvidence)
+		return nil
+	}
+	all := make([]string, len(node.Content))
+	for i, item := range node.Content {
+		all[i] = r.text(item, fmt.Sprintf("%s[%d]", key, i), checkPinned)
+	}
+	return all
+}
+
+// mapping gives the values of a mapping that has all of the keys and no other; nil for what is none.
+func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
+	if node.Kind != yaml.MappingNode || unwanted(node) {
+		r.complain(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
+		return nil
+	}
+	found := map[string]*yaml.Node{}
+	for pair := range slices.Chunk(node.Content, 2) {
+		name := pair[0]
+		inner := strings.TrimPrefix(key+"."+name.Value, ".")
+		switch {
+		case name.Kind != yaml.ScalarNode || unwanted(name) || unwanted(pair[1]):
+			r.complain(name, key, "anchors, aliases, tags and keys that are no text are not allowed")
+		case !slices.Contains(wanted, name.Value):
+			r.add(job.Problem{File: r.file, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: job.Nearest(name.Value, wanted)})
+		case found[name.Value] != nil:
+			r.complain(name, inner, "is given twice, the first time in line %d", found[name.Value].Line)
+		default:
+			found[name.Value] = pair[1]
+		}
+	}
+	for _, name := range wanted {
+		if found[name] == nil {
+			r.complain(node, strings.TrimPrefix(key+"."+name, "."), "is missing")
+		}
+	}
+	return found
+}
+
+func (r *reader) text(node *yaml.Node, key string, check func(string) error) string {
+	isText := node.Tag == "!!str" || node.Tag == "!!timestamp"
+	if node.Kind != yaml.ScalarNode || !isText || unwanted(node) {
+		r.complain(node, key, "must be text; put it in quotes")
+		return ""
+	}
+	if err := check(node.Value); err != nil {
+		r.complain(node, key, "%s", err)
+		return ""
+	}
+	return node.Value
+}
+
+// unwanted says that a node has what YAML allows and a file of lessons does not.
+func unwanted(node *yaml.Node) bool {
+	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
+
+func checkID(s string) error {
+	if s == "" || len(s) > 64 || s[0] == '-' || strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return fmt.Errorf("must be lower-case letters, digits and hyphens, at most 64")
+	}
+	return nil
+}
+
+// CheckClaim says what keeps a text from being a claim. What a page does not show has no place in
+// what people are to judge.
+func CheckClaim(s string) error { return checkLine(s, longestClaim) }
+
+func checkLine(s string, longest int) error {
+	switch {
+	case strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s:
+		return fmt.Errorf("must not be blank, nor begin or end with blanks")
+	case len(s) > longest:
+		return fmt.Errorf("has %d bytes, more than %d", len(s), longest)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("must be UTF-8")
+	}
+	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || tools.Hidden(r) }); at >= 0 {
+		hidden, _ := utf8.DecodeRuneInString(s[at:])
+		return fmt.Errorf("must be one line of characters that can be seen, without %U", hidden)
+	}
+	return nil
+}
+
+func checkRun(s string) error { return checkLine(s, 100) }
+
+func checkDate(s string) error {
+	if _, err := time.Parse(time.DateOnly, s); err != nil {
+		return fmt.Errorf("must be a date such as 2026-01-31")
+	}
+	return nil
+}
+
+// quoted is a text for YAML, in double quotes.
+func quoted(s string) string {
+	if utf8.ValidString(s) && !strings.ContainsAny(s, `"\`) {
+		return `"` + s + `"`
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,85 @@
+package model_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+func additional() model.Settings {
+	return model.Settings{
+		Model: "m", Instructions: "<be> brief", Additional: true, Serial: true, Context: "all_turns", Effort: "low",
+		Tools: []json.RawMessage{
+			json.RawMessage(`{"type":"custom","name":"exec"}`), json.RawMessage(`{"type":"web_search"}`), json.RawMessage(`{"type":"function","name":"wait"}`),
+		},
+	}
+}
+
+func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
+	got, err := model.Request{Settings: additional(), History: []json.RawMessage{user("a")}}.Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"model":"m","tools":[{"type":"web_search"}],"tool_choice":"auto","parallel_tool_calls":false,"reasoning":{"effort":"low","context":"all_turns"},` +
+		`"include":["reasoning.encrypted_content"],"store":false,"stream":true,"input":[` +
+		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.",` +
+		`"tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]}]},` +
+		`{"type":"message","role":"developer","content":[{"type":"input_text","text":"<be> brief"}]},` + string(user("a")) + `]}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestARecordMakesUpRequestsWithToolsInTheInput follows a conversation in which the endpoint refuses
+// that form.
+func TestARecordMakesUpRequestsWithToolsInTheInput(t *testing.T) {
+	before, after := additional(), additional()
+	after.Additional, after.Context = false, ""
+	history := []json.RawMessage{user("a"), user("b"), user("c")}
+	var rebuilt model.Rebuilt
+	for i, request := range []model.Request{
+		{Settings: before, History: history[:1]},
+		{Settings: after, History: history[:2]},
+		{Settings: after, History: history},
+	} {
+		body, err := request.Body()
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := request.Settings.SettingsJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := rebuilt.Request(settings, history[i:i+1])
+		if want := fmt.Sprintf("%x", sha256.Sum256(body)); err != nil || got != want {
+			t.Errorf("request %d is made up as %s, %v; it was %s", i+1, got, err, want)
+		}
+	}
+}
+
+func TestAnEndpointThatRefusesToolsInTheInputIsKnown(t *testing.T) {
+	for words, refuses := range map[string]bool{
+		"Invalid value: 'additional_tools'. Supported values are: 'message' and 'reasoning'.": true,
+		"Unknown item type in input":                                   true,
+		"input[0].type: unexpected value":                              true,
+		"Invalid type for 'input.0'":                                   true,
+		"Unknown parameter: 'reasoning.context'.":                      true,
+		"Unsupported value: 'xhigh' is not supported with this model.": false,
+		"Invalid 'input[7].call_id': string too long.":                 false,
+		"The model `m` does not exist.":                                false,
+	} {
+		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
+		if f.RefusesAdditional() != refuses {
+			t.Errorf("%q: %t", words, !refuses)
+		}
+	}
+	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "additional_tools"}).RefusesAdditional() {
+		t.Error("a failure of the server is taken for a refusal")
+	}
+}

@@ -1,0 +1,58 @@
+package model_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// TestTheWishToWaitIsHeard has both wires refuse a request, in a status and in a stream.
+func TestTheWishToWaitIsHeard(t *testing.T) {
+	t.Parallel()
+	const azure = "Requests have exceeded the call rate limit. Please retry after 3 seconds."
+	for name, c := range map[string]struct {
+		wire   string
+		status int
+		body   string
+	}{
+		"words":                      {"responses", 429, `{"error":{"code":"429","message":"` + azure + `"}}`},
+		"words, chat":                {"chat", 429, `{"error":{"code":"429","message":"` + azure + `"}}`},
+		"a field":                    {"responses", 429, `{"error":{"message":"Slow down."},"retry_after":3}`},
+		"a field, chat":              {"chat", 503, `{"error":{"message":"Busy.","retry_after_ms":3000}}`},
+		"a list, chat":               {"chat", 429, `[{"error":{"code":429,"message":"x","details":[{"retryDelay":"3s"}]}}]`},
+		"a stream that fails":        {"responses", 200, `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"` + azure + `"}}}`},
+		"a field in a stream":        {"responses", 200, `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"x","retry_after":3}}}`},
+		"an error in a stream":       {"responses", 200, `data: {"type":"error","code":"too_many_requests","message":"x","retry_after":"3"}`},
+		"an error object":            {"responses", 200, `data: {"type":"error","error":{"type":"too_many_requests","message":"` + azure + `"}}`},
+		"an error in a stream, chat": {"chat", 200, `data: {"error":{"code":"429","message":"` + azure + `"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if c.status == http.StatusOK {
+					w.Header().Set("Content-Type", "text/event-stream")
+				}
+				w.WriteHeader(c.status)
+				_, _ = w.Write([]byte(c.body + "\n\n"))
+			}))
+			defer server.Close()
+			var api model.Responder
+			api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.URL})
+			if c.wire == "chat" {
+				api, err = model.NewChat(model.Endpoint{BaseURL: server.URL})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = api.Respond(t.Context(), model.Request{}, model.Observer{})
+			failure, is := errors.AsType[*model.Failure](err)
+			if !is || failure.RetryAfter != 3*time.Second || !failure.Temporary() {
+				t.Errorf("Respond = %+v", failure)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package model_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// responses is a Responder of the Responses API that is never asked.
+type responses struct{}
+
+func (responses) Respond(context.Context, model.Request, model.Observer) (*model.Response, error) {
+	return nil, nil
+}
+
+func TestBodiesAreThoseOfTheRequests(t *testing.T) {
+	settings := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
+	other := settings
+	other.Speaking = true
+	additional := settings
+	additional.Additional = true
+	items := []json.RawMessage{user("a"), json.RawMessage("{ \"text\" :\n\"<b> \u2028 \" }"), nil, user("c"), user("d")}
+	asked := &model.Retrying{Next: responses{}}
+
+	var bodies model.Bodies
+	var kept, copies [][]byte
+	for _, request := range []model.Request{
+		{Settings: settings},
+		{Settings: settings, History: items[:1]},
+		{Settings: settings, History: items[:1]},
+		{Settings: settings, History: items[:3]},
+		{Settings: other, History: items[:4]},
+		{Settings: settings, History: items},
+		{Settings: settings, History: items[1:]},
+		{Settings: settings, History: items[1:2]},
+		{Settings: settings, History: items},
+		{Settings: additional, History: items[:2]},
+		{Settings: additional, History: items},
+		{Settings: settings, History: items, Encoded: []byte("as it was")},
+	} {
+		got, err := bodies.For(asked, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := model.BodyFor(asked, request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("of %d items: %s", len(request.History), diff)
+		}
+		kept, copies = append(kept, got), append(copies, append([]byte(nil), got...))
+	}
+	if diff := cmp.Diff(copies, kept); diff != "" {
+		t.Errorf("a later request changed the body of an earlier one: %s", diff)
+	}
+}
+
+func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
+	var bodies model.Bodies
+	settings := model.Settings{Model: "m"}
+	if _, err := bodies.For(responses{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
+		t.Error("an item that is no JSON was sent")
+	}
+	good := model.Request{Settings: settings, History: []json.RawMessage{user("a"), user("b")}}
+	got, err := bodies.For(responses{}, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := good.Body()
+	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestBodiesOfAChat(t *testing.T) {
+	chat, err := model.NewChat(model.Endpoint{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := model.Request{Settings: model.Settings{Model: "m"}, History: []json.RawMessage{user("a")}}
+	var bodies model.Bodies
+	got, err := bodies.For(&model.Retrying{Next: chat}, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := model.BodyFor(chat, request)
+	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+}

@@ -1,0 +1,261 @@
+package model
+
+import (
+	_ "embed"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/price"
+)
+
+// catalogTSV is made by internal/tabulate. Each row is of a model at a provider.
+//
+//go:embed catalog.tsv
+var catalogTSV string
+
+// entry is what the table has of a model at one provider. What it does not say is zero.
+type entry struct {
+	provider, model        string
+	context, input, output int64
+	price                  *price.List
+	reasoning, images      bool
+	efforts                []string
+	source                 string
+}
+
+// readCatalog reads the rows of models whose bare name is wanted: a run asks for one
+// model of hundreds.
+func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
+	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
+	columns := strings.Split(head, "\t")
+	var entries []entry
+	for line := range strings.SplitSeq(rows, "\n") {
+		_, behind, _ := strings.Cut(line, "\t")
+		name, _, _ := strings.Cut(behind, "\t")
+		if !wanted(bareName(name)) {
+			continue
+		}
+		e, err := entryOf(columns, strings.Split(line, "\t"))
+		if err != nil {
+			return nil, fmt.Errorf("read the table of models: %s: %w", name, err)
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+func entryOf(columns, cells []string) (entry, error) {
+	if len(cells) != len(columns) {
+		return entry{}, fmt.Errorf("there are %d cells, not %d", len(cells), len(columns))
+	}
+	row := make(map[string]string, len(cells))
+	for i, name := range columns {
+		row[name] = cells[i]
+	}
+	e := entry{
+		provider: row["provider"], model: row["model"],
+		reasoning: row["reasoning"] == "yes", images: row["images"] == "yes", source: row["source"] + ", " + row["date"],
+	}
+	if row["efforts"] != "" {
+		e.efforts = strings.Split(row["efforts"], "|")
+	}
+	for name, into := range map[string]*int64{"context": &e.context, "input_limit": &e.input, "output_limit": &e.output} {
+		if row[name] == "" {
+			continue
+		}
+		var err error
+		if *into, err = strconv.ParseInt(row[name], 10, 64); err != nil {
+			return e, err
+		}
+	}
+	if row["price"] == "" {
+		return e, nil
+	}
+	var err error
+	e.price, err = listOf(row["price"], row["tiers"], row["service"])
+	return e, err
+}
+
+func listOf(rates, tiers, service string) (*price.List, error) {
+	list := new(price.List)
+	var err error
+	if list.Rates, err = ratesOf(rates); err != nil {
+		return nil, err
+	}
+	for name, rates := range named(tiers) {
+		tier := price.Tier{}
+		if tier.Above, err = strconv.ParseInt(name, 10, 64); err != nil {
+			return nil, err
+		}
+		if tier.Rates, err = ratesOf(rates); err != nil {
+			return nil, err
+		}
+		list.Tiers = append(list.Tiers, tier)
+	}
+	for name, rates := range named(service) {
+		r, err := ratesOf(rates)
+		if err != nil {
+			return nil, err
+		}
+		if list.Service == nil {
+			list.Service = make(map[string]price.Rates)
+		}
+		list.Service[name] = r
+	}
+	return list, nil
+}
+
+// named goes through NAME:RATES, with semicolons between.
+func named(all string) func(yield func(name, rates string) bool) {
+	return func(yield func(name, rates string) bool) {
+		for each := range strings.SplitSeq(all, ";") {
+			name, rates, found := strings.Cut(each, ":")
+			if found && !yield(name, rates) {
+				return
+			}
+		}
+	}
+}
+
+// ratesOf reads INPUT/CACHED/CACHE_WRITE/OUTPUT, where what is not known is empty.
+func ratesOf(text string) (price.Rates, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 4 {
+		return price.Rates{}, fmt.Errorf("%q are no rates", text)
+	}
+	var r price.Rates
+	for i, into := range []*float64{&r.Input, &r.Cached, &r.CacheWrite, &r.Output} {
+		if parts[i] == "" {
+			continue
+		}
+		var err error
+		if *into, err = strconv.ParseFloat(parts[i], 64); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+// hosts are the providers at whose API a model has the prices of the table. A name
+// that begins with a dot stands for all below it.
+var hosts = map[string]string{
+	"api.openai.com":                    "openai",
+	".openai.azure.com":                 "azure",
+	".services.ai.azure.com":            "azure",
+	".cognitiveservices.azure.com":      "azure",
+	"api.anthropic.com":                 "anthropic",
+	"api.cerebras.ai":                   "cerebras",
+	"api.deepseek.com":                  "deepseek",
+	"api.groq.com":                      "groq",
+	"api.minimax.io":                    "minimax",
+	"api.mistral.ai":                    "mistral",
+	"api.moonshot.ai":                   "moonshotai",
+	"api.x.ai":                          "xai",
+	"api.z.ai":                          "zai",
+	"dashscope-intl.aliyuncs.com":       "alibaba",
+	"generativelanguage.googleapis.com": "google",
+}
+
+// providerAt is the provider whose API is at that address; empty where the table has
+// none.
+func providerAt(baseURL string) string {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return ""
+	}
+	host := strings.ToLower(u.Hostname())
+	_, below, _ := strings.Cut(host, ".")
+	if provider, known := hosts[host]; known {
+		return provider
+	}
+	return hosts["."+below]
+}
+
+// find is what the table has of a model by the name that goes to the API at baseURL:
+// of the provider there, else of the one that the name begins with, else what all
+// providers agree on. It is the name itself, and not a part of it.
+func find(name, baseURL string) (entry, bool) {
+	provider := providerAt(baseURL)
+	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
+	for _, spelling := range []string{bareName(name), plainName(name)} {
+		all := rowsOf(spelling)
+		if provider != "" {
+			all = of(provider, all)
+		} else if named := of(prefix, all); len(named) > 0 {
+			all = named
+		}
+		if len(all) > 0 {
+			return agreed(all), true
+		}
+	}
+	return entry{}, false
+}
+
+// rowsOf is what the table has of a bare name.
+func rowsOf(name string) []entry {
+	entries, err := readCatalog(catalogTSV, func(other string) bool { return other == name })
+	if err != nil {
+		panic(err) // the table is part of the program; a test reads it
+	}
+	return entries
+}
+
+func of(provider string, all []entry) []entry {
+	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.provider != provider })
+}
+
+// agreed is what is true of a model at each of the providers: the least of its limits,
+// and of price and efforts what all of them say.
+func agreed(entries []entry) entry {
+	all := entries[0]
+	for _, e := range entries[1:] {
+		all.context, all.input, all.output = least(all.context, e.context), least(all.input, e.input), least(all.output, e.output)
+		all.reasoning, all.images = all.reasoning && e.reasoning, all.images && e.images
+		if !slices.Equal(all.efforts, e.efforts) {
+			all.efforts = nil
+		}
+		all.price = price.Common(all.price, e.price)
+	}
+	return all
+}
+
+// least is the smaller limit; 0 is none.
+func least(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
+	}
+	return min(a, b)
+}
+
+// window is how long a conversation may get: as the model reads it, and nothing of it
+// at the price of a longer one.
+func (e entry) window() int64 {
+	window := least(e.context, e.input)
+	if e.price.Known() {
+		for _, tier := range e.price.Tiers {
+			window = least(window, tier.Above)
+		}
+	}
+	return window
+}
+
+// over puts what the table says over what is known of a family of models. A window
+// that is stated there stays.
+func (e entry) over(p Profile) Profile {
+	if p.ContextWindow == profiles().Default.ContextWindow {
+		p.ContextWindow = e.window()
+	}
+	p.InputLimit, p.OutputLimit = least(p.InputLimit, e.input), least(p.OutputLimit, e.output)
+	p.Reasoning, p.Images = e.reasoning, e.images
+	if p.Efforts == nil {
+		p.Efforts = e.efforts
+	}
+	p.Price = e.price.WithCacheWrites(p.CacheWrite)
+	if p.Source == "" {
+		p.Source = e.source
+	}
+	return p
+}

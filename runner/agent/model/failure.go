@@ -1,0 +1,133 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// Failure says what went wrong with a request.
+type Failure struct {
+	Kind       Kind
+	Status     int    // HTTP status, 0 when there was none
+	Code       string // the API's error code
+	Message    string // the API's words
+	RetryAfter time.Duration
+	Err        error
+	Data       []byte // the beginning of an answer that could not be read
+	Usage      Usage  // of an answer that failed or was cut, where the API tells
+	Attempts   int    // that were made; 0 and 1 are one
+	Lasting    bool   // no further attempt helps, whatever the kind
+	Advice     string // what to do before all else, in a sentence; empty for nothing
+	Quirk      Quirk  // of the endpoint, by which a request that fits it may succeed; empty for none
+}
+
+// Kind is what a failure is, and so what can be done about it.
+type Kind string
+
+// The kinds; each is the reason of the outcome model_failed.
+const (
+	Unreachable    Kind = "unreachable"     // no connection, or it broke before an answer
+	StreamCut      Kind = "stream_cut"      // the answer ended before its last event
+	Incomplete     Kind = "incomplete"      // the answer was stopped at a limit of the API
+	Silent         Kind = "silent"          // no event for the idle limit
+	Malformed      Kind = "malformed"       // an answer that is not what the API describes
+	RateLimited    Kind = "rate_limited"    // 429 that passes
+	TierBusy       Kind = "tier_busy"       // 429: the tier has no room now
+	TierUnknown    Kind = "tier_unknown"    // 400: the model, or the endpoint, has no such tier
+	ServerError    Kind = "server_error"    // 5xx, 408, 409 and failures that pass
+	Quota          Kind = "quota"           // no money left
+	Unauthorized   Kind = "unauthorized"    // 401
+	Identity       Kind = "identity"        // the identity of the job gave no key
+	Forbidden      Kind = "forbidden"       // 403
+	NotFound       Kind = "not_found"       // 404: the model or the URL
+	ContextLength  Kind = "context_length"  // the history does not fit
+	Refused        Kind = "refused"         // by the provider's policies
+	InvalidRequest Kind = "invalid_request" // 400 and other refusals
+	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
+)
+
+// sentences are what a failure of each kind is told in: what happened, and what to do.
+var sentences = map[Kind]struct{ happened, remedy string }{
+	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
+	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},
+	Incomplete:     {"The model's answer was stopped before its end", "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task"},
+	Silent:         {"The model's API fell silent", "run again; the API stopped sending"},
+	Malformed:      {"The model's API sent what it does not describe", "check that model.base_url speaks the API that model.wire names; the transcript has what came"},
+	RateLimited:    {"The model's API has a rate limit that is used up", "run again later or ask for a higher rate limit"},
+	TierBusy:       {"The model's API has no room at this tier", "run again later, or take model.service_tier out"},
+	TierUnknown:    {"The model's API does not have this tier", "take model.service_tier out, or set one that the model has"},
+	ServerError:    {"The model's API failed", "run again later"},
+	Quota:          {"The quota for the model is used up", "check the plan and billing of the account that the key belongs to"},
+	Unauthorized:   {"The model's API did not let the key in", "check the key in the variable that model.api_key_env names, or with model.auth: oidc what the service account may do"},
+	Identity:       {"The identity of the job gave no key", "check model.identity, what OpenAI was told of tokens that it takes, and the workflow's permission id-token: write"},
+	Forbidden:      {"The key may not be used for this", "the key may not use this model or endpoint; check its project and permissions"},
+	NotFound:       {"The model's API does not know the model or the path", "check model.name and model.base_url"},
+	ContextLength:  {"The conversation is longer than the model's window", "give a smaller task or a model with a larger window"},
+	Refused:        {"The model or its provider refuses the task", "the provider's policies refuse this task; reword it"},
+	InvalidRequest: {"The model's API refused the request", "check model.name, model.reasoning_effort and what the endpoint supports"},
+	ScriptMismatch: {"The scripted session does not fit the run", "correct the scripted session, or run without --replay"},
+}
+
+func (f *Failure) Error() string {
+	detail := f.Detail()
+	if f.Status != 0 {
+		return fmt.Sprintf("model request: %s (HTTP %d): %s", f.Kind, f.Status, detail)
+	}
+	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
+}
+
+// Detail is what was said or what went wrong, in one bounded line.
+func (f *Failure) Detail() string {
+	const most = 500
+	detail := f.Message
+	if detail == "" && f.Err != nil {
+		detail = f.Err.Error()
+	}
+	detail = strings.Join(strings.Fields(detail), " ")
+	if len(detail) > most {
+		detail = strings.ToValidUTF8(detail[:most], "") + " …"
+	}
+	return detail
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Temporary says that the same request may succeed when it is sent again.
+func (f *Failure) Temporary() bool {
+	switch f.Kind {
+	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, TierBusy, ServerError:
+		return !f.Lasting
+	}
+	return false
+}
+
+// Elsewhere says that another model of the endpoint may answer where this one did not, by
+// all attempts: it is not there, may not be used, has no quota left, or is out. What the
+// provider refuses for its content is refused for good.
+func (f *Failure) Elsewhere() bool {
+	switch f.Kind {
+	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
+		return true
+	}
+	return false
+}
+
+// Stop is the end of a run that f causes.
+func (f *Failure) Stop() *outcome.Stop {
+	status := ""
+	if f.Status != 0 {
+		status = fmt.Sprintf(" (HTTP %d)", f.Status)
+	}
+	if f.Attempts > 1 {
+		status += fmt.Sprintf(" after %d attempts", f.Attempts)
+	}
+	detail := strings.TrimSuffix(f.Detail(), ".")
+	if f.RetryAfter >= time.Second {
+		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
+	}
+	told := sentences[f.Kind]
+	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, f.Advice+told.remedy).Because(f)
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTheTableIsWhatThisCommandMakes holds that nobody edits the table by hand.
+func TestTheTableIsWhatThisCommandMakes(t *testing.T) {
+	const root = "../../../../.."
+	raw, err := os.ReadFile(filepath.Join(root, sourceFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := catalogOf(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, catalogFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("%s is not what make models makes of %s; run it (-want +got):\n%s", catalogFile, sourceFile, diff)
+	}
+}
+
+// api is an api.json with a model of each provider, and those of one.
+func api(t *testing.T, models string) string {
+	t.Helper()
+	all := make([]string, len(providers))
+	for i, provider := range providers {
+		all[i] = `"` + provider + `": {"models": {"m": {"tool_call": true, "limit": {"context": 1000}}}}`
+	}
+	path := filepath.Join(t.TempDir(), "api.json")
+	if err := os.WriteFile(path, []byte("{"+strings.Join(all, ",")+`,"openai": {"models": {`+models+"}}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// made is what the command makes of models of openai: their rows in both tables.
+func made(t *testing.T, models string) (sourceRows, catalogRows []string, err error) {
+	t.Helper()
+	root := t.TempDir()
+	for _, file := range []string{sourceFile, catalogFile} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := run(root, api(t, models), source{"abc", "2026-07-02"}); err != nil {
+		return nil, nil, err
+	}
+	rows := func(file string) (rows []string) {
+		raw, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(raw), "\n") {
+			if strings.HasPrefix(line, "openai\t") {
+				rows = append(rows, line)
+			}
+		}
+		return rows
+	}
+	return rows(sourceFile), rows(catalogFile), nil
+}
+
+func TestWhatModelsDevSays(t *testing.T) {
+	const whole = `"gpt": {"tool_call": true, "reasoning": true, "reasoning_options": [{"type": "effort", "values": [null, "low", "high"]}], "release_date": "2026-01-02",
+		"cost": {"input": 2.50, "output": 15, "cache_read": 0.25, "cache_write": 3, "tiers": [{"tier": {"size": 272000}, "input": 5, "output": 22.5}]},
+		"limit": {"context": 400000, "input": 272000, "output": 128000}, "modalities": {"input": ["text", "image"]},
+		"experimental": {"modes": {"fast": {"cost": {"input": 5, "output": 30}, "provider": {"body": {"service_tier": "priority"}}}, "odd": {"cost": {"input": 1}}}}}`
+	for _, test := range []struct {
+		name, model     string
+		source, catalog string // behind the provider's name; empty: none
+	}{
+		{
+			"all of it", whole,
+			"gpt\t400000\t272000\t128000\t2.5/0.25/3/15\t\t272000:5///22.5\tpriority:5///30\tyes\tlow|high\tyes\t2026-01-02\t\tmodels.dev abc\t2026-07-02",
+			"gpt\t400000\t272000\t128000\t2.5/0.25/3/15\t272000:5///22.5\tpriority:5///30\tyes\tlow|high\tyes\tmodels.dev abc\t2026-07-02",
+		},
+		{
+			"no price", `"free": {"tool_call": true, "limit": {"context": 1000}}`,
+			"free\t1000\t\t\t\t\t\t\tno\t\tno\t\t\tmodels.dev abc\t2026-07-02", "free\t1000\t\t\t\t\t\tno\t\tno\tmodels.dev abc\t2026-07-02",
+		},
+		{
+			"a price of nothing", `"free": {"tool_call": true, "limit": {"context": 1000}, "cost": {"input": 0, "output": 0}}`,
+			"free\t1000\t\t\t0///0\t\t\t\tno\t\tno\t\t\tmodels.dev abc\t2026-07-02", "free\t1000\t\t\t0///0\t\t\tno\t\tno\tmodels.dev abc\t2026-07-02",
+		},
+		{
+			"a router, behind which another model is paid", `"r": {"tool_call": true, "limit": {"context": 1000}, "cost": {"input": 0.14, "output": 0}}`,
+			"r\t1000\t\t\t0.14///0\t\t\t\tno\t\tno\t\t\tmodels.dev abc\t2026-07-02", "r\t1000\t\t\t\t\t\tno\t\tno\tmodels.dev abc\t2026-07-02",
+		},
+		{
+			"thoughts that cost otherwise", `"q": {"tool_call": true, "limit": {"context": 1000}, "cost": {"input": 0.4, "output": 1.2, "reasoning": 4}}`,
+			"q\t1000\t\t\t0.4///1.2\t4\t\t\tno\t\tno\t\t\tmodels.dev abc\t2026-07-02", "q\t1000\t\t\t\t\t\tno\t\tno\tmodels.dev abc\t2026-07-02",
+		},
+		{"no tools", `"embedding": {"limit": {"context": 1000}, "cost": {"input": 1, "output": 1}}`, "", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sourceRows, catalogRows, err := made(t, test.model)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, each := range []struct {
+				want string
+				got  []string
+			}{{test.source, sourceRows}, {test.catalog, catalogRows}} {
+				var want []string
+				if each.want != "" {
+					want = []string{"openai\t" + each.want}
+				}
+				if diff := cmp.Diff(want, each.got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeToldIsNoTable(t *testing.T) {
+	for models, want := range map[string]string{
+		`"x": {"tool_call": true, "limit": {"context": 1}, "cost": {"tiers": [{"tier": {"type": "hour", "size": 3}}]}}`: "by hour",
+		`"x": {"tool_call": true}`: "it has no context",
+		``:                         "no models of openai",
+	} {
+		if _, _, err := made(t, models); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", models, err, want)
+		}
+	}
+	if err := run(t.TempDir(), api(t, ""), source{}); err == nil || !strings.Contains(err.Error(), "-commit and -date") {
+		t.Errorf("rows that do not say where they are from: %v", err)
+	}
+	if _, err := catalogOf([]byte("provider\tmodel\n")); err == nil {
+		t.Error("other columns are read")
+	}
+}

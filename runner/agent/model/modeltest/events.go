@@ -1,0 +1,112 @@
+package modeltest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// eventWriter sends server-sent events with their sequence numbers.
+type eventWriter struct {
+	w    http.ResponseWriter
+	next int
+	cut  int             // the connection breaks after so many events; 0 for never
+	hold <-chan struct{} // until which it is silent before it breaks; may be nil
+}
+
+func (e *eventWriter) send(kind string, fields map[string]any) {
+	if e.cut > 0 && e.next >= e.cut {
+		if e.hold != nil {
+			<-e.hold
+		}
+		panic(http.ErrAbortHandler)
+	}
+	fields["type"] = kind
+	fields["sequence_number"] = e.next
+	e.next++
+	fmt.Fprintf(e.w, "event: %s\ndata: %s\n\n", kind, encoded(fields))
+	if f, ok := e.w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+// writeEvents streams an answer as the API does: created, each item with its
+// text in pieces, and the whole response at the end.
+func writeEvents(w http.ResponseWriter, answer *model.Response, cut int, hold <-chan struct{}) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	e := &eventWriter{w: w, cut: cut, hold: hold}
+	e.send("response.created", map[string]any{"response": response(answer, "in_progress", nil)})
+	for i, raw := range answer.Output {
+		e.send("response.output_item.added", map[string]any{"output_index": i, "item": raw})
+		e.sendText(i, raw)
+		e.send("response.output_item.done", map[string]any{"output_index": i, "item": raw})
+	}
+	e.send("response."+answer.Status, map[string]any{"response": response(answer, answer.Status, answer.Output)})
+}
+
+// writeJSON gives an answer in one piece.
+func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encoded(answer)) // to a client that may have left
+}
+
+// encoded is JSON in which items reach the client as the script gave them.
+func encoded(fields map[string]any) json.RawMessage {
+	raw, err := model.Encode(fields)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// pieces is into how many parts a text is cut.
+const pieces = 3
+
+func (e *eventWriter) sendText(index int, raw json.RawMessage) {
+	var item struct {
+		ID      string `json:"id"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &item) != nil {
+		return
+	}
+	for _, part := range item.Content {
+		text := []rune(part.Text)
+		for n := range pieces {
+			piece := string(text[n*len(text)/pieces : (n+1)*len(text)/pieces])
+			e.send("response.output_text.delta", map[string]any{
+				"item_id": item.ID, "output_index": index, "content_index": 0, "delta": piece, "logprobs": []any{},
+			})
+		}
+	}
+}
+
+func response(answer *model.Response, status string, output []json.RawMessage) map[string]any {
+	if output == nil {
+		output = []json.RawMessage{}
+	}
+	r := map[string]any{
+		"id": answer.ID, "object": "response", "created_at": 1, "status": status,
+		"model": "scripted", "output": output, "error": nil, "incomplete_details": nil,
+	}
+	if status != "in_progress" {
+		r["usage"] = usage(answer.Usage)
+		if answer.Usage.ServiceTier != "" {
+			r["service_tier"] = answer.Usage.ServiceTier
+		}
+	}
+	return r
+}
+
+func usage(u model.Usage) map[string]any {
+	return map[string]any{
+		"input_tokens": u.Input, "input_tokens_details": map[string]any{"cached_tokens": u.Cached, "cache_write_tokens": u.CacheWrite},
+		"output_tokens": u.Output, "output_tokens_details": map[string]any{"reasoning_tokens": u.Reasoning},
+		"total_tokens": u.Total(),
+	}
+}

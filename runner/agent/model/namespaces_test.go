@@ -1,0 +1,108 @@
+package model_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// team is a namespace of two tools.
+func team(t *testing.T) json.RawMessage {
+	t.Helper()
+	raw, err := model.Namespace("team", "Others.", []json.RawMessage{
+		json.RawMessage(`{"type":"function","name":"spawn","description":"<Starts> one.","parameters":{"type":"object"}}`), json.RawMessage(`{"type":"function","name":"list","parameters":{"type":"object"}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+const (
+	grouped = `{"type":"namespace","name":"team","description":"Others.","tools":[` + apart + `]}`
+	apart   = `{"type":"function","name":"spawn","description":"<Starts> one.","parameters":{"type":"object"}},{"type":"function","name":"list","parameters":{"type":"object"}}`
+	head    = `{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","description":"Tools of the runner.","tools":[{"type":"custom","name":"exec"}`
+)
+
+func TestWhereNamespacesStand(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		settings model.Settings
+		want     string // the tools and the input
+	}{
+		{"in tools", model.Settings{}, `[{"type":"custom","name":"exec"},` + grouped + `,{"type":"web_search"}] []`},
+		{"for an endpoint that knows none", model.Settings{Flat: true}, `[{"type":"custom","name":"exec"},` + apart + `,{"type":"web_search"}] []`},
+		{"in the input", model.Settings{Additional: true}, `[{"type":"web_search"}] [` + head + `]},` + grouped + `]}]`},
+		{"in the input, for an endpoint that knows none", model.Settings{Additional: true, Flat: true}, `[{"type":"web_search"}] [` + head + `,` + apart + `]}]}]`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := test.settings
+			s.Tools = []json.RawMessage{json.RawMessage(`{"type":"custom","name":"exec"}`), team(t), json.RawMessage(`{"type":"web_search"}`)}
+			raw, err := model.Request{Settings: s}.Body()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var body struct {
+				Tools json.RawMessage
+				Input []json.RawMessage
+			}
+			if err := json.Unmarshal(raw, &body); err != nil {
+				t.Fatal(err)
+			}
+			items := []json.RawMessage{}
+			if s.Additional {
+				items = body.Input[:1]
+			}
+			input, err := model.Encode(items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, string(body.Tools)+" "+string(input)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAChatKnowsNoNamespaces(t *testing.T) {
+	raw, err := model.BodyFor(new(model.Chat), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body struct {
+		Tools []struct {
+			Type     string
+			Function struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		t.Fatal(err)
+	}
+	if len(body.Tools) != 2 || body.Tools[0].Type != "function" || body.Tools[0].Function.Name != "spawn" || body.Tools[1].Function.Name != "list" {
+		t.Errorf("the tools are %+v", body.Tools)
+	}
+}
+
+func TestAnEndpointThatRefusesNamespacesIsKnown(t *testing.T) {
+	for words, refuses := range map[string]bool{
+		"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.":   true,
+		"Invalid value for tools[3].type":                                              true,
+		"tools.3.function: Field required":                                             true,
+		"Unsupported tool type":                                                        true,
+		"Unsupported value: 'xhigh' is not supported with this model.":                 false,
+		"Invalid schema for function 'x': tools[3].parameters is not of type 'object'": false,
+		"Invalid 'input[7].call_id': string too long.":                                 false,
+	} {
+		f := model.Failure{Kind: model.InvalidRequest, Status: http.StatusBadRequest, Message: words}
+		if f.RefusesNamespaces() != refuses {
+			t.Errorf("%q: %t", words, !refuses)
+		}
+	}
+	if (&model.Failure{Kind: model.ServerError, Status: http.StatusBadGateway, Message: "namespace"}).RefusesNamespaces() {
+		t.Error("a failure of the server is taken for a refusal")
+	}
+}

@@ -1,0 +1,80 @@
+package skills
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// File has the skills of a run, in its run directory.
+const File = "skills.json"
+
+// Offer is what a run offers its model, from its start to its end.
+type Offer struct {
+	Skills    []Skill `json:"skills"`    // that can be loaded
+	Catalogue string  `json:"catalogue"` // what the model is told of them
+	// Room is how many bytes of skills the model may load: a quarter of its window; 0 for any
+	// number.
+	Room int64 `json:"room"`
+}
+
+// NewOffer offers skills to a model with that window, without what the run keeps secret.
+// leftOut is how many of them there is no room for.
+func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offer, leftOut int) {
+	clean := make([]Skill, len(all))
+	for i, s := range all {
+		s.Description, s.Text = redact(s.Description), redact(s.Text)
+		clean[i] = s
+	}
+	offer.Catalogue, offer.Skills = Catalogue(clean, window)
+	offer.Room = window * bytesInToken / 4
+	return offer, len(all) - len(offer.Skills)
+}
+
+// Keep writes an offer into the run directory and tells of it. There is nothing to tell of
+// where there are no skills.
+func (o Offer) Keep(rec *record.Record) error {
+	if len(o.Skills) == 0 {
+		return nil
+	}
+	raw, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the skills: %w", err)
+	}
+	if err := rec.Write(File, append(raw, '\n')); err != nil {
+		return err
+	}
+	digest := sha256.Sum256(append(raw, '\n'))
+	event := transcript.Skills{File: File, SHA256: hex.EncodeToString(digest[:])}
+	for _, s := range o.Skills {
+		event.Skills = append(event.Skills, transcript.Skill{Name: s.Name, Path: s.Path, SHA256: s.SHA256, Bytes: s.Bytes})
+	}
+	return rec.Append(transcript.TypeSkills, event)
+}
+
+// Kept reads what a run offered, which has to be what was recorded.
+func Kept(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
+	if of.File == "" {
+		return offer, nil
+	}
+	raw, err := dir.Read(File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return offer, fmt.Errorf("the run directory has no %s, with the skills of the run", File)
+	}
+	if err != nil {
+		return offer, fmt.Errorf("read %s, with the skills of the run: %w", File, err)
+	}
+	if digest := sha256.Sum256(raw); hex.EncodeToString(digest[:]) != of.SHA256 {
+		return offer, fmt.Errorf("%s, with the skills of the run, was changed since it was recorded", File)
+	}
+	if err := json.Unmarshal(raw, &offer); err != nil {
+		return offer, fmt.Errorf("read %s, with the skills of the run: %w", File, err)
+	}
+	return offer, nil
+}

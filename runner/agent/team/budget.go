@@ -1,0 +1,141 @@
+package team
+
+import (
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools/agents"
+)
+
+// used is what counts against the budget of the agent besides what it used itself. The caller has
+// the lock.
+func (m *Member) used() (all agent.Used) {
+	if m.who == nil {
+		for _, a := range m.team.earlier {
+			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: dollars(a.Models, a.MostUSD)})
+		}
+	}
+	for _, c := range m.team.children {
+		if c.by == m {
+			all = all.Add(c.counts())
+		}
+	}
+	return all
+}
+
+// counts is what a child and those that it started used, or what is reserved for them where that
+// is more. While it works, only its share is known: all that it does stays within that.
+func (c *child) counts() agent.Used {
+	own := c.used().Add(c.reserved)
+	if c.member != nil && c.stop == nil { // a share has room for the shares that are taken from it
+		own = own.Add(c.member.used())
+	}
+	return own
+}
+
+// used is what a child used itself, in the turns that have ended.
+func (c *child) used() agent.Used { return usedBy(c.spent, c.mostUSD-c.reserved.CostUSD) }
+
+func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
+	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: dollars(spent.Models, mostUSD)}
+}
+
+// dollars are what models have cost, as far as that is known. Where one that was fallen back to has
+// no price, all counts that might have been spent: what is not known is not free.
+func dollars(models []transcript.ModelUse, most float64) (sum float64) {
+	for _, m := range models {
+		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
+			return most
+		}
+		sum = price.Sum(sum, m.CostUSD)
+	}
+	return sum
+}
+
+// The least that a child is started with.
+const (
+	leastTurns  = 2
+	leastCalls  = 1
+	leastTokens = 1000
+)
+
+// share is a part of what is left of the budget of the agent: as many parts as there is room for
+// agents, and one for itself. It is an error in words where that is too little. The caller has the lock.
+func (m *Member) share() (agent.Used, error) {
+	a := m.agent
+	limits, own, others := a.Limits(), a.Work(), m.used()
+	return partOf(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
+}
+
+// partOf is one of some equal parts of what limits leave.
+func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
+	part := agent.Used{
+		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
+		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),
+	}
+	for _, of := range []struct {
+		limited bool
+		little  bool
+		key     string
+	}{
+		{limits.Turns > 0, part.Turns < leastTurns, "limits.turns"},
+		{limits.Calls > 0, part.Calls < leastCalls, "limits.tool_calls"},
+		{limits.Tokens > 0, part.Tokens < leastTokens, "limits.tokens"},
+		{limits.CostUSD > 0, part.CostUSD <= 0, "limits.cost_usd"},
+	} {
+		if of.limited && of.little {
+			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", of.key)
+		}
+	}
+	return within(part, limits), nil
+}
+
+// within leaves out what has no limit.
+func within(part agent.Used, limits agent.Limits) agent.Used {
+	if limits.Turns == 0 {
+		part.Turns = 0
+	}
+	if limits.Calls == 0 {
+		part.Calls = 0
+	}
+	if limits.Tokens == 0 {
+		part.Tokens = 0
+	}
+	if limits.CostUSD == 0 {
+		part.CostUSD = 0
+	}
+	return part
+}
+
+// limitsOf are the limits of a child that has used something and may use a share besides.
+func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
+	l := m.agent.Limits()
+	if l.Turns > 0 {
+		l.Turns = used.Turns + share.Turns
+	}
+	if l.Calls > 0 {
+		l.Calls = used.Calls + share.Calls
+	}
+	if l.Tokens > 0 {
+		l.Tokens = used.Tokens + share.Tokens
+	}
+	if l.CostUSD > 0 {
+		l.CostUSD = used.CostUSD + share.CostUSD
+	}
+	return l
+}
+
+// reserveAgain gives a child that has ended a share for another turn. The caller has the lock.
+func (c *child) reserveAgain() error {
+	share, err := c.by.share()
+	if err != nil {
+		return err
+	}
+	used := c.used()
+	if c.member != nil {
+		used = used.Add(c.member.used())
+	}
+	c.agent.Limit(c.by.limitsOf(used, share))
+	c.reserved, c.mostUSD = share, used.CostUSD+share.CostUSD
+	return nil
+}

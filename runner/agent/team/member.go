@@ -1,0 +1,310 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// Begin says that the agent works from here on, until End.
+func (m *Member) Begin(ctx context.Context) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	m.ctx, m.until = ctx, time.Time{}
+}
+
+// find is an agent by its id or name. The caller has the lock.
+func (m *Member) find(id string) (*child, error) {
+	if c := m.mine(id); c != nil {
+		return c, nil
+	}
+	return nil, agents.Unknown(id)
+}
+
+// Send gives an agent a message and starts a turn where it has none.
+func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, err := m.find(id)
+	if err != nil {
+		return "", err
+	}
+	if c.closed {
+		return "", agents.Refusef("%s is closed. Open it by resume_agent, or start another agent.", c.id)
+	}
+	if interrupt {
+		c.end(ending{status: agents.Status{State: agents.Interrupted}})
+		m.forgetNews(c)
+	}
+	text := message
+	if m.scripts {
+		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
+	}
+	began, replayed := t.waits.sentBy(ctx)
+	if err := t.await(ctx, func() bool { return !c.leaving && (!began || c.stop == nil) }); err != nil {
+		return "", err
+	}
+	if c.by.ctx == nil {
+		return "", agents.Refusef("%s was started by another agent, which has ended. Start an agent of your own.", c.id)
+	}
+	c.sent++
+	submission := fmt.Sprintf("%s-%d", c.id, c.sent)
+	if c.stop != nil || replayed && !began {
+		c.mail = append(c.mail, text)
+		return submission, nil
+	}
+	if err := c.reserveAgain(); err != nil {
+		return "", err
+	}
+	c.mail = append(c.mail, text)
+	m.forgetNews(c)
+	if err := t.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, c.started()); err != nil {
+		return "", err
+	}
+	c.merged = unmerged
+	c.begin()
+	return submission, nil
+}
+
+// Note leaves a message for an agent.
+func (m *Member) Note(_ context.Context, id, message string) error {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	c, err := m.find(id)
+	if err == nil {
+		c.mail = append(c.mail, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
+	}
+	return err
+}
+
+// Resume opens an agent again that was closed.
+func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, err := m.find(id)
+	switch {
+	case err != nil:
+		return agents.Status{}, err
+	case !c.closed:
+		return c.status, nil
+	case c.dropped:
+		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
+	case t.open() >= t.job().Agents.Most:
+		return agents.Status{}, t.full()
+	}
+	c.closed = false
+	if c.status.State == agents.Shutdown {
+		c.status = agents.Status{State: agents.PendingInit}
+	}
+	return c.status, nil
+}
+
+// Wait waits for the end of a turn.
+func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) (map[string]agents.Status, bool, error) {
+	t := m.team
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waits.brokeOff(ctx) {
+		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
+	}
+	if was, replayed := t.waits.of(ctx); replayed {
+		return m.waitAgain(limited, was, ids)
+	}
+	if len(ids) == 0 {
+		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 }) // there is nothing to wait for
+		return nil, len(m.news) == 0, ctx.Err()
+	}
+	ended := func() map[string]agents.Status {
+		statuses := map[string]agents.Status{}
+		for _, id := range ids {
+			switch c := m.mine(id); {
+			case c == nil:
+				statuses[id] = agents.Status{State: agents.NotFound}
+			case c.status.Ended():
+				statuses[id] = c.status
+			}
+		}
+		return statuses
+	}
+	_ = t.await(limited, func() bool { return len(ended()) > 0 })
+	statuses := ended()
+	for id := range statuses {
+		if c := m.mine(id); c != nil {
+			m.forgetNews(c) // it is told here
+		}
+	}
+	return statuses, len(statuses) == 0, ctx.Err()
+}
+
+// forgetNews takes back what the agent was to be told of a child. The caller has the lock.
+func (m *Member) forgetNews(c *child) {
+	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
+}
+
+// Close ends an agent and all that it started, and frees its place.
+func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, err := m.find(id)
+	if err != nil {
+		return agents.Status{}, err
+	}
+	previous := c.status
+	for _, each := range append([]*child{c}, c.below()...) {
+		each.end(ending{agents.Status{State: agents.Shutdown}, "closed"})
+		each.closed = true
+	}
+	m.forgetNews(c)
+	t.tell()
+	return previous, nil
+}
+
+// drop closes an agent that has ended, and removes its copy. The caller has the lock.
+func (c *child) drop() {
+	c.closed = true
+	if c.place == nil || c.dropped {
+		return
+	}
+	c.dropped = true
+	if err := c.by.team.options.Sandboxes.Remove(*c.place); err != nil {
+		c.by.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
+	}
+}
+
+// Interrupt ends the turn that an agent has; it stays open.
+func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	c, err := m.find(id)
+	if err != nil {
+		return agents.Status{}, err
+	}
+	previous := c.status
+	c.end(ending{status: agents.Status{State: agents.Interrupted}})
+	m.forgetNews(c)
+	return previous, nil
+}
+
+// List is the agents whose id begins with prefix.
+func (m *Member) List(prefix string) (all []agents.Listed) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	for _, c := range m.team.children {
+		if m.leads(c) && strings.HasPrefix(c.id, prefix) {
+			all = append(all, agents.Listed{Name: c.id, Status: c.status, LastTask: c.task})
+		}
+	}
+	return all
+}
+
+// tasks says whether models give others tasks, and wait for each.
+func (t *Team) tasks() bool {
+	family := t.job().Model.Tools
+	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
+}
+
+// closesNone says whether models have no tool that closes agents.
+func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }
+
+// open is how many agents there are. Where models close none, those that have ended don't count.
+// The caller has the lock.
+func (t *Team) open() (n int) {
+	for _, c := range t.children {
+		if !c.closed && !(t.closesNone() && c.status.Ended()) {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *Team) full() error {
+	if t.closesNone() {
+		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.open())
+	}
+	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())
+}
+
+// Settle waits at the end of the agent for those that still work, at most for agents.wait, and no longer than
+// until the agent itself would get its last turn by limits.time: what it has done is not lost by waiting.
+func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waits != nil {
+		return m.settleAgain(ctx, mayGoOn)
+	}
+	if m.who != nil && len(m.who.mail) > 0 && mayGoOn {
+		return true, nil
+	}
+	if m.until.IsZero() {
+		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))
+	}
+	until := m.until
+	if last, limited := m.agent.Limits().LastTurnAt(); limited && last.Before(until) {
+		until = last
+	}
+	limited, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	_ = t.await(limited, func() bool { return len(m.alive()) == 0 })
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	if len(m.news) > 0 && mayGoOn {
+		return true, nil
+	}
+	if m.who != nil {
+		m.who.leaving = true
+	}
+	return false, nil
+}
+
+// alive are the agents that the agent, or one of those that it started, has at work. The caller has the lock.
+func (m *Member) alive() []*child {
+	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stop == nil || !m.leads(c) })
+}
+
+// End ends those that still work, and closes all.
+func (m *Member) End() {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ended []string
+	alive := m.alive()
+	for _, c := range alive { // all at once: a call of one may wait for that of another
+		c.stop(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+	}
+	for _, c := range alive {
+		c.end(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+		if c.status.State == agents.Shutdown {
+			ended = append(ended, c.name)
+		}
+	}
+	var lost []string
+	for _, c := range t.children {
+		if !m.leads(c) {
+			continue
+		}
+		if !c.closed && c.hasUnmerged() {
+			lost = append(lost, c.name)
+		}
+		c.drop()
+	}
+	if len(ended) > 0 {
+		t.options.Record.Warn("agents_ended", "The agent finished while others that it had started still worked (%s); they were stopped, and their work is not in the change.", strings.Join(ended, ", "))
+	}
+	if len(lost) > 0 {
+		t.options.Record.Warn("agents_ended", "Changes of other agents on copies of the workspace (%s) were not merged, and are not in the change.", strings.Join(lost, ", "))
+	}
+	m.ctx, m.news = nil, nil
+}

@@ -1,0 +1,271 @@
+package team
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/check/judge"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/agents"
+)
+
+// mergeState is what became of the change of a child that worked on a copy.
+type mergeState int
+
+const (
+	unmerged   mergeState = iota // nothing yet
+	merged                       // it was taken over
+	conflicted                   // it was refused
+)
+
+// hasUnmerged says whether a child may have a change that was not taken over. The caller has the lock.
+func (c *child) hasUnmerged() bool { return c.place != nil && c.merged != merged }
+
+// Unmerged is, of agents, those that have completed and whose changes were neither taken over nor
+// refused yet.
+func (m *Member) Unmerged(ids []string) (all []string) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	defer func() { m.merges = nil }()
+	for _, c := range m.team.children {
+		wanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
+		if m.merges != nil {
+			wanted = slices.Contains(m.merges, c.id)
+		}
+		if wanted && c.by == m && !c.closed && c.place != nil && c.status.State == agents.Completed && c.merged == unmerged {
+			all = append(all, c.id)
+		}
+	}
+	return all
+}
+
+// Merge takes the change of an agent over into the tree of the one that calls.
+func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
+	c, err := m.mergeable(id)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	m.team.merging.Lock()
+	defer m.team.merging.Unlock()
+	now, err := m.changeOf(ctx, c)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	taken, err := m.take(ctx, c, now.part)
+	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
+		m.settleMerge(c, conflicted)
+		return m.refuse(ctx, c, now.whole.Tree, conflict)
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	told := takenOver(c, taken, now)
+	c.base = now.whole
+	m.settleMerge(c, merged)
+	return told, nil
+}
+
+func (m *Member) settleMerge(c *child, state mergeState) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	c.merged = state
+}
+
+// mergeable is a child whose change can be taken over now.
+func (m *Member) mergeable(id string) (*child, error) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	c, err := m.find(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.by != m:
+		return nil, agents.Refusef("%s was started by another agent, which takes its change over.", c.id)
+	case c.place == nil:
+		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", c.id)
+	case c.closed:
+		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", c.id)
+	case c.stop != nil:
+		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", c.id)
+	}
+	return c, nil
+}
+
+// copied is a copy of the tree as a child has it by now.
+type copied struct {
+	whole   *gitops.ChangeSet // since the base of the run
+	part    gitops.Tree       // with what of the child's change is to be taken over
+	leftOut []string          // paths of that change, sorted
+	never   []string          // paths that can be part of no change: repositories of their own, files too large
+}
+
+// changeOf is the change of a child since its copy began, without what is left out.
+func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error) {
+	o := m.team.options
+	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
+		return now, err
+	}
+	checkout := o.Workspace.Checkout()
+	change, err := checkout.Between(ctx, gitops.Base{Tree: c.base.Tree}, now.whole.Tree)
+	if err != nil {
+		return now, err
+	}
+	verdict, err := judge.Verdict(o.Job.Policy, change, nil)
+	if err != nil {
+		return now, err
+	}
+	left := leftOut(change.Files, func(path string) bool { return !c.mine(path) || verdict.Refuses(path) })
+	now.leftOut = slices.Sorted(maps.Keys(left))
+	for _, p := range now.whole.Problems {
+		is := func(other gitops.Problem) bool { return other == p }
+		if !slices.ContainsFunc(now.whole.Files, func(f gitops.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
+			now.never = append(now.never, p.Path)
+		}
+	}
+	now.part, err = checkout.Part(ctx, c.base.Tree, now.whole.Tree, func(path string) bool { return !left[path] })
+	return now, err
+}
+
+// stateOf is a copy of the tree as it is now.
+func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
+	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	state, err := t.options.Workspace.ChangesIn(ctx, at)
+	return state, errors.Join(err, at.Close())
+}
+
+// leftOut are the files of a change that are refused, and those that would take the place of one of
+// them: a file or a link where its folder is, or a folder in its own place.
+func leftOut(files []gitops.File, refused func(path string) bool) map[string]bool {
+	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, f := range files {
+		if !refused(f.Path) {
+			continue
+		}
+		left[f.Path], stays[f.Path] = true, f.OldMode != ""
+		for dir := path.Dir(f.Path); f.OldMode != "" && dir != "."; dir = path.Dir(dir) {
+			above[dir] = true
+		}
+	}
+	for _, f := range files {
+		inPlace := above[f.Path]
+		for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
+			inPlace = inPlace || stays[dir]
+		}
+		if f.NewMode != "" && inPlace {
+			left[f.Path] = true
+		}
+	}
+	return left
+}
+
+// take merges the change of a child into the tree of the agent, while its commands stand still.
+func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
+	o, box := m.team.options, m.agent.Sandbox()
+	if box == nil {
+		return nil, agents.Refusef("Nothing can be taken over now.")
+	}
+	if _, err := box.Tree(); err != nil { // which opens it
+		return nil, err
+	}
+	err = o.Sandboxes.Paused(box, func() error {
+		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
+		if err != nil {
+			return err
+		}
+		taken, err = o.Workspace.TakeOver(ctx, into, m.agent.Own(), c.base.Tree, now)
+		return errors.Join(err, into.Close())
+	})
+	return taken, err
+}
+
+// mostFiles is how many files of a change the model is told of.
+const mostFiles = 50
+
+// takenOver tells what a merge changed.
+func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
+	var s strings.Builder
+	var files []map[string]any
+	fmt.Fprintf(&s, "The change of %s is taken over: ", c.id)
+	if len(taken.Files) == 0 {
+		s.WriteString("there is none.")
+	} else {
+		fmt.Fprintf(&s, "%d files.", len(taken.Files))
+	}
+	for i, f := range taken.Files {
+		files = append(files, map[string]any{"op": string(f.Status), "path": f.Path})
+		if i < mostFiles {
+			fmt.Fprintf(&s, "\n%s %s", f.Status, tools.Visible(f.Path, 500))
+		}
+	}
+	if len(taken.Files) > mostFiles {
+		fmt.Fprintf(&s, "\nand %d more", len(taken.Files)-mostFiles)
+	}
+	for _, out := range []struct {
+		why   string
+		paths []string
+	}{{"it may not change these", now.leftOut}, {"these can be no part of a change", now.never}} {
+		if len(out.paths) > 0 {
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, tools.Visible(strings.Join(out.paths[:min(len(out.paths), mostFiles)], ", "), 5000))
+		}
+	}
+	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.leftOut, now.never)}}
+}
+
+// mostShown is how many bytes of a file the agent is shown that conflicts, in the form that a child gave it.
+const mostShown = 1 << 20
+
+// refuse tells which files conflict, and keeps them as the child has them where the agent reads them.
+func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+	o := m.team.options
+	var s strings.Builder
+	var paths []string
+	fmt.Fprintf(&s, "Nothing of the change of %s is taken over, since it conflicts with yours:", c.id)
+	for i, at := range conflict.Conflicts {
+		paths = append(paths, at.Path)
+		if i >= mostFiles {
+			continue
+		}
+		fmt.Fprintf(&s, "\n- %s: %s", tools.Visible(at.Path, 500), tools.Visible(at.Why, 500))
+		if kept := m.keep(c, whole, at.Path); kept != "" {
+			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(kept))
+		}
+	}
+	s.WriteString("\nMake your side fit, or tell the agent what to change, and call merge_agent again; a change that is not taken over in the end is dropped.")
+	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
+}
+
+// keep puts a file of a child where the agent can read it; empty where that can't be.
+func (m *Member) keep(c *child, whole gitops.Tree, name string) string {
+	o := m.team.options
+	content, err := o.Workspace.Checkout().FileIn(whole, name, mostShown)
+	if err != nil {
+		return ""
+	}
+	kept := path.Join(record.OutputsFolder, keptAs(c, name))
+	if o.Record.Write(kept, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
+		return ""
+	}
+	return kept
+}
+
+// longestKept is how many bytes of the name of a file stand in that of the one that is kept of it.
+const longestKept = 100
+
+// keptAs names the file that is kept of another: by its path, of which the last part can be read.
+func keptAs(c *child, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	base := plain(path.Base(name))
+	return fmt.Sprintf("%s-%x-%s", scratchOf(c), sum[:4], base[max(0, len(base)-longestKept):])
+}

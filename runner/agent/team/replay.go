@@ -1,0 +1,212 @@
+package team
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// Recorded is when agents of a run that is replayed heard of others: how fast each works is not of
+// the record.
+type Recorded struct {
+	answers map[transcript.CallRef]transcript.ToolFinished // of waits
+	told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
+	ended   map[string]bool                                // ids of agents that ended by themselves
+	last    map[turnOf]bool                                // requests with which agents ended
+	asked   map[string]int                                 // requests of agents so far, by id
+	sent    map[transcript.CallRef]bool                    // messages to agents: whether one went on by it that had ended
+	sending map[transcript.CallRef]string                  // to whom, while the call runs
+}
+
+// turnOf is a request of an agent.
+type turnOf struct {
+	agent string
+	turn  int
+}
+
+// NewRecorded is what a record without events tells.
+func NewRecorded() *Recorded {
+	return &Recorded{
+		answers: map[transcript.CallRef]transcript.ToolFinished{}, told: map[int]bool{}, ended: map[string]bool{}, last: map[turnOf]bool{},
+		asked: map[string]int{}, sent: map[transcript.CallRef]bool{}, sending: map[transcript.CallRef]string{},
+	}
+}
+
+// sendNames are those that give an agent a message by which it goes on.
+var sendNames = []string{"send_input", "followup_task"}
+
+// marks stand in messages that tell of the end of an agent.
+var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
+
+// takes says what each type of event tells.
+var takes = map[transcript.Type]func(*Recorded, transcript.Event) error{
+	transcript.TypeToolStarted:   taking((*Recorded).called),
+	transcript.TypeToolFinished:  taking((*Recorded).answered),
+	transcript.TypeAgentStarted:  taking((*Recorded).began),
+	transcript.TypeAgentFinished: taking((*Recorded).finished),
+	transcript.TypeModelRequest:  taking((*Recorded).requested),
+}
+
+func taking[T any](take func(*Recorded, string, T)) func(*Recorded, transcript.Event) error {
+	return func(r *Recorded, e transcript.Event) error {
+		var data T
+		if err := json.Unmarshal(e.Data, &data); err != nil {
+			return err
+		}
+		take(r, e.By(), data)
+		return nil
+	}
+}
+
+// Take adds the next event.
+func (r *Recorded) Take(e transcript.Event) error {
+	if take := takes[e.Type]; take != nil {
+		return take(r, e)
+	}
+	return nil
+}
+
+func (r *Recorded) called(by string, d transcript.ToolStarted) {
+	var to struct{ Target string }
+	if d.Agent = by; slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.Ready, d.Input)), &to) == nil {
+		r.sent[d.Ref()], r.sending[d.Ref()] = false, to.Target
+	}
+}
+
+func (r *Recorded) answered(by string, d transcript.ToolFinished) {
+	d.Agent = by
+	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
+		r.answers[d.Ref()] = d
+	}
+	if delete(r.sending, d.Ref()); d.Failed {
+		delete(r.sent, d.Ref())
+	}
+}
+
+func (r *Recorded) began(id string, d transcript.AgentStarted) {
+	for ref, to := range r.sending {
+		if to == id || to == d.Name {
+			r.sent[ref] = true
+		}
+	}
+}
+
+func (r *Recorded) finished(id string, d transcript.AgentFinished) {
+	r.ended[id] = d.Status == agents.Completed || d.Status == agents.Errored
+	r.last[turnOf{id, r.asked[id]}] = true
+}
+
+func (r *Recorded) requested(by string, d transcript.ModelRequest) {
+	if by != "" {
+		r.asked[by] = d.Turn
+		return
+	}
+	for _, item := range d.Input {
+		if slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(item, mark) }) {
+			r.told[d.Turn] = true
+		}
+	}
+}
+
+// sentBy says of the message that is sent now whether its agent had ended then, and went on by it; known is false where
+// nothing is replayed.
+func (r *Recorded) sentBy(ctx context.Context) (began, known bool) {
+	if r == nil {
+		return false, false
+	}
+	call, _ := tools.CallOf(ctx)
+	began, known = r.sent[transcript.CallRef(call.Ref())]
+	return began, known
+}
+
+// waited is what a wait came to.
+type waited struct {
+	Status   map[string]json.RawMessage
+	TimedOut bool `json:"timed_out"`
+	Merged   map[string]json.RawMessage
+}
+
+// of is what the wait that is made now came to before; false where nothing is replayed.
+func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
+	if r == nil {
+		return was, false
+	}
+	call, _ := tools.CallOf(ctx)
+	answer, known := r.answers[transcript.CallRef(call.Ref())]
+	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
+}
+
+// brokeOff says whether the call that is made now is a task that did not come to its end before: its
+// agent gives no further answer.
+func (r *Recorded) brokeOff(ctx context.Context) bool {
+	if r == nil {
+		return false
+	}
+	call, _ := tools.CallOf(ctx)
+	was, known := r.answers[transcript.CallRef(call.Ref())]
+	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
+}
+
+// waitAgain waits for the agents that a wait was over by before. The caller has the lock.
+func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[string]agents.Status, bool, error) {
+	m.merges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
+	if was.TimedOut {
+		return nil, true, ctx.Err()
+	}
+	statuses := map[string]agents.Status{}
+	met := func() bool {
+		for id := range was.Status {
+			c := m.mine(id)
+			if c != nil && !c.status.Ended() {
+				return false
+			}
+			statuses[id] = agents.Status{State: agents.NotFound}
+			if c != nil {
+				statuses[id] = c.status
+			}
+		}
+		for id := range was.Merged {
+			if c := m.mine(id); c != nil && !c.status.Ended() {
+				return false
+			}
+		}
+		return len(ids) > 0 || len(m.news) > 0
+	}
+	if err := m.team.await(ctx, met); err != nil {
+		return nil, true, nil
+	}
+	for id := range statuses {
+		if c := m.mine(id); c != nil {
+			m.forgetNews(c)
+		}
+	}
+	return statuses, false, nil
+}
+
+// settleAgain says whether the agent went on at this end before, since others had ended or sent it
+// a message, and waits for those that ended by themselves. The caller has the lock.
+func (m *Member) settleAgain(ctx context.Context, mayGoOn bool) (bool, error) {
+	t, turn := m.team, m.agent.Work().Spent.Turns
+	wentOn := m.who == nil && t.waits.told[turn+1] || m.who != nil && !t.waits.last[turnOf{m.who.id, turn}]
+	if mayGoOn && wentOn {
+		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 })
+	}
+	limited, cancel := context.WithTimeout(ctx, time.Duration(t.job().Agents.Wait))
+	defer cancel()
+	_ = t.await(limited, func() bool {
+		return !slices.ContainsFunc(m.alive(), func(c *child) bool { return t.waits.ended[c.id] })
+	})
+	if m.who != nil {
+		m.who.leaving = true
+	}
+	return false, ctx.Err()
+}

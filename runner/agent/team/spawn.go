@@ -1,0 +1,275 @@
+package team
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/agents"
+)
+
+// Spawn starts an agent, and does not wait for it.
+func (m *Member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
+	c, err := m.enlist(order)
+	if err != nil {
+		return "", "", err
+	}
+	if err := m.prepare(ctx, c, order); err != nil {
+		m.dismiss(c)
+		return "", "", err
+	}
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	event := c.started()
+	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlier)+len(m.team.children), order.Fork, order.Effort, c.agent.Price()
+	if err := m.team.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, event); err != nil {
+		return "", "", err
+	}
+	c.begin()
+	return c.id, c.name, nil
+}
+
+// enlist makes room for an agent, with its share of the budget.
+func (m *Member) enlist(order agents.Order) (*child, error) {
+	t := m.team
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case m.ctx == nil:
+		return nil, agents.Refusef("No agent can be started now.")
+	case m.depth >= t.job().Agents.Depth:
+		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
+	case t.open() >= t.job().Agents.Most:
+		return nil, t.full()
+	}
+	c := &child{by: m, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
+	var err error
+	if c.role, err = t.roleOf(order.Role); err != nil {
+		return nil, err
+	}
+	if c.paths, err = ownPaths(order.Paths); err != nil {
+		return nil, err
+	}
+	if c.reserved, err = m.share(); err != nil {
+		return nil, err
+	}
+	c.mostUSD = c.reserved.CostUSD
+	c.name = m.nameOf(m.started + 1)
+	if m.scripts {
+		c.name = order.Name
+	}
+	c.id = m.idOf(order, c.name)
+	if slices.ContainsFunc(t.children, func(other *child) bool { return other.id == c.id }) || slices.ContainsFunc(t.earlier, func(other *transcript.Agent) bool { return other.ID == c.id }) {
+		return nil, agents.Refusef("There is an agent %s already. Give the task another name.", c.id)
+	}
+	m.started++
+	t.children = append(t.children, c)
+	return c, nil
+}
+
+// roleOf is the role of an agent that is started. One that is nobody's makes changes in a copy of the tree.
+func (t *Team) roleOf(name string) (job.Role, error) {
+	if name == "" {
+		return job.Role{Writes: job.WritesOwn}, nil
+	}
+	role, known := t.job().Agents.Role(name)
+	if !known {
+		return role, agents.Refusef("There is no role %s; there are %s.", name, strings.Join(t.job().Agents.RoleNames(), ", "))
+	}
+	return role, nil
+}
+
+// ownPaths are paths of an agent's own, from the root of the repository.
+func ownPaths(given []string) (paths []string, err error) {
+	for _, p := range given {
+		clean := path.Clean(strings.TrimSuffix(strings.TrimSpace(p), "/"))
+		if clean == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+			return nil, agents.Refusef("paths has %q, which is no path below the root of the repository.", p)
+		}
+		paths = append(paths, clean)
+	}
+	return paths, nil
+}
+
+// mine says whether a child may change a path.
+func (c *child) mine(name string) bool {
+	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
+		if own == "." || name == own || strings.HasPrefix(name, own+"/") {
+			return true
+		}
+		fits, err := doublestar.Match(own, name) // as it is spelled, and in no other folder
+		return err == nil && fits
+	})
+}
+
+// dismiss forgets an agent that could not be started.
+func (m *Member) dismiss(c *child) {
+	m.team.mu.Lock()
+	defer m.team.mu.Unlock()
+	c.drop()
+	m.started--
+	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
+}
+
+// prepare makes all that an agent needs to begin.
+func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) error {
+	o := m.team.options
+	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.byName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
+	refusal, added, err := o.Hooks.SubagentStart(ctx, told)
+	if err != nil {
+		return err
+	}
+	if refusal != "" {
+		return &agents.Refusal{Words: refusal}
+	}
+	own := m.jobOf(c, order)
+	known, err := o.Model.Of(worker.Asking{ID: c.id, Message: order.Message, Job: own})
+	if err != nil {
+		return refusedBy(ctx, err)
+	}
+	if own.Limits.CostUSD > 0 && m.agent.Price().Known() && !known.Profile.Price.Known() {
+		return agents.Refusef("The price of %s is not known, so limits.cost_usd could not hold for the agent. Start it without model.", own.Model.Name)
+	}
+	c.model = own.Model.Name
+	if err := m.fork(ctx, c); err != nil {
+		return err
+	}
+	c.member = &Member{team: m.team, who: c, depth: m.depth + 1}
+	of := worker.Child{ID: c.id, Role: c.role, Place: c.place, Told: told}
+	if len(c.paths) > 0 {
+		of.Mine = c.mine
+	}
+	c.agent, err = m.agent.Start(ctx, of, worker.Options{Job: own, Model: known, Team: c.member, News: c.member.News, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	if err != nil {
+		return refusedBy(ctx, err)
+	}
+	c.member.agent = c.agent
+	m.team.mu.Lock()
+	c.agent.Limit(m.limitsOf(agent.Used{}, c.reserved))
+	m.team.mu.Unlock()
+	items, err := m.beginning(c, order, added)
+	if err != nil {
+		return err
+	}
+	message := order.Message
+	if m.scripts {
+		message = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
+	}
+	return c.agent.Begin(items, message)
+}
+
+// refusedBy is an error in words for the model, where it is one of what was asked for.
+func refusedBy(ctx context.Context, err error) error {
+	stop := (*outcome.Stop)(nil)
+	if ctx.Err() == nil && errors.As(err, &stop) {
+		return agents.Refusef("The agent can't be started: %s", stop.Message)
+	}
+	return err
+}
+
+// jobOf is the job for a child: that of the run without what is for the run's own agent alone.
+func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
+	own := *m.team.job()
+	above := m.agent.Job.Model // which may not be that of the run
+	own.Model = above
+	own.MCPServers, own.Tools.Dynamic, own.Tools.JSRepl, own.Tools.Allow, own.Tools.Deny = nil, nil, false, nil, nil
+	own.Task.Questions = "assume"
+	if len(c.role.Tools) > 0 {
+		own.Tools.Hosted = nil
+	}
+	if own.Model.Tools == "code" {
+		own.Model.Tools = "auto"
+	}
+	if name := cmp.Or(order.Model, c.role.Model); name != "" && name != own.Model.Name {
+		own.Model.Name, own.Model.ContextWindow, own.Model.Price = name, 0, job.Price{}
+		own.Model.Fallbacks = slices.DeleteFunc(slices.Clone(own.Model.Fallbacks), func(other string) bool { return other == name })
+	}
+	own.Model.ReasoningEffort = cmp.Or(order.Effort, c.role.Effort, own.Model.ReasoningEffort)
+	own.Model.ServiceTier = cmp.Or(order.ServiceTier, own.Model.ServiceTier)
+	return &own
+}
+
+// fork makes the copy of a child that works on one.
+func (m *Member) fork(ctx context.Context, c *child) error {
+	if c.role.Writes != job.WritesOwn {
+		return nil
+	}
+	t := m.team
+	t.merging.Lock()
+	defer t.merging.Unlock()
+	place, err := t.options.Sandboxes.Fork(ctx, m.agent.Sandbox(), m.agent.Place(), scratchOf(c))
+	if forked, paused := (*layer.ForkError)(nil), (*sandbox.PauseError)(nil); errors.As(err, &forked) || errors.As(err, &paused) {
+		return agents.Refusef("There can be no copy of the tree now: %v. Start an explorer, or make the change yourself.", outcome.Trimmed(err))
+	}
+	if err != nil {
+		return err
+	}
+	c.place = &place
+	c.base, err = t.stateOf(ctx, place)
+	return err
+}
+
+// scratchOf names the folder that a child has for itself.
+func scratchOf(c *child) string {
+	return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-")
+}
+
+// plain is a name in letters, digits and dots of ASCII, with dashes for all else.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r == '.' {
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+// beginning is what a child is told before its task.
+func (m *Member) beginning(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
+	items := m.team.root.agent.Facts()
+	if order.Fork {
+		items = m.agent.SoFar(c.model)
+	}
+	words := []string{introduction(c, m)}
+	if added != "" {
+		words = append(words, added)
+	}
+	for _, text := range words {
+		item, err := agent.Order(text)
+		if err != nil {
+			return nil, err
+		}
+		items = append(slices.Clip(items), item)
+	}
+	return items, nil
+}
+
+// introduction tells a child who it is.
+func introduction(c *child, by *Member) string {
+	may := map[string]string{
+		job.WritesNone:   "You can read files, and change nothing.",
+		job.WritesOwn:    "You work on a copy of its tree; what git would commit of your change is merged into its tree when you have ended.",
+		job.WritesShared: "You change its tree, at the same time as it does.",
+	}[c.role.Writes]
+	if len(c.paths) > 0 && c.role.Writes != job.WritesNone {
+		may += fmt.Sprintf(" Of that only these paths are taken over: %s.", strings.Join(c.paths, ", "))
+	}
+	return fmt.Sprintf("You are the agent %s. The agent %s has started you for the task that follows, and reads your last message as the answer; it sees nothing else of what you say. %s "+
+		"Nobody answers questions: assume what is most likely, and say so.", c.id, by.id(), may)
+}

@@ -1,0 +1,374 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/extensions"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/memory"
+	"github.com/agent-ci/agent-ci/tools/opencode"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// Options say who an agent is, and where it works.
+type Options struct {
+	Record    *record.Record
+	Workspace *workspace.Workspace
+	Sandboxes *confine.Sandboxes
+	Job       *job.Job
+	Model     Model
+	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
+	// Before says how a call of a command that is replayed returned; nil where nothing is replayed.
+	Before func(ctx context.Context, call tools.Call) command.Before
+	Began  time.Time // when its run began, less the time that the run did not live
+	// Hooks are asked of what the agent does; nil for none.
+	Hooks *hooks.Hooks
+	// Ask puts to people all questions of the run so far. It is nil where nobody will
+	// answer.
+	Ask    func(ctx context.Context, all []question.Question) error
+	Skills skills.Offer // that the model can load
+	// Tools are those of who embeds this program, besides those of the job.
+	Tools []tools.Tool
+	// Child says who an agent is that another one started; nil for the one of the run.
+	Child *Child
+	// Team are the agents that it may start; nil for none.
+	Team Team
+	// News are messages that have come for it; nil where there are none.
+	News func() []string
+	// ScriptEngine starts the program that runs scripts; nil where there is none.
+	ScriptEngine []string
+	// Memory are the lessons that the agent is told of, and TakeLesson takes those that it
+	// proposes; nil where nobody wants any.
+	Memory     memory.Memory
+	TakeLesson TakeLesson
+}
+
+// Agent is one agent: a conversation, and tools while it works. It is used by one
+// goroutine.
+type Agent struct {
+	Options
+	suits        toolset
+	since        time.Time // when it was made: what changed later is its doing
+	conversation *agent.Conversation
+	shown        shown               // files, to a model that writes its edits
+	files        opencode.Seen       // that a model with the tools of OpenCode knows
+	tools        *toolbox            // while it works
+	dynamic      *extensions.Dynamic // tools of the job's own
+	deferred     []string            // names of tools that the model has to look for
+	finding      finding             // by what it does
+	js           javaScript
+	left         scriptsLeft // by scripts of the attempts before
+
+	facts   []json.RawMessage // that it was told of the run
+	work    Work              // so far, without what the conversation knows
+	patches int               // that it sent
+	told    said              // what it was told once
+	loading sync.Mutex
+	loaded  []loaded // skills that the model was given, by loading
+	servers *extensions.Servers
+	frozen  bool     // the model's tools are settled
+	served  int      // attempts that had their services
+	hooked  hooked   // what hooks said before the first request
+	earlier *Earlier // until it has caught up
+}
+
+// Work is what the work of an agent has come to.
+type Work struct {
+	Summary   string // its last words
+	Plan      transcript.Plan
+	Questions []question.Question // that it put to people
+	Spent     agent.Spent
+	Cost      *float64      // in US dollars; nil when no price is known
+	Stopped   *outcome.Stop // by which a budget ended the work; nil for none
+}
+
+// New makes an agent that has been told nothing yet. Nothing runs for it.
+func New(ctx context.Context, o Options) (*Agent, error) {
+	if o.Ask == nil && o.Job.Task.Questions == "ask" {
+		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
+	}
+	if len(o.ScriptEngine) == 0 {
+		if o.Job.Model.Tools == "code" {
+			return nil, outcome.Stopf(outcome.InvalidInput, "no_script_engine", "model.tools is code, and the program that embeds agent-ci names no engine for scripts (Surroundings.ScriptEngine); set another form, or let it name one.")
+		}
+		o.Model.Profile.Code = false
+	}
+	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools), since: time.Now()}
+	l := o.Job.Limits
+	a.conversation = &agent.Conversation{
+		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,
+		Limits: agent.Limits{
+			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
+		},
+	}
+	a.conversation.News, a.conversation.Written = o.News, Writing(o.Job.Model)
+	if o.Team != nil {
+		a.conversation.Others = o.Team.Used
+	}
+	if o.Child != nil {
+		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
+	}
+	var err error
+	if a.dynamic, err = extensions.NewDynamic(o.Sandboxes, o.Job, a.workDir()); err != nil {
+		return nil, err
+	}
+	a.servers = a.newServers()
+	a.conversation.Halt = a.halted
+	a.conversation.Kept = a.keptSkills
+	if o.Hooks != nil {
+		a.conversation.Compacting = o.Hooks.Compacting
+	}
+	if err := a.settle(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// nobodyToAsk is the warning of an agent whose questions go to nobody.
+const nobodyToAsk = "nobody_to_ask"
+
+// AskedPeople says of a run with these warnings whether its agent had people to put
+// questions to.
+func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
+	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
+}
+
+// patient is the model, asked as patiently as the job says.
+func (a *Agent) patient() model.Responder {
+	return &model.Retrying{
+		Next: a.Model.Responder, First: a.Model.firstPause, Outage: time.Duration(a.Job.Model.Outage),
+		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
+	}
+}
+
+// settle sets the parts of every request that stay the same. Until the agent is
+// equipped, its tools are there to be told of and to refuse calls.
+func (a *Agent) settle(ctx context.Context) error {
+	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
+		return err
+	}
+	definitions, err := definitions(a.specs(), a.Job.Tools.Hosted)
+	if err != nil {
+		return err
+	}
+	m, orders := a.Job.Model, agent.Instructions(a.suits.ways())
+	if a.Child != nil {
+		orders = instructions(orders, a.Child.Role)
+	}
+	a.conversation.Settings = model.Settings{
+		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,
+		MaxOutputTokens: m.MaxOutputTokens, Whole: !m.Stream, Wordy: m.Writes(),
+	}
+	for _, name := range m.Chat {
+		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))
+	}
+	if a.suits.code {
+		a.conversation.Settings.Additional = true
+		if a.Model.Profile.Reasoning {
+			a.conversation.Settings.Context = "all_turns"
+		}
+	}
+	a.conversation.Use(a.speaker(a.Model.Known))
+	for _, fallback := range a.Model.Fallbacks {
+		a.conversation.Fallbacks = append(a.conversation.Fallbacks, a.speaker(fallback))
+	}
+	return nil
+}
+
+func (a *Agent) workDir() string {
+	return filepath.Join(a.Sandboxes.Seen(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
+}
+
+// GoOn has an agent that was briefed go on from where it was stopped.
+func (a *Agent) GoOn(e Earlier) error {
+	a.work.Plan, a.work.Questions, a.told, a.loaded = e.Plan, e.Past.questions, e.Past.told, e.Past.loaded
+	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
+	a.shown.names = e.Past.shown.names
+	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
+		a.patches = len(patches)
+	}
+	if e.Past.Turns() > 0 {
+		a.conversation.Restore(&e.Past.Past, e.Used, a.conversation.Items())
+	}
+	a.earlier = &e
+	return a.servers.Expect(e.Servers)
+}
+
+// Work is what the work has come to so far, also after an error.
+func (a *Agent) Work() Work {
+	work := a.work
+	work.Spent = a.conversation.Spent()
+	if cost, known := a.conversation.Cost(); known {
+		work.Cost = &cost
+	}
+	return work
+}
+
+// Run lets the agent work until it ends or a budget is used up, and ends its
+// processes. What the work has come to is told with an error, too.
+func (a *Agent) Run(ctx context.Context) (Work, error) {
+	if a.endedBefore() {
+		return a.Work(), nil
+	}
+	defer a.endProcesses()
+	if a.Team != nil {
+		a.Team.Begin(ctx)
+	}
+	words, err := a.converse(ctx)
+	if words != "" {
+		a.work.Summary = a.Record.Redact(words) // as the transcript has it
+	}
+	a.work.Stopped, err = stoppedBy(ctx, err)
+	return a.Work(), err
+}
+
+// endedBefore says that the agent had ended before its run was stopped.
+func (a *Agent) endedBefore() bool {
+	if a.earlier == nil {
+		return false
+	}
+	words, ended := a.earlier.Past.Ended()
+	asked, more := a.Hooks.Stopped()
+	if ended = ended && asked && more == ""; ended {
+		a.work.Summary, a.earlier = words, nil
+	}
+	return ended
+}
+
+func (a *Agent) converse(ctx context.Context) (string, error) {
+	if err := a.equip(ctx); err != nil {
+		return "", err
+	}
+	owed, err := a.owed(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := a.catchUp(ctx); err != nil {
+		return "", err
+	}
+	if owed.ended {
+		return owed.words, nil
+	}
+	return a.converseUntilLet(ctx)
+}
+
+// stoppedBy tells a budget, which stops the work, from an error, which ends the run.
+func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
+	if err == nil {
+		return nil, nil
+	}
+	stop := outcome.Of(ctx, err)
+	if stop.Outcome != outcome.BudgetExceeded {
+		return nil, err
+	}
+	return stop, nil
+}
+
+// endProcesses ends every command of the agent that still runs.
+func (a *Agent) endProcesses() {
+	if a.Team != nil {
+		a.Team.End()
+	}
+	if a.tools == nil {
+		return
+	}
+	if a.Child == nil {
+		a.endScripts()
+		a.Hooks.Beside(nil)
+		a.endServers()
+		a.js.used = a.tools.repl.Used()
+	}
+	if err := a.tools.close(); err != nil {
+		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
+	}
+	a.tools = nil
+}
+
+// Nudge points out, once, an end that looks too early, and says whether it did: the
+// agent then goes on. unchanged says that nothing of its work can be published, and
+// left, for the end of a sentence, what it made that is never part of a change.
+func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
+	words := nudgeFor(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
+	return a.once(nudgeWords, strings.TrimPrefix(words, nudgeWords))
+}
+
+// Tell says something to the agent before its next turn.
+func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
+
+// NearlySpent is the end of a run whose agent has ended and gets no further turn;
+// nil when its budgets leave one.
+func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.NearlySpent() }
+
+// OutputFile holds the object that task.output_schema describes.
+const OutputFile = "output.json"
+
+// Output asks the agent, which has ended, for the object that the job wants beside
+// the change, and writes OutputFile. A budget that is used up by then stops the work.
+func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
+	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
+	if err != nil {
+		a.work.Stopped, err = stoppedBy(ctx, err)
+		return a.Work(), err
+	}
+	if wrong != nil {
+		by := "task.output_schema (%s); check the schema, or run again."
+		if a.Job.Publish.Feedback() {
+			by = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
+		}
+		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.Trimmed(wrong)).Because(wrong)
+	}
+	if value, err = transcript.RedactJSON(value, a.Record.Redact); err != nil {
+		return a.Work(), err
+	}
+	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))
+}
+
+// ask puts questions of the agent to people, with all that it asked before.
+func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
+	all := slices.Concat(a.work.Questions, questions)
+	if err := a.Ask(ctx, all); err != nil {
+		return err
+	}
+	a.work.Questions = all
+	return nil
+}
+
+// takePlan is called by one goroutine at a time: a call that mutates runs alone.
+func (a *Agent) takePlan(p plan.Plan) error {
+	taken := transcript.Plan{Explanation: p.Explanation}
+	for _, step := range p.Steps {
+		taken.Steps = append(taken.Steps, transcript.PlanStep(step))
+	}
+	a.work.Plan = taken
+	return a.Record.Append(transcript.TypePlan, taken)
+}
+
+// planWords are the agent's plan as it wrote it, for itself.
+func (a *Agent) planWords() string {
+	var s strings.Builder
+	for _, step := range a.work.Plan.Steps {
+		fmt.Fprintf(&s, "- [%s] %s\n", step.Status, step.Step)
+	}
+	return s.String()
+}

@@ -1,0 +1,402 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// secret is what the record of a site removes.
+const secret = "hunter2hunter2"
+
+// site has what an agent needs: a checkout with these files in its one commit, and
+// commands that nothing confines.
+func site(t *testing.T, j *job.Job, files map[string]string) Options {
+	t.Helper()
+	repo := gittest.New(t)
+	for name, content := range files {
+		repo.Write(name, content)
+	}
+	repo.Commit("First.")
+	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	space, err := workspace.Open(t.Context(), rec, workspace.Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { space.Close() })
+	if err := space.StartOn(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
+	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root(), NoOverlay: space.NoOverlay, Lend: space.Checkout().LentObjects}
+	if err := boxes.Confine(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(space.UseTree(t.Context(), boxes.WorkTree()), space.TakeSnapshot(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return Options{Record: rec, Workspace: space, Sandboxes: boxes, Job: j}
+}
+
+// briefed is an agent with these turns of a scripted session as its model, that was
+// told its task.
+func briefed(t *testing.T, o Options, turns string) *Agent {
+	t.Helper()
+	if o.Job.Model.Name == "" {
+		o.Job.Model = job.Model{Name: "gpt-5", Tools: "auto"}
+	}
+	var err error
+	if o.Model, err = NewScriptedModel(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.endProcesses)
+	if err := a.Brief(agent.Briefing{Task: agent.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// ran is what came of an agent that ends without an error.
+func ran(t *testing.T, a *Agent) Work {
+	t.Helper()
+	work, err := a.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return work
+}
+
+func TestAnAgentWorks(t *testing.T) {
+	o := site(t, &job.Job{Model: job.Model{Name: "gpt-5", Tools: "auto", Price: job.Price{Input: 200}}}, map[string]string{"a.txt": "old\n"})
+	a := briefed(t, o, `
+  - output:
+      - {call: update_plan, arguments: {plan: [{step: Mend, status: completed}]}}
+      - {call: exec_command, arguments: {cmd: cat a.txt; sleep 1000, yield_time_ms: 250}}
+      - call: apply_patch
+        input: |
+          *** Begin Patch
+          *** Update File: a.txt
+          -old
+          +new
+          *** End Patch
+    usage: {input: 10000, output: 5}
+  - expect: ["Plan updated", "old\n", "session ID", "a.txt"]
+    output: [{say: "Mended with `+secret+`."}]
+`)
+	work := ran(t, a)
+	cost := 2.0
+	want := Work{
+		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
+		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
+	}
+	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 200}}}}
+	if diff := cmp.Diff(want, work); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "new\n" {
+		t.Errorf("a.txt is %q, %v", raw, err)
+	}
+	if raw, err := o.Record.Read("changes/001.patch"); !strings.Contains(string(raw), "+new") {
+		t.Errorf("the patch that is kept is %q, %v", raw, err)
+	}
+	if a.tools != nil {
+		t.Error("its tools are there after its end")
+	}
+}
+
+func TestAnAgentIsMadeWithoutItsTools(t *testing.T) {
+	o := site(t, &job.Job{Repository: job.Repository{Path: "missing"}}, nil)
+	a := briefed(t, o, "  - output: [{say: unused}]\n")
+	if o.Record.Has(confine.ProgramsFolder + "/apply_patch") {
+		t.Error("a program is linked")
+	}
+	work, err := a.Run(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "open the working directory: ") || work.Spent.Turns != 0 {
+		t.Errorf("%+v, err = %v", work, err)
+	}
+}
+
+func TestABudgetStopsTheWork(t *testing.T) {
+	a := briefed(t, site(t, &job.Job{Limits: job.Limits{Turns: 2}}, nil), `
+  - output: [{call: update_plan, arguments: {plan: []}}]
+  - output: [{say: Half.}, {call: update_plan, arguments: {plan: [{step: Rest, status: pending}]}}]
+`)
+	work := ran(t, a)
+	if work.Stopped == nil || work.Stopped.Reason != "turns" || work.Summary != "Half." {
+		t.Errorf("%+v", work)
+	}
+	if a.NearlySpent() == nil {
+		t.Error("it has a turn left")
+	}
+	if nudged, err := a.Nudge(true, ""); nudged || err != nil {
+		t.Errorf("nudged: %t, %v", nudged, err)
+	}
+}
+
+func TestAModelThatFailsEndsTheWork(t *testing.T) {
+	o := site(t, &job.Job{}, nil)
+	a := briefed(t, o, `
+  - output: [{call: update_plan, arguments: {plan: [{step: Mend, status: pending}]}}]
+  - fail: {status: 503, message: later}
+  - fail: {status: 401, message: who are you}
+`)
+	work, err := a.Run(t.Context())
+	wantStop(t, err, outcome.ModelFailed, "unauthorized", "who are you")
+	if work.Stopped != nil || work.Spent.Turns != 2 || len(work.Plan.Steps) != 1 {
+		t.Errorf("%+v", work)
+	}
+	retries := events(t, o.Record, transcript.TypeModelRetry)
+	var retry transcript.ModelRetry
+	if len(retries) != 1 || json.Unmarshal(retries[0].Data, &retry) != nil || retry.Turn != 2 || retry.Attempt != 1 || !strings.Contains(retry.Error, "later") {
+		t.Errorf("retries: %+v, the first %+v", retries, retry)
+	}
+}
+
+// events are those of a kind in the transcript of a record.
+func events(t *testing.T, rec *record.Record, kind transcript.Type) (found []transcript.Event) {
+	t.Helper()
+	_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
+		if e.Type == kind {
+			found = append(found, e)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestAnAgentIsNudgedOnce(t *testing.T) {
+	a := briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), `
+  - output: [{say: Done.}]
+  - expect: ["You ended, but nothing in the checkout has changed"]
+    output: [{say: Nothing needs to change.}]
+  - output: [{say: unused}]
+`)
+	for _, want := range []bool{true, false} {
+		ran(t, a)
+		if nudged, err := a.Nudge(true, ""); nudged != want || err != nil {
+			t.Errorf("nudged: %t, %v; want %t", nudged, err, want)
+		}
+	}
+	if work := a.Work(); work.Summary != "Nothing needs to change." {
+		t.Errorf("it ended with %q", work.Summary)
+	}
+	a = briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), "  - output: [{say: Done.}]\n")
+	ran(t, a)
+	if nudged, err := a.Nudge(true, ""); nudged || err != nil {
+		t.Errorf("nudged: %t, %v, where there is no further answer", nudged, err)
+	}
+}
+
+func TestQuestionsGoToPeople(t *testing.T) {
+	const asking = `
+  - output: [{call: request_user_input, arguments: {questions: [{question: "Which?"}]}}]
+  - output: [{call: request_user_input, arguments: {questions: [{question: "When?"}]}}]
+  - output: [{say: I asked.}]
+`
+	which, when := question.Question{Question: "Which?"}, question.Question{Question: "When?"}
+	ask := job.Task{Questions: "ask"}
+	for name, test := range map[string]struct {
+		task   job.Task
+		people []error // what comes of putting questions to them; nil where there are none
+		want   []question.Question
+		warned bool
+	}{
+		"all are put to them":       {ask, []error{nil, nil}, []question.Question{which, when}, false},
+		"some do not reach them":    {ask, []error{errors.New("gone"), nil}, []question.Question{when}, false},
+		"nobody is there":           {ask, nil, nil, true},
+		"nobody is to be asked":     {job.Task{Questions: "assume"}, nil, nil, false},
+		"nobody, as in a replay":    {ask, nil, nil, true},
+		"they are there, and asked": {job.Task{}, []error{nil, nil}, []question.Question{which, when}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := site(t, &job.Job{Task: test.task}, nil)
+			if results := test.people; results != nil {
+				o.Ask = func(context.Context, []question.Question) error {
+					err := results[0]
+					results = results[1:]
+					return err
+				}
+			}
+			work := ran(t, briefed(t, o, asking))
+			if diff := cmp.Diff(test.want, work.Questions); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if asked := AskedPeople(o.Job, o.Record.Warnings()); test.task.Questions == "ask" && asked == test.warned {
+				t.Errorf("it asked people: %t, by the warnings %+v", asked, o.Record.Warnings())
+			}
+		})
+	}
+}
+
+// stopped is an agent as the transcript of its run tells of it.
+func stopped(t *testing.T, rec *record.Record) *Past {
+	t.Helper()
+	var p Past
+	if _, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error { return p.Take(e) }); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func TestAnAgentGoesOn(t *testing.T) {
+	o := site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil)
+	a := briefed(t, o, `
+  - output: [{say: Done.}]
+  - fail: {status: 401, message: no}
+`)
+	ran(t, a)
+	if nudged, err := a.Nudge(true, ""); !nudged || err != nil {
+		t.Fatalf("nudged: %t, %v", nudged, err)
+	}
+	if _, err := a.Run(t.Context()); err == nil {
+		t.Fatal("it worked")
+	}
+	b := briefed(t, o, `
+  - expect: ["The run was stopped, and goes on now.", "put into a fresh checkout", "Look at the checkout before you go on."]
+    output: [{say: Done again.}]
+  - output: [{say: unused}]
+`)
+	if err := b.GoOn(Earlier{
+		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Used: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
+		Found: workspace.Found{Away: workspace.InChange},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	work := ran(t, b)
+	if work.Summary != "Done again." || work.Plan.Explanation != "Why." || work.Spent.Turns != 3 || work.Spent.Usage.Input != 7 {
+		t.Errorf("%+v", work)
+	}
+	if nudged, err := b.Nudge(true, ""); nudged || err != nil {
+		t.Errorf("nudged again: %t, %v", nudged, err)
+	}
+}
+
+func TestAnAgentThatHadEndedSaysNoMore(t *testing.T) {
+	o := site(t, &job.Job{}, nil)
+	ran(t, briefed(t, o, "  - output: [{say: Done.}]\n"))
+	b := briefed(t, o, `
+  - expect: ["Mend more."]
+    output: [{say: Done again.}]
+`)
+	if err := b.GoOn(Earlier{Past: stopped(t, o.Record), Ended: true}); err != nil {
+		t.Fatal(err)
+	}
+	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
+		t.Errorf("%+v", work)
+	}
+	if err := b.Tell("Mend more."); err != nil {
+		t.Fatal(err)
+	}
+	if work := ran(t, b); work.Summary != "Done again." || work.Spent.Turns != 2 {
+		t.Errorf("after more was wanted: %+v", work)
+	}
+}
+
+func TestAnAgentThatHadNotBegunKeepsItsBriefing(t *testing.T) {
+	o := site(t, &job.Job{}, nil)
+	a := briefed(t, o, `
+  - expect: ["Mend it.", "The run was stopped, and goes on now."]
+    output: [{say: Done.}]
+`)
+	if err := a.GoOn(Earlier{Past: new(Past), Ended: true}); err != nil {
+		t.Fatal(err)
+	}
+	if work := ran(t, a); work.Summary != "Done." {
+		t.Errorf("%+v", work)
+	}
+}
+
+func TestTheOutputFitsItsSchema(t *testing.T) {
+	schema, err := settings.ParseOutputSchema([]byte(`{"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		turns, want string // what is written
+		budget      int    // turns
+		reason      string
+		stopped     bool
+	}{
+		"at once":        {"  - output: [{say: '{\"n\": \"" + secret + "\"}'}]\n", `{"n":"[secret TOKEN]"}` + "\n", 0, "", false},
+		"after a remark": {"  - output: [{say: '7'}]\n  - expect: [That does not fit]\n    output: [{say: '{\"n\": \"1\"}'}]\n", `{"n": "1"}` + "\n", 0, "", false},
+		"never":          {"  - output: [{say: '7'}]\n  - output: [{say: '8'}]\n", "", 0, "output_schema", false},
+		"within a turn":  {"  - output: [{say: '7'}]\n", "", 1, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := site(t, &job.Job{Limits: job.Limits{Turns: test.budget}}, nil)
+			a := briefed(t, o, test.turns)
+			work, err := a.Output(t.Context(), schema)
+			if test.reason != "" {
+				wantStop(t, err, outcome.ModelFailed, test.reason, "did not give a result that fits")
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if stopped := work.Stopped != nil; stopped != test.stopped {
+				t.Errorf("stopped by %v", work.Stopped)
+			}
+			if raw, _ := o.Record.Read(OutputFile); string(raw) != test.want {
+				t.Errorf("it wrote %q", raw)
+			}
+		})
+	}
+}
+
+func TestToolsLeaveOutWhatGitDoesAndKeepLongOutputs(t *testing.T) {
+	o := site(t, &job.Job{}, map[string]string{".gitignore": "*.log\n", "kept.txt": "needle\n"})
+	if err := os.WriteFile(filepath.Join(o.Workspace.Root(), "run.log"), []byte("needle\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := briefed(t, o, `
+  - output:
+      - {call: grep_files, id: search, arguments: {pattern: needle}}
+      - {call: exec_command, id: long, arguments: {cmd: seq 1 30000}}
+      - {call: update_plan, arguments: {plan: [{step: Look, status: completed}, {step: Mend, status: pending}]}}
+  - expect: [truncated output]
+    output: [{say: Seen.}]
+`)
+	ran(t, a)
+	for _, e := range events(t, o.Record, transcript.TypeToolFinished) {
+		if strings.Contains(string(e.Data), "run.log") {
+			t.Errorf("what git ignores was found: %s", e.Data)
+		}
+	}
+	if kept, err := os.ReadDir(o.Record.Join(record.OutputsFolder)); len(kept) != 1 || err != nil {
+		t.Errorf("kept are %v, %v", kept, err)
+	}
+	if words := a.planWords(); words != "- [completed] Look\n- [pending] Mend\n" {
+		t.Errorf("its plan is told as %q", words)
+	}
+}

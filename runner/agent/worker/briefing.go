@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// ReadGuides reads the AGENTS.md files of a base commit from its root down to dir.
+// One that no model could read to its end is left out.
+func ReadGuides(base settings.Commit, dir string, warn Warn) ([]agent.Guide, error) {
+	return agent.ReadGuides(dir, func(path string) ([]byte, error) {
+		raw, err := base.ReadBase(path, settings.MaxFile)
+		var large *gitops.TooLargeError
+		if errors.As(err, &large) {
+			warn("guide_too_large", "%s.", outcome.Sentence(err.Error()))
+			return nil, fs.ErrNotExist
+		}
+		return raw, err
+	})
+}
+
+// FurtherGuides are the AGENTS.md files below dir, from there.
+func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) ([]string, error) {
+	tracked, err := checkout.TrackedNamed(ctx, agent.GuideName)
+	if err != nil {
+		return nil, err
+	}
+	folder := strings.TrimPrefix(path.Clean(dir)+"/", "./")
+	var further []string
+	for _, name := range tracked {
+		if below, inside := strings.CutPrefix(name, folder); inside && below != agent.GuideName {
+			further = append(further, below)
+		}
+	}
+	return further, nil
+}
+
+// Brief begins the conversation with a briefing that has the task and the guides.
+// What the agent must know of its settings, of where it works and of how the checks
+// are before any change is added; baseline may be empty.
+func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
+	input, err := a.completed(b, baseline).Input()
+	if err != nil {
+		return err
+	}
+	a.facts = input[:len(input)-1]
+	a.conversation.Begin(input...)
+	return nil
+}
+
+func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) agent.Briefing {
+	j, base := a.Job, a.Workspace.Base()
+	b.Root, b.Directory, b.Base = a.Sandboxes.Seen(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
+	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
+	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
+	b.Ways = a.suits.ways()
+	b.Lessons = a.Memory.Index(b.Ways.Lessons)
+	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
+	for i := range b.Guides {
+		b.Guides[i].Text = a.Record.Redact(b.Guides[i].Text)
+	}
+	b.Skills = a.Skills.Catalogue
+	for _, step := range j.Setup {
+		b.Setup = append(b.Setup, step.Run)
+	}
+	if keepsProtected(j.Policy) {
+		b.Protected = j.Policy.Protect
+	}
+	return b
+}
+
+// checks tell of each check, and of what it says of the base when that is not that
+// all is well.
+func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
+	checks := make([]agent.Check, 0, len(a.Job.Verify))
+	for i, check := range a.Job.Verify {
+		c := agent.Check{Run: check.Run}
+		switch {
+		case len(check.When) > 0:
+			c.Note = "if the change touches " + strings.Join(check.When, ", ")
+		case i < len(baseline) && baseline[i].Before != "green":
+			how := baseline[i].Before
+			if tests := baseline[i].Tests(); tests != "" {
+				how += " (" + tests + ")"
+			}
+			c.Note = fmt.Sprintf("before any change: %s, see %s; ", how, a.Record.Join(baseline[i].Log))
+			if check.Must == "no_worse" {
+				c.Note += "it may stay so"
+			} else {
+				c.Note += "it must become green"
+			}
+		}
+		if check.IsProof() {
+			c.Note = strings.TrimPrefix(c.Note+"; with only the tests of your change on the base it has to fail", "; ")
+		}
+		checks = append(checks, c)
+	}
+	return checks
+}
+
+// nudgeWords begin every nudge.
+const nudgeWords = "You ended, but "
+
+// StoppedWords are for an agent that goes on after its end: with its last words
+// its processes end.
+const StoppedWords = "Commands that you had left running were stopped."
+
+// nudgeFor is what an agent is told whose end looks too early; empty for another.
+// expected is the kind of result that the task expects. unchanged says that the
+// agent changed nothing that can be published, and left, for the end of a sentence,
+// what it made that cannot be.
+func nudgeFor(expected string, steps []transcript.PlanStep, unchanged bool, left string) string {
+	if unchanged && left != "" {
+		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +
+			"and what nobody may read are never part of a change. Put that right, or end again and say why in your last message."
+	}
+	if unchanged && expected == "change" {
+		return nudgeWords + "nothing in the checkout has changed, and the task expects a change. If it can be made, make it now. " +
+			"If nothing needs to change or it cannot be done, end again and say why in your last message. " + StoppedWords
+	}
+	var open []string
+	for _, step := range steps {
+		if step.Status != "completed" {
+			open = append(open, "- "+step.Step)
+		}
+	}
+	if len(open) == 0 {
+		return ""
+	}
+	return nudgeWords + "your plan has open steps:\n" + strings.Join(open, "\n") +
+		"\nDo them now, or bring the plan up to date and say in your last message what was left and why. " + StoppedWords
+}

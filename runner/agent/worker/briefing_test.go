@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func TestGuidesAreThoseOfTheBaseCommit(t *testing.T) {
+	o := site(t, &job.Job{}, map[string]string{
+		"AGENTS.md": "Root.", "sub/AGENTS.md": strings.Repeat("x", settings.MaxFile+1), "sub/deep/AGENTS.md": "Deep.", "sub/deep/er/AGENTS.md": "Deeper.",
+		"other/AGENTS.md": "Other.", "sub/deeper/AGENTS.md": "Beside.",
+	})
+	var warned warnings
+	guides, err := ReadGuides(o.Workspace.Commit(), "sub/deep", warned.warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]agent.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Equal(warned, warnings{"guide_too_large"}) {
+		t.Errorf("warned of %q", warned)
+	}
+	for dir, want := range map[string][]string{
+		"sub/deep":   {"er/AGENTS.md"},
+		"./sub/deep": {"er/AGENTS.md"},
+		"other":      nil,
+		".":          {"other/AGENTS.md", "sub/AGENTS.md", "sub/deep/AGENTS.md", "sub/deep/er/AGENTS.md", "sub/deeper/AGENTS.md"},
+	} {
+		further, err := FurtherGuides(t.Context(), o.Workspace.Checkout(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, further); diff != "" {
+			t.Errorf("below %s (-want +got):\n%s", dir, diff)
+		}
+	}
+}
+
+func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
+	checks := []job.VerifyCheck{{Run: "make green", Must: "pass"}, {Run: "make red", Must: "pass"}, {Run: "make old", Must: "no_worse"}, {Run: "make later", Must: "pass"}}
+	o := site(t, &job.Job{
+		Setup: []job.SetupStep{{Run: "make deps"}}, Verify: checks, Task: job.Task{Expects: "answer"},
+		Policy: job.Policy{Protect: []string{"*.lock"}, Change: job.Change{Protected: "drop"}}, Limits: job.Limits{DiffFiles: 3},
+	}, nil)
+	a := briefed(t, o, "  - output: [{say: unused}]\n")
+	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
+		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
+	root, base := o.Workspace.Seen(), o.Workspace.Base()
+	want := agent.Briefing{
+		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
+		Ways:  agent.Calling(),
+		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
+		Verify: []agent.Check{
+			{Run: "make green"},
+			{Run: "make red", Note: "before any change: red, see " + o.Record.Join("2.log") + "; it must become green"},
+			{Run: "make old", Note: "before any change: timeout (2 failures), see " + o.Record.Join("3.log") + "; it may stay so"},
+			{Run: "make later"},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	o.Job.Policy.Change.Protected = "warn"
+	if got := a.completed(agent.Briefing{}, nil); got.Protected != nil {
+		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
+	}
+}
+
+func TestAnEndThatLooksTooEarlyIsPointedOut(t *testing.T) {
+	open := []transcript.PlanStep{{Step: "Look", Status: "completed"}, {Step: "Mend", Status: "in_progress"}, {Step: "Test", Status: "pending"}}
+	const left = " but for sub, which cannot be part of a change"
+	for _, test := range []struct {
+		name      string
+		expects   string
+		steps     []transcript.PlanStep
+		unchanged bool
+		left      string
+		want      string // empty for no nudge
+	}{
+		{"a change without a plan", "change", nil, false, "", ""},
+		{"a change and a plan that is done", "change", open[:1], false, "", ""},
+		{"a change and steps that are open", "change", open, false, "", "your plan has open steps:\n- Mend\n- Test\nDo them now"},
+		{"a change beside what is left out", "change", nil, false, left, ""},
+		{"no change", "change", open, true, "", "nothing in the checkout has changed"},
+		{"nothing but what is left out", "change", open, true, left, "nothing of your work can be published: the checkout is as it was but for sub"},
+		{"an answer", "answer", nil, true, "", ""},
+		{"an answer with steps that are open", "answer", open, true, "", "your plan has open steps"},
+		{"an answer beside what is left out", "answer", nil, true, left, "nothing of your work can be published"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := nudgeFor(test.expects, test.steps, test.unchanged, test.left)
+			if test.want == "" && got != "" || !strings.HasPrefix(strings.TrimPrefix(got, nudgeWords), test.want) || got != "" && !strings.HasPrefix(got, nudgeWords) {
+				t.Errorf("told %q, want %q", got, test.want)
+			}
+		})
+	}
+}

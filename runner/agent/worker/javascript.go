@@ -1,0 +1,58 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/repl"
+)
+
+// javaScript is what an agent knows of js_repl.
+type javaScript struct {
+	sought  bool   // node was looked for
+	missing string // why it can't be used then
+	used    bool   // by kernels that are gone
+}
+
+// offered are the tools that the model is told of.
+func (js javaScript) offered() []string {
+	if !js.sought || js.missing != "" {
+		return nil
+	}
+	return []string{repl.Name, repl.ResetName}
+}
+
+// findNode tries, once, whether js_repl can be had where the job wants it.
+func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
+	if !a.Job.Tools.JSRepl || a.js.sought {
+		return nil
+	}
+	err := repl.Find(ctx, a.replOptions(box, nil))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if a.js.sought = true; err != nil {
+		a.js.missing = outcome.Trimmed(err)
+		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.js.missing)
+	}
+	return nil
+}
+
+// replTools are js_repl and js_repl_reset, where the job wants them. No kernel runs before the
+// first call.
+func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
+	if !a.Job.Tools.JSRepl {
+		return nil
+	}
+	box.repl = repl.New(a.replOptions(box.sandbox, outputs))
+	return box.repl.Tools()
+}
+
+func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
+	return repl.Options{
+		Sandbox: box, Outputs: outputs, Offer: a.suits.patch, Dir: a.workDir(), Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())),
+		Judge: a.Sandboxes.Commands().Decide, Missing: a.js.missing, Used: a.js.used,
+	}
+}

@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"context"
+	"crypto/sha1" // by which git names files
+	"encoding/hex"
+	"fmt"
+	"io"
+
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// SeenFile is git's id of a file as the agent sees it, by its path from the root of the repository;
+// empty where there is no such file.
+type SeenFile func(path string) (id string, err error)
+
+// TakeLesson takes a lesson that the agent proposes, or says for the model what is wrong with it.
+type TakeLesson func(ctx context.Context, p memory.Proposal, seen SeenFile) (taken memory.Lesson, refusal string, err error)
+
+// memoryTools are those by which the agent reads lessons and proposes others.
+func (a *Agent) memoryTools(box *toolbox) []tools.Tool {
+	var take memory.Take
+	if a.TakeLesson != nil {
+		take = func(ctx context.Context, p memory.Proposal) (memory.Lesson, string, error) {
+			return a.TakeLesson(ctx, p, box.seen.fileID)
+		}
+	}
+	return []tools.Tool{a.Memory.Get(), memory.Propose(take)}
+}
+
+// offeredMemory are the names of those that have something to tell, or somebody who listens.
+func (a *Agent) offeredMemory() []string {
+	var names []string
+	if len(a.Memory.Lessons) > 0 {
+		names = append(names, memory.GetName)
+	}
+	if a.TakeLesson != nil {
+		names = append(names, memory.ProposeName)
+	}
+	return names
+}
+
+// mostHashed is how long a file may be that is read for its id, in bytes. A larger one is there,
+// under no id.
+const mostHashed = 64 << 20
+
+// fileID is a SeenFile.
+func (s *seen) fileID(path string) (string, error) {
+	root, err := s.top.Root()
+	if err != nil {
+		return "", err
+	}
+	f, err := boundedfile.OpenIn(root, path)
+	if err != nil {
+		return "", nil // what can't be opened is no evidence
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("look at %q: %w", path, err)
+	}
+	if info.Size() > mostHashed {
+		return "large", nil
+	}
+	sum := sha1.New()
+	fmt.Fprintf(sum, "blob %d\x00", info.Size())
+	if _, err := io.Copy(sum, io.LimitReader(f, mostHashed)); err != nil {
+		return "", fmt.Errorf("read %q: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}

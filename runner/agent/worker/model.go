@@ -1,0 +1,314 @@
+package worker
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/identity"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/command"
+)
+
+// Model is who answers an agent, and what is known of it. The zero value answers
+// nothing.
+type Model struct {
+	model.Responder
+	Known
+	// Fallbacks answer in its place, in their order, where it can't.
+	Fallbacks []Known
+	// Left says whether there is a further answer; nil where one can always be
+	// asked for.
+	Left func() bool
+	// Of is the model of an agent that another one starts; nil where none can be started.
+	Of func(Asking) (Model, error)
+
+	firstPause time.Duration // before a request is sent again
+}
+
+// Asking is who asks a model: an agent that another one starts.
+type Asking struct {
+	ID      string
+	Message string   // its task
+	Job     *job.Job // that names its model
+}
+
+// Known is what is known of a model.
+type Known struct {
+	Name    string
+	Profile model.Profile // with what the job says in its place
+}
+
+// Warn tells people of something.
+type Warn func(code, format string, args ...any)
+
+// Profiles are what is known of models, by their names.
+type Profiles func(name string) model.Profile
+
+// NewModel is the model that a job names, with answers from wherever they come, and what is known
+// of it and its fallbacks. An unknown one is warned of.
+func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
+	m := Model{Responder: answers}
+	var err error
+	if m.Known, err = know(j.Model.Name, profiles, j, warn); err != nil {
+		return Model{}, err
+	}
+	m.Fallbacks, err = fallbacks(m.Known, profiles, j, warn)
+	return m, err
+}
+
+// know is what is known of a model of the job.
+func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
+	profile := profiles(name)
+	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
+		warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
+			"set model.context_window and model.tools to what is true.", name, profile.ContextWindow)
+	}
+	profile = adjusted(profile, j.Model)
+	warnOfMisfits(name, profile, j.Model, warn)
+	switch limit := j.Limits.CostUSD; {
+	case limit == 0 || profile.Price.Known():
+	case limit == job.DefaultCostUSD:
+		warn("no_price", "The price of %s is not known, so no limit on its cost holds, and the run does not tell what it cost; "+
+			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
+	default:
+		return Known{}, noPrice(name)
+	}
+	return Known{name, profile}, nil
+}
+
+func noPrice(name string) *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "no_price",
+		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
+}
+
+// warnOfMisfits warns of what the job asks for and the API of the model may refuse.
+func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
+	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
+		own := ""
+		if p.DefaultEffort != "" {
+			own = " (by itself " + p.DefaultEffort + ")"
+		}
+		warn("reasoning_effort", "%s takes the reasoning efforts %s%s, and model.reasoning_effort is %s, which its API may refuse.", name, strings.Join(p.Efforts, ", "), own, effort)
+	}
+	if p.OutputLimit > 0 && m.MaxOutputTokens > p.OutputLimit {
+		warn("output_limit", "%s writes at most %d tokens in an answer, and model.max_output_tokens is %d, which its API may refuse.", name, p.OutputLimit, m.MaxOutputTokens)
+	}
+	if p.InputLimit > 0 && m.ContextWindow > p.InputLimit {
+		warn("input_limit", "%s reads at most %d tokens, and model.context_window is %d: a conversation may get too long for its API before it is made shorter.", name, p.InputLimit, m.ContextWindow)
+	}
+}
+
+func adjusted(p model.Profile, m job.Model) model.Profile {
+	if m.ContextWindow > 0 {
+		p.ContextWindow = m.ContextWindow
+	}
+	if m.Wire == "chat" {
+		p.Patch, p.Shell, p.ToolSearch, p.Code = "function", "function", false, false // it has no other tools
+	}
+	if m.Price.Known() {
+		p.Price = &price.List{Rates: price.Rates{Input: m.Price.Input, Cached: m.Price.Cached, CacheWrite: p.CacheWrite * m.Price.Input, Output: m.Price.Output}}
+	}
+	return p
+}
+
+// NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
+func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
+	m := j.Model
+	endpoint := model.Endpoint{
+		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: silence(m),
+	}
+	if err := letIn(&endpoint, m, env, rec.Learn); err != nil {
+		return Model{}, err
+	}
+	api, err := speakTo(m.Wire, endpoint)
+	if err != nil {
+		return Model{}, err
+	}
+	profiles := func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }
+	made, err := NewModel(api, j, profiles, rec.Warn)
+	made.Of = func(a Asking) (Model, error) { return NewModel(api, a.Job, profiles, rec.Warn) }
+	return made, err
+}
+
+// silence returns how long the API may send nothing: longer at the flex tier, which is slow, and where an
+// answer comes in one piece.
+func silence(m job.Model) time.Duration {
+	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
+		return 15 * time.Minute
+	}
+	return 5 * time.Minute
+}
+
+// learns is told each secret before it is used.
+type learns = func(name, secret string)
+
+func baseURL(j *job.Job, env settings.Environment) string {
+	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
+}
+
+// Unusable returns what would end a run of the job because of its models: a price that
+// limits.cost_usd needs, or a fallback that takes other tools. Nothing is asked.
+func Unusable(j *job.Job, env settings.Environment) (all []error) {
+	profiles := func(name string) model.Profile { return model.ProfileAt(name, baseURL(j, env)) }
+	seen := map[string]bool{}
+	for _, m := range Models(j, env) {
+		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !m.Profile.Price.Known() && !seen[m.Name] {
+			seen[m.Name], all = true, append(all, noPrice(m.Name))
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	if _, err := NewModel(nil, j, profiles, func(string, string, ...any) {}); err != nil {
+		all = append(all, err)
+	}
+	return all
+}
+
+// DefaultLimitUnpriced reports that the default of limits.cost_usd has no effect, since the price of
+// the model is not known.
+func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
+	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
+}
+
+// KeptOut returns all of this machine that keeps a run of the job out of the model's API: a key or an
+// identity that is missing, and an address that is none. Nothing is asked.
+func KeptOut(j *job.Job, env settings.Environment) (all []error) {
+	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
+	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
+		all = append(all, err)
+	}
+	if _, err := speakTo(j.Model.Wire, endpoint); err != nil {
+		all = append(all, err)
+	}
+	return all
+}
+
+// letIn gives an endpoint what lets a run in: a key, or the identity of the job.
+func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
+	if m.Auth == "oidc" {
+		return letInByIdentity(e, m, env, learn)
+	}
+	e.APIKey = env.Get(m.APIKeyEnv)
+	if e.APIKey == "" && m.APIKeyEnv != "" {
+		return outcome.Stopf(outcome.InvalidInput, "no_api_key",
+			"There is no key for the model: set %s, or name another variable with model.api_key_env.", m.APIKeyEnv)
+	}
+	return nil
+}
+
+func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
+	own, err := identity.New(identity.Options{Job: m.Identity, BaseURL: e.BaseURL, Env: env, Learn: learn})
+	if err != nil {
+		return err
+	}
+	e.Workload, e.Transport = own.Workload(), own.Transport()
+	return nil
+}
+
+// speakTo is a client of an API that speaks so on the wire.
+func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
+	if wire == "chat" {
+		api, err = model.NewChat(e)
+	} else {
+		api, err = model.NewOpenAI(e)
+	}
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return api, nil
+}
+
+// mostScript is how many bytes a scripted session may have.
+const mostScript = 64 << 20
+
+// NewScriptedModel has the answers of the scripted session at path stand in for
+// the model that a job names, from the turn on that follows those begun. Nobody needs to know that one, and nobody is paid but as the
+// job says.
+func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
+	script, err := readScript(ctx, path)
+	if err != nil {
+		return Model{}, err
+	}
+	script.Begun(begun)
+	unpaid := func(name string) model.Profile {
+		profile := model.ProfileOf(name)
+		profile.Price = nil
+		return profile
+	}
+	return scripted(script, j, unpaid)
+}
+
+// scripted is the model whose answers a script has, and those of the agents that are started.
+func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
+	m, err := NewModel(script, Unpaid(j), profiles, func(string, string, ...any) {})
+	m.Left = func() bool { return script.Left() > 0 }
+	m.firstPause = time.Millisecond
+	m.Of = func(a Asking) (Model, error) { return scripted(script.Of(a.Message), a.Job, profiles) }
+	return m, err
+}
+
+// Unpaid returns the job for scripted answers, which need no price: without one limits.cost_usd holds for
+// nothing, since nobody is paid.
+func Unpaid(j *job.Job) *job.Job {
+	unlimited := *j
+	unlimited.Limits.CostUSD = 0
+	return &unlimited
+}
+
+func readScript(ctx context.Context, path string) (*model.Script, error) {
+	raw, err := boundedfile.Read(ctx, path, mostScript)
+	if err == nil && len(raw) > mostScript {
+		err = fmt.Errorf("it has more than %d bytes", mostScript)
+	}
+	if err != nil {
+		return nil, settings.NotReadable(path, err)
+	}
+	script, err := model.ReadScript(filepath.Base(path), bytes.NewReader(raw))
+	if err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	script.Still = still
+	return script, nil
+}
+
+// still returns the call that waits for the command or the script that an output says still runs.
+func still(output string) (tool string, arguments map[string]any, runs bool) {
+	if tool, arguments, runs = command.Waiting(output); runs {
+		return tool, arguments, true
+	}
+	return code.Waiting(output)
+}
+
+// Models are the models that a run of a job may ask, with what is known of each: its own, those that
+// go on in its place, and those of the agents that it may start.
+func Models(j *job.Job, env settings.Environment) []Known {
+	base := baseURL(j, env)
+	of := func(name string, m job.Model) Known { return Known{name, adjusted(model.ProfileAt(name, base), m)} }
+	all := []Known{of(j.Model.Name, j.Model)}
+	others := j.Model
+	others.ContextWindow, others.Price = 0, job.Price{} // those of the first
+	for _, name := range j.Model.Fallbacks {
+		all = append(all, of(name, others))
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Agents.Roles)) {
+		if role := j.Agents.Roles[name]; j.Agents.Enabled && role.Model != "" {
+			all = append(all, of(role.Model, j.Model))
+		}
+	}
+	return all
+}

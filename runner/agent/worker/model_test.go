@@ -1,0 +1,264 @@
+package worker
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// warnings keeps the codes of what people are warned of.
+type warnings []string
+
+func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
+
+func TestTheJobSaysWhatAModelIs(t *testing.T) {
+	known := model.ProfileOf("gpt-5")
+	unknown := model.ProfileOf("foo3")
+	auto := job.Model{Tools: "auto"}
+	for _, test := range []struct {
+		name  string
+		model func(*job.Model)
+		want  func(*model.Profile)
+		warns bool
+	}{
+		{"a model that is known", func(m *job.Model) { m.Name = "gpt-5" }, func(p *model.Profile) { *p = known }, false},
+		{"one that is not", func(*job.Model) {}, func(*model.Profile) {}, true},
+		{"its window alone", func(m *job.Model) { m.ContextWindow = 9000 }, func(p *model.Profile) { p.ContextWindow = 9000 }, true},
+		{"its tools alone", func(m *job.Model) { m.Tools = "function" }, func(*model.Profile) {}, true},
+		{"both", func(m *job.Model) { m.ContextWindow, m.Tools = 9000, "function" }, func(p *model.Profile) { p.ContextWindow = 9000 }, false},
+		{
+			"an API without other tools", func(m *job.Model) { m.Name, m.Wire = "gpt-5", "chat" },
+			func(p *model.Profile) { *p = known; p.Patch, p.Shell = "function", "function" }, false,
+		},
+		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
+		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &job.Job{Model: auto}
+			j.Model.Name = "foo3"
+			test.model(&j.Model)
+			want := unknown
+			test.want(&want)
+			var warned warnings
+			got, err := NewModel(nil, j, model.ProfileOf, warned.warn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got.Profile); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if warns := len(warned) > 0; warns != test.warns {
+				t.Errorf("warned of %q", warned)
+			}
+		})
+	}
+}
+
+func TestACostNeedsAPrice(t *testing.T) {
+	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
+	_, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
+	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
+	j.Model.Price.Input = 0.5
+	got, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&price.List{Rates: price.Rates{Input: 0.5}}, got.Profile.Price); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
+	listed := model.ProfileOf("gpt-5.4").Price
+	for _, test := range []struct {
+		name   string
+		model  job.Model
+		limit  float64
+		env    settings.Environment
+		want   *price.List
+		warned warnings
+		reason string // of the refusal; empty for none
+	}{
+		{"a price that the table has", job.Model{Name: "gpt-5.4"}, 5, nil, listed, nil, ""},
+		{"another limit at that", job.Model{Name: "gpt-5.4"}, 0.5, nil, listed, nil, ""},
+		{"the default without a price", job.Model{Name: "gpt-6-sol"}, 5, nil, nil, warnings{"no_price"}, ""},
+		{"another without a price", job.Model{Name: "gpt-6-sol"}, 4, nil, nil, nil, "no_price"},
+		{"no limit", job.Model{Name: "gpt-6-sol"}, 0, nil, nil, nil, ""},
+		{
+			"the job's price, with writes to the cache",
+			job.Model{Name: "gpt-6-sol", Price: job.Price{Input: 4, Output: 20}},
+			5, nil,
+			&price.List{Rates: price.Rates{Input: 4, CacheWrite: 5, Output: 20}}, nil, "",
+		},
+		{"the job's price before the table's", job.Model{Name: "gpt-5.4", Price: job.Price{Output: 3}}, 5, nil, &price.List{Rates: price.Rates{Output: 3}}, nil, ""},
+		{"the provider of the job's address", job.Model{Name: "gpt-5-mini", BaseURL: "https://x.openai.azure.com/openai/v1"}, 5, nil, &price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, ""},
+		{
+			"that of the environment's",
+			job.Model{Name: "gpt-5-mini"},
+			5,
+			settings.Environment{"OPENAI_BASE_URL=https://x.openai.azure.com/openai/v1"},
+			&price.List{Rates: price.Rates{Input: 0.25, Cached: 0.03, Output: 2}}, nil, "",
+		},
+		{"an address where nobody knows", job.Model{Name: "gpt-5-mini", BaseURL: "https://models.example.com/v1"}, 5, nil, nil, warnings{"no_price"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rec := record.New("", nil)
+			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", rec)
+			var warned warnings
+			for _, w := range rec.Warnings() {
+				warned.warn(w.Code, w.Message)
+			}
+			if test.reason != "" {
+				wantStop(t, err, outcome.InvalidInput, test.reason, "give it as model.price")
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got.Profile.Price); diff != "" {
+				t.Errorf("price (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.warned, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		model job.Model
+		want  warnings
+	}{
+		{"what the model takes", job.Model{Name: "gpt-5.4", ReasoningEffort: "xhigh", MaxOutputTokens: 128_000, ContextWindow: 922_000}, nil},
+		{"an effort that it does not take", job.Model{Name: "gpt-5-pro", ReasoningEffort: "medium"}, warnings{"reasoning_effort"}},
+		{"one that Codex does not offer", job.Model{Name: "gpt-6.1-sol", ReasoningEffort: "minimal"}, warnings{"reasoning_effort"}},
+		{"no effort", job.Model{Name: "gpt-5-pro"}, nil},
+		{"an effort for a model that does not reason", job.Model{Name: "gpt-4.1", ReasoningEffort: "medium"}, nil},
+		{"efforts that are not known", job.Model{Name: "gpt-6-luna", ReasoningEffort: "minimal"}, nil},
+		{"a longer answer", job.Model{Name: "gpt-5.4", MaxOutputTokens: 128_001}, warnings{"output_limit"}},
+		{"a longer conversation", job.Model{Name: "gpt-5.4", ContextWindow: 922_001}, warnings{"input_limit"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var warned warnings
+			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf, warned.warn); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, warned); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNobodyIsPaidForAScriptedSession(t *testing.T) {
+	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
+	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
+	got, err := NewScriptedModel(t.Context(), path, 0, j)
+	if err != nil || got.Profile.Price.Known() {
+		t.Errorf("price %v, %v", got.Profile.Price, err)
+	}
+	j.Model.Price.Input = 2
+	if got, err = NewScriptedModel(t.Context(), path, 0, j); err != nil || !got.Profile.Price.Known() {
+		t.Errorf("the job's price %v, %v", got.Profile.Price, err)
+	}
+}
+
+func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		model         job.Model
+		env           settings.Environment
+		reason, words string // empty for no error
+	}{
+		{"a key and a URL", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
+		{"as a chat", job.Model{APIKeyEnv: "KEY", Wire: "chat"}, settings.Environment{"KEY=k", "OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "", ""},
+		{"a server that wants no key", job.Model{BaseURL: "http://127.0.0.1:1/v1"}, nil, "", ""},
+		{"no key", job.Model{APIKeyEnv: "KEY"}, settings.Environment{"KEY=", "OTHER=k"}, "no_api_key", "set KEY, or name"},
+		{"a URL that is none", job.Model{BaseURL: "ftp//host"}, nil, "base_url", "give a URL like https://api.openai.com/v1."},
+		{"one in the clear", job.Model{BaseURL: "http://models.example.com/v1"}, nil, "base_url", "is http to the public host models.example.com, where others could read the key"},
+		{"as a chat, too", job.Model{BaseURL: "ftp//host", Wire: "chat"}, nil, "base_url", "give a URL like"},
+		{"the job's URL before the environment's", job.Model{BaseURL: "ftp//host"}, settings.Environment{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "base_url", "ftp//host"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &job.Job{Model: test.model}
+			j.Model.Name = "gpt-5"
+			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
+			if test.reason != "" {
+				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, chat := got.Responder.(*model.Chat); chat != (test.model.Wire == "chat") {
+				t.Errorf("it is a %T", got.Responder)
+			}
+			if got.Left != nil {
+				t.Error("its answers may end")
+			}
+		})
+	}
+}
+
+// session writes a scripted session and gives its path.
+func session(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAScriptedSessionEnds(t *testing.T) {
+	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
+	got, err := NewScriptedModel(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if !got.Left() {
+			t.Fatalf("it has %d answers", i)
+		}
+		if _, err := got.Respond(t.Context(), model.Request{}, model.Observer{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got.Left() {
+		t.Error("it has more than two answers")
+	}
+}
+
+func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
+	j := &job.Job{}
+	large := filepath.Join(t.TempDir(), "large.yml")
+	if err := os.WriteFile(large, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(large, mostScript+1); err != nil { // it takes no room
+		t.Fatal(err)
+	}
+	_, err := NewScriptedModel(t.Context(), large, 0, j)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", mostScript)) {
+		t.Errorf("err = %v", err)
+	}
+	_, err = NewScriptedModel(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
+	if err == nil || !strings.Contains(err.Error(), "none.yml") {
+		t.Errorf("err = %v", err)
+	}
+	_, err = NewScriptedModel(t.Context(), session(t, "version: 2\n"), 0, j)
+	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
+}

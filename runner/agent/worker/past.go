@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
+)
+
+// Past is an agent that was stopped, as the events of its run tell of it. What the
+// run's View knows is not in it.
+type Past struct {
+	agent.Past
+
+	questions  []question.Question // that the agent put to people
+	told       said                // what the agent was told once
+	loaded     []loaded            // skills that it was given
+	scripts    scriptsLeft
+	javaScript bool  // js_repl was called
+	shown      shown // files, to a model that writes its edits
+}
+
+// Take adds the next event.
+func (p *Past) Take(e transcript.Event) error {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		if p.told == nil {
+			p.told = said{}
+		}
+		p.told.note(e.Data)
+	case transcript.TypeToolStarted:
+		if err := p.scripts.started(e.Data); err != nil {
+			return err
+		}
+	case transcript.TypeToolFinished:
+		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
+			return err
+		}
+		if err := errors.Join(p.takeSkill(e.Data), p.shown.take(e.Data)); err != nil {
+			return err
+		}
+	}
+	return p.Past.Take(e)
+}
+
+// takeCall takes what a call leaves behind it: the questions of one that put them to people, and
+// that a kernel was used.
+func (p *Past) takeCall(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail struct{ Questions json.RawMessage }
+	}
+	err := json.Unmarshal(raw, &call)
+	p.javaScript = p.javaScript || call.Tool == repl.Name
+	if err != nil || call.Failed || call.Tool != questionTool || call.Detail.Questions == nil {
+		return err
+	}
+	var questions []question.Question
+	err = json.Unmarshal(call.Detail.Questions, &questions)
+	p.questions = append(p.questions, questions...)
+	return err
+}
+
+// takeSkill takes the skill that a call gave to the model.
+func (p *Past) takeSkill(raw json.RawMessage) error {
+	var call transcript.ToolFinished
+	if err := json.Unmarshal(raw, &call); err != nil {
+		return err
+	}
+	if name := call.LoadedSkill(); name != "" {
+		p.loaded = append(p.loaded, loaded{name, call.Caller == 0})
+	}
+	return nil
+}
+
+// Earlier says of an agent that was stopped what it needs to go on.
+type Earlier struct {
+	Past *Past
+	Plan transcript.Plan
+	Used []transcript.ModelUse // models, so far
+	// Servers are those of tools as they were last.
+	Servers []transcript.MCPServer
+	// Agents are those that agents of the run had started.
+	Agents []*transcript.Agent
+	Ended  bool // the run had come to an end; else it was killed
+	Found  workspace.Found
+}
+
+// catchUp answers the calls of the last answer that the agent was stopped in, once
+// there are tools again, and tells the model what is not as it was.
+func (a *Agent) catchUp(ctx context.Context) error {
+	if a.earlier == nil {
+		return nil
+	}
+	earlier := a.earlier
+	a.earlier = nil
+	if err := a.conversation.Resume(ctx, &earlier.Past.Past, earlier.interrupted); err != nil {
+		return err
+	}
+	if words := earlier.words(); len(words) > 0 {
+		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
+	}
+	return nil
+}
+
+// words say what is not as it was.
+func (e *Earlier) words() []string {
+	var words []string
+	if e.Ended {
+		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
+	}
+	switch e.Found.Away {
+	case workspace.InChange:
+		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
+	case workspace.InPatches:
+		words = append(words, "The run goes on on another machine. Your patches were applied there again; what commands changed is not there, and nothing that they started runs.")
+	default:
+		if e.Past.Has("Process running with session ID ") {
+			words = append(words, "The runner was started again, and what your commands had started and left running has ended.")
+		}
+	}
+	if e.Past.Has("Script running with cell ID ") {
+		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
+	}
+	if gone := e.gone(); gone != "" {
+		words = append(words, gone)
+	}
+	if e.Past.javaScript {
+		words = append(words, "The kernel of js_repl has ended, and what was defined in it is gone.")
+	}
+	return words
+}
+
+// mostTold is how many bytes of the last words of an agent that is gone are told again.
+const mostTold = 4000
+
+// gone says which agents are gone that the agent had started, and what each had done; empty for none.
+func (e *Earlier) gone() string {
+	var each []string
+	for _, a := range e.Agents {
+		if a.AskedBy != transcript.MainAgent {
+			continue
+		}
+		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.Count(a.Turns, "turn"))
+		if text := tools.Visible(a.Text, mostTold); text != "" {
+			words += fmt.Sprintf("; its last words: %q", text)
+		}
+		each = append(each, words)
+	}
+	if len(each) == 0 {
+		return ""
+	}
+	taken := "stands"
+	if e.Found.Away == workspace.InPatches {
+		taken = "was applied again, as far as it fits" // without what commands changed
+	}
+	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
+}
+
+// interrupted tells the model of a call that was broken off.
+func (e *Earlier) interrupted(call tools.Call) tools.Result {
+	const head = "The runner was killed while this call ran, and was started again. "
+	switch {
+	case call.Name == dialect.Exec:
+		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
+	case tools.LeadsAgents(call.Name):
+		return tools.Refuse(head + "All agents are gone, and nothing of it was done again.")
+	case call.Name == dialect.Wait:
+		return tools.Refuse(head + "All scripts are gone, and none was run again.")
+	case changesFiles(call.Name):
+		return tools.Refuse(head + "Some of its files may be changed, and others not: look at them, and send what is missing if it is still right.")
+	}
+	return tools.Refuse(head + "It was not run again. A command may have had some of its effects and not others: look at what is there, and repeat it if that is safe.")
+}

@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/patch"
+)
+
+// patchInCommand applies what a command would have applied, unless the job
+// switches the tool off.
+func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
+	return func(ctx context.Context, dir, text string) (tools.Result, error) {
+		if words := a.conversation.Tools.Registry.Denial(patchTool); words != "" {
+			return tools.Refuse(words), nil
+		}
+		return p.Apply(ctx, dir, text)
+	}
+}
+
+// keepPatch is called by one goroutine at a time: a call that mutates runs alone.
+func (a *Agent) keepPatch(text string) error { return a.keepChange(patchKept, text) }
+
+// keepDiff keeps what changes files otherwise, in the numbers of the patches.
+func (a *Agent) keepDiff(diff string) error { return a.keepChange(diffKept, diff) }
+
+// keepMerge keeps what is taken over of another agent, likewise.
+func (a *Agent) keepMerge(diff string) error { return a.keepChange(mergeKept, diff) }
+
+// KeepMade keeps a change that stands in the agent's tree and is of no call, likewise.
+func (a *Agent) KeepMade(ctx context.Context, change *gitops.ChangeSet) error {
+	return a.Workspace.KeepMerge(ctx, change, a.keepMerge)
+}
+
+// keepChange counts for the run what any agent changes that works in its tree.
+func (a *Agent) keepChange(kind, text string) error {
+	if a.Child != nil {
+		return a.Child.of.keepChange(kind, text)
+	}
+	a.patches++
+	return a.Record.Write(changeName(a.patches, kind), []byte(a.Record.Redact(text)))
+}
+
+// How changes are kept: as the patches that they were, or as diffs in git's format, whose paths are
+// below the working directory, or of merges below the root of the checkout.
+const (
+	patchKept = "patch"
+	diffKept  = "diff"
+	mergeKept = "merge.diff"
+)
+
+func changeName(n int, kind string) string {
+	return fmt.Sprintf("%s/%03d.%s", record.PatchesFolder, n, kind)
+}
+
+// ApplyPatches does again in a fresh checkout what an agent that was stopped did, as
+// far as patches, edits and merges did it.
+func (a *Agent) ApplyPatches(ctx context.Context) error {
+	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
+	defer box.Close()
+	at := a.see(box)
+	defer at.close()
+	patcher := patch.New(patch.Options{Dir: at.dir, Offer: tools.Freeform, View: at.view, Protect: a.whyProtected})
+	for n := 1; n <= a.patches; n++ {
+		name, again := changeName(n, patchKept), func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
+		if diff := changeName(n, diffKept); a.Record.Has(diff) {
+			name, again = diff, func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
+		} else if merge := changeName(n, mergeKept); a.Record.Has(merge) {
+			name, again = merge, func(text string) (tools.Result, error) { return a.mergeAgain(ctx, box, text) }
+		}
+		text, err := a.Record.Read(name)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		result, err := again(string(text))
+		if err != nil {
+			return err
+		}
+		if result.Failed {
+			a.Record.Warn("patch_not_repeated", "%s could not be applied again in this checkout: %s", name, strings.TrimSpace(result.Output))
+		}
+	}
+	return nil
+}
+
+// mergeAgain takes over again what was taken over of another agent.
+func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
+	into, err := a.Sandboxes.LayerOf(box, confine.Agent())
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer into.Close()
+	if err := a.Workspace.Repeat(ctx, into, diff); err != nil && ctx.Err() == nil {
+		return tools.Refuse(err.Error()), nil
+	}
+	return tools.Result{}, ctx.Err()
+}
+
+// keepsProtected says that no change of a protected path is published.
+func keepsProtected(p job.Policy) bool {
+	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
+}
+
+// whyProtected tells the model why a path below the working directory must
+// stay as it is: a change of it would not be published.
+func (a *Agent) whyProtected(name string) string {
+	full := path.Join(a.Job.Repository.Path, name)
+	if words := a.whyNotMine(full); words != "" {
+		return words
+	}
+	if !keepsProtected(a.Job.Policy) {
+		return ""
+	}
+	protected, err := policy.Protected(a.Job.Policy.Protect, full)
+	if err != nil || !protected { // a bad pattern ends the run when the change is judged
+		return ""
+	}
+	return full + " is protected by the job (policy.protect): a change that touches it is not published. Leave it as it is and say in your last message what should change there."
+}

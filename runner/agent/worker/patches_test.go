@@ -1,0 +1,125 @@
+package worker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Turns of a scripted session that make FILE, by apply_patch and by a command, and
+// the one that ends it.
+const (
+	patchWith = `
+  - output:
+      - call: apply_patch
+        input: |
+          *** Begin Patch
+          *** Add File: FILE
+          +made
+          *** End Patch
+`
+	commandWith = `
+  - output:
+      - call: exec_command
+        arguments:
+          cmd: |
+            apply_patch <<'EOF'
+            *** Begin Patch
+            *** Add File: FILE
+            +made
+            *** End Patch
+            EOF
+`
+	end = "  - output: [{say: Done.}]\n"
+)
+
+func TestPatchesAreHeldToTheJob(t *testing.T) {
+	protecting := job.Policy{Protect: []string{"sub/*.lock"}, Change: job.Change{Protected: "fail"}}
+	at := job.Repository{Path: "sub"}
+	for _, test := range []struct {
+		name, turn, file string
+		job              job.Job
+		words            string // of the answer
+		made             bool
+	}{
+		{"by the tool", patchWith, "a.txt", job.Job{}, "A a.txt", true},
+		{"by a command", commandWith, "a.txt", job.Job{}, "A a.txt", true},
+		{"by the tool, denied", patchWith, "a.txt", job.Job{Tools: job.Tools{Deny: []string{"apply_patch"}}}, "switched off", false},
+		{"by a command, denied", commandWith, "a.txt", job.Job{Tools: job.Tools{Deny: []string{"patch"}}}, "switched off", false},
+		{"protected", patchWith, "a.lock", job.Job{Policy: protecting, Repository: at}, "sub/a.lock is protected by the job", false},
+		{"protected, by a command", commandWith, "a.lock", job.Job{Policy: protecting, Repository: at}, "sub/a.lock is protected by the job", false},
+		{"beside what is protected", patchWith, "a.txt", job.Job{Policy: protecting, Repository: at}, "A a.txt", true},
+		{"protected, with a warning alone", patchWith, "a.lock", job.Job{
+			Policy: job.Policy{Protect: protecting.Protect, Change: job.Change{Protected: "warn"}}, Repository: at,
+		}, "A a.lock", true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := site(t, &test.job, map[string]string{"sub/b.txt": "b\n"})
+			ran(t, briefed(t, o, strings.ReplaceAll(test.turn, "FILE", test.file)+end))
+			if calls := events(t, o.Record, transcript.TypeToolFinished); len(calls) != 1 || !strings.Contains(string(calls[0].Data), test.words) {
+				t.Errorf("told %+v", calls)
+			}
+			_, err := os.Stat(filepath.Join(o.Workspace.WorkDir(test.job.Repository.Path), test.file))
+			if made := err == nil; made != test.made {
+				t.Errorf("made: %t", made)
+			}
+			denied := len(test.job.Tools.Deny) > 0
+			if linked := o.Record.Has(confine.ProgramsFolder + "/apply_patch"); linked == denied {
+				t.Errorf("commands find apply_patch: %t", linked)
+			}
+		})
+	}
+}
+
+func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
+	o := site(t, &job.Job{}, nil)
+	for name, text := range map[string]string{
+		"changes/001.patch":      "*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch\n",
+		"changes/002.patch":      "*** Begin Patch\n*** Update File: made-by-a-command.txt\n-one\n+two\n*** End Patch\n",
+		"changes/003.patch":      "*** Begin Patch\n*** Update File: a.txt\n-one\n+three\n*** End Patch\n",
+		"changes/004.diff":       "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-three\n+four\n",
+		"changes/005.diff":       "diff --git a/made-by-a-command.txt b/made-by-a-command.txt\n--- a/made-by-a-command.txt\n+++ b/made-by-a-command.txt\n@@ -1 +1 @@\n-one\n+two\n",
+		"changes/006.patch":      "*** Begin Patch\n*** Update File: a.txt\n-four\n+five\n*** End Patch\n",
+		"changes/007.merge.diff": "diff --git a/a.txt b/a.txt\nold mode 100644\nnew mode 100755\n--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-five\n+six\n",
+		"changes/008.merge.diff": "diff --git a/made-by-a-command.txt b/made-by-a-command.txt\n--- a/made-by-a-command.txt\n+++ b/made-by-a-command.txt\n@@ -1 +1 @@\n-one\n+two\n",
+	} {
+		if err := o.Record.Write(name, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
+	if err := a.GoOn(Earlier{Past: new(Past)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.ApplyPatches(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "six\n" {
+		t.Errorf("a.txt is %q, %v", raw, err)
+	}
+	if info, err := os.Stat(filepath.Join(o.Workspace.Seen(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("a.txt is no program: %v, %v", info, err)
+	}
+	var warned []string
+	for _, w := range o.Record.Warnings() {
+		if w.Code == "patch_not_repeated" {
+			name, _, _ := strings.Cut(w.Message, " could not")
+			warned = append(warned, name)
+		}
+	}
+	if diff := cmp.Diff([]string{"changes/002.patch", "changes/005.diff", "changes/008.merge.diff"}, warned); diff != "" {
+		t.Errorf("warned (-want +got):\n%s", diff)
+	}
+	ran(t, a)
+	if !o.Record.Has(record.PatchesFolder + "/009.patch") {
+		t.Error("the next patch took another's name")
+	}
+}

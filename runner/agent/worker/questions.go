@@ -1,0 +1,101 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/question"
+)
+
+// How much of each part of a question is shown, in UTF-16 code units.
+const (
+	mostOfQuestion = 2_000
+	mostOfOption   = 200 // of its label, and of its description
+	mostOptions    = 10
+)
+
+// IssuePeople are the people of a task's issue, who read the agent's questions in
+// one comment there.
+type IssuePeople struct {
+	Forge  forge.Forge
+	Issue  job.Issue
+	Redact func(string) string
+
+	comment int64 // with the questions; 0 while there is none
+}
+
+// Ask puts all questions of the run so far on the issue. It edits the comment of
+// this run, or of an earlier one to which nobody has said anything; else there is a
+// new one.
+func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
+	if err := p.write(ctx, p.Redact(questionsComment(all))); err != nil {
+		return fmt.Errorf("comment on %s: %w", p.Issue, err)
+	}
+	return nil
+}
+
+func (p *IssuePeople) write(ctx context.Context, text string) error {
+	in := p.Forge.Repository(p.Issue.Repository)
+	if p.comment == 0 {
+		p.comment = p.unanswered(ctx, in)
+	}
+	if p.comment != 0 && in.EditComment(ctx, p.comment, text) == nil {
+		return nil
+	}
+	comment, err := in.CreateComment(ctx, p.Issue.Number, text)
+	if err != nil {
+		return err
+	}
+	p.comment = comment.ID
+	return nil
+}
+
+// unanswered is the last comment on the issue, where it holds the questions of an
+// earlier run; 0 for none.
+func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64 {
+	comments, err := in.Comments(ctx, p.Issue.Number)
+	if err != nil {
+		return 0
+	}
+	own := intake.OwnComments(ctx, p.Forge)
+	for _, c := range slices.Backward(comments) {
+		switch {
+		case strings.HasPrefix(c.Body, intake.QuestionsMark) && own(c):
+			return c.ID
+		case !intake.IsProgress(c):
+			return 0
+		}
+	}
+	return 0
+}
+
+// WithoutAnswers ends a run whose agent has asked the people of an issue; nil where
+// it has asked nobody.
+func (w Work) WithoutAnswers(on *job.Issue) error {
+	if len(w.Questions) == 0 {
+		return nil
+	}
+	return outcome.Stopf(outcome.NeedsInput, "questions",
+		"The agent asked %d questions on %s; answer there, and run again.", len(w.Questions), on)
+}
+
+func questionsComment(questions []question.Question) string {
+	rows := make([]string, 0, len(questions))
+	for i, q := range questions {
+		var s strings.Builder
+		fmt.Fprintf(&s, "\n%d. %s\n", i+1, markdown.Text(markdown.Cut(q.Question, mostOfQuestion)))
+		for _, option := range q.Options[:min(len(q.Options), mostOptions)] {
+			fmt.Fprintf(&s, "   - %s: %s\n", markdown.Text(markdown.Cut(option.Label, mostOfOption)), markdown.Text(markdown.Cut(option.Description, mostOfOption)))
+		}
+		rows = append(rows, s.String())
+	}
+	return body.List(intake.QuestionsMark+"The agent cannot go on without an answer. Reply below, then ask for the task again.\n", rows, "question", body.DefaultLimit)
+}

@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// scriptTools are the tools of a model that calls all others in scripts.
+var scriptTools = []string{dialect.Exec, dialect.Wait}
+
+// inScripts is the registry of a model that calls tools in scripts: of those that are offered, and
+// of those that it would have to look for, which a script finds by itself.
+func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
+	for _, name := range a.Job.Tools.Deny {
+		if slices.Contains(scriptTools, name) {
+			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
+				"tools.deny has %s, by which %s calls all tools (model.tools: code); name those there that it may not call, or set model.tools: freeform.", name, a.Job.Model.Name)
+		}
+	}
+	var nested []code.Nested
+	box.scripts = code.New(ctx, code.Options{
+		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
+		Cells: a.left.cells, Stored: a.left.stored,
+	})
+	registry, err := a.registry(append(box.scripts.All(), all...), outside)
+	if err != nil {
+		return nil, err
+	}
+	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.Direct)
+	for _, spec := range a.described(registry.Specs(inScripts)) {
+		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
+	}
+	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
+}
+
+// scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
+type scriptsLeft struct {
+	cells  int
+	stored map[string]string
+}
+
+// started takes the start of a call.
+func (s *scriptsLeft) started(raw json.RawMessage) error {
+	var call transcript.ToolStarted
+	err := json.Unmarshal(raw, &call)
+	if call.Caller == 0 && call.Tool == dialect.Exec {
+		s.cells++
+	}
+	return err
+}
+
+// finished takes the end of a call.
+func (s *scriptsLeft) finished(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Caller int
+		Detail struct{ Stored json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &call); err != nil || call.Caller > 0 || !slices.Contains(scriptTools, call.Tool) || call.Detail.Stored == nil {
+		return err
+	}
+	var stored map[string]string
+	err := json.Unmarshal(call.Detail.Stored, &stored)
+	if s.stored == nil {
+		s.stored = map[string]string{}
+	}
+	maps.Copy(s.stored, stored)
+	return err
+}
+
+// endScripts ends the scripts that still run. What they left is kept for the next attempt.
+func (a *Agent) endScripts() {
+	scripts := a.tools.scripts
+	if scripts == nil {
+		return
+	}
+	running := scripts.Running()
+	scripts.Close()
+	a.left.cells, a.left.stored = scripts.Left()
+	if running > 0 {
+		a.Record.Warn("scripts_ended", "The agent ended while %d of its scripts still ran; they were stopped with their calls. Look for half-done work in the change.", running)
+	}
+}

@@ -1,0 +1,329 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/extensions"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/code"
+	"github.com/agent-ci/agent-ci/tools/command"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+	"github.com/agent-ci/agent-ci/tools/files"
+	"github.com/agent-ci/agent-ci/tools/patch"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/question"
+	"github.com/agent-ci/agent-ci/tools/repl"
+	"github.com/agent-ci/agent-ci/tools/skill"
+)
+
+// patchTool is the name of the tool that applies patches, and questionTool of that
+// by which a model asks a person.
+const (
+	patchTool    = dialect.ApplyPatch
+	questionTool = dialect.RequestUserInput
+)
+
+// toolset says with which tools a model runs commands and changes files. Tools
+// that a model is not told of answer all the same.
+type toolset struct {
+	runs  []string   // tools that run commands
+	shell tools.Form // of shell, where that is one of them
+	patch tools.Form // of apply_patch
+	sees  bool       // images
+	code  bool       // the model calls all of them in scripts
+	// family is one of families, or of editFormats where the model writes what it wants done; empty
+	// for tools of agent-ci.
+	family string
+}
+
+var (
+	shellForms = map[string]tools.Form{"function": tools.Function, "local_shell": tools.LocalShellAction}
+	patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function}
+)
+
+// toolsetOf are the tools that suit a model, in the form that the job asks for:
+// auto, freeform, function, builtin, code, or a family of another agent's.
+func toolsetOf(p model.Profile, form string) toolset {
+	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
+	switch {
+	case form == "code", form == "auto" && p.Code:
+		s.code, s.runs, s.shell, s.patch = true, dialect.Together(dialect.ExecCommand), tools.Function, tools.Freeform
+		return s
+	}
+	switch form {
+	case "freeform", "function":
+		s.patch = patchForms[form]
+	case "builtin":
+		s.patch, s.runs = tools.Operation, dialect.Together(dialect.Shell)
+		if s.shell == tools.Function {
+			s.shell = tools.ShellAction
+		}
+	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
+		return toolset{family: form, runs: []string{writtenCommands}, patch: tools.Freeform}
+	}
+	if _, known := families[form]; known {
+		s.family = form
+	}
+	return s
+}
+
+// ways are how a model with these tools does what every agent does.
+func (s toolset) ways() agent.Ways {
+	if f, writes := editFormats[s.family]; writes {
+		return writingWays(f)
+	}
+	if f, known := families[s.family]; known {
+		return f.ways
+	}
+	return agent.Calling()
+}
+
+// offered are the tools that the model is told of: those that every model gets,
+// those that suit it, that for questions where there are people to ask, and those that
+// the job names.
+func (s toolset) offered(people bool, named []string) []string {
+	if _, writes := editFormats[s.family]; writes {
+		return []string{"update_plan", "read_file", writtenCommands, patchTool}
+	}
+	runs := append(slices.Clone(s.runs), patchTool)
+	if s.borrowed() {
+		runs = dialect.InFamily(s.family, dialect.Commands)
+	}
+	all := dialect.InFamily(s.family, dialect.Plans, dialect.Looks, dialect.Edits)
+	if s.sees {
+		all = append(all, "view_image")
+	}
+	if all = append(all, runs...); people {
+		all = append(all, questionTool)
+	}
+	return append(all, named...)
+}
+
+// definitions are the tools that the model is told of: those that run here, and
+// the hosted ones, which the API runs.
+func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
+	definitions, err := agent.Definitions(here)
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range hosted {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, fmt.Errorf("encode tools.hosted: %w", err)
+		}
+		definitions = append(definitions, raw)
+	}
+	return definitions, nil
+}
+
+// toolbox is what the agent works with until its change is taken: where its tools
+// work, and the processes that they started. The tools of an empty one can be told
+// of, and not called.
+type toolbox struct {
+	sandbox  *sandbox.Sandbox
+	seen     *seen
+	commands *command.Tools
+	repl     *repl.Repl  // nil where the job has none
+	scripts  *code.Tools // nil where the model writes none
+	services *confine.Services
+	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
+	lent     bool                  // the tree, and the sandbox, are another agent's
+}
+
+// equip makes the tools. Each attempt has new ones: those of the last attempt
+// died with its processes.
+func (a *Agent) equip(ctx context.Context) error {
+	if a.Child != nil {
+		return a.equipChild(ctx)
+	}
+	base, err := a.dynamic.Prepare(ctx)
+	if err != nil {
+		return err
+	}
+	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
+	seen := a.see(box)
+	err = a.mustHaveWorkDir(seen)
+	if a.Hooks.Beside(box); err == nil {
+		err = a.askEnv(ctx)
+	}
+	if err != nil {
+		a.Hooks.Beside(nil)
+		seen.close()
+		return errors.Join(err, box.Close())
+	}
+	a.tools = &toolbox{sandbox: box, seen: seen}
+	if err := a.serve(ctx, box); err != nil {
+		return err
+	}
+	if a.tools.jobs, err = a.dynamic.Open(box, base, a.hookedEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
+		return err
+	}
+	if err := a.findNode(ctx, box); err != nil {
+		return err
+	}
+	if err := a.useTools(ctx, a.tools); err != nil {
+		return err
+	}
+	if err := a.startServers(ctx, box); err != nil {
+		return err
+	}
+	if err := a.freezeTools(ctx); err != nil {
+		return err
+	}
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
+		a.Sandboxes.LinkProgram(patchTool)
+	}
+	if a.suits.code {
+		a.tools.scripts.Warm()
+	}
+	return nil
+}
+
+// serve starts the services of the job for the agent. What does not get ready by its own
+// work ends no run: connections are refused then, and its checks tell.
+func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
+	unchanged := a.Workspace.Untouched() || a.served == 0 && a.earlier == nil
+	a.tools.services, err = a.Sandboxes.Serve(ctx, box, confine.Agent(), a.workDir())
+	if err == nil || unchanged || !confine.Unready(err) || ctx.Err() != nil {
+		a.served++
+		return err
+	}
+	a.Record.Warn("service_not_ready", "The agent works on without its services. %s", outcome.Of(ctx, err).Message)
+	return nil
+}
+
+func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
+	outputs := a.outputs()
+	outside, err := a.outside(box, outputs)
+	if err != nil {
+		return err
+	}
+	a.deferred = outside.names
+	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
+	own := slices.Concat(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.js.offered())
+	if len(a.Skills.Skills) > 0 {
+		own = append(own, skill.Name)
+	}
+	offered := outside.offered(own)
+	led := a.teamTools()
+	all = append(all, led...)
+	for _, tool := range led {
+		offered = append(offered, tool.Spec.Name)
+	}
+	if a.Child != nil {
+		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.mayChild(name) })
+	}
+	var registry *tools.Registry
+	if a.suits.code {
+		offered = slices.Concat(scriptTools, offered, outside.names)
+		registry, err = a.inScripts(ctx, box, outputs, all, offered, outside)
+	} else {
+		registry, err = a.registry(all, outside)
+	}
+	if err != nil {
+		return err
+	}
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
+	if a.Hooks != nil {
+		dispatcher.Gate = a.Hooks
+	}
+	if a.Job.Policy.Network.Listed() {
+		dispatcher.Aside = a.Sandboxes.RefusedHosts
+	}
+	a.conversation.Tools = dispatcher
+	return nil
+}
+
+// registry has tools, as far as the job lets them be called.
+func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, error) {
+	registry := tools.New(all...)
+	if err := registry.Restrict(a.allow(outside), a.suits.denied(a.known(a.Job.Tools.Deny))); err != nil {
+		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
+	}
+	return registry, nil
+}
+
+// allTools are those of a toolbox, in the order in which the model is told of them.
+func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
+	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
+	patching := patch.Options{
+		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
+		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff,
+	}
+	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
+		patching.Keep, patching.KeepDiff = nil, nil
+	}
+	if f, writes := editFormats[a.suits.family]; writes {
+		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
+	}
+	patcher := patch.New(patching)
+	if !a.writes() {
+		return slices.Concat(a.readingTools(box, checkout), []tools.Tool{a.skillTool()}, a.memoryTools(box))
+	}
+	box.commands = command.New(command.Options{
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
+		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
+	})
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.since}
+	ask := a.ask
+	if a.Ask == nil {
+		ask = nil
+	}
+	var all []tools.Tool
+	if f, known := families[a.suits.family]; known {
+		all = f.works(a, box, reading, patcher)
+	} else {
+		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
+		all = append(append(all, box.commands.All()...), patcher.Tool())
+	}
+	all = append(all, question.New(ask), a.skillTool())
+	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
+}
+
+// readingTools are those of an agent that changes nothing.
+func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
+	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
+	if f, known := families[a.suits.family]; known {
+		return f.reads(a, reading)
+	}
+	return files.New(reading)
+}
+
+// ignoredFile says of a file below dir whether git ignores it. A file of which that
+// can't be found out is not said to be.
+func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
+	return func(name string) bool {
+		ignored, err := checkout.Ignores(dir, name)
+		return err == nil && ignored
+	}
+}
+
+// close ends what the agent's commands left running.
+func (t *toolbox) close() error {
+	if t.scripts != nil {
+		t.scripts.Close()
+	}
+	if t.commands != nil {
+		t.commands.Close()
+	}
+	if t.repl != nil {
+		t.repl.Close()
+	}
+	if t.lent {
+		return nil
+	}
+	err := errors.Join(t.services.Close(), t.sandbox.Close())
+	t.seen.close()
+	return err
+}

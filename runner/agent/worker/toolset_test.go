@@ -1,0 +1,138 @@
+package worker
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+func TestToolsets(t *testing.T) {
+	sessions, programs, commandLine := []string{"exec_command", "write_stdin"}, []string{"shell"}, []string{"shell_command"}
+	const function, freeform, operation = tools.Function, tools.Freeform, tools.Operation
+	for _, test := range []struct {
+		model, form  string
+		runs         []string
+		shell, patch tools.Form
+	}{
+		{"gpt-5.1-codex", "auto", sessions, function, freeform},
+		{"gpt-5-codex", "auto", sessions, function, freeform},
+		{"gpt-5", "auto", sessions, function, freeform},
+		{"GPT-5.2", "auto", sessions, function, freeform},
+		{"openai/gpt-5-mini", "auto", sessions, function, freeform},
+		{"team-codex", "auto", sessions, function, freeform},
+		{"codex-mini-latest", "auto", programs, tools.LocalShellAction, function},
+		{"o3", "auto", programs, function, function},
+		{"o4-mini", "auto", programs, function, function},
+		{"gpt-4.1", "auto", programs, function, function},
+		{"azure/prod_gpt-4o", "auto", programs, function, function},
+		{"openai/gpt-oss-120b", "auto", programs, function, function},
+		{"foo3", "auto", commandLine, function, function},
+		{"mygpt-5", "auto", commandLine, function, function},
+		{"qwen3-coder", "auto", commandLine, function, function},
+		{"", "auto", commandLine, function, function},
+
+		{"gpt-5", "function", sessions, function, function},
+		{"qwen3-coder", "freeform", commandLine, function, freeform},
+		{"gpt-5.1", "builtin", programs, tools.ShellAction, operation},
+		{"codex-mini-latest", "builtin", programs, tools.LocalShellAction, operation},
+	} {
+		t.Run(test.model+" "+test.form, func(t *testing.T) {
+			p := toolsetOf(model.ProfileOf(test.model), test.form)
+			if diff := cmp.Diff(test.runs, p.runs); diff != "" || p.shell != test.shell || p.patch != test.patch {
+				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.shell, p.patch, diff)
+			}
+		})
+	}
+}
+
+func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
+	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
+	suits := toolsetOf(model.ProfileOf("gpt-5"), "auto")
+	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = slices.Insert(want, len(want)-1, "request_user_input")
+	if diff := cmp.Diff(want, suits.offered(true, []string{"shell"})); diff != "" {
+		t.Errorf("with people to ask (-want +got):\n%s", diff)
+	}
+}
+
+func TestAModelThatDoesNotSeeIsOfferedNoImages(t *testing.T) {
+	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
+		if offered := slices.Contains(toolsetOf(model.ProfileOf(name), "auto").offered(false, nil), "view_image"); offered != sees {
+			t.Errorf("%s is offered view_image: %t", name, offered)
+		}
+	}
+}
+
+// definition is what of a tool's definition tells which tool it is, and in what form.
+type definition struct{ Type, Name string }
+
+func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
+	hosted := []map[string]any{{"type": "web_search", "name": ""}}
+	for _, test := range []struct {
+		name string
+		set  func(*job.Job)
+		want []definition
+	}{
+		{"what suits the model", func(*job.Job) {}, []definition{
+			{"function", "update_plan"},
+			{"function", "read_file"},
+			{"function", "list_dir"},
+			{"function", "grep_files"},
+			{"function", "view_image"},
+			{"function", "exec_command"},
+			{"function", "write_stdin"},
+			{"custom", "apply_patch"},
+			{"web_search", ""},
+		}},
+		{"not what is denied, by an alias too", func(j *job.Job) { j.Tools.Deny = []string{"bash", "update_plan", "grep", "ls", "view_image"} }, []definition{
+			{"function", "read_file"}, {"function", "write_stdin"}, {"custom", "apply_patch"}, {"web_search", ""},
+		}},
+		{"nothing but what is allowed", func(j *job.Job) { j.Tools.Allow = []string{"shell_command", "apply_patch"} }, []definition{
+			{"function", "shell_command"}, {"custom", "apply_patch"}, {"web_search", ""},
+		}},
+		{"built in", func(j *job.Job) { j.Model.Tools, j.Tools.Allow = "builtin", []string{"shell", "apply_patch"} }, []definition{
+			{"shell", ""}, {"apply_patch", ""}, {"web_search", ""},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			j := &job.Job{Model: job.Model{Name: "gpt-5", Tools: "auto"}, Tools: job.Tools{Hosted: hosted}}
+			test.set(j)
+			raw := briefed(t, site(t, j, nil), "  - output: [{say: unused}]\n").conversation.Settings.Tools
+			got := make([]definition, len(raw))
+			for i := range raw {
+				if err := json.Unmarshal(raw[i], &got[i]); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAJobThatNamesNoToolIsAMistake(t *testing.T) {
+	_, err := New(t.Context(), site(t, &job.Job{Tools: job.Tools{Allow: []string{"teleport"}}}, nil))
+	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `Tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
+}
+
+// wantStop takes care that an error is that outcome, for that reason, with these
+// words in its message.
+func wantStop(t *testing.T, err error, kind outcome.Outcome, reason, words string) {
+	t.Helper()
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Outcome != kind || stop.Reason != reason || !strings.Contains(stop.Message, words) {
+		t.Errorf("err = %v, want %s/%s with %q", err, kind, reason, words)
+	}
+}

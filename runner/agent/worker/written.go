@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops/editformat"
+	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+	"github.com/agent-ci/agent-ci/tools/memory"
+	"github.com/agent-ci/agent-ci/tools/plan"
+	"github.com/agent-ci/agent-ci/tools/skill"
+)
+
+// editFormats are how models write that have no tools, by model.tools.
+var editFormats = map[string]editformat.Format{
+	job.ToolsAiderDiff:  editformat.Diff,
+	job.ToolsAiderUdiff: editformat.Udiff,
+	job.ToolsAiderWhole: editformat.Whole,
+}
+
+// What begins a line of a read block that is no path.
+const (
+	skillLine  = "skill:"
+	lessonLine = "lesson:"
+)
+
+// writingWays are how a model writes what others call tools for.
+func writingWays(f editformat.Format) agent.Ways {
+	return agent.Ways{
+		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
+		Skill:   "load the skill before you begin, and no other, by a `read` block with the line " + skillLine + "NAME",
+		Lessons: "a `read` block with the line " + lessonLine + "ID tells one whole",
+		Read:    "by a `read` block",
+		Form:    "# How to write what you want done\n\n" + editformat.Instructions(f) + "\n" + furtherForm,
+	}
+}
+
+// furtherForm is what a model that writes is told of the runner's side.
+const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
+	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
+
+// Writing takes apart what a model of the job writes; nil where the model calls tools.
+func Writing(m job.Model) agent.Writing {
+	f, writes := editFormats[m.Tools]
+	if !writes {
+		return nil
+	}
+	return func(text string) []tools.Call { return callsOf(editformat.Parse(f, text), text) }
+}
+
+// callsOf are the calls that a model with tools would have made: its plan, its edits all in one,
+// what it wants to see, and its commands.
+func callsOf(a editformat.Answer, text string) []tools.Call {
+	var calls []tools.Call
+	add := func(name string, arguments any) {
+		input, _ := json.Marshal(arguments) // texts alone, which can be encoded
+		calls = append(calls, tools.Call{Name: name, Input: string(input)})
+	}
+	if a.Plan != nil {
+		steps := make([]plan.Step, len(a.Plan))
+		for i, step := range a.Plan {
+			steps[i] = plan.Step(step)
+		}
+		add("update_plan", map[string]any{"plan": steps})
+	}
+	if len(a.Edits)+len(a.Problems) > 0 {
+		calls = append(calls, tools.Call{Name: patchTool, Input: text})
+	}
+	for _, line := range a.Reads {
+		if name, is := strings.CutPrefix(line, skillLine); is {
+			add(skill.Name, map[string]string{"name": strings.TrimSpace(name)})
+		} else if id, is := strings.CutPrefix(line, lessonLine); is {
+			add(memory.GetName, map[string]string{"memory_id": strings.TrimSpace(id)})
+		} else {
+			add("read_file", map[string]string{"file_path": line})
+		}
+	}
+	for _, script := range a.Commands {
+		add(writtenCommands, map[string]string{"command": script})
+	}
+	return calls
+}
+
+// writtenCommands runs what a model wrote for a shell, to its end.
+const writtenCommands = dialect.ShellCommand
+
+// shown are the files that a model which writes its edits has seen: those that it read, and those
+// that it changed.
+type shown struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *shown) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.names)
+}
+
+// add takes what the result of a call says of files.
+func (s *shown) add(detail json.RawMessage) error {
+	var of struct {
+		Path  string // that was read
+		Files []struct{ Op, Path string }
+	}
+	if err := json.Unmarshal(detail, &of); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, file := range of.Files {
+		s.names = slices.DeleteFunc(s.names, func(known string) bool { return known == file.Path })
+		if file.Op != "D" {
+			s.names = append(s.names, file.Path)
+		}
+	}
+	if of.Path != "" && !slices.Contains(s.names, of.Path) {
+		s.names = append(s.names, of.Path)
+	}
+	return nil
+}
+
+// take takes the end of a call, as the transcript has it.
+func (s *shown) take(raw json.RawMessage) error {
+	var call struct {
+		Tool   string
+		Failed bool
+		Detail json.RawMessage
+	}
+	err := json.Unmarshal(raw, &call)
+	if err != nil || call.Failed || call.Detail == nil || !slices.Contains(showing, call.Tool) {
+		return err
+	}
+	return s.add(call.Detail)
+}
+
+// showing are the tools whose calls show files to a model that writes.
+var showing = []string{"read_file", patchTool}
+
+// noted are tools of a model that writes, of which those that show files tell of them.
+func (a *Agent) noted(all []tools.Tool) []tools.Tool {
+	for i, tool := range all {
+		if !a.Job.Model.Writes() || !slices.Contains(showing, tool.Spec.Name) {
+			continue
+		}
+		all[i].Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
+			result, err := tool.Run(ctx, call)
+			if err != nil || result.Failed {
+				return result, err
+			}
+			if tool.Spec.Name != patchTool {
+				result.Detail = a.readDetail(call)
+			}
+			detail, err := json.Marshal(result.Detail)
+			if err != nil {
+				return result, err
+			}
+			return result, a.shown.add(detail)
+		}
+	}
+	return all
+}
+
+// readDetail says which file a call of read_file read, from the working directory.
+func (a *Agent) readDetail(call tools.Call) map[string]any {
+	var read struct {
+		Path string `json:"file_path"`
+	}
+	if call.Arguments(&read) != nil {
+		return nil
+	}
+	if inside, is := tools.Below(a.workDir(), read.Path); is && filepath.IsAbs(read.Path) {
+		read.Path = inside
+	}
+	return map[string]any{"path": path.Clean(filepath.ToSlash(read.Path))}
+}

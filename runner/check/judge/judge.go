@@ -1,0 +1,296 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+type Case struct {
+	Record *record.Record // which has the change as a patch, and knows the secrets
+	Job    *job.Job
+	Change *gitops.ChangeSet
+	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
+	// Kept opens the content of a Git LFS file by the blob that is its pointer; nil for any other blob.
+	// A Kept that is nil knows none.
+	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
+	// Unfiltered returns the filters of git that are missing for files of the change; nil for none.
+	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
+	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
+	// protects these from it. It is nil for none.
+	Written func(*gitops.ChangeSet) ([]string, error)
+	// Repairs is what the pull request held that the change mends, whose workflows stay as
+	// they are; nil for another change.
+	Repairs *gitops.ChangeSet
+}
+
+// Judge refuses a change that the job's policy or limits forbid, and warns of what
+// a reviewer should see. Its error is an outcome.Stop where that is so.
+func (c Case) Judge(ctx context.Context) error {
+	if err := c.Refusal(ctx); err != nil {
+		return err
+	}
+	return c.warn(ctx)
+}
+
+// Refusal is Judge without a warning of what may be published.
+func (c Case) Refusal(ctx context.Context) error {
+	if err := c.unwanted(); err != nil {
+		return err
+	}
+	if err := c.ownJudges(); err != nil {
+		return err
+	}
+	if err := c.size(ctx); err != nil {
+		return err
+	}
+	leaked, err := c.leakedSecrets(ctx)
+	if err != nil {
+		return err
+	}
+	if len(leaked) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "secret",
+			"The change contains a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
+	}
+	if err := c.marks(ctx); err != nil {
+		return err
+	}
+	return c.paths()
+}
+
+// unwanted refuses any change of a job that publishes none.
+func (c Case) unwanted() error {
+	if !c.Job.Publish.Feedback() || c.Change.Empty() {
+		return nil
+	}
+	var paths []string
+	for _, f := range c.Change.Files {
+		paths = append(paths, f.Path)
+	}
+	return outcome.Stopf(outcome.PolicyViolation, "files_changed",
+		"The agent changed files (%s), and the job publishes no change (publish.as: %s); nothing was published.",
+		markdown.SomeFiles(paths), c.Job.Publish.As)
+}
+
+// size refuses a change that is larger than the job allows.
+func (c Case) size(ctx context.Context) error {
+	l, change := c.Job.Limits, c.Change
+	if change.Empty() {
+		return nil
+	}
+	lines := change.Insertions + change.Deletions
+	switch {
+	case l.DiffFiles > 0 && len(change.Files) > l.DiffFiles:
+		return outcome.Stopf(outcome.BudgetExceeded, "diff_files",
+			"The change touches %d files, limits.diff_files allows %d; raise it or give a smaller task.", len(change.Files), l.DiffFiles)
+	case l.DiffLines > 0 && lines > l.DiffLines:
+		return outcome.Stopf(outcome.BudgetExceeded, "diff_lines",
+			"The change has %d lines, limits.diff_lines allows %d; raise it or give a smaller task.", lines, l.DiffLines)
+	case l.FileSize > 0:
+		return c.fileSizes(ctx)
+	}
+	return nil
+}
+
+// fileSizes refuses a change that brings a larger file than the job allows, binary
+// ones too. Content that the base has in a file of the change is not brought. A Git LFS file
+// has the size of its content.
+func (c Case) fileSizes(ctx context.Context) error {
+	had := map[string]bool{}
+	for _, f := range c.Change.Files {
+		had[f.OldID] = true
+	}
+	for _, f := range c.Change.Files {
+		if !hasBlob(f.NewMode) || had[f.NewID] {
+			continue
+		}
+		size, err := c.fileSize(ctx, f.NewID)
+		if err != nil {
+			return fmt.Errorf("measure %q: %w", f.Path, err)
+		}
+		if size > c.Job.Limits.FileSize {
+			return outcome.Stopf(outcome.BudgetExceeded, "file_size",
+				"The file %q of the change has %d bytes, limits.file_size allows %d; raise it, or keep the file out of the change.", f.Path, size, c.Job.Limits.FileSize)
+		}
+	}
+	return nil
+}
+
+func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
+	content, size, err := c.Blob(id)
+	if err == nil {
+		err = content.Close()
+	}
+	if err != nil {
+		return 0, err
+	}
+	kept, ofKept, err := c.kept(ctx, id)
+	if kept != nil {
+		size, err = ofKept, errors.Join(err, kept.Close())
+	}
+	return size, err
+}
+
+func (c Case) kept(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+	if c.Kept == nil {
+		return nil, 0, nil
+	}
+	return c.Kept(ctx, id)
+}
+
+// concernOf is what the policy calls a problem of a change.
+var concernOf = map[gitops.ProblemKind]policy.Concern{
+	gitops.ProblemRepository: policy.ConcernNestedGit,
+	gitops.ProblemName:       policy.ConcernName,
+	gitops.ProblemSubmodule:  policy.ConcernSubmodule,
+	gitops.ProblemLink:       policy.ConcernSymlinkOut,
+	gitops.ProblemUnreadable: policy.ConcernUnreadable,
+	gitops.ProblemLarge:      policy.ConcernLarge,
+	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
+}
+
+// ownFolder has what only the runner and people write, whatever the job protects.
+const ownFolder = ".agent-ci"
+
+// Verdict is what the policy says of the files of a change, but for those that the runner wrote.
+func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
+	treat := map[policy.Concern]policy.Treatment{}
+	for concern, treatment := range map[policy.Concern]string{
+		policy.ConcernProtected: p.Change.Protected, policy.ConcernSubmodule: p.Change.Submodules, policy.ConcernNestedGit: p.Change.NestedGit,
+		policy.ConcernSymlinkOut: p.Change.SymlinksOut, policy.ConcernSymlink: p.Change.Symlinks,
+		policy.ConcernExecutable: p.Change.Executables, policy.ConcernLockfile: p.Change.Lockfiles,
+	} {
+		treat[concern] = policy.Treatment(treatment)
+	}
+	return policy.Changes{Protect: append(slices.Clone(p.Protect), ownFolder+"/**"), Treat: treat}.Judge(changedFiles(change, written))
+}
+
+func (c Case) verdict() (v policy.Verdict, err error) {
+	var written []string
+	if c.Written != nil {
+		written, err = c.Written(c.Change)
+	}
+	if err != nil {
+		return v, err
+	}
+	return Verdict(c.Job.Policy, c.Change, written)
+}
+
+// plainFile is the mode of a file that is neither a link nor a program.
+const plainFile = "100644"
+
+func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
+	found := map[string][]policy.Concern{}
+	for _, p := range change.Problems {
+		found[p.Path] = append(found[p.Path], concernOf[p.Kind])
+	}
+	files := make([]policy.ChangedFile, 0, len(change.Files))
+	for _, f := range change.Files {
+		if slices.Contains(written, f.Path) && f.NewMode == cmp.Or(f.OldMode, plainFile) { // whose mode stays
+			continue
+		}
+		if top, _, _ := strings.Cut(f.Path, "/"); strings.EqualFold(top, ownFolder) { // for systems that tell no case apart too
+			found[f.Path] = append(found[f.Path], policy.ConcernOwn)
+		}
+		files = append(files, policy.ChangedFile{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Found: found[f.Path]})
+		delete(found, f.Path)
+	}
+	for _, p := range change.Problems { // of paths that are not part of the change
+		if concerns, left := found[p.Path]; left {
+			files = append(files, policy.ChangedFile{Path: p.Path, Found: concerns})
+			delete(found, p.Path)
+		}
+	}
+	return files
+}
+
+// LeftOut refuses a run whose work is all such that it cannot be part of a
+// change: that is not a run without work.
+func (c Case) LeftOut() error {
+	if c.Change == nil || len(c.Change.Problems) == 0 {
+		return nil
+	}
+	return c.paths()
+}
+
+// paths refuses a change that touches what the policy protects.
+func (c Case) paths() error {
+	verdict, err := c.verdict()
+	if err != nil {
+		return err
+	}
+	var fails []string
+	for _, f := range verdict.Fail {
+		fails = append(fails, f.String()+whyLeftOut(c.Change, f))
+	}
+	for _, path := range verdict.Drop { // where the change did not come from this checkout
+		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
+	}
+	if len(fails) > 0 {
+		return outcome.Stopf(outcome.PolicyViolation, "change", "The change may not be published: %s.", strings.Join(fails, "; "))
+	}
+	return nil
+}
+
+// warn tells of what a reviewer should see.
+func (c Case) warn(ctx context.Context) error {
+	verdict, err := c.verdict()
+	if err != nil {
+		return err
+	}
+	const shown = 20
+	for i, f := range verdict.Warn {
+		if i == shown {
+			c.Record.Warn("change", "%d more files have something that policy.change warns about.", len(verdict.Warn)-shown)
+			break
+		}
+		c.Record.Warn("change", "%s.", f)
+	}
+	return c.warnOfFilters(ctx)
+}
+
+// warnOfFilters tells of files that are committed as they are because git has no filter of the name that
+// their attributes give.
+func (c Case) warnOfFilters(ctx context.Context) error {
+	if c.Unfiltered == nil {
+		return nil
+	}
+	missing, err := c.Unfiltered(ctx, c.Change)
+	if err != nil {
+		return err
+	}
+	for _, m := range missing {
+		configure := "configure filter." + m.Filter
+		if m.Filter == "lfs" {
+			configure = "install Git LFS and run `git lfs install` (actions/checkout: lfs: true)"
+		}
+		c.Record.Warn("filter_missing", "%s: .gitattributes asks for the filter %s, which git's configuration does not have, so that git commits the content as it is; %s before the run.",
+			markdown.SomeFiles(m.Paths), m.Filter, configure)
+	}
+	return nil
+}
+
+// leftOut are the problems for which a file is no part of a change, whose details
+// say why.
+var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
+
+// whyLeftOut is what keeps a file out of a change, for the end of a sentence.
+func whyLeftOut(change *gitops.ChangeSet, f policy.Finding) string {
+	for _, p := range change.Problems {
+		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {
+			return fmt.Sprintf(" (%s)", outcome.Trimmed(errors.New(p.Detail)))
+		}
+	}
+	return ""
+}

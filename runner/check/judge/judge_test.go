@@ -1,0 +1,231 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+const token = "tops3cretvalue"
+
+// caseOf is a case with a record that has the patch of the change.
+func caseOf(t *testing.T, j job.Job, change *gitops.ChangeSet, patch string) Case {
+	t.Helper()
+	rec := record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	if err := rec.Write(record.PatchFile, []byte(patch)); err != nil {
+		t.Fatal(err)
+	}
+	return Case{Record: rec, Job: &j, Change: change, Blob: func(id string) (io.ReadCloser, int64, error) {
+		return nil, 0, fmt.Errorf("nobody wants %s", id)
+	}}
+}
+
+// reason is that of a stop; other errors are given as they are.
+func reason(err error) string {
+	var stop *outcome.Stop
+	if errors.As(err, &stop) {
+		return stop.Reason
+	}
+	return fmt.Sprint(err)
+}
+
+func changed(paths ...string) *gitops.ChangeSet {
+	change := &gitops.ChangeSet{}
+	for _, path := range paths {
+		change.Files = append(change.Files, gitops.File{Path: path, Status: gitops.Added, NewMode: "100644"})
+	}
+	return change
+}
+
+func TestSize(t *testing.T) {
+	two := changed("a", "b")
+	two.Insertions, two.Deletions = 3, 4
+	for name, c := range map[string]struct {
+		change *gitops.ChangeSet
+		limits job.Limits
+		want   string
+	}{
+		"no limits":             {two, job.Limits{}, "<nil>"},
+		"no change":             {nil, job.Limits{DiffFiles: 1, DiffLines: 1}, "<nil>"},
+		"as many as allowed":    {two, job.Limits{DiffFiles: 2, DiffLines: 7}, "<nil>"},
+		"one file more":         {two, job.Limits{DiffFiles: 1, DiffLines: 7}, "diff_files"},
+		"one line more":         {two, job.Limits{DiffFiles: 2, DiffLines: 6}, "diff_lines"},
+		"files come before":     {two, job.Limits{DiffFiles: 1, DiffLines: 1}, "diff_files"},
+		"lines without a file":  {&gitops.ChangeSet{Insertions: 9}, job.Limits{DiffLines: 1}, "<nil>"},
+		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.size(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFilesThatAreTooLarge(t *testing.T) {
+	sizes := map[string]int64{"six": 6, "five": 5}
+	blob := func(id string) (io.ReadCloser, int64, error) {
+		size, known := sizes[id]
+		if !known {
+			return nil, 0, fmt.Errorf("nobody has %s", id)
+		}
+		return io.NopCloser(strings.NewReader("")), size, nil
+	}
+	file := func(path, old, now string) gitops.File {
+		return gitops.File{Path: path, OldID: old, NewID: now, NewMode: "100644"}
+	}
+	for name, c := range map[string]struct {
+		files []gitops.File
+		want  string
+	}{
+		"as large as allowed": {[]gitops.File{file("a", "", "five")}, "<nil>"},
+		"larger":              {[]gitops.File{file("a", "", "five"), {Path: "b", NewID: "six", NewMode: "100755", Binary: true}}, "file_size"},
+		"gone":                {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}}, "<nil>"},
+		"moved":               {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, "<nil>"},
+		"another mode":        {[]gitops.File{file("a", "six", "six")}, "<nil>"},
+		"a submodule":         {[]gitops.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, "<nil>"},
+		"lost":                {[]gitops.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
+			if got := reason(judged.size(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsTooLargeIsNotSearched(t *testing.T) {
+	c := caseOf(t, job.Job{Limits: job.Limits{DiffFiles: 1}}, changed("a", "b"), "+"+token)
+	c.Record.Remove(record.PatchFile)
+	if got := reason(c.Judge(t.Context())); got != "diff_files" {
+		t.Errorf("got %s", got)
+	}
+	c.Job.Limits.DiffFiles = 2
+	if err := c.Judge(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "read "+record.PatchFile+": ") {
+		t.Errorf("without a patch: %v", err)
+	}
+}
+
+func TestPaths(t *testing.T) {
+	protect := job.Policy{Protect: []string{"locked/**"}}
+	protect.Change.Protected = "fail"
+	for name, c := range map[string]struct {
+		policy  func(*job.Policy)
+		change  *gitops.ChangeSet
+		refused []string // parts of the message; none: it is not refused
+		warned  string
+	}{
+		"nothing about it": {change: changed("src/a.go")},
+		"protected":        {change: changed("a", "locked/b", "locked/c"), refused: []string{`"locked/b" is protected`, `; "locked/c" is`}},
+		"protected, to be warned of": {
+			policy: func(p *job.Policy) { p.Change.Protected = "warn" },
+			change: changed("locked/b"), warned: `"locked/b" is protected by policy.protect (policy.change.protected).`,
+		},
+		"protected, to be dropped, and dropped by nobody": {
+			policy: func(p *job.Policy) { p.Change.Protected = "drop" },
+			change: changed("locked/b"), refused: []string{`"locked/b" is protected by policy.protect.`},
+		},
+		"a problem with what cannot be part of it": {
+			change:  &gitops.ChangeSet{Problems: []gitops.Problem{{Kind: gitops.ProblemLarge, Path: "big", Detail: "It has 9 bytes."}}},
+			refused: []string{`"big" is too large to be part of a change (It has 9 bytes)`},
+		},
+		"a detail that says no more": {
+			change: &gitops.ChangeSet{
+				Files:    []gitops.File{{Path: "link", NewMode: "120000"}},
+				Problems: []gitops.Problem{{Kind: gitops.ProblemLink, Path: "link", Detail: "it leads to /etc"}},
+			},
+			policy:  func(p *job.Policy) { p.Change.SymlinksOut = "fail" },
+			refused: []string{`"link" is a symbolic link that leads out of the repository (policy.change.symlinks_out).`},
+		},
+		"two problems of one path, which is told of each once": {
+			change: &gitops.ChangeSet{Problems: []gitops.Problem{
+				{Kind: gitops.ProblemName, Path: "GIT~1"}, {Kind: gitops.ProblemRepository, Path: "GIT~1"},
+			}},
+			policy:  func(p *job.Policy) { p.Change.NestedGit = "fail" },
+			refused: []string{`published: "GIT~1" has a name that some systems take for .git; "GIT~1" is a repository of its own`},
+		},
+		"what nobody may allow": {
+			change:  &gitops.ChangeSet{Problems: []gitops.Problem{{Kind: gitops.ProblemUnreadable, Path: "x", Detail: "permission denied"}}},
+			refused: []string{"(permission denied)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job.Job{Policy: protect}
+			if c.policy != nil {
+				c.policy(&j.Policy)
+			}
+			judged := caseOf(t, j, c.change, "")
+			err := judged.Judge(t.Context())
+			for _, part := range c.refused {
+				if err == nil || reason(err) != "change" || !strings.Contains(err.Error(), part) {
+					t.Errorf("got %v, want %s in it", err, part)
+				}
+			}
+			if len(c.refused) == 0 && err != nil {
+				t.Error(err)
+			}
+			warned := ""
+			for _, w := range judged.Record.Warnings() {
+				warned += w.Message
+			}
+			if warned != c.warned {
+				t.Errorf("warned: %s", warned)
+			}
+		})
+	}
+}
+
+func TestManyWarningsAreCut(t *testing.T) {
+	var paths []string
+	for i := range 23 {
+		paths = append(paths, fmt.Sprintf("locked/%d", i))
+	}
+	j := job.Job{Policy: job.Policy{Protect: []string{"locked/**"}}}
+	j.Policy.Change.Protected = "warn"
+	c := caseOf(t, j, changed(paths...), "")
+	if err := c.Judge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	warned := c.Record.Warnings()
+	if len(warned) != 21 || !strings.HasPrefix(warned[20].Message, "3 more files") {
+		t.Errorf("%d warnings, the last %v", len(warned), warned[len(warned)-1])
+	}
+}
+
+func TestAPatternThatCannotBeReadRefuses(t *testing.T) {
+	c := caseOf(t, job.Job{Policy: job.Policy{Protect: []string{"["}}}, changed("a"), "")
+	if err := c.Judge(t.Context()); err == nil {
+		t.Error("it was judged")
+	}
+}
+
+func TestWorkThatIsNoPartOfAChange(t *testing.T) {
+	large := []gitops.Problem{{Kind: gitops.ProblemLarge, Path: "big"}}
+	for name, c := range map[string]struct {
+		change *gitops.ChangeSet
+		want   string
+	}{
+		"no change set": {nil, "<nil>"},
+		"no work":       {&gitops.ChangeSet{}, "<nil>"},
+		"left out":      {&gitops.ChangeSet{Problems: large}, "change"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reason(caseOf(t, job.Job{}, c.change, "").LeftOut()); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}

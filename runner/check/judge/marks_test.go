@@ -1,0 +1,47 @@
+package judge
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func TestMarksThatAreLeft(t *testing.T) {
+	lines := gitops.Labels{Ours: "pull request #2", Base: "before", Theirs: "main"}.Marks()
+	texts := map[string]string{
+		"plain": "<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> main\n", "whole": strings.Join(lines[:], "\nx\n") + "\n", "last": "x\n" + lines[3],
+		"within": "x " + lines[0] + "\n", "separator": lines[2] + "\r\n", "long": strings.Repeat("x", 5000) + lines[0] + "\n",
+	}
+	for name, c := range map[string]struct {
+		before, now string
+		binary      bool
+		want        string
+	}{
+		"those of git":      {now: "plain", want: "<nil>"},
+		"all of them":       {now: "whole", want: "marks_left"},
+		"one, at the end":   {now: "last", want: "marks_left"},
+		"the separator":     {now: "separator", want: "marks_left"},
+		"within a line":     {now: "within", want: "<nil>"},
+		"in a long line":    {now: "long", want: "<nil>"},
+		"as before":         {before: "last", now: "last", want: "<nil>"},
+		"more than before":  {before: "last", now: "whole", want: "marks_left"},
+		"fewer than before": {before: "whole", now: "last", want: "<nil>"},
+		"what is no text":   {now: "whole", binary: true, want: "<nil>"},
+	} {
+		file := gitops.File{Path: "a.txt", NewMode: "100644", NewID: c.now, Binary: c.binary}
+		if c.before != "" {
+			file.OldMode, file.OldID = "100644", c.before
+		}
+		patch := "+" + strings.ReplaceAll(texts[c.now], "\n", "\n+")
+		judged := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []gitops.File{file}}, patch)
+		judged.Blob = func(id string) (io.ReadCloser, int64, error) {
+			return io.NopCloser(strings.NewReader(texts[id])), int64(len(texts[id])), nil
+		}
+		if got := reason(judged.Refusal(t.Context())); got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func TestSecretsInThePatch(t *testing.T) {
+	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
+	for name, c := range map[string]struct {
+		patch string
+		want  string
+	}{
+		"none":                             {"+x\n-y\n z\n", "<nil>"},
+		"a value that is added":            {"+key = " + token + "\n", "secret"},
+		"a value that stays":               {"+x\n key = " + token + "\n", "<nil>"},
+		"a value that goes":                {"-key = " + token + "\n", "<nil>"},
+		"a value that was there and moves": {"-key = " + token + "\n+key = " + token + "\n", "secret"},
+		"a shape that was there and moves": {"-key = " + shape + "\n+other = " + shape + "\n", "<nil>"},
+		"a shape that is new":              {"+key = " + shape + "\n", "secret"},
+		"in the name of a file":            {"diff --git a/" + token + " b/" + token + "\n", "secret"},
+		"in a last line without its end":   {"+" + token, "secret"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reason(caseOf(t, job.Job{}, &gitops.ChangeSet{}, c.patch).Judge(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// blob is a content that must be closed.
+type blob struct {
+	io.Reader
+	open *int
+}
+
+func (b blob) Close() error {
+	*b.open--
+	return nil
+}
+
+func TestSecretsInBinaryFiles(t *testing.T) {
+	var wide strings.Builder
+	for _, unit := range utf16.Encode([]rune("x" + token)) {
+		fmt.Fprintf(&wide, "%c%c", byte(unit), byte(unit>>8))
+	}
+	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
+	contents := map[string]string{"plain": "\x00" + token, "wide": wide.String(), "harmless": "\x00\x01", "shape": "\x00" + shape, "moved": shape + "\x00\x00"}
+	for name, c := range map[string]struct {
+		file gitops.File
+		want string
+	}{
+		"a new one":               {gitops.File{NewMode: "100644", NewID: "plain"}, "secret"},
+		"in UTF-16":               {gitops.File{NewMode: "100644", NewID: "wide"}, "secret"},
+		"without one":             {gitops.File{NewMode: "100644", NewID: "harmless"}, "<nil>"},
+		"that is deleted":         {gitops.File{OldMode: "100644", OldID: "plain"}, "<nil>"},
+		"that had the shape":      {gitops.File{OldMode: "100755", OldID: "moved", NewMode: "100644", NewID: "shape"}, "<nil>"},
+		"that had no such shape":  {gitops.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, "secret"},
+		"of a submodule":          {gitops.File{NewMode: "160000", NewID: "plain"}, "<nil>"},
+		"in a submodule's place":  {gitops.File{OldMode: "160000", OldID: "gone", NewMode: "100644", NewID: "shape"}, "secret"},
+		"that is not there":       {gitops.File{NewMode: "100644", NewID: "gone"}, `search "f": no gone`},
+		"whose old content is no": {gitops.File{OldMode: "100644", OldID: "gone", NewMode: "100644", NewID: "harmless"}, `search "f": no gone`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.file.Path, c.file.Binary = "f", true
+			judged, open := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []gitops.File{c.file}}, ""), 0
+			judged.Blob = func(id string) (io.ReadCloser, int64, error) {
+				content, known := contents[id]
+				if !known {
+					return nil, 0, errors.New("no " + id)
+				}
+				open++
+				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
+			}
+			judged.Job.Policy.Change.Submodules = "allow"
+			if got := reason(judged.Judge(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if open != 0 {
+				t.Errorf("%d are open", open)
+			}
+		})
+	}
+}
+
+// The content of a Git LFS file is published with its pointer.
+func TestSecretsInLFSFiles(t *testing.T) {
+	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
+	contents := map[string]string{"plain": token, "shape": shape, "moved": "x" + "\n" + shape, "harmless": "x"}
+	for name, c := range map[string]struct {
+		file  gitops.File
+		limit int64
+		want  string
+	}{
+		"a new one":              {gitops.File{NewMode: "100644", NewID: "plain"}, 0, "secret"},
+		"without one":            {gitops.File{NewMode: "100644", NewID: "harmless"}, 0, "<nil>"},
+		"that is deleted":        {gitops.File{OldMode: "100644", OldID: "plain"}, 0, "<nil>"},
+		"that had the shape":     {gitops.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, "<nil>"},
+		"that had no such shape": {gitops.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that was no pointer":    {gitops.File{OldMode: "100644", OldID: "other", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that is none":           {gitops.File{NewMode: "100644", NewID: "other"}, 0, "<nil>"},
+		"that is too large":      {gitops.File{NewMode: "100644", NewID: "plain"}, 13, "file_size"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.file.Path = "f"
+			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []gitops.File{c.file}}, ""), 0
+			judged.Blob = func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil }
+			judged.Kept = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
+				content, kept := contents[id]
+				if !kept {
+					return nil, 0, nil
+				}
+				open++
+				return blob{strings.NewReader(content), &open}, int64(len(content)), nil
+			}
+			if got := reason(judged.Judge(t.Context())); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+			if open != 0 {
+				t.Errorf("%d are open", open)
+			}
+		})
+	}
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := caseOf(t, job.Job{}, &gitops.ChangeSet{}, "+x").Judge(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}

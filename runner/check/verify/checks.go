@@ -1,0 +1,288 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Checks are the setup and verify commands of a job, and what they run in.
+type Checks struct {
+	Record    *record.Record
+	Sandboxes *confine.Sandboxes
+	Workspace *workspace.Workspace
+	Job       *job.Job
+	Until     time.Time // when proofs of tests come to an end; zero for no such time
+	Kept      *Kept     // nil: the baseline is always taken
+	Branch    string    // that the change goes to
+	// Commit says how the change would be committed on a base, at a time.
+	Commit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
+
+	moved bool // the change stands on another base than the one of the baseline
+}
+
+// NeedUntracked says that checks need what is not tracked before the first turn.
+func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
+
+// head is the commit that HEAD is. commit is nil before it is asked for.
+type head struct{ commit *gitops.CommitOptions }
+
+// suite is one way through the checks of a job, on one tree.
+type suite struct {
+	attempt int    // of verification; 0 is the baseline
+	kind    string // begins the names of its places and logs
+	base    gitops.Base
+	tree    gitops.Tree
+	about   gitops.Tree // the change that it is about; the tree but for proofs
+	head    *head       // of all of its trees
+	why     string      // it runs, for people; empty for the baseline and for a change
+	notOwn  bool        // a service that does not get ready is not the doing of the change
+	keeps   bool        // its checks keep caches for later ones
+	proof   bool        // its checks are expected to be red
+}
+
+func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, head: new(head)}
+}
+
+// shown has the checks of a suite see its tree as CI would: HEAD is the commit that would be published.
+func (c Checks) shown(s suite) gitops.Shown {
+	return c.Workspace.Shown(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
+		if s.head.commit == nil {
+			o, err := c.Commit(s.base, time.Now())
+			if err != nil {
+				return o, err
+			}
+			s.head.commit = &o
+		}
+		return *s.head.commit, nil
+	}})
+}
+
+// phase is the phase of the run in which the suite runs.
+func (s suite) phase() record.Phase {
+	switch {
+	case s.kind == appliesIf:
+		return record.PhaseSetup
+	case s.attempt == 0:
+		return record.PhaseBaseline
+	}
+	return record.PhaseVerification
+}
+
+// doing are words for a check of the suite that runs.
+func (s suite) doing(check job.VerifyCheck) string {
+	switch {
+	case s.kind == appliesIf:
+		return appliesIf
+	case s.why != "":
+		return "check " + check.Name + " " + s.why
+	}
+	return "check " + check.Name
+}
+
+func (c Checks) script(s suite, i int, log string) confine.Script {
+	check := c.Job.Verify[i]
+	place := confine.Place{Scratch: s.kind, Fresh: true, Services: true, Commands: job.CommandsVerify}
+	script := confine.Script{
+		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
+		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
+	}
+	if c.Sandboxes.Private() {
+		script.Place.Root = c.Sandboxes.Seen(confine.Agent())
+		if c.Sandboxes.Apart() {
+			script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
+		}
+	}
+	return script
+}
+
+// check runs a check on a tree. Files, /tmp and home folder are its own: what it
+// runs of the agent's could else change what the next one judges.
+func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
+	check := c.Job.Verify[i]
+	defer c.Record.Begins(s.phase(), s.doing(check))()
+	back, err := c.Sandboxes.SetAside()
+	if err != nil {
+		return ran, err
+	}
+	defer func() { err = errors.Join(err, back()) }()
+	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
+	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
+		return confine.Ran{}, err
+	}
+	if err := c.makeTree(ctx, s, &script); err != nil {
+		return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+	}
+	before, err := c.reportsBefore(script, check)
+	if err != nil {
+		return confine.Ran{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
+	}
+	var leftovers []string
+	if s.keeps {
+		script.Left = c.leftovers(s, i, &leftovers)
+	}
+	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
+		return ran, err
+	}
+	if err := c.keepReports(script, check, before); err != nil {
+		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
+	}
+	if s.keeps && !ran.TimedOut {
+		c.keepCaches(ctx, script.Place, leftovers, i)
+	}
+	return ran, nil
+}
+
+// makeTree gives a check the tree of its suite.
+func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
+	if c.Sandboxes.Overlaid() {
+		return c.lay(ctx, s, script)
+	}
+	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
+}
+
+// lay has a check see a tree in an overlay of its own, above what setup commands made,
+// and a git folder of its own.
+func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
+	checkout := c.Workspace.Checkout()
+	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
+	if err != nil {
+		return err
+	}
+	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
+		return err
+	}
+	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), Shown: c.shown(s)}
+	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
+		if err := checkout.UnlinkSubmodules(ctx, layer, folder.Dir); err != nil {
+			return err
+		}
+		if script.Place.Leftovers {
+			if err := c.Sandboxes.AfterLeftovers(ctx, script.Place.Caches); err != nil {
+				return err
+			}
+		}
+		written, err := checkout.In(layer).Overwrite(ctx, change)
+		if err != nil {
+			return err
+		}
+		return checkout.Stage(ctx, folder, written)
+	}
+	return checkout.MakeGitFolder(ctx, folder)
+}
+
+// remove removes what a check had of its own. What stays would be found by the next
+// check, so that it ends the run.
+func (c Checks) remove(p confine.Place) error {
+	if err := c.Sandboxes.Remove(p); err != nil {
+		return fmt.Errorf("remove what a check left: %w", err)
+	}
+	return nil
+}
+
+// SetUp runs the job's setup commands in the checkout, before the baseline and
+// the first turn. What they change of tracked files would be taken for the
+// agent's work, so that it ends the run.
+func (c Checks) SetUp(ctx context.Context) error {
+	if len(c.Job.Setup) == 0 {
+		return nil
+	}
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil { // what a setup that fails leaves can be taken back
+		return err
+	}
+	for i, step := range c.Job.Setup {
+		if err := c.setUpStep(ctx, i, step); err != nil {
+			return err
+		}
+	}
+	if err := c.Workspace.UnchangedBySetup(ctx); err != nil {
+		return withLockAdvice(err)
+	}
+	return c.Sandboxes.HideMore(ctx)
+}
+
+// lockFiles are files that a package manager rewrites, with the command that installs what they
+// have and leaves them alone.
+var lockFiles = []struct{ file, run string }{
+	{"package-lock.json", "npm ci"},
+	{"npm-shrinkwrap.json", "npm ci"},
+	{"pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
+	{"yarn.lock", "yarn install --immutable (yarn install --frozen-lockfile before version 2)"},
+	{"uv.lock", "uv sync --locked"},
+	{"Cargo.lock", "cargo fetch --locked"},
+	{"go.sum", "go mod download"},
+	{"Gemfile.lock", "bundle install with BUNDLE_FROZEN=true"},
+	{"composer.lock", "composer install"},
+}
+
+// withLockAdvice names the command that leaves a lock file alone where setup changed one.
+func withLockAdvice(err error) error {
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Reason != "setup_changed_files" {
+		return err
+	}
+	for _, lock := range lockFiles {
+		if strings.Contains(stop.Message, lock.file) {
+			with := *stop
+			with.Message += fmt.Sprintf(" %s is a lock file: %s installs what it has, and leaves it alone.", lock.file, lock.run)
+			return &with
+		}
+	}
+	return err
+}
+
+func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error {
+	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
+	script := confine.Script{
+		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
+	}
+	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)
+	ran, err := c.Sandboxes.RunScript(ctx, script)
+	over()
+	if err != nil {
+		return err
+	}
+	if err := c.recordRan("", script, ran); err != nil {
+		return err
+	}
+	if ran.Color() == "green" {
+		return nil
+	}
+	output, err := c.Record.Ends(script.Log, mostOfTest, mostOfTest)
+	if err != nil {
+		return fmt.Errorf("read log of %s: %w", name, err)
+	}
+	key, network := script.Place.Key, step.Network
+	if network.IsZero() {
+		key, network = "policy.network", c.Job.Policy.Network
+	}
+	advice := networkAdvice(key, network, step.Run, output)
+	if advice != "" {
+		advice = " " + advice
+	}
+	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q ended as %s (%s).%s", name, ran.Color(), c.Record.Whereabouts(script.Log), advice)
+}
+
+// recordRan records a command that ran before the agent.
+func (c Checks) recordRan(kind string, script confine.Script, ran confine.Ran) error {
+	tail, err := c.tail(ran.Color(), script.Log)
+	if err != nil {
+		return err
+	}
+	return c.Record.Append(transcript.TypeSetup, transcript.Setup{
+		Kind: kind, Name: script.Name, Run: script.Run, ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: script.Log, Tail: tail,
+	})
+}

@@ -1,0 +1,103 @@
+package verify
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+)
+
+// Failure is a failing test as the output of a check names it.
+type Failure struct {
+	Full    string // its name in the output
+	Name    string // that without its package; empty where a file as a whole failed
+	Package string // in which the test is, where the output tells it
+	File    string // slash-separated; may be a name alone
+	Line    int
+	Load    bool // nothing of it ran: it does not compile or load
+	Thrown  bool // File and Line are where it failed, perhaps in what the test calls
+}
+
+// failures are the failing tests that a run of a check names.
+func (c Checks) failures(told *testresults.Results) []Failure {
+	all := failuresOf(told)
+	for i := range all { // as show does
+		all[i].Name, all[i].File = c.Record.Redact(all[i].Name), c.Record.Redact(all[i].File)
+	}
+	return all
+}
+
+func failuresOf(told *testresults.Results) (all []Failure) {
+	for _, t := range told.Failing {
+		name := strings.TrimPrefix(strings.TrimPrefix(t.Name, t.Package), ".")
+		switch {
+		case t.Load && t.File != "":
+			for _, file := range append([]string{t.File}, t.Also...) {
+				all = append(all, Failure{Full: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, Load: true})
+			}
+		case t.Package != "" && (t.Load || name == ""): // the package as a whole, and no file of it
+		case t.Package != "": // its file may be that of what the test called
+			all = append(all, Failure{Full: t.Name, Name: name, Package: t.Package, Line: t.Line})
+		default:
+			f := Failure{Full: t.Name, Name: name, Line: t.Line, Load: t.Load, Thrown: t.Thrown}
+			if t.File != "" {
+				f.File = path.Clean(t.File)
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// longestName is what is kept of the name of a test, in bytes.
+const longestName = 200
+
+// shortened is a name of a test as it is shown.
+func shortened(name string) string {
+	if len(name) <= longestName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:longestName], "") + "…"
+}
+
+// loads is how the common languages say that a file of tests does not compile or load.
+var loads = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
+		`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
+})
+
+// someFailed is how totals say that tests ran and failed. Totals of files and suites do not.
+var someFailed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
+})
+
+var ofFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^ *test (?:files|suites)\b.*$`) })
+
+// doesNotLoad says whether a run is red since something does not compile or load, by the
+// tests that it names, by its totals, and else by the look of its errors.
+func doesNotLoad(told *testresults.Results, output string) bool {
+	ran := told.Ran()
+	for _, t := range told.Failing {
+		if t.Load {
+			return true
+		}
+		ran = true
+	}
+	return !ran && loads().MatchString(output) && !someFailed().MatchString(ofFiles().ReplaceAllString(output, ""))
+}
+
+// runNothing is how they say that no test ran.
+var runNothing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
+})
+
+// runSome is a sign that others did.
+var runSome = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
+})
+
+func ranNothing(output string) bool {
+	return runNothing().MatchString(output) && !runSome().MatchString(output)
+}

@@ -1,0 +1,96 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// relative returns a text with the paths below the tree of a check relative to it: that is seen at the
+// checkout's path, or at one in the run directory.
+func (c Checks) relative(text string) string {
+	if !strings.Contains(text, "/") {
+		return text
+	}
+	for _, tree := range []string{c.Workspace.Seen(), c.Record.Join(record.PrivateTree)} {
+		text = withoutFolder(text, tree+"/", false)
+	}
+	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
+}
+
+// withoutFolder takes a folder out of the paths of a text, perhaps with the next folder in it.
+func withoutFolder(text, folder string, next bool) string {
+	var s strings.Builder
+	for {
+		at := strings.Index(text, folder)
+		if at < 0 {
+			break
+		}
+		rest := text[at+len(folder):]
+		if next {
+			end := strings.IndexAny(rest, "/ \t\n\"'")
+			if end < 0 || rest[end] != '/' {
+				break
+			}
+			rest = rest[end+1:]
+		}
+		if at > 0 && inWord(text[at-1]) { // the end of another path
+			s.WriteString(text[:at+len(folder)])
+			text = text[at+len(folder):]
+			continue
+		}
+		s.WriteString(text[:at])
+		text = rest
+	}
+	return s.String() + text
+}
+
+// mostModules is how many modules of Go are told apart.
+const mostModules = 200
+
+// inFolders gives the files of tests of Go their folders: go test names a file alone, and its
+// package by its path of import.
+func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error {
+	var modules map[string]string // folders, by paths of import
+	for i := range told.Failing {
+		t := &told.Failing[i]
+		if t.Package == "" || t.Load || !strings.HasSuffix(t.File, ".go") || strings.Contains(t.File, "/") {
+			continue
+		}
+		if modules == nil {
+			var err error
+			if modules, err = c.modules(ctx); err != nil {
+				return fmt.Errorf("look for modules of Go: %w", err)
+			}
+		}
+		for of := t.Package; of != "." && of != "/"; of = path.Dir(of) {
+			if folder, is := modules[of]; is {
+				t.File = path.Join(folder, strings.TrimPrefix(t.Package, of), t.File)
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func (c Checks) modules(ctx context.Context) (map[string]string, error) {
+	checkout := c.Workspace.Checkout()
+	files, err := checkout.Ending(ctx, "go.mod")
+	if err != nil {
+		return nil, err
+	}
+	names, modules := newNaming(checkout, nil), map[string]string{}
+	for _, file := range files[:min(len(files), mostModules)] {
+		if path.Base(file) != "go.mod" {
+			continue
+		}
+		if module := names.module(path.Dir(file)); module != "" {
+			modules[module] = path.Dir(file)
+		}
+	}
+	return modules, nil
+}

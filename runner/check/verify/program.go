@@ -1,0 +1,74 @@
+package verify
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+)
+
+// OpenKept opens what earlier runs found of bases, in the folder at path; nil for a job without checks,
+// and where commands of the run could write there.
+func OpenKept(rec *record.Record, path string, boxes *confine.Sandboxes) *Kept {
+	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.OutOfReach(path) {
+		return nil
+	}
+	program, err := programID()
+	if err == nil {
+		var kept *record.Baselines
+		if kept, err = record.OpenBaselines(path); err == nil {
+			return &Kept{Baselines: kept, RunID: rec.ID, Machine: append(boxes.Machine(), program)}
+		}
+	}
+	rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)
+	return nil
+}
+
+// programID identifies this build of agent-ci: by Go's build ID, which names its content.
+// A program without one is hashed instead, which takes as long as a small run.
+func programID() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read this program: %w", err)
+	}
+	defer f.Close()
+	if id := buildID(f); id != "" {
+		return id, nil
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, math.MaxInt64)); err != nil {
+		return "", fmt.Errorf("read this program: %w", err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// buildID returns the build ID of a program, "" if it has none. Go writes it near the
+// beginning: into a note of ELF, and in front of the code of other formats
+// (cmd/internal/buildid of the Go distribution).
+func buildID(program io.ReaderAt) string {
+	head := make([]byte, 32<<10)
+	n, _ := program.ReadAt(head, 0)
+	head = head[:n]
+	if _, after, is := bytes.Cut(head, []byte("\xff Go build ID: \"")); is {
+		id, _, _ := bytes.Cut(after, []byte("\"\n \xff"))
+		return string(id)
+	}
+	const kind = "\x04\x00\x00\x00Go\x00\x00" // the type and the owner of the note; its length is before them
+	at := bytes.Index(head, []byte(kind))
+	if at < 4 {
+		return ""
+	}
+	length, id := binary.LittleEndian.Uint32(head[at-4:]), head[at+len(kind):]
+	return string(id[:min(int(length), len(id))])
+}

@@ -1,0 +1,454 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+const (
+	// proofTimes is how often the timeout of a check its proof may take in all.
+	proofTimes = 5
+	// mostOldTests is how many tests of the base are named for one check.
+	mostOldTests = 50
+)
+
+// prove gives the test files of a change their classes, by each check that proves, and looks
+// at what the change made of what checks run. A check that does not pass has the change go
+// back before.
+func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
+	if !table.Passed {
+		return nil
+	}
+	var t tests
+	if slices.ContainsFunc(c.Job.Verify, job.VerifyCheck.IsProof) {
+		var err error
+		if t, err = c.testsOf(change); err != nil {
+			return err
+		}
+	}
+	touched := len(t.judged)+len(t.old)+len(t.data) > 0
+	for i, check := range c.Job.Verify {
+		row := &table.Rows[i]
+		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.scripts(i, *row, change)}
+		if check.IsProof() && touched && row.After != "" {
+			p.tests, p.names = t, newNaming(c.Workspace.Checkout(), t.judged)
+			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.back, path) })
+		} else if len(p.scripts) == 0 {
+			continue
+		}
+		if err := p.run(ctx); err != nil {
+			return fmt.Errorf("prove the tests by %s: %w", check.Name, err)
+		}
+		p.dropHelpers()
+		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.more, p.old, p.oldUnknown
+	}
+	return nil
+}
+
+// proof judges the tests of a change by one check.
+type proof struct {
+	Checks
+	check   int
+	row     transcript.VerifyRow // of the change
+	attempt int
+	change  *gitops.ChangeSet
+	tests   tests
+	scripts []string // that the check runs, and that the change altered
+
+	names      *naming              // of the files that are judged
+	now        *testresults.Results // of the check on the change, where that is red
+	classes    []transcript.Proof
+	old        []transcript.OldTest
+	oldUnknown string // why more is not known of them
+	base       *bool  // whether the check is green on the base; nil while that is not known
+}
+
+// errOver says that the time for a proof is over.
+var errOver = errors.New("the time for it was over")
+
+// run stays within what a proof may take, and within the time of the run.
+func (p *proof) run(whole context.Context) error {
+	end := time.Now().Add(proofTimes * time.Duration(p.spec().Timeout))
+	if !p.Until.IsZero() && p.Until.Before(end) {
+		end = p.Until
+	}
+	ctx, cancel := context.WithDeadlineCause(whole, end, errOver)
+	defer cancel()
+	over := func(of func(context.Context) error) (why string, err error) {
+		switch err := of(ctx); {
+		case errors.Is(err, errOver):
+			return errOver.Error(), nil
+		case confine.Unready(err) && whole.Err() == nil:
+			return "a service that the check needs did not get ready there", nil
+		default:
+			return "", err
+		}
+	}
+	why, err := over(p.judgeOld)
+	if err != nil {
+		return err
+	}
+	p.oldUnknown = cmp.Or(why, p.oldUnknown)
+	if why, err = over(p.judgeScripts); err != nil {
+		return err
+	}
+	p.oldUnknown = cmp.Or(why, p.oldUnknown)
+	if why, err = over(p.classify); why != "" {
+		p.restUnknown(why)
+	}
+	return err
+}
+
+func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
+
+// give gives a file a class.
+func (p *proof) give(file testFile, class, note string, shared bool, of told) {
+	p.classes = append(p.classes, transcript.Proof{File: file.path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
+}
+
+// restUnknown gives the class unknown to the files that have none.
+func (p *proof) restUnknown(note string) {
+	has := map[string]bool{}
+	for _, of := range p.classes {
+		has[of.File] = true
+	}
+	for _, f := range p.tests.judged {
+		if !has[f.path] {
+			p.give(f, transcript.Unknown, note, len(p.tests.judged) > 1, told{})
+		}
+	}
+}
+
+// classify runs the check with the tests of the change on the base.
+func (p *proof) classify(ctx context.Context) error {
+	var files []testFile
+	for _, f := range p.tests.judged {
+		if f.link {
+			p.give(f, transcript.NoTests, "it is no file", false, told{})
+			continue
+		}
+		files = append(files, f)
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	switch p.row.After {
+	case transcript.Flaky:
+		p.all(files, transcript.FlakyProof, "the check is flaky on the change", told{})
+		return nil
+	case "timeout":
+		p.all(files, transcript.Unknown, "the check did not end in time, on the base and on the change", told{})
+		return nil
+	case "red":
+		now, err := p.Checks.tests(ctx, p.spec(), p.row.Log)
+		if err != nil {
+			return err
+		}
+		p.now = now
+	}
+	seen, err := p.onBase(ctx, "", p.tests.laid)
+	if err != nil {
+		return err
+	}
+	switch seen.state {
+	case "timeout":
+		p.all(files, transcript.Unknown, "with it on the base the check did not end in time", told{log: seen.log})
+	case "green":
+		for _, f := range files {
+			class, note := p.greenClass(f, seen)
+			p.give(f, class, note, false, told{log: seen.log})
+		}
+	default:
+		return p.byNames(ctx, files, seen)
+	}
+	return nil
+}
+
+// all gives several files one class.
+func (p *proof) all(files []testFile, class, note string, of told) {
+	for _, f := range files {
+		p.give(f, class, note, len(files) > 1, of)
+	}
+}
+
+// greenClass returns the class of a file with which the check is green on the base, and a
+// note.
+func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
+	switch _, known := f.declares(); {
+	case known && !f.hasTests():
+		return transcript.NoTests, ""
+	case p.notRun(f, seen):
+		return transcript.Unknown, notRunHere
+	case ranNothing(seen.first()):
+		return transcript.NoTests, ""
+	}
+	return transcript.NotRed, ""
+}
+
+// notRunHere is the note of a file that belongs to another check.
+const notRunHere = "not run by this check"
+
+// notRun says whether the output tells what ran, and the file is not among it.
+func (p *proof) notRun(f testFile, seen seen) bool {
+	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run ranOnce) bool { return !p.names.lacks(run.results, f) })
+}
+
+// dropHelpers takes out files that have no tests where others are red on the base: they
+// help those.
+func (p *proof) dropHelpers() {
+	red := func(of transcript.Proof) bool {
+		return of.Class == transcript.Proven || of.Class == transcript.LoadError
+	}
+	if !slices.ContainsFunc(p.classes, red) {
+		return
+	}
+	helps := map[string]bool{}
+	for _, f := range p.tests.judged {
+		helps[f.path] = !f.link && !f.hasTests()
+	}
+	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
+		return helps[of.File] && (of.Class == transcript.NotRed || of.Class == transcript.NoTests || of.Class == transcript.Unknown)
+	})
+}
+
+// byNames gives the files their classes of which a red output names tests. The others share
+// one: they are not run one by one, which would take a run for each.
+func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error {
+	var rest []testFile
+	for _, f := range files {
+		class, of, err := p.classOf(ctx, seen, f)
+		switch {
+		case err != nil:
+			return err
+		case class != "":
+			p.give(f, class, of.why, of.shared, of)
+		case p.notRun(f, seen):
+			p.give(f, transcript.Unknown, notRunHere, false, told{log: seen.log})
+		case p.allPassed(seen, f):
+			p.give(f, transcript.NotRed, "", false, told{log: seen.log})
+		default:
+			rest = append(rest, f)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	named := len(rest) < len(files)
+	if seen.state == transcript.Flaky && !named {
+		p.all(rest, transcript.FlakyProof, "", told{log: seen.log})
+		return nil
+	}
+	green, err := p.baseGreen(ctx)
+	switch log := (told{log: seen.log}); {
+	case err != nil:
+		return err
+	case !green:
+		p.all(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", log)
+	case named:
+		p.all(rest, transcript.Unknown, "the output names tests of other files, and none of it", log)
+	case len(files) == 1:
+		p.give(rest[0], seen.byState(), "", false, log)
+	default:
+		p.all(rest, seen.byState(), "the output is not matched to files", log)
+	}
+	return nil
+}
+
+// baseGreen says whether the check is green on the base alone, without which its red
+// with a test says nothing. A baseline that was kept, or that is of another base, is no word
+// for that, and the check runs there again.
+func (p *proof) baseGreen(ctx context.Context) (bool, error) {
+	if p.row.From == "" && !p.moved {
+		return p.row.Before == "green", nil
+	}
+	if p.base == nil {
+		seen, err := p.onBase(ctx, "-none", nil)
+		if err != nil {
+			return false, err
+		}
+		green := seen.state == "green"
+		p.base = &green
+	}
+	return *p.base, nil
+}
+
+// onBase runs the check on the base with some files of the change.
+func (p *proof) onBase(ctx context.Context, name string, paths []string) (seen, error) {
+	return p.see(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
+}
+
+// see runs the check on a tree with some paths of another one.
+func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (seen, error) {
+	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
+	if err != nil {
+		return seen{}, err
+	}
+	s := suiteOf(p.attempt, p.change.Base, swapped)
+	s.about, s.proof = p.change.Tree, tree == p.change.Base.Tree
+	s.kind, s.notOwn, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
+	r, err := p.untilGreen(ctx, s, p.check)
+	if err != nil {
+		return seen{}, cmp.Or(context.Cause(ctx), err)
+	}
+	of := seen{state: r.state, log: transcript.Deciding(r.runs).Log}
+	for _, run := range r.runs {
+		output, err := p.Record.Ends(run.Log, mostOfTest, mostOfTest)
+		if err != nil {
+			return of, err
+		}
+		results, err := p.Checks.tests(ctx, p.spec(), run.Log)
+		if err != nil {
+			return of, err
+		}
+		of.runs = append(of.runs, ranOnce{run.State, output, p.failures(results), results})
+	}
+	return of, nil
+}
+
+// seen is what a check said of a tree.
+type seen struct {
+	state string
+	log   string
+	runs  []ranOnce
+}
+
+type ranOnce struct {
+	state    string
+	output   string
+	failures []Failure
+	results  *testresults.Results
+}
+
+// told is what a class comes from.
+type told struct {
+	names  []string // of tests that fail
+	log    string
+	why    string // where the class does not say it
+	shared bool
+}
+
+func (s seen) first() string {
+	if len(s.runs) == 0 {
+		return ""
+	}
+	return s.runs[0].output
+}
+
+// byState is the class of what was red, where no test is named.
+func (s seen) byState() string {
+	switch {
+	case s.state == transcript.Flaky:
+		return transcript.FlakyProof
+	case len(s.runs) > 0 && doesNotLoad(s.runs[0].results, s.first()):
+		return transcript.LoadError
+	}
+	return transcript.Proven
+}
+
+// allPassed says whether all runs tell that each test of a file passed, or that the file ran
+// where they name all that failed.
+func (p *proof) allPassed(s seen, f testFile) bool {
+	all, _ := f.declares()
+	for _, run := range s.runs {
+		if run.results.Complete() && p.names.ran(run.results, f) {
+			continue
+		}
+		passed := p.names.passed(run.results, f)
+		if len(all) == 0 || slices.ContainsFunc(all, func(t declared) bool { return !passed(t.name) }) {
+			return false
+		}
+	}
+	return len(s.runs) > 0
+}
+
+// classOf is the class of a file by the tests that the runs name; empty where none names
+// one of it. Those that fail in one run alone are flaky.
+func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, error) {
+	of := told{log: s.log, shared: true}
+	failed, loadless := 0, 0
+	for _, run := range s.runs {
+		fails, loads := false, true
+		for _, x := range run.failures {
+			is, shared, err := p.names.of(ctx, x, f)
+			if err != nil {
+				return "", of, err
+			}
+			if is && !p.passesNow(x) {
+				of.why = "what fails there is not told to pass with the change"
+				continue
+			}
+			if is {
+				fails, loads, of.shared = true, loads && x.Load, of.shared && shared
+				of.add(x.Name)
+			}
+		}
+		if fails {
+			failed++
+		}
+		if fails && !loads {
+			loadless++
+		}
+	}
+	if failed > 0 {
+		of.why = ""
+	}
+	switch {
+	case failed == 0 && of.why != "":
+		return transcript.Unknown, told{log: s.log, why: of.why}, nil
+	case failed == 0:
+		return "", of, nil
+	case failed < len(s.runs):
+		return transcript.FlakyProof, of, nil
+	case loadless == 0:
+		return transcript.LoadError, of, nil
+	}
+	return transcript.Proven, of, nil
+}
+
+// passesNow says whether a failing test passes with the change: all do where the check is
+// green there.
+func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(x.Full) }
+
+// add adds the name of a test, if there are not many.
+func (t *told) add(name string) {
+	const most = 10
+	if name = shortened(name); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
+		t.names = append(t.names, name)
+	}
+}
+
+// UnprovenWords tell the agent which tests of a change prove nothing, as far as it can
+// mend that; empty for none. They go on with a sentence that says what was run.
+func UnprovenWords(table transcript.Verify) string {
+	var unproven strings.Builder
+	for _, p := range table.Proofs() {
+		if why := mendable[p.Class]; why != "" {
+			fmt.Fprintf(&unproven, "- %q: %s; %s\n", p.File, p.Class, cmp.Or(p.Note, why))
+		}
+	}
+	if unproven.Len() == 0 {
+		return ""
+	}
+	return "where the tests have to fail, and these prove nothing:\n" + unproven.String() +
+		"A test that passes there would pass with a change that does nothing. Have it test what your change mends or adds, or leave it out, then end again with your summary. " +
+		"If it is right as it is, end again and say why in your last message."
+}
+
+// mendable are the classes that an agent can do something about, and what they mean.
+var mendable = map[string]string{
+	transcript.NotRed:     "no test of it fails there",
+	transcript.NoTests:    "nothing of it was run as a test",
+	transcript.FlakyProof: "it failed there in one run and not in another",
+}

@@ -1,0 +1,84 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// The commands of a job, beside setup and checks, that run before the agent.
+const (
+	appliesIf = "applies_if"
+	recipe    = "recipe"
+)
+
+// appliesTime is how long applies_if may take.
+const appliesTime = 5 * time.Minute
+
+// notApplicable is the status by which applies_if says that there is nothing to do.
+const notApplicable = 1
+
+// Applies asks applies_if, on a fresh tree of the base, whether there is anything to do. That there is
+// nothing ends the run.
+func (c Checks) Applies(ctx context.Context) error {
+	if c.Job.AppliesIf == "" {
+		return nil
+	}
+	of := *c.Job
+	c.Job = &of
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil {
+		return err
+	}
+	base := c.Workspace.Base()
+	check := job.VerifyCheck{Name: appliesIf, Run: c.Job.AppliesIf, Timeout: job.Duration(appliesTime)}
+	of.Verify = []job.VerifyCheck{check}
+	s := suiteOf(0, base, base.Tree)
+	s.kind = appliesIf
+	script := c.script(s, 0, record.LogName(appliesIf, 1, ""))
+	ran, err := c.check(ctx, s, script, 0)
+	if err == nil {
+		err = c.recordRan(appliesIf, script, ran)
+	}
+	switch {
+	case err != nil:
+		return err
+	case ran.Color() == "green":
+		return nil
+	case ran.Color() == "red" && ran.ExitCode == notApplicable:
+		return outcome.Stopf(outcome.Skipped, "not_applicable", "The job does not apply here: applies_if exited with %d.", notApplicable)
+	}
+	return outcome.Stopf(outcome.InvalidInput, appliesIf,
+		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))
+}
+
+// Recipe runs the recipe in what the agent works in, so that its change is one of the run.
+func (c Checks) Recipe(ctx context.Context) error {
+	step := c.Job.Recipe
+	script := confine.Script{
+		Name: recipe, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName(recipe, 1, ""),
+		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, Commands: job.CommandsSetup},
+	}
+	over := c.Record.Begins(record.PhaseAgent, recipe)
+	ran, err := c.Sandboxes.RunScript(ctx, script)
+	over()
+	if err == nil {
+		err = c.recordRan(recipe, script, ran)
+	}
+	if err != nil {
+		return err
+	}
+	if ran.Color() != "green" {
+		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe ended as %s with status %d (%s).", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))
+	}
+	return nil
+}
+
+// RecipeWords tell the agent what the recipe did before it.
+func (c Checks) RecipeWords() string {
+	return fmt.Sprintf("A command of the job, the recipe, has run in the checkout before you: its change is there, uncommitted, and is part of yours. It was:\n\n%s", c.Job.Recipe.Run)
+}

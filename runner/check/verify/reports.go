@@ -1,0 +1,194 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Bounds on the search for the reports of a check.
+const (
+	mostReports = 500
+	mostLooked  = 100_000 // files and folders
+)
+
+// reportOf is the file of the run directory that keeps the reports of a check.
+func reportOf(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
+
+// reports are the JUnit reports in the tree of a check, by their paths.
+type reports map[string]fs.FileInfo
+
+// reports are those that match the job's pattern in what a check wrote, perhaps among
+// other files. What can't be looked through is a warning.
+func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
+	looked := 0
+	files := counting{root.FS().(readDirFS), func() error {
+		if looked++; looked > mostLooked {
+			return errors.New("there are too many files to look through")
+		}
+		return nil
+	}}
+	found := reports{}
+	err := doublestar.GlobWalk(files, path.Join(c.Job.Repository.Path, check.JUnit), func(name string, entry fs.DirEntry) error {
+		info, err := entry.Info()
+		if err == nil && info.Mode().IsRegular() {
+			found[name] = info
+		}
+		if len(found) > mostReports {
+			return fmt.Errorf("there are more than %d", mostReports)
+		}
+		return nil
+	}, doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
+	if err != nil {
+		c.Record.Warn("junit", "Reports of %s (%s) can't be found: %v.", check.Name, check.JUnit, err)
+	}
+	return found
+}
+
+// written opens the folder with what a check wrote into its tree, perhaps among other
+// files; nil where there is none yet.
+func (c Checks) written(place confine.Place) (*os.Root, error) {
+	root, err := os.OpenRoot(c.Sandboxes.ChangesOf(place))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return root, err
+}
+
+// reportsBefore are the reports that are there before a check runs.
+func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (reports, error) {
+	c.Record.Remove(reportOf(script.Log)) // of a run that was killed in it
+	if check.JUnit == "" {
+		return nil, nil
+	}
+	root, err := c.written(script.Place)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	defer root.Close()
+	return c.reports(root, check), nil
+}
+
+// keepReports keeps the reports that a check has written, one after the other in one
+// file: they go with its tree. What can't be read is a warning.
+func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before reports) error {
+	if check.JUnit == "" {
+		return nil
+	}
+	root, err := c.written(script.Place)
+	if err != nil || root == nil {
+		return err
+	}
+	defer root.Close()
+	var all []byte
+	var unread []error
+	now := c.reports(root, check)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if was := before[name]; was != nil && was.ModTime().Equal(now[name].ModTime()) && was.Size() == now[name].Size() {
+			continue
+		}
+		raw, err := c.readReport(root, name, testresults.MaxJUnit-len(all)-len(reportsUnread))
+		if err != nil {
+			unread = append(unread, err)
+			continue
+		}
+		if len(all) > 0 {
+			all = append(all, '\n')
+		}
+		all = append(all, raw...)
+	}
+	if len(unread) > 0 {
+		c.Record.Warn("junit", "Of the reports of %s, %d can't be read: %v.", check.Name, len(unread), unread[0])
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if len(unread) > 0 {
+		all = append(all, reportsUnread...)
+	}
+	return c.Record.Write(reportOf(script.Log), all)
+}
+
+// reportsUnread ends the reports that are kept where there are others.
+const reportsUnread = "\n<!--" + testresults.Unread + "-->\n"
+
+// readReport reads a report of at most so many bytes, without secrets.
+func (c Checks) readReport(root *os.Root, name string, most int) ([]byte, error) {
+	raw, err := boundedfile.ReadIn(root, name, int64(max(0, most)))
+	if err != nil {
+		return nil, err
+	}
+	if raw = []byte(c.Record.Redact(string(raw))); len(raw) > most {
+		return nil, fmt.Errorf("%s: it is longer than %d bytes without its secrets", name, most)
+	}
+	if _, err := testresults.ReadJUnit(bytes.NewReader(raw)); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return raw, nil
+}
+
+type readDirFS interface {
+	fs.ReadDirFS
+	fs.StatFS
+}
+
+// counting bounds how many folders are read and files looked at.
+type counting struct {
+	readDirFS
+	count func() error
+}
+
+func (c counting) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := c.count(); err != nil {
+		return nil, err
+	}
+	return c.readDirFS.ReadDir(name)
+}
+
+func (c counting) Stat(name string) (fs.FileInfo, error) {
+	if err := c.count(); err != nil {
+		return nil, err
+	}
+	return c.readDirFS.Stat(name)
+}
+
+// reported is what the reports of a check say of tests; nil where there are none.
+func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results {
+	if check.JUnit == "" || !c.Record.Has(reportOf(log)) {
+		return nil
+	}
+	f, err := c.Record.Open(reportOf(log))
+	var told *testresults.Results
+	if err == nil {
+		defer f.Close()
+		told, err = c.junit(f)
+	}
+	if err != nil {
+		c.Record.Warn("junit", "The reports of %s can't be read: %v.", check.Name, err)
+		return nil
+	}
+	return told
+}
+
+// junit reads reports as if their paths were below the tree of the check.
+func (c Checks) junit(f io.Reader) (*testresults.Results, error) {
+	raw, err := io.ReadAll(io.LimitReader(f, testresults.MaxJUnit+1))
+	if err != nil {
+		return nil, err
+	}
+	return testresults.ReadJUnit(strings.NewReader(c.relative(string(raw))))
+}

@@ -1,0 +1,138 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// result is what a check says of a tree.
+type result struct {
+	state  string // green, red, timeout, flaky; empty where it was not run
+	notRun string // why
+	from   string // the run that found it, where that was an earlier one
+	runs   []transcript.CheckRun
+}
+
+// put makes a row tell of a result.
+func (r result) put(row *transcript.VerifyRow) {
+	deciding := transcript.Deciding(r.runs)
+	row.NotRun = r.notRun
+	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
+}
+
+// untilGreen runs a check, and again on the same tree while it is red and the job
+// lets it. One that took too long has cost its time, and counts at once.
+//
+// What the baseline left may make a check red that can't run twice in one place. So until one run
+// was green with it, a red run counts only where the check is red without it, too.
+func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) {
+	var r result
+	caches := c.cachesOf(s, i)
+	for again := 0; ; again++ {
+		state, err := c.again(ctx, s, i, caches, &r)
+		switch {
+		case err != nil:
+			return r, err
+		case state == "green" && caches != "":
+			return r, c.proveCaches(caches)
+		case state == "red" && caches != "" && !c.cachesProven(caches):
+			return c.withoutCaches(ctx, s, i, caches, r)
+		case state != "red" || again >= c.reruns(s, i):
+			return r, nil
+		}
+	}
+}
+
+// reruns is how often a red check of a suite runs again. For a proof, one more run tells a flaky test from
+// one that fails.
+func (c Checks) reruns(s suite, i int) int {
+	reruns := c.Job.Verify[i].Rerun
+	if s.proof {
+		reruns = min(reruns, 1)
+	}
+	return reruns
+}
+
+// withoutCaches runs a check again that is red with what the baseline left. Where it is green without,
+// a further run tells whether that is to blame or the check is flaky.
+func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+	for {
+		state, err := c.again(ctx, s, i, "", &r)
+		switch {
+		case err != nil:
+			return r, err
+		case state == "green" && len(r.runs) == 2:
+			return c.blame(ctx, s, i, caches, r)
+		case state != "red" || len(r.runs) > c.reruns(s, i):
+			return r, nil
+		}
+	}
+}
+
+// blame runs a check once more with what the baseline left and once more without, and forgets that where
+// it is red with and green without again: else the check is flaky.
+func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+	all := r
+	if state, err := c.again(ctx, s, i, caches, &all); err != nil || state == "green" {
+		return all, err
+	}
+	if state, err := c.again(ctx, s, i, "", &all); err != nil || state != "green" {
+		return all, err
+	}
+	c.Record.Warn("caches_dropped", "%s fails with the caches and ignored files of its baseline run, and passes without them. From here on it starts without them.", c.Job.Verify[i].Name)
+	r.runs = r.runs[1:]
+	r.state = transcript.StateOf(r.runs)
+	return r, c.Sandboxes.DropCaches(caches)
+}
+
+// again runs a check once more, with what the baseline kept; empty for the caches of setup.
+func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
+	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
+	script := c.script(s, i, log)
+	script.Place.Caches = caches
+	ran, err := c.check(ctx, s, script, i)
+	if err != nil {
+		return "", err
+	}
+	r.runs = append(r.runs, transcript.CheckRun{State: ran.Color(), ExitCode: ran.ExitCode, Seconds: ran.Seconds, Log: log})
+	r.state = transcript.StateOf(r.runs)
+	return ran.Color(), nil
+}
+
+// rerunName tells the logs of reruns from that of the first run.
+func rerunName(again int) string {
+	switch again {
+	case 0:
+		return ""
+	case 1:
+		return "-rerun"
+	}
+	return fmt.Sprintf("-rerun%d", again)
+}
+
+// newRow is the row of a check of which nothing is known yet.
+func (c Checks) newRow(i int) transcript.VerifyRow {
+	check := c.Job.Verify[i]
+	row := transcript.VerifyRow{Name: check.Name, Run: check.Run, Must: check.Must}
+	if check.Flaky == "accept" {
+		row.Flaky = check.Flaky
+	}
+	return row
+}
+
+// Passes says whether a check came out as its job demands.
+func Passes(row transcript.VerifyRow) bool {
+	return transcript.Good(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky) && row.Worse == ""
+}
+
+// stateInWords is a state for the agent.
+func stateInWords(state string) string {
+	if state == transcript.Flaky {
+		return "flaky: red, and green when it ran again on the same files"
+	}
+	return cmp.Or(state, "not run")
+}

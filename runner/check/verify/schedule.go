@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// known gives the result of a check that is not to be run; ok is false for one that is.
+type known func(i int) (r result, ok bool)
+
+// runOn runs the checks on a tree, one after the other.
+func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, error) {
+	results := make([]result, len(c.Job.Verify))
+	for i := range results {
+		of, ok := given(i)
+		if !ok {
+			var err error
+			if of, err = c.untilGreen(ctx, s, i); err != nil {
+				return results, err
+			}
+		}
+		results[i] = of
+	}
+	return results, nil
+}
+
+// Concerns says whether a check is for a change that touches such paths.
+func Concerns(check job.VerifyCheck, paths []string) (bool, error) {
+	if len(check.When) == 0 {
+		return true, nil
+	}
+	for _, path := range paths {
+		if fits, err := policy.Fits(check.When, path); err != nil || fits {
+			return fits, err
+		}
+	}
+	return false, nil
+}
+
+func pathsOf(change *gitops.ChangeSet) (paths []string) {
+	for _, f := range change.Files {
+		paths = append(paths, f.Path)
+	}
+	return paths
+}
+
+// concerned says of each check whether it is for a change.
+func (c Checks) concerned(change *gitops.ChangeSet) ([]bool, error) {
+	is, paths := make([]bool, len(c.Job.Verify)), pathsOf(change)
+	for i, check := range c.Job.Verify {
+		var err error
+		if is[i], err = Concerns(check, paths); err != nil {
+			return nil, fmt.Errorf("verify[%d].when: %w", i, err)
+		}
+	}
+	return is, nil
+}
+
+// onlyConcerned has the checks run that are for a change.
+func onlyConcerned(is []bool) known {
+	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !is[i] }
+}
+
+// later has those checks wait that may be for no change: most changes have nothing for them, so that
+// their baseline is taken once there is one that has.
+func (c Checks) later(i int) (result, bool) {
+	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
+}
+
+// lateBaseline takes the baseline of the checks that waited for a change that is for
+// them, and puts it into their rows.
+func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
+	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
+	if !slices.ContainsFunc(indexes(rows), waits) {
+		return nil
+	}
+	s := suiteOf(attempt, base, base.Tree)
+	s.kind, s.notOwn, s.why = fmt.Sprintf("base-%d", attempt), true, onTheBase
+	results, err := c.onBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
+	if err != nil {
+		return err
+	}
+	for i, r := range results {
+		if waits(i) {
+			rows[i].Before, rows[i].From = r.state, r.from
+			if err := c.show(ctx, &rows[i], i, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// onTheBase is why checks run on the base after the baseline.
+const onTheBase = "on the base"
+
+func indexes(rows []transcript.VerifyRow) []int {
+	all := make([]int, len(rows))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

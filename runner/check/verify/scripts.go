@@ -1,0 +1,95 @@
+package verify
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/shell"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// scripts returns the files of the base that a check or a setup command runs, as far as its command
+// names them, and that the change altered or removed. There are none for a check that was green on
+// the base, or is not on the change.
+func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
+	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
+		return nil
+	}
+	commands := []string{c.Job.Verify[i].Run}
+	for _, step := range c.Job.Setup {
+		commands = append(commands, step.Run)
+	}
+	named := namedBy(commands)
+	for _, f := range change.Files {
+		if f.OldMode != "" && slices.ContainsFunc(named, func(name string) bool { return names(name, c.Job.Repository.Path, f.Path) }) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
+}
+
+// implied are files that programs read for what to run, without being told of them.
+var implied = map[string][]string{
+	"make": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "tox": {"tox.ini"},
+	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"},
+}
+
+// readers are programs that look at files and run nothing of them.
+var readers = map[string]bool{
+	"test": true, "[": true, "[[": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "cat": true, "head": true, "tail": true, "wc": true, "ls": true, "diff": true,
+	"cmp": true, "echo": true, "printf": true, "cp": true, "mv": true, "rm": true, "mkdir": true, "touch": true, "cd": true, "sed": true, "jq": true, "git": true,
+}
+
+// namedBy returns what may be names of files in commands that run them: a file that is only looked
+// at, or whose output is, is what is checked.
+func namedBy(scripts []string) (all []string) {
+	for _, script := range scripts {
+		for _, command := range shell.Deciding(script) {
+			if readers[path.Base(command[0])] {
+				continue
+			}
+			for _, word := range command {
+				_, value, set := strings.Cut(word, "=") // --config=FILE
+				if !set {
+					value = word
+				}
+				all = append(append(all, path.Clean(value)), implied[word]...)
+			}
+		}
+	}
+	return all
+}
+
+// names says whether a name in a command can be that of a file. Commands run in dir, and may enter
+// a folder before.
+func names(name, dir, file string) bool {
+	if path.Join(dir, name) == file || name == file {
+		return true
+	}
+	return strings.ContainsAny(name, "./") && strings.HasSuffix(file, "/"+name)
+}
+
+// judgeScripts runs a check that the change made green once more, with the files that it runs as the
+// base has them, and notes these files where it does not pass so: the change may have made it green
+// by them alone.
+func (p *proof) judgeScripts(ctx context.Context) error {
+	if len(p.scripts) == 0 {
+		return nil
+	}
+	seen, err := p.see(ctx, "scripts", p.change.Tree, p.change.Base.Tree, p.scripts)
+	if err != nil {
+		return err
+	}
+	switch seen.state {
+	case "red", "timeout":
+		for _, file := range p.scripts {
+			p.note(transcript.OldTest{File: file, Script: true, Fails: true, Shared: len(p.scripts) > 1})
+		}
+	case transcript.Flaky:
+		p.oldUnknown = "with the files that it runs as they were the check is flaky"
+	}
+	return nil
+}

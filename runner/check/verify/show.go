@@ -1,0 +1,243 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// show has a row tell of what its check says of the base.
+func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
+	tests, err := c.put(ctx, row, i, r)
+	if err != nil || tests == nil {
+		return err
+	}
+	c.list(row, tests, testresults.Change{})
+	if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, tests.output); advice != "" {
+		c.Record.Warn("check_network", "%s is red on the base. %s", row.Name, advice)
+	}
+	row.BeforePartial = row.Before != "green" && (row.Before == "timeout" || row.FailingMore > 0 || !tests.Complete())
+	return nil
+}
+
+// showChange has a row, which tells of the base, tell of what its check says of a change.
+func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
+	was := *row
+	before := testsBefore(was)
+	tests, err := c.put(ctx, row, i, r)
+	row.Worse = ""
+	if err != nil || tests == nil {
+		return err
+	}
+	became := testresults.Compare(before, tests.Results, transcript.Deciding(r.runs).State == "green")
+	silent, err := c.untouched(became.Silent, change)
+	if err != nil {
+		return fmt.Errorf("look for fixed tests: %w", err)
+	}
+	row.Fixed = append(became.Mended, silent...)
+	c.list(row, tests, became)
+	row.Worse, err = c.worse(was, r, tests, became)
+	return err
+}
+
+// worse returns why a check that was red on the base is worse with the change. Failures that the
+// base has too do not count.
+func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became testresults.Change) (string, error) {
+	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
+		return "", nil
+	}
+	if len(became.New) > 0 {
+		return transcript.Count(len(became.New), "test") + " failed that did not fail before", nil
+	}
+	if r.state == "timeout" {
+		if was.Before != "timeout" {
+			return "it reached its timeout, which it did not before", nil
+		}
+		return "", nil
+	}
+	loaded, err := c.loaded(was, now)
+	if err != nil || !loaded {
+		return "", err
+	}
+	return "something does not compile or load that did before", nil
+}
+
+// loaded says whether what does not compile or load now did before.
+func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
+	before := map[string]bool{}
+	for _, t := range was.Failing {
+		before[t.Name] = true
+	}
+	named := false
+	for _, t := range now.Failing {
+		if t.Load && !before[c.Record.Redact(t.Name)] && was.FailingMore == 0 {
+			return true, nil
+		}
+		named = named || t.Load
+	}
+	if named || was.Log == "" || was.Before == "timeout" {
+		return false, nil
+	}
+	output, err := c.Record.Ends(was.Log, mostOfTest, mostOfTest)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", was.Log, err)
+	}
+	return doesNotLoad(now.Results, now.output) && !loads().MatchString(output), nil
+}
+
+// toldTests are what the runs of a check on one tree tell of its tests.
+type toldTests struct {
+	*testresults.Results
+	runs   map[string][]int // that name a failing test, where others do not
+	output string           // of the run that decided
+}
+
+// put puts a result into a row, and gives what its runs tell of tests; nil where nothing
+// ran. Where several are red, one may have failed for another reason than the next.
+func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*toldTests, error) {
+	r.put(row)
+	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
+	if len(r.runs) == 0 {
+		return nil, nil
+	}
+	deciding, err := transcript.Deciding(r.runs), error(nil)
+	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
+		return nil, err
+	}
+	told := &toldTests{Results: &testresults.Results{}, runs: map[string][]int{}}
+	same := 0
+	for n, run := range r.runs {
+		if run.State != deciding.State {
+			continue
+		}
+		one, err := c.tests(ctx, c.Job.Verify[i], run.Log)
+		if err != nil {
+			return nil, err
+		}
+		same++
+		for _, t := range one.Failing {
+			told.runs[t.Name] = append(told.runs[t.Name], n+1)
+		}
+		told.Join(one)
+	}
+	for name, runs := range told.runs {
+		if len(runs) == same {
+			delete(told.runs, name)
+		}
+	}
+	if deciding.State == "red" {
+		if told.output, err = c.Record.Ends(row.Log, mostOfTest, mostOfTest); err != nil {
+			return nil, fmt.Errorf("read %s: %w", row.Log, err)
+		}
+	}
+	return told, nil
+}
+
+// list has a row name the tests that fail, unless it is green.
+func (c Checks) list(row *transcript.VerifyRow, tests *toldTests, became testresults.Change) {
+	if transcript.Deciding(row.Runs).State != "green" {
+		all := failing(tests, became)
+		row.Failing = all[:min(len(all), mostFailing)]
+		row.FailingMore = tests.More + len(all) - len(row.Failing)
+	}
+	c.redact(row)
+}
+
+// redact removes the secrets that can be read only now: the log has what steers a
+// terminal between their characters.
+func (c Checks) redact(row *transcript.VerifyRow) {
+	row.Tail = c.Record.Redact(row.Tail)
+	for i := range row.Failing {
+		t := &row.Failing[i]
+		t.Name, t.File, t.Message = c.Record.Redact(t.Name), c.Record.Redact(t.File), c.Record.Redact(t.Message)
+	}
+	for i := range row.Fixed {
+		row.Fixed[i] = c.Record.Redact(row.Fixed[i])
+	}
+}
+
+// testsBefore is what a row told of the tests on the base.
+func testsBefore(row transcript.VerifyRow) testresults.Before {
+	before := testresults.Before{Green: row.Before == "green", Complete: !row.BeforePartial}
+	for _, t := range row.Failing {
+		if !t.New {
+			before.Failing = append(before.Failing, t.Name)
+		}
+	}
+	before.Failing = append(before.Failing, row.Fixed...)
+	return before
+}
+
+const (
+	// mostFailing is how many failing tests a row names.
+	mostFailing = 500
+	// mostMessages is how many of them say why.
+	mostMessages = 50
+)
+
+// failing are the tests that fail, the new ones first.
+func failing(tests *toldTests, change testresults.Change) []transcript.FailingTest {
+	fresh := map[string]bool{}
+	for _, name := range change.New {
+		fresh[name] = true
+	}
+	var all []transcript.FailingTest
+	for _, isNew := range []bool{true, false} {
+		for _, t := range tests.Failing {
+			if fresh[t.Name] != isNew {
+				continue
+			}
+			told := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
+			if len(all) >= mostMessages {
+				told.Message = ""
+			}
+			all = append(all, told)
+		}
+	}
+	return all
+}
+
+// readingTests is how long it may take to read what an output says of tests.
+const readingTests = time.Minute
+
+// tests are what a run of a check says of tests: in the files that it wrote, else in its
+// output. What can't be read is a warning, since it decides no exit status.
+func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
+	if told := c.reported(check, log); told != nil {
+		return told, nil
+	}
+	output, err := c.Record.Open(log)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", log, err)
+	}
+	defer output.Close()
+	reading, cancel := context.WithTimeoutCause(ctx, readingTests, fmt.Errorf("that takes longer than %s", readingTests))
+	defer cancel()
+	told, err := testresults.Read(reading, output, testresults.Options{Relative: c.relative})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		c.Record.Warn("test_results", "What the output of %s says of tests can't be read: %v.", check.Name, err)
+		return &testresults.Results{}, nil
+	}
+	return told, c.inFolders(ctx, told)
+}
+
+// tail is what people are shown of the log of a command that failed, where its file is
+// not at hand; empty for one that is green.
+func (c Checks) tail(state, log string) (string, error) {
+	if state == "green" {
+		return "", nil
+	}
+	lines, err := c.Record.LastLines(log)
+	if err != nil {
+		return "", fmt.Errorf("read the end of %s: %w", log, err)
+	}
+	return lines, nil
+}

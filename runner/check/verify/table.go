@@ -1,0 +1,159 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// Baseline runs the checks on the base commit, so that red can be told from red
+// before, and remembers the checkout as the agent gets it.
+func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
+	table := transcript.Verify{Passed: true}
+	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
+		return table, err
+	}
+	if c.NeedUntracked() {
+		if err := c.Workspace.KeepUntracked(ctx); err != nil {
+			return table, err
+		}
+	}
+	results, err := c.baseline(ctx)
+	if err != nil {
+		return table, err
+	}
+	for i, r := range results {
+		row := c.newRow(i)
+		row.Before, row.From = r.state, r.from
+		if err := c.show(ctx, &row, i, r); err != nil {
+			return table, err
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table, c.Record.Append(transcript.TypeVerify, table)
+}
+
+// Change runs the checks on a change and records the table of what they say.
+// before has what they said of its base, and gets what they say of it only now.
+func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
+	is, err := c.concerned(change)
+	if err != nil {
+		return transcript.Verify{}, err
+	}
+	if err := c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
+		return transcript.Verify{}, err
+	}
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
+	if err != nil {
+		return transcript.Verify{}, err
+	}
+	table := transcript.Verify{Attempt: attempt, Passed: true}
+	for i, row := range before {
+		if err := c.showChange(ctx, &row, i, results[i], change); err != nil {
+			return table, err
+		}
+		row.After = results[i].state
+		row.Passed = Passes(row)
+		table.Passed = table.Passed && row.Passed
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = nil, 0, nil, ""
+		table.Rows = append(table.Rows, row)
+	}
+	if err := c.prove(ctx, attempt, change, &table); err != nil {
+		return transcript.Verify{}, err
+	}
+	return table, c.Record.Append(transcript.TypeVerify, table)
+}
+
+// OnNewBase runs the checks on a change that was put on another base than that of
+// the table. What is red is compared with the new base, which may be red itself.
+// The table is the newest one, also beside an error.
+func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+	attempt := table.Attempt + 1
+	c.moved = true
+	rows := slices.Clone(table.Rows)
+	for i := range rows { // they don't tell of tests that failed on the old base and did not run with the change
+		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
+	}
+	moved, err := c.Change(ctx, attempt, change, rows)
+	if err != nil {
+		return table, err
+	}
+	if moved.Passed {
+		return moved, nil
+	}
+	is, err := c.concerned(change)
+	if err != nil {
+		return moved, err
+	}
+	onBase := suiteOf(attempt+1, change.Base, change.Base.Tree)
+	onBase.notOwn, onBase.why = true, onTheBase
+	results, err := c.runOn(ctx, onBase, onlyConcerned(is))
+	if err != nil {
+		return moved, err
+	}
+	before := slices.Clone(moved.Rows)
+	for i := range before {
+		before[i].Before, before[i].From = results[i].state, ""
+		if err := c.show(ctx, &before[i], i, results[i]); err != nil {
+			return moved, err
+		}
+	}
+	c.moved = false // what it said of this base is in the rows
+	compared, err := c.Change(ctx, attempt+2, change, before)
+	if err != nil {
+		return moved, err
+	}
+	return compared, nil
+}
+
+// How many bytes of a red command's log the agent gets, of its beginning and of
+// its end; the whole lies where it can read it.
+const (
+	headToAgent = 2 << 10
+	tailToAgent = 6 << 10
+)
+
+// Words tell the agent which rows of a table are red. besides is what else it is
+// told before them.
+func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
+	var s strings.Builder
+	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
+	for _, row := range table.Rows {
+		if row.Passed {
+			continue
+		}
+		fmt.Fprintf(&s, "\n## %s: %s (before your change: %s)\ncommand: %s\n%s",
+			row.Name, stateInWords(row.After), cmp.Or(row.Before, "not run"), row.Run, testWords(row))
+		for _, log := range logsToAgent(row) {
+			shown, err := c.Record.Ends(log, headToAgent, tailToAgent)
+			if err != nil {
+				return "", fmt.Errorf("read log of %s: %w", row.Name, err)
+			}
+			fmt.Fprintf(&s, "output, whole in %s:\n%s\n", c.Record.Join(log), shown)
+			if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, shown); advice != "" {
+				s.WriteString(advice + "\n")
+			}
+		}
+	}
+	return s.String(), nil
+}
+
+// logsToAgent are the logs of a red check for the agent: the log of the run that decided, and the next
+// log that names another test.
+func logsToAgent(row transcript.VerifyRow) []string {
+	logs := []string{row.Log}
+	for _, t := range row.Failing {
+		if len(t.Runs) == 0 || t.Runs[0] > len(row.Runs) {
+			continue
+		}
+		if log := row.Runs[t.Runs[0]-1].Log; log != row.Log {
+			return append(logs, log)
+		}
+	}
+	return logs
+}

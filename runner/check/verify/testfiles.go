@@ -1,0 +1,154 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Of the test files of a change at most so many get a class, and of each at most so
+// many bytes are read.
+const (
+	mostTestFiles = 100
+	mostOfTest    = 1 << 20
+)
+
+// testFile is a file of tests on one side of a change.
+type testFile struct {
+	path string
+	text string
+	link bool // or another thing that is no file: it is never laid on the base
+}
+
+// tests are what of a change fits verify_tests.
+type tests struct {
+	judged []testFile // new or changed files of tests
+	moved  []testFile // as the base has them elsewhere
+	more   int        // that are not judged, as there are too many
+	laid   []string   // paths of the change's side, of data and of what it removed too
+	old    []testFile // files of tests as the base has them, that the change altered or removed
+	data   []string   // of the base that the change altered or removed
+	back   []string   // paths that make the tests those of the base again
+}
+
+// testsOf finds the tests of a change.
+func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
+	from, to := map[string]bool{}, map[string]bool{} // contents on both sides
+	for _, f := range change.Files {
+		from[f.OldID], to[f.NewID] = f.OldMode != "", f.NewMode != ""
+	}
+	for _, f := range change.Files {
+		fits, err := policy.Fits(c.Job.VerifyTests, f.Path)
+		if err != nil {
+			return t, fmt.Errorf("verify_tests: %w", err)
+		}
+		if !fits {
+			continue
+		}
+		data, err := c.isData(f.Path)
+		if err != nil {
+			return t, err
+		}
+		if err := c.addTest(&t, f, data, from[f.NewID], f.NewMode == "" && to[f.OldID]); err != nil {
+			return t, fmt.Errorf("read %q: %w", f.Path, err)
+		}
+	}
+	return t, nil
+}
+
+// addTest adds a file of a change. One that came from elsewhere as it was has nothing to
+// prove, and one that went elsewhere is not gone.
+func (c Checks) addTest(t *tests, f gitops.File, data, came, went bool) error {
+	t.back = append(t.back, f.Path)
+	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
+		if err := c.addOld(t, f, data); err != nil {
+			return err
+		}
+	}
+	now := testFile{path: f.Path, link: f.NewMode != "" && !isRegular(f.NewMode)}
+	if !now.link {
+		t.laid = append(t.laid, f.Path)
+	}
+	switch {
+	case f.NewMode == "" || data:
+		return nil
+	case len(t.judged)+len(t.moved) == mostTestFiles:
+		t.more++
+		return nil
+	case !now.link:
+		var err error
+		if now.text, err = c.textOf(f.NewID); err != nil {
+			return err
+		}
+	}
+	if came {
+		t.moved = append(t.moved, now)
+	} else {
+		t.judged = append(t.judged, now)
+	}
+	return nil
+}
+
+func (c Checks) addOld(t *tests, f gitops.File, data bool) error {
+	if data || len(t.old) == mostTestFiles {
+		t.data = append(t.data, f.Path)
+		return nil
+	}
+	text, err := c.textOf(f.OldID)
+	if err != nil {
+		return err
+	}
+	t.old = append(t.old, testFile{path: f.Path, text: text})
+	return nil
+}
+
+func (c Checks) textOf(id string) (string, error) {
+	content, _, err := c.Workspace.Checkout().Blob(id)
+	if err != nil {
+		return "", err
+	}
+	defer content.Close()
+	raw, err := io.ReadAll(io.LimitReader(content, mostOfTest))
+	return string(raw), err
+}
+
+func isRegular(mode string) bool { return mode == "100644" || mode == "100755" }
+
+// dataFolders and dataNames are of files that tests read, or that help them, and that
+// have no tests.
+var (
+	dataFolders = []string{"testdata", "fixtures", "__fixtures__", "__snapshots__", "snapshots", "golden"}
+	dataNames   = []string{"conftest.py", "__init__.py"}
+	dataEndings = []string{
+		".json", ".jsonl", ".yml", ".yaml", ".txt", ".md", ".csv", ".tsv", ".xml", ".html", ".css", ".snap", ".golden", ".out", ".png", ".jpg", ".jpeg", ".gif", ".svg",
+		".pdf", ".zip", ".gz", ".tar", ".bin", ".dat", ".toml", ".ini", ".cfg", ".lock", ".sql", ".log", ".pem",
+	}
+)
+
+// isData says whether a file that fits verify_tests is data of tests. What the job names
+// by a pattern of its own that has an ending is what the job says it is.
+func (c Checks) isData(name string) (bool, error) {
+	folders := strings.Split(path.Dir(name), "/")
+	looks := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||
+		slices.Contains(dataNames, path.Base(name)) || slices.Contains(dataEndings, strings.ToLower(path.Ext(name)))
+	if !looks {
+		return false, nil
+	}
+	var named []string
+	for _, pattern := range c.Job.VerifyTests {
+		if ending := path.Ext(pattern); len(ending) > 1 && !strings.ContainsAny(ending, "*?") && !slices.Contains(job.TestPatterns(), pattern) {
+			named = append(named, pattern)
+		}
+	}
+	if len(named) == 0 {
+		return true, nil
+	}
+	fits, err := policy.Fits(named, name)
+	return !fits, err
+}

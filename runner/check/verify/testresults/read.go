@@ -1,0 +1,168 @@
+package testresults
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// longestLine is how many bytes of a line are looked at. Longer ones are cut.
+const longestLine = 16 << 10
+
+// mostOfEach is how many bytes are read of the beginning of an output, and of its end.
+const mostOfEach = 32 << 20
+
+// format reads one kind of output, line by line.
+type format interface {
+	line(text string)
+	// end gives what the lines told; nil for nothing.
+	end() *Results
+}
+
+// Options say how an output is read.
+type Options struct {
+	// Relative makes the paths of a line relative to the tree of the check; nil leaves them.
+	Relative func(line string) string
+}
+
+// Read reads the output of a check to its end, and of a long one the beginning and the
+// end. Every kind of output is looked for, since a check may run several tools.
+func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Results, err error) {
+	defer orError(&err)
+	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
+	cut, err := eachLine(ctx, output, func(text string) {
+		if options.Relative != nil {
+			text = options.Relative(text)
+		}
+		for _, f := range formats {
+			f.line(text)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read test results: %w", err)
+	}
+	all := &Results{partial: cut}
+	for _, f := range formats {
+		if told := f.end(); told != nil {
+			all.Join(told)
+		}
+	}
+	return all, nil
+}
+
+// eachLine gives the lines of an output to do. cut says that some in its middle are left
+// out.
+func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (cut bool, err error) {
+	size, err := output.Seek(0, io.SeekEnd)
+	if err != nil {
+		return false, err
+	}
+	if _, err := output.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	if size <= 2*mostOfEach {
+		return false, linesOf(ctx, output, do)
+	}
+	if err := linesOf(ctx, io.LimitReader(output, mostOfEach), do); err != nil {
+		return true, err
+	}
+	if _, err := output.Seek(-mostOfEach, io.SeekEnd); err != nil {
+		return true, err
+	}
+	first := true
+	return true, linesOf(ctx, io.LimitReader(output, mostOfEach), func(text string) {
+		if !first { // of the first one the beginning is missing
+			do(text)
+		}
+		first = false
+	})
+}
+
+func linesOf(ctx context.Context, output io.Reader, do func(text string)) error {
+	lines := bufio.NewReaderSize(output, longestLine)
+	for n := 0; ; n++ {
+		if n%1000 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		text, err := nextLine(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		do(text)
+	}
+}
+
+// orError makes an error of a panic: what is read decides nothing, so that a mistake
+// here may not end a run.
+func orError(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("read test results: %v", p)
+	}
+}
+
+// nextLine is the next line as a terminal shows it, without its end.
+func nextLine(r *bufio.Reader) (string, error) {
+	raw, err := r.ReadSlice('\n')
+	text := strings.TrimRight(string(raw), "\r\n")
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = r.ReadSlice('\n')
+	}
+	if err != nil && (!errors.Is(err, io.EOF) || text == "") {
+		return "", err
+	}
+	if strings.ContainsAny(text, "\x1b\r") {
+		text = markdown.Screen(text)
+	}
+	return text, nil
+}
+
+// lazily compiles a pattern at its first use.
+func lazily(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
+// number is a number of a line; 0 for what is none.
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 10_000_000 {
+		return 0
+	}
+	return n
+}
+
+// withoutParents leaves out the names for which there is another that goes on after
+// separator: a group fails with each of its parts.
+func withoutParents(tests []Test, separator string) []Test {
+	parent := map[string]bool{} // whether it is one
+	for _, t := range tests {
+		parent[t.Name] = false
+	}
+	for _, t := range tests {
+		for i := range t.Name {
+			if !strings.HasPrefix(t.Name[i:], separator) {
+				continue
+			}
+			if _, is := parent[t.Name[:i]]; is {
+				parent[t.Name[:i]] = true
+			}
+		}
+	}
+	var leaves []Test
+	for _, t := range tests {
+		if !parent[t.Name] {
+			leaves = append(leaves, t)
+		}
+	}
+	return leaves
+}

@@ -1,0 +1,233 @@
+package testresults
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// MaxFailing is the most failing tests that results list. More are counted.
+const MaxFailing = 10_000
+
+// maxPackages is how many packages are told apart.
+const maxPackages = 500
+
+// Bounds on what is kept of an output.
+const (
+	maxNames   = 100_000 // of tests of one kind: failing, passed, skipped
+	maxScopes  = 2000
+	maxName    = 300 // bytes
+	maxMessage = 300 // bytes
+)
+
+// Test is a test that fails.
+type Test struct {
+	Name    string // as its own tool names it, with its package or file
+	File    string // as the output names it; empty where it doesn't
+	Line    int    // 0 where the output doesn't tell
+	Message string // the first line that says why; may be empty
+	Package string // of Go, in which it is
+	// Thrown says that File and Line are where it failed, perhaps in what the test calls.
+	Thrown bool
+	// Load says that no test ran: something does not compile or load.
+	Load bool
+	Also []string // files besides File that do not compile
+}
+
+// Results are what an output says of tests.
+type Results struct {
+	Failing []Test // in the order of the output, each name once
+	More    int    // failing tests beyond MaxFailing
+
+	failing map[string]bool // names, those beyond MaxFailing too
+	passed  map[string]bool
+	skipped map[string]bool
+	ran     []scope
+	units   map[Unit]bool // that ran
+	seen    bool          // a tool told that it ran tests, perhaps none
+	partial bool          // more tests may fail than those
+}
+
+// from takes a place of a failure's trace. The place is the test's own if its file is the test's file,
+// or has the name of the test's class. If no place is, the first one says where the test failed.
+func (t *Test) from(file string, line int) {
+	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
+	switch {
+	case own && t.Thrown || t.File == "":
+		t.File, t.Line, t.Thrown = file, line, !own
+	case own && t.Line == 0:
+		t.Line = line
+	}
+}
+
+// inClass says whether a file is called as a class, or a module, that the test is named
+// after.
+func (t *Test) inClass(file string) bool {
+	stem, _, _ := strings.Cut(file[strings.LastIndexByte(file, '/')+1:], ".")
+	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
+}
+
+// Unit is what a tool runs at a time, and tells that it ran.
+type Unit struct{ Kind, Name string }
+
+// Kinds of units.
+const (
+	File    = "file"    // its name is a path as the output has it
+	Package = "package" // of Go
+	Class   = "class"   // of Java and the like
+)
+
+// Units returns the units of a kind that ran. There are none where the output does not
+// tell all of them.
+func (r *Results) Units(kind string) (names []string) {
+	if len(r.units) >= maxScopes {
+		return nil
+	}
+	for u := range r.units {
+		if u.Kind == kind {
+			names = append(names, u.Name)
+		}
+	}
+	return names
+}
+
+func (r *Results) unit(kind, name string) {
+	if r.units == nil {
+		r.units = map[Unit]bool{}
+	}
+	if len(r.units) < maxScopes {
+		r.units[Unit{kind, clean(name, maxName)}] = true
+	}
+}
+
+// scope says which tests an output would name if they failed: it has gone through all
+// of them. It is those whose names begin so and go on as rest.
+type scope struct {
+	begins string
+	rest   func() *regexp.Regexp // nil for anything
+}
+
+func (s scope) has(name string) bool {
+	after, ok := strings.CutPrefix(name, s.begins)
+	return ok && (s.rest == nil || s.rest().MatchString(after))
+}
+
+// Known says whether the output told anything of tests.
+func (r *Results) Known() bool {
+	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
+}
+
+// Complete says whether Failing and More are all tests that fail, as far as the output
+// tells: nothing was stopped, crashed, did not compile or was left out.
+func (r *Results) Complete() bool { return r.Known() && !r.partial }
+
+// Ran says whether the output tells of a test that passed.
+func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
+
+// NamesEach says whether the output names tests that passed, and does not only count any.
+func (r *Results) NamesEach() bool { return len(r.passed) > 0 && len(r.ran) == 0 }
+
+// Tells says whether the output names a test that fits, whatever became of it.
+func (r *Results) Tells(fits func(name string) bool) bool {
+	for _, names := range []map[string]bool{r.passed, r.skipped, r.failing} {
+		for name := range names {
+			if fits(name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Named says whether the output names a test as one that passed.
+func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
+
+// Passed says whether the output tells that a test passed: by its name, or since it
+// would have named one that fails.
+func (r *Results) Passed(name string) bool {
+	return r.named(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) })
+}
+
+// named says whether the output names a test as one that passed, and never as another.
+func (r *Results) named(name string) bool {
+	return r.passed[name] && !r.failing[name] && !r.skipped[name]
+}
+
+func (r *Results) fail(t Test) {
+	t.Name, t.File, t.Message = clean(t.Name, maxName), clean(t.File, maxName), clean(t.Message, maxMessage)
+	t.Package = clean(t.Package, maxName)
+	for i := range t.Also {
+		t.Also[i] = clean(t.Also[i], maxName)
+	}
+	r.partial = r.partial || t.Load // what it has did not run
+	if t.Name == "" || r.failing[t.Name] {
+		return
+	}
+	if len(r.failing) < maxNames {
+		note(&r.failing, t.Name)
+	}
+	if len(r.Failing) < MaxFailing {
+		r.Failing = append(r.Failing, t)
+	} else {
+		r.More++
+	}
+}
+
+func (r *Results) pass(name string) { note(&r.passed, clean(name, maxName)) }
+
+func (r *Results) skip(name string) { note(&r.skipped, clean(name, maxName)) }
+
+// note puts a name into a set, as long as there is room.
+func note(names *map[string]bool, name string) {
+	if *names == nil {
+		*names = map[string]bool{}
+	}
+	if name != "" && len(*names) < maxNames {
+		(*names)[name] = true
+	}
+}
+
+func (r *Results) whole(s scope) {
+	if s.begins = clean(s.begins, maxName); len(r.ran) < maxScopes {
+		r.ran = append(r.ran, s)
+	}
+}
+
+// Join adds what another part of the output said, or another run.
+func (r *Results) Join(more *Results) {
+	for _, t := range more.Failing {
+		r.fail(t)
+	}
+	r.More += more.More
+	for name := range more.passed {
+		note(&r.passed, name)
+	}
+	for name := range more.skipped {
+		note(&r.skipped, name)
+	}
+	r.seen, r.partial = r.seen || more.seen, r.partial || more.partial
+	for _, s := range more.ran {
+		r.whole(s)
+	}
+	for u := range more.units {
+		r.unit(u.Kind, u.Name)
+	}
+}
+
+// clean is one line of at most so many bytes, without what cannot be seen.
+func clean(s string, most int) string {
+	if len(s) > 4*most {
+		s = s[:4*most]
+	}
+	s = strings.Join(strings.Fields(markdown.Screen(s)), " ")
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}

@@ -1,0 +1,63 @@
+package verify
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/shell"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// notReached is how programs say that they did not reach a host: its name is not found, nobody
+// answers, or the proxy of a list refuses it.
+var notReached = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
+		`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
+})
+
+// presetOf are the programs that fetch packages, and the presets with their hosts.
+var presetOf = map[string]string{
+	"npm": "npm", "npx": "npm", "pnpm": "npm", "yarn": "npm", "corepack": "npm", "pip": "pypi", "pip3": "pypi", "uv": "pypi", "uvx": "pypi", "poetry": "pypi", "tox": "pypi", "go": "goproxy", "cargo": "cargo",
+	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
+}
+
+// networkAdvice names the setting that gives a command a network, if its output looks as if it reached
+// no host; else it is empty. key is the setting's, and network its value, by default that of the job.
+func networkAdvice(key string, network job.Network, run, output string) string {
+	if network.Mode == "full" || !notReached().MatchString(output) {
+		return ""
+	}
+	has := "which is none"
+	switch {
+	case network.Listed():
+		has = "which lists no such host"
+	case network.Mode != "" && network.Mode != "none":
+		has = "which is " + network.Mode
+	}
+	advice := fmt.Sprintf("Its output looks as if it could not reach a host: its network is that of %s, %s.", key, has)
+	if preset := presetFor(run, output); preset != "" {
+		return advice + fmt.Sprintf(" Give the setup command that fetches it the network {allow: [{preset: %s}]} (setup[].network).", preset)
+	}
+	return advice + " Give the setup command that fetches it the hosts that it needs (setup[].network)."
+}
+
+// presetFor is the preset whose host an output names, or else that of a program which a command
+// runs; empty for none.
+func presetFor(run, output string) string {
+	for _, preset := range reach.PresetNames() {
+		if slices.ContainsFunc(reach.PresetHosts(preset), func(host string) bool { return strings.Contains(output, host) }) {
+			return preset
+		}
+	}
+	for _, command := range shell.Deciding(run) {
+		if preset := presetOf[path.Base(command[0])]; preset != "" {
+			return preset
+		}
+	}
+	return ""
+}

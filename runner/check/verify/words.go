@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// mostToAgent is how many failing tests of a check the agent is told by name.
+const mostToAgent = 20
+
+// testWords tell the agent which tests of a check fail; empty where no test is known.
+func testWords(row transcript.VerifyRow) string {
+	if row.Tests() == "" {
+		return ""
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "tests, from the output: %s\n", row.Tests())
+	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.Only() != "" }) {
+		s.WriteString("It ran several times on the same files, and failed for different reasons.\n")
+	}
+	for _, t := range row.Failing[:min(len(row.Failing), mostToAgent)] {
+		words := []string{t.Name}
+		if place := t.Place(); place != "" {
+			words = append(words, "at "+place)
+		}
+		if t.Message != "" {
+			words = append(words, "says: "+t.Message)
+		}
+		kind := "fails"
+		if t.New {
+			kind = "new failure"
+		}
+		if only := t.Only(); only != "" {
+			kind += " " + only
+		}
+		fmt.Fprintf(&s, "- %s: %s\n", kind, strings.Join(words, " "))
+	}
+	if more := len(row.Failing) + row.FailingMore - mostToAgent; more > 0 {
+		fmt.Fprintf(&s, "- and %d more\n", more)
+	}
+	return s.String()
+}

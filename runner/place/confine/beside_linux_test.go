@@ -1,0 +1,127 @@
+package confine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// withBase has a tree of the base in the run directory.
+func (f forks) withBase(t *testing.T) forks {
+	t.Helper()
+	dir := f.Record.Join("state/base")
+	base, err := f.checkout.UseBase(gitops.BaseSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: base.Tree, Base: base}}); err != nil {
+		t.Fatal(err)
+	}
+	f.BaseTree = func(context.Context) (string, error) { return dir, nil }
+	return f
+}
+
+func (f forks) beside(t *testing.T, box *sandbox.Sandbox, b Beside) *sandbox.Sandbox {
+	t.Helper()
+	opened, err := f.OpenBeside(t.Context(), box, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { opened.Close() })
+	return opened
+}
+
+func TestASandboxBesideSeesOfTheWorkspaceWhatItMay(t *testing.T) {
+	f := forking(t).withBase(t)
+	f.Job.MCPServers = map[string]job.MCPServer{
+		"reads": {Command: "x", Workspace: BesideRead}, "writes": {Command: "x", Workspace: BesideWrite},
+	}
+	if err := f.parent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent := f.open(t, Agent())
+	f.run(t, agent, "echo agent >dir/file")
+	base := f.Record.Join("state/base")
+
+	none := f.beside(t, agent, Beside{Name: "mcp-none", BaseTree: true})
+	if got := f.run(t, none, "cat dir/file; ls; ! echo x 2>/dev/null >dir/file; cat "+base+"/dir/file; ls "+filepath.Dir(base)); got != "old\ndir\ntext\nold\nbase\n" {
+		t.Errorf("without a workspace it sees %q", got)
+	}
+	reads := f.beside(t, agent, Beside{Name: "mcp-reads", Workspace: BesideRead, BaseTree: true})
+	if got := f.run(t, reads, "cat dir/file made/one; ! echo x 2>/dev/null >dir/file; ! echo x 2>/dev/null >new; cat "+base+"/dir/file"); got != "agent\nsetup\nold\n" {
+		t.Errorf("one that reads sees %q", got)
+	}
+	writes := f.beside(t, agent, Beside{Name: "mcp-writes", Workspace: BesideWrite})
+	f.run(t, writes, "cat dir/file; echo server >dir/file; ! echo x 2>/dev/null >.git/HEAD; ! ls "+base+" 2>/dev/null")
+	if got := f.run(t, agent, "cat dir/file"); got != "server\n" {
+		t.Errorf("the agent sees %q of what a server wrote", got)
+	}
+	if got := f.run(t, reads, "cat dir/file"); got != "server\n" {
+		t.Errorf("one that reads sees %q of what another wrote", got)
+	}
+	alone := f.beside(t, nil, Beside{Name: "hooks", Workspace: BesideRead})
+	if got := f.run(t, alone, "cat dir/file made/one"); got != "server\nsetup\n" {
+		t.Errorf("without the agent's sandbox it sees %q", got)
+	}
+}
+
+func TestASandboxBesideSeesWhatSetupInstalled(t *testing.T) {
+	f := forking(t).withBase(t)
+	if err := f.parent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	home := f.Environ.Home()
+	if home == "" {
+		t.Skip("there is no home folder")
+	}
+	setup := f.open(t, Place{Scratch: SetupScratch})
+	f.run(t, setup, "mkdir -p ~/.agent-ci-installed && echo here >~/.agent-ci-installed/program")
+	if err := setup.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent := f.open(t, Agent())
+	for _, name := range []string{"mcp-one", "mcp-two"} {
+		box := f.beside(t, agent, Beside{Name: name, BaseTree: true})
+		if got := f.run(t, box, "cat ~/.agent-ci-installed/program; echo "+name+" >~/.agent-ci-installed/program"); got != "here\n" {
+			t.Errorf("%s sees %q", name, got)
+		}
+	}
+	if got := f.run(t, agent, "cat ~/.agent-ci-installed/program"); got != "here\n" {
+		t.Errorf("the agent sees %q", got)
+	}
+	if _, err := os.Lstat(filepath.Join(home, ".agent-ci-installed")); !strings.Contains(err.Error(), "no such") {
+		t.Errorf("the user's folder was changed: %v", err)
+	}
+}
+
+// A server may be started three times until a revision is settled, and as often once it has ended.
+// What is lent to none any more is no copy in silence.
+func TestTheWorkspaceIsLentAsOftenAsAServerIsStarted(t *testing.T) {
+	f := forking(t)
+	f.Job.MCPServers = map[string]job.MCPServer{"reads": {Command: "x", Workspace: BesideRead}}
+	if err := f.parent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	agent, reads := f.open(t, Agent()), Beside{Name: "mcp-reads", Workspace: BesideRead}
+	for i := range 6 {
+		box := f.beside(t, agent, reads)
+		want := string(rune('a' + i))
+		f.run(t, agent, "echo "+want+" >dir/file")
+		if got := f.run(t, box, "cat dir/file"); got != want+"\n" {
+			t.Errorf("start %d sees %q", i+1, got)
+		}
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if box, err := f.OpenBeside(t.Context(), agent, reads); err == nil || !strings.Contains(err.Error(), "too often") {
+		t.Errorf("it is opened once more: %v", err)
+		box.Close()
+	}
+}

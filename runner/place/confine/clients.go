@@ -1,0 +1,177 @@
+package confine
+
+import (
+	"encoding/base64"
+	"encoding/xml"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// placed is a secret of the job with what commands have of it.
+type placed struct {
+	job.Secret
+	placeholder string
+	scopes      []credential.Scope
+}
+
+// of gives those of a preset.
+func of(preset string, all []placed) []placed {
+	return slices.DeleteFunc(slices.Clone(all), func(p placed) bool { return p.Preset != preset })
+}
+
+// addressOf is a scope as it stands in an address behind https://, the way that clients
+// compare it.
+func addressOf(scope credential.Scope) string {
+	host, text := scope.Host.Hostname(), scope.Host.Host()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	bare := strings.Count(text, ":") > 1 && !strings.HasPrefix(text, "[") // an address of IPv6 without a port
+	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') && !bare && text[i:] != ":443" {
+		host += text[i:]
+	}
+	return host + scope.Path
+}
+
+// npmrc is the user's configuration of npm, which pnpm and Yarn 1 read too.
+func npmrc(all []placed) []byte {
+	var b strings.Builder
+	for _, p := range all {
+		for _, scope := range p.scopes {
+			fmt.Fprintf(&b, "//%s/:_authToken=%s\n", addressOf(scope), p.placeholder)
+		}
+	}
+	return []byte(b.String())
+}
+
+// netrc is what pip, Go and others find users and passwords of hosts in.
+func netrc(all []placed) []byte {
+	var b strings.Builder
+	for _, p := range all {
+		named := map[string]bool{}
+		for _, scope := range p.scopes {
+			if name := scope.Host.Hostname(); !named[name] {
+				fmt.Fprintf(&b, "machine %s\nlogin %s\npassword %s\n", name, p.User, p.placeholder)
+				named[name] = true
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+// gitConfiguration adds to the variables by which git is configured: GIT_CONFIG_COUNT,
+// and pairs of GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable gives those
+// that are there.
+func gitConfiguration(all []placed, variable func(name string) string) []string {
+	count, err := strconv.Atoi(variable("GIT_CONFIG_COUNT"))
+	if err != nil || count < 0 {
+		count = 0
+	}
+	var variables []string
+	for _, p := range all {
+		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.placeholder))
+		for _, address := range repositories(p.scopes) {
+			variables = append(variables,
+				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s.extraHeader", count, address),
+				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", count, header))
+			count++
+		}
+	}
+	if variables == nil {
+		return nil
+	}
+	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
+}
+
+// repositories are scopes as addresses that git compares by whole segments, so that a
+// repository is found with .git at its end and without.
+func repositories(scopes []credential.Scope) (addresses []string) {
+	for _, scope := range scopes {
+		address := addressOf(scope)
+		addresses = append(addresses, address)
+		if bare, has := strings.CutSuffix(address, ".git"); has && scope.Path != "" {
+			addresses = append(addresses, bare)
+		} else if scope.Path != "" {
+			addresses = append(addresses, address+".git")
+		}
+	}
+	return addresses
+}
+
+// mavenSettings are the user's settings of Maven. They name the proxy too: Maven follows
+// no variables.
+func mavenSettings(all []placed) []byte {
+	settings := mavenFile{Namespace: "http://maven.apache.org/SETTINGS/1.0.0"}
+	for _, p := range all {
+		settings.Servers = append(settings.Servers, mavenServer{p.Server, p.User, p.placeholder})
+	}
+	for _, protocol := range []string{"https", "http"} {
+		settings.Proxies = append(settings.Proxies, mavenProxy{"agent-ci-" + protocol, true, protocol, proxyHost, sandbox.ProxyPort, notProxied})
+	}
+	out, err := xml.MarshalIndent(settings, "", "  ")
+	if err != nil {
+		panic(err) // texts and numbers alone
+	}
+	return append(out, '\n')
+}
+
+type mavenFile struct {
+	XMLName   xml.Name      `xml:"settings"`
+	Namespace string        `xml:"xmlns,attr"`
+	Servers   []mavenServer `xml:"servers>server"`
+	Proxies   []mavenProxy  `xml:"proxies>proxy"`
+}
+
+type mavenServer struct {
+	ID       string `xml:"id"`
+	Username string `xml:"username"`
+	Password string `xml:"password"`
+}
+
+type mavenProxy struct {
+	ID            string `xml:"id"`
+	Active        bool   `xml:"active"`
+	Protocol      string `xml:"protocol"`
+	Host          string `xml:"host"`
+	Port          int    `xml:"port"`
+	NonProxyHosts string `xml:"nonProxyHosts"`
+}
+
+// noMavenSettings stand where other commands have some: an empty file is none to Maven.
+const noMavenSettings = `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"/>` + "\n"
+
+// How a JVM is told of the proxy.
+const (
+	proxyHost  = "127.0.0.1"
+	notProxied = "localhost|127.*|[::1]"
+)
+
+// clientFiles adds what presets give their clients.
+func (k *kit) clientFiles(all []placed, home string, variable func(name string) string) {
+	for _, p := range all {
+		k.variables = append(k.variables, p.Name+"="+p.placeholder)
+	}
+	if own := of(job.PresetNPM, all); len(own) > 0 {
+		file := k.add("npmrc", npmrc(own))
+		k.variables = append(k.variables, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
+	}
+	if own := append(of(job.PresetPyPI, all), of(job.PresetGoProxy, all)...); len(own) > 0 {
+		k.variables = append(k.variables, "NETRC="+k.add("netrc", netrc(own)))
+	}
+	k.variables = append(k.variables, gitConfiguration(of(job.PresetGit, all), variable)...)
+	for _, p := range of(job.PresetCargo, all) {
+		k.variables = append(k.variables, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // else Cargo wants one in its configuration
+	}
+	if own := of(job.PresetMaven, all); len(own) > 0 && home != "" {
+		k.shown[mavenSettingsIn(home)] = mavenSettings(own)
+	}
+}
+
+func mavenSettingsIn(home string) string { return filepath.Join(home, ".m2", "settings.xml") }

@@ -1,0 +1,90 @@
+package confine
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...string) placed {
+	t.Helper()
+	p := placed{Secret: secret, placeholder: placeholder}
+	for _, text := range hosts {
+		scope, err := credential.ParseScope(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.scopes = append(p.scopes, scope)
+	}
+	return p
+}
+
+// What clients read is compared with files that were tried with them.
+func TestFilesOfClients(t *testing.T) {
+	hosts := []string{"Registry.Example.com./team", "registry.example.com:8443", "[2606:2800:220:1::1]:8443/x", "other.example.com:443"}
+	user := job.Secret{Name: "TOKEN", User: "a<b", Server: `co"mpany`}
+	all := []placed{placedAs(t, user, "agentci0Placeholder1", hosts...), placedAs(t, job.Secret{Name: "SECOND", User: "me", Server: "second"}, "agentci0Placeholder2", "second.example.com")}
+	count := func(name string) string { return map[string]string{"GIT_CONFIG_COUNT": "2"}[name] }
+	for name, got := range map[string]string{
+		"npmrc": string(npmrc(all)), "netrc": string(netrc(all)), "settings.xml": string(mavenSettings(all)),
+		"git": strings.Join(gitConfiguration(all, count), "\n") + "\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join("testdata", "clients", name)
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", file, diff)
+			}
+		})
+	}
+	if got := gitConfiguration(nil, count); got != nil {
+		t.Errorf("without secrets git is configured: %q", got)
+	}
+}
+
+// The run directory may be anywhere.
+func TestJavaFindsItsTrustStoreInAnyFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), `of "my" own, it's`)
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := kit{folder: folder, files: map[string][]byte{}, shown: map[string][]byte{}}
+	if err := k.trustJava(nil, "-Dkept=1"); err != nil {
+		t.Fatal(err)
+	}
+	options := variable(k.variables, "JAVA_TOOL_OPTIONS")
+	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
+		t.Errorf("a JVM gets %s, want %s…", options, want)
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		t.Skip("java is not on this machine")
+	}
+	if err := os.WriteFile(filepath.Join(folder, "authorities.p12"), k.files["authorities.p12"], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), java, "-XshowSettings:properties", "-version")
+	cmd.Env = append(os.Environ(), "JAVA_TOOL_OPTIONS="+options)
+	said, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(said), "javax.net.ssl.trustStore = "+filepath.Join(folder, "authorities.p12")+"\n") {
+		t.Errorf("%v:\n%s", err, said)
+	}
+}

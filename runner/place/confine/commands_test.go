@@ -1,0 +1,146 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// confined are sandboxes that have found out what there is to confine with.
+func confined(t *testing.T) *Sandboxes {
+	t.Helper()
+	s := ready(t)
+	err := s.Confine(t.Context())
+	if unavailable := (*sandbox.UnavailableError)(nil); errors.As(err, &unavailable) {
+		sandboxtest.SkipUnlessOffered(t, "any", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestScripts(t *testing.T) {
+	s := confined(t)
+	if s.Record.Has(filepath.Join(ScratchFolder, ProbeScratch)) {
+		t.Error("the probe left its folder")
+	}
+	for name, c := range map[string]struct {
+		run, dir string
+		timeout  time.Duration
+		color    string
+		code     int
+		log      string
+	}{
+		"green":                   {"echo out; echo err >&2", s.Root, time.Hour, "green", 0, "out\nerr\n"},
+		"red":                     {"false; echo more", s.Root, time.Hour, "red", 1, ""},
+		"out of time":             {"echo never", s.Root, time.Nanosecond, "timeout", 0, "agent-ci: timed out after 1ns\n"},
+		"a folder that is not":    {"true", filepath.Join(s.Root, "none"), time.Hour, "red", 127, "agent-ci: "},
+		"the run directory is no": {"cat " + s.Record.Join(record.TranscriptFile), s.Root, time.Hour, "red", 1, "No such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := record.LogName("setup", 1, name)
+			ran, err := s.RunScript(t.Context(), Script{Name: name, Run: c.run, Dir: c.dir, Timeout: c.timeout, Log: log, Place: Place{Scratch: SetupScratch}})
+			text, _ := s.Record.Read(log)
+			if err != nil || ran.Color() != c.color || c.color != "timeout" && ran.ExitCode != c.code || !strings.Contains(string(text), c.log) {
+				t.Errorf("ended as %s (%d) by %v: %s", ran.Color(), ran.ExitCode, err, text)
+			}
+		})
+	}
+}
+
+func TestAScriptThatIsBrokenOffHasNoEnd(t *testing.T) {
+	s := confined(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := s.RunScript(ctx, Script{Name: "x", Run: "true", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: Agent()})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.RunScript(t.Context(), Script{Name: "x", Log: "no/such/folder/x.log"}); err == nil || !strings.HasPrefix(err.Error(), "make log of x: ") {
+		t.Errorf("without a log: %v", err)
+	}
+}
+
+func TestAPlaceIsRemovedWithItsTree(t *testing.T) {
+	s := confined(t)
+	tree := Place{Scratch: "verify-0", Root: s.Record.Join("state", "verify-0")}
+	if err := os.MkdirAll(tree.Root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ran, err := s.RunScript(t.Context(), Script{
+		Run: `mkdir locked && touch locked/x here "$HOME/cache" && chmod 0 locked && test "$ROOT" = "$PWD"`, Dir: tree.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: tree,
+	})
+	if err != nil || ran.ExitCode != 1 { // no such variable
+		t.Fatalf("ended as %v by %v", ran, err)
+	}
+	if _, err := os.Lstat(filepath.Join(tree.Root, "here")); err != nil {
+		t.Errorf("it wrote elsewhere: %v", err)
+	}
+	if err := errors.Join(s.Remove(tree), s.Remove(Agent())); err != nil {
+		t.Error(err)
+	}
+	if s.Record.Has("state/verify-0") || s.Record.Has(filepath.Join(ScratchFolder, "verify-0")) {
+		t.Error("something of it is left")
+	}
+	if _, err := os.Stat(s.Root); err != nil {
+		t.Errorf("the checkout is gone: %v", err)
+	}
+}
+
+func TestTheFirstSandboxTellsTheLevel(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
+	box, err := s.Open(t.Context(), Agent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	if got := s.Reached().Level; got != string(sandbox.LevelNone) {
+		t.Errorf("reached %s", got)
+	}
+	s.Job.Policy.Require = string(sandbox.LevelFull)
+	if err := s.Confine(t.Context()); err == nil || reason(err) != "sandbox_unavailable/level" {
+		t.Errorf("required what is not there: %v", err)
+	}
+}
+
+func TestAListOfSetupAloneIsTried(t *testing.T) {
+	s := confined(t)
+	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
+	for _, networks := range [][2]job.Network{{{}, {}}, {list, list}, {{}, list}} {
+		s.Job.Policy.Network, s.Job.Setup = networks[0], []job.SetupStep{{}, {Network: networks[1]}}
+		err := s.ConfineOthers(t.Context())
+		if tried := networks[1].Listed() && !networks[0].Listed(); err != nil && (!tried || s.Reached().Level == string(sandbox.LevelFull)) {
+			t.Errorf("%v: %v", networks, err)
+		}
+	}
+}
+
+// Its file could be read otherwise.
+func TestASecretThatNoCommandHasIsTried(t *testing.T) {
+	s := confined(t)
+	s.Job.Policy.Secrets = []job.Secret{{Name: "TOKEN", From: "/token", Hosts: []string{"npm.example.com"}, Commands: []string{job.CommandsVerify}}}
+	if s.Reached().Level == string(sandbox.LevelFull) {
+		if err := s.ConfineOthers(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
+	if err := s.ConfineOthers(t.Context()); err == nil || reason(err) != "sandbox_unavailable/network" {
+		t.Errorf("it runs unconfined: %v", err)
+	}
+	if o := s.Options(s.MostConfined()); o.Network != sandbox.NetworkProxied {
+		t.Errorf("a trial is for the network %s", o.Network)
+	}
+}

@@ -1,0 +1,106 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// EarlyFilters opens places for filters while the job is not known: a checkout is put on its base
+// before that.
+func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
+	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
+	var opened atomic.Int64
+	return func(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+		s := &Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}
+		return s.openFilter(ctx, f, fmt.Sprintf("early-filter-%d", opened.Add(1)))
+	}
+}
+
+// OpenFilter opens a sandbox for commands of a filter. They start in an empty folder and see nothing
+// of the checkout but what the job lists, no token and no network.
+func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
+}
+
+// openFilter is OpenFilter with a name for the sandbox. No other open sandbox may have that name.
+func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterPlace, error) {
+	if s.unconfined() {
+		return nil, &gitops.FilterError{
+			Key: "filter." + f.Name, Why: "policy.sandbox is danger-full-access, and filters run confined",
+			Remedy: "choose another mode, or take the filter out of git's configuration",
+		}
+	}
+	reads := s.Environ.Absolute(s.Root, f.Reads)
+	for _, path := range reads {
+		if s.linked(path) {
+			return nil, &gitops.FilterError{
+				Key: "filter." + f.Name, Why: fmt.Sprintf("%s, which it may read, is a link or below one", path),
+				Remedy: "name in git.filters what it leads to",
+			}
+		}
+	}
+	box, err := s.OpenBeside(ctx, nil, Beside{Name: name, Workspace: BesideNone, Bare: true, Reads: reads})
+	if err != nil {
+		return nil, err
+	}
+	set := map[string]string{}
+	for _, path := range reads {
+		if filepath.Base(path) == ".git" { // such as git-crypt asks git for its folder
+			set["GIT_DIR"] = path
+		}
+	}
+	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
+}
+
+// linked reports whether a path of the checkout passes a link there. The agent could make one, which would
+// show the filter a credential.
+func (s *Sandboxes) linked(path string) bool {
+	rel, err := filepath.Rel(s.Root, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return false
+	}
+	real, err := filepath.EvalSymlinks(path)
+	return err == nil && real != filepath.Join(resolved(s.Root), rel) // what is missing, it does not see
+}
+
+// filterPlace is a sandbox with an empty folder.
+type filterPlace struct {
+	box    *sandbox.Sandbox
+	dir    string
+	env    []string
+	remove func() error
+}
+
+func (p *filterPlace) Close() error { return errors.Join(p.box.Close(), p.remove()) }
+
+// mostWords is how many bytes are kept of the end of what a filter's command writes to standard error.
+const mostWords = 1 << 10
+
+// Run runs a command with content as its standard input.
+func (p *filterPlace) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
+	words := attached.Tail{Most: mostWords}
+	status, err := attached.Run(ctx, p.box.Start, sandbox.Command{Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env}, attached.Streams{
+		Input: content, Output: attached.To(result), Errors: attached.To(&words),
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return err
+	case status.ExitCode != 0:
+		return &gitops.CommandError{Status: status.ExitCode, Words: words.String()}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// serveHosts is the proxy by which the commands of a place reach the hosts of a list, and
+// those of secrets.
+func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
+	return func(l net.Listener) func() {
+		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
+		return func() {
+			served.Close()
+			s.tellUses(p.Scratch)
+		}
+	}
+}
+
+// proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
+// of the machine, was told before the run; nothing is opened then.
+func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
+	list, err := p.Network.List()
+	via, errVia := s.via(p.Network)
+	if err != nil || errVia != nil {
+		list, own = nil, nil
+	}
+	return proxy.Options{
+		Decide:  policy.Hosts{List: list, Key: p.Key, Rules: s.Rules, Credentials: own}.Decide,
+		Observe: func(asked proxy.Request) error { return s.noteHost(p.Scratch, asked) },
+		Via:     via,
+		Roots:   s.Authorities.Roots(slices.Concat(p.Network.Allow, entriesOf(s.secretsAt(p)))),
+
+		Credentials: own, Authority: s.equipment.authority,
+		Used: func(name string, to reach.Target) error { return s.noteUse(p.Scratch, name, to) },
+	}
+}
+
+// hostsWords are the hosts of a list, those of its presets among them, each once.
+func hostsWords(network job.Network) string {
+	list, err := network.List()
+	if err != nil {
+		return "none"
+	}
+	var hosts []string
+	for _, e := range list {
+		if host := e.Host(); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return strings.Join(hosts, ", ")
+}
+
+// mostHosts bounds what commands can write into the transcript by asking: so many
+// hosts that are let through, so many that are refused, and so many refusals for secrets,
+// which no others crowd out.
+const mostHosts = 500
+
+// askedKind is what is counted together.
+type askedKind int
+
+const (
+	letThrough askedKind = iota
+	refusedHost
+	refusedForSecret
+)
+
+func kindOf(asked transcript.Network) askedKind {
+	switch {
+	case asked.Allowed:
+		return letThrough
+	case strings.HasPrefix(asked.Rule, transcript.SecretRule):
+		return refusedForSecret
+	}
+	return refusedHost
+}
+
+// hosts are what commands asked for on the network. The zero value is ready.
+type hosts struct {
+	mu     sync.Mutex
+	seen   map[transcript.Network]bool // without their requests
+	counts map[askedKind]int           // of these
+	untold []string                    // refusals that the model has not heard of
+	missed int                         // of these, that were too many
+}
+
+// noteHost records what is new in what was asked for, before it has an effect.
+func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
+	asked.Request = atMost(transcript.RequestBytes, s.Record.Redact(asked.Request))
+	event := transcript.Network{
+		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
+		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+	}
+	if event.Via != "" {
+		event.Reason += byMachinesProxy(asked)
+	}
+	h := &s.hosts
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !asked.Allowed && by == AgentScratch {
+		h.tell(s.Record.Redact(asked.Words()))
+	}
+	kind := kindOf(event)
+	switch {
+	case h.seen[event]:
+		return nil
+	case h.counts[kind] == mostHosts:
+		return s.tooManyHosts(kind)
+	case h.seen == nil:
+		h.seen, h.counts = make(map[transcript.Network]bool), make(map[askedKind]int)
+	}
+	h.seen[event] = true
+	h.counts[kind]++
+	if !asked.Allowed {
+		s.denied.Add(1)
+	}
+	event.Request = asked.Request // the first of them stands for all
+	return s.Record.Append(transcript.TypeNetwork, event)
+}
+
+// atMost is the beginning of a text, of so many bytes.
+func atMost(bytes int, text string) string {
+	if len(text) <= bytes {
+		return text
+	}
+	const more = "…"
+	return strings.ToValidUTF8(text[:bytes-len(more)], "") + more
+}
+
+// byMachinesProxy tells what else there is to know of what the machine's proxy is asked for.
+func byMachinesProxy(asked proxy.Request) string {
+	if t, err := reach.ParseTarget(asked.Protocol, asked.Target); err == nil && t.Addr.IsValid() {
+		return " A proxy of the machine connects to it."
+	}
+	return " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
+}
+
+// tooManyHosts keeps what is not in the transcript from being reached. Of refusals
+// the first tell enough.
+func (s *Sandboxes) tooManyHosts(kind askedKind) error {
+	switch kind {
+	case refusedHost:
+		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		return nil
+	case refusedForSecret:
+		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", mostHosts)
+		return nil
+	}
+	s.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", mostHosts)
+	return errTooManyHosts
+}
+
+var errTooManyHosts = errors.New("more hosts than the transcript takes")
+
+func (h *hosts) tell(words string) {
+	const most = 5
+	switch {
+	case slices.Contains(h.untold, words):
+	case len(h.untold) == most:
+		h.missed++
+	default:
+		h.untold = append(h.untold, words)
+	}
+}
+
+// RefusedHosts tells the model what its commands were refused since it was told last:
+// few programs show the words of a proxy.
+func (s *Sandboxes) RefusedHosts() string {
+	h := &s.hosts
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	words := strings.Join(h.untold, "\n")
+	if h.missed > 0 {
+		words += fmt.Sprintf("\nMore requests than these were refused (%d).", h.missed)
+	}
+	h.untold, h.missed = nil, 0
+	return words
+}

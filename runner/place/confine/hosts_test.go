@@ -1,0 +1,158 @@
+package confine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/proxy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// asked is a request for a host.
+func asked(host string, allowed bool) proxy.Request {
+	return proxy.Request{Protocol: "https", Target: host + ":443", HostDecision: policy.HostDecision{Allowed: allowed, Reason: "So it is."}}
+}
+
+func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
+	for _, allowed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
+			s, log := recording(t)
+			for i := range mostHosts {
+				if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			beyond := s.noteHost(AgentScratch, asked("beyond.example.com", allowed))
+			if errors.Is(beyond, errTooManyHosts) != allowed {
+				t.Errorf("one beyond gives %v", beyond)
+			}
+			if err := s.noteHost(AgentScratch, asked("h1.example.com", allowed)); err != nil {
+				t.Errorf("one that is known gives %v", err)
+			}
+			if err := s.noteHost(AgentScratch, asked("other.example.com", !allowed)); err != nil {
+				t.Errorf("one of the other kind gives %v", err)
+			}
+			if got := len(log()); got != mostHosts+1 {
+				t.Errorf("%d events", got)
+			}
+			want := map[bool]int{true: 1, false: mostHosts}[allowed]
+			if got := s.Denied(); got != want || len(s.Record.Warnings()) != 1 {
+				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
+			}
+		})
+	}
+}
+
+// Nothing that commands choose at will makes a refusal go unrecorded.
+func TestRefusalsForSecretsAreNotCrowdedOut(t *testing.T) {
+	s, log := recording(t)
+	misused := func(target, request string) {
+		t.Helper()
+		if err := s.noteHost(AgentScratch, proxy.Request{Protocol: "https", Target: target, HostDecision: policy.HostDecision{
+			Rule: credential.Rule("TOKEN"), Reason: "TOKEN is for npm.example.org/team alone.", Request: request,
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range mostHosts + 1 {
+		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
+	}
+	for i := range mostHosts + 1 {
+		if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	misused("evil.example.org:443", "PUT /")
+	all := log()
+	if len(all) != mostHosts+2 || all[len(all)-1].Target != "evil.example.org:443" || all[len(all)-1].Request != "PUT /" {
+		t.Errorf("%d events, the last is %+v", len(all), all[len(all)-1])
+	}
+	if first := all[0].Request; !strings.HasPrefix(first, "GET /0/xx") || len(first) != transcript.RequestBytes {
+		t.Errorf("the first request is %q", first)
+	}
+	for i := range mostHosts {
+		misused(fmt.Sprintf("h%d.example.com:443", i), "PUT /")
+	}
+	if got := fmt.Sprint(s.Record.Warnings()); !strings.Contains(got, "requests for secrets in more than 500 ways") {
+		t.Errorf("the warnings are %s", got)
+	}
+}
+
+func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
+	s, _ := recording(t)
+	take := func(by, host string, allowed bool) {
+		if err := s.noteHost(by, asked(host, allowed)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take(SetupScratch, "setup.example.com", false)
+	take(AgentScratch, "open.example.com", true)
+	if got := s.RefusedHosts(); got != "" {
+		t.Errorf("heard %q", got)
+	}
+	take(AgentScratch, "a.example.com", false)
+	take(AgentScratch, "a.example.com", false)
+	if got := s.RefusedHosts(); strings.Count(got, `agent-ci refused to reach "a.example.com:443" by https. So it is.`) != 1 || strings.Contains(got, "\n") {
+		t.Errorf("heard %q", got)
+	}
+	if got := s.RefusedHosts(); got != "" {
+		t.Errorf("heard again %q", got)
+	}
+	for i := range 9 {
+		take(AgentScratch, fmt.Sprintf("h%d.example.com", i), false)
+	}
+	take(AgentScratch, "a.example.com", false) // which was told before, and comes again
+	if got := s.RefusedHosts(); strings.Count(got, "refused to reach") != 5 || !strings.HasSuffix(got, "\nMore requests than these were refused (5).") {
+		t.Errorf("heard %q", got)
+	}
+}
+
+func TestSecretsInHostsAreRemoved(t *testing.T) {
+	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
+	if err := s.noteHost(AgentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
+		t.Fatal(err)
+	}
+	words := s.RefusedHosts()
+	if all := words + fmt.Sprint(log()); strings.Contains(all, "tops3cret") || !strings.Contains(all, ".example.com:443") {
+		t.Errorf("kept %s", all)
+	}
+}
+
+// recording are sandboxes that have no more than a transcript, and what that says
+// of hosts.
+func recording(t *testing.T, known ...secrets.Value) (*Sandboxes, func() []transcript.Network) {
+	t.Helper()
+	rec := record.New("", known)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return &Sandboxes{Record: rec}, func() []transcript.Network {
+		var all []transcript.Network
+		_, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error {
+			var n transcript.Network
+			err := json.Unmarshal(e.Data, &n)
+			all = append(all, n)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+}
+
+func TestHostsAreNamedToTheModelOnce(t *testing.T) {
+	network := job.Network{Allow: []job.Allowed{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
+	if got := hostsWords(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
+		t.Errorf("the hosts are %s", got)
+	}
+}

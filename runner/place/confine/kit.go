@@ -1,0 +1,122 @@
+package confine
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// clientsFolder of the run directory has, for each kind of commands, the files by which
+// they use secrets: with placeholders, and certificates without their keys.
+const clientsFolder = record.StateFolder + "/clients"
+
+// kit is what a kind of commands uses secrets by, and trusts certificates.
+type kit struct {
+	folder    string            // that they may read
+	files     map[string][]byte // in it
+	shown     map[string][]byte // at other paths, in place of what is there
+	variables []string          // of their environment
+}
+
+// add adds a file of the folder, and gives its path.
+func (k *kit) add(name string, content []byte) (path string) {
+	k.files[name] = content
+	return filepath.Join(k.folder, name)
+}
+
+// newKit makes the kit of a kind of commands, with its files on disk.
+func (s *Sandboxes) newKit(kind string) (kit, error) {
+	k := kit{files: map[string][]byte{}, shown: map[string][]byte{}}
+	own, home, variable := s.placedFor(kind), s.Environ.Home(), settings.Environment(s.env()).Get
+	trusted := s.trustedBy(kind)
+	if len(own) > 0 {
+		trusted = slices.Concat(s.equipment.authority.Certificate(), trusted)
+	}
+	if len(trusted) > 0 {
+		folder, err := s.clientsFolderOf(kind)
+		if err != nil {
+			return k, err
+		}
+		k.folder = folder
+		k.clientFiles(own, home, variable)
+		if err := k.trust(trusted, variable); err != nil {
+			return k, err
+		}
+	}
+	s.withoutMaven(&k, home)
+	for _, name := range slices.Sorted(maps.Keys(k.files)) {
+		if err := s.Record.Write(clientsFolder+"/"+kind+"/"+name, k.files[name]); err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+// clientsFolderOf makes the folder of a kit anew: of a run that goes on, another authority
+// vouched for the hosts before.
+func (s *Sandboxes) clientsFolderOf(kind string) (string, error) {
+	name := clientsFolder + "/" + kind
+	s.Record.Remove(name)
+	return s.Record.MakeFolder(name)
+}
+
+// placedFor are the secrets of a kind of commands with their placeholders.
+func (s *Sandboxes) placedFor(kind string) (own []placed) {
+	for _, secret := range secretsFor(s.Job, kind) {
+		for _, c := range s.equipment.credentials {
+			if c.Name == secret.Name {
+				own = append(own, placed{secret, c.Placeholder, c.Scopes})
+			}
+		}
+	}
+	return own
+}
+
+// withoutMaven shows commands settings without secrets where others have some and the user
+// has none: what they are shown at leaves an empty file in what the next commands see.
+func (s *Sandboxes) withoutMaven(k *kit, home string) {
+	if !slices.ContainsFunc(s.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
+		return
+	}
+	path := mavenSettingsIn(home)
+	if _, err := os.Lstat(path); k.shown[path] == nil && errors.Is(err, fs.ErrNotExist) {
+		k.shown[path] = []byte(noMavenSettings)
+	}
+}
+
+// trustedBy are the certificates of authorities that the job names for hosts of a kind of
+// commands, in PEM.
+func (s *Sandboxes) trustedBy(kind string) []byte {
+	entries := slices.Concat(s.Job.Policy.Network.Allow, entriesOf(secretsFor(s.Job, kind)))
+	if kind == job.CommandsSetup {
+		for _, step := range s.Job.Setup {
+			entries = append(entries, step.Network.Allow...)
+		}
+	}
+	return s.Authorities.Of(entries)
+}
+
+// kitAt is what the commands of a place have of the kit of their kind.
+func (s *Sandboxes) kitAt(p Place) kit {
+	all := s.equipment.kits[p.Commands]
+	if s.proxied(p) {
+		return all
+	}
+	return kit{shown: s.withoutSecrets(all.shown)}
+}
+
+// withoutSecrets leaves of what is shown what has no secrets.
+func (s *Sandboxes) withoutSecrets(shown map[string][]byte) map[string][]byte {
+	home := s.Environ.Home()
+	if shown[mavenSettingsIn(home)] == nil {
+		return nil
+	}
+	return map[string][]byte{mavenSettingsIn(home): []byte(noMavenSettings)}
+}

@@ -1,0 +1,358 @@
+package confine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// The backings of the work tree, in which commands of a run work in the place of the checkout: an overlay of
+// it, or a copy. Commands that belong to no run work in the folder itself, and have none.
+const (
+	InOverlay   = "overlay"
+	PrivateTree = "private"
+)
+
+// Overlaid says whether commands work in an overlay; false while that is not known.
+func (s *Sandboxes) Overlaid() bool { return s.reached.WorkTree == InOverlay }
+
+// Private says whether commands work in a copy of the checkout; false while that is not known.
+func (s *Sandboxes) Private() bool { return s.reached.WorkTree == PrivateTree }
+
+// WhyNoOverlay says why commands don't work in an overlay; empty where they do, and where nothing confines
+// them.
+func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
+
+// treeFolder has the private tree.
+func (s *Sandboxes) treeFolder() string {
+	if s.path != nil {
+		return s.path.tree()
+	}
+	return s.Record.Join(record.PrivateTree)
+}
+
+// Seen is the path at which the commands of a place find the work tree. Where there are mount namespaces that
+// is the path of the checkout.
+func (s *Sandboxes) Seen(p Place) string {
+	if s.Apart() {
+		return s.Root
+	}
+	return s.rootOf(p)
+}
+
+// overlay is the folder that the changes of a place go to.
+func (s *Sandboxes) overlay(p Place) string {
+	return s.Record.Join(ScratchFolder, p.changes(), overlayFolder)
+}
+
+// overlayFolder of a scratch folder has the changes of an overlay.
+const overlayFolder = "tree"
+
+// changes names the place whose changes of the checkout commands see and add to.
+func (p Place) changes() string {
+	if p.Changes != "" {
+		return p.Changes
+	}
+	return p.Scratch
+}
+
+// ChangesOf is the folder that has what commands of a place changed: in an overlay that alone, as the kernel
+// keeps it, else among all files of the tree.
+func (s *Sandboxes) ChangesOf(p Place) string {
+	if !s.Overlaid() {
+		return s.rootOf(p)
+	}
+	return grants.Upper(s.overlay(p))
+}
+
+// LeftTree says whether a run that was left has a work tree with what its agent did.
+func LeftTree(d *record.Directory) bool {
+	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || leftPrivate(d)
+}
+
+// leftPrivate says whether that is a whole copy of the checkout. Its .git belongs to commands and tells nothing.
+func leftPrivate(d *record.Directory) bool {
+	made, is := d.MadeTree()
+	switch {
+	case !is:
+		return false
+	case made.Folder == "":
+		return d.Has(record.PrivateTree)
+	}
+	return (&treePath{dir: filepath.Dir(made.Folder), run: resolved(d.Path())}).has()
+}
+
+// frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
+// made, which every later place sees.
+func (s *Sandboxes) frozen(p Place) (all []string) {
+	if p.Leftovers {
+		all = append(all, s.overlay(Place{Scratch: p.Caches}))
+	}
+	setup := s.overlay(Place{Scratch: SetupScratch})
+	if _, err := os.Lstat(setup); err == nil && s.overlay(p) != setup {
+		all = append(all, setup)
+	}
+	return all
+}
+
+// chooseTree chooses the backing of the work tree by what is known before a sandbox is tried.
+func (s *Sandboxes) chooseTree(ctx context.Context) error {
+	s.reached.WorkTree = ""
+	switch {
+	case s.NoOverlay == nil: // commands of no run
+		return nil
+	case s.Found != "" && s.Found != InOverlay:
+		return s.usePrivate("the run began so")
+	case s.unconfined(): // that they are is told
+		return s.usePrivate("")
+	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
+		return s.usePrivate("policy.sandbox is read-only, where patches alone change files")
+	}
+	why, err := s.NoOverlay(ctx)
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		if mounts := grants.MountsBelow(s.Root); len(mounts) > 0 {
+			why = mounts[0] + " is a mount in the checkout"
+		}
+	}
+	if why == "" {
+		s.reached.WorkTree = InOverlay
+		return nil
+	}
+	return s.usePrivate(why)
+}
+
+// usePrivate has commands work in a copy of the checkout, unless a run that goes on has its work in an overlay.
+func (s *Sandboxes) usePrivate(why string) error {
+	if s.Found == InOverlay {
+		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
+			"The work of the run is in an overlay of the checkout, and this machine has none (%s); fix that, or start a new run.", cmp.Or(why, "nothing confines commands"))
+	}
+	s.reached.WorkTree, s.noOverlay = PrivateTree, why
+	_, err := s.Record.MakeFolder(record.PrivateTree)
+	return err
+}
+
+// FindWorkTree finds out how commands are confined, and which backing their work tree has.
+func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
+	if err := s.chooseTree(ctx); err != nil {
+		return err
+	}
+	reached, overlaid, err := s.probe(ctx, Agent())
+	if s.Overlaid() && (err != nil || !overlaid) {
+		why := "it takes namespaces"
+		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
+			why = "the kernel gives none with its changes in the run directory: " + refused.Why
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.usePrivate(why); err != nil {
+			return err
+		}
+		reached, _, err = s.probe(ctx, Agent())
+	}
+	reached.WorkTree = s.reached.WorkTree
+	if err == nil {
+		s.reached = reached
+	}
+	return err
+}
+
+// DropTree removes the private tree, so that it can be made again.
+func (s *Sandboxes) DropTree() error {
+	s.Record.Remove(record.MadeTreeFile)
+	if s.path != nil {
+		return s.path.drop()
+	}
+	return sandbox.RemoveScratch(s.treeFolder())
+}
+
+// LeaveTree is DropTree at the end of the run.
+func (s *Sandboxes) LeaveTree() error {
+	if s.path != nil {
+		return s.path.leave()
+	}
+	return s.DropTree()
+}
+
+// SetAside makes room at the path of the private tree for the tree of a check, where commands can't be shown
+// that at another path. No command may run. back removes the check's, and puts the agent's tree there again.
+func (s *Sandboxes) SetAside() (back func() error, err error) {
+	if !s.Private() || s.Apart() {
+		return func() error { return nil }, nil
+	}
+	if s.path == nil {
+		return nil, errors.New("set the tree of the agent aside: it has no path yet")
+	}
+	if err := s.path.moveAside(s.path.run); err != nil {
+		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
+	}
+	return func() error {
+		if err := s.path.takeBack(); err != nil {
+			return fmt.Errorf("put the tree of the agent back: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// OpenLayer opens the work tree as the commands of a place see it, none of which runs.
+// The caller closes it before the next sandbox of the place is opened.
+func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
+	if !s.Overlaid() {
+		return s.LayerOf(nil, p)
+	}
+	box, err := s.Open(ctx, p)
+	if err != nil {
+		return gitops.Layer{}, err
+	}
+	layer, err := s.LayerOf(box, p)
+	return layer, errors.Join(err, box.Close())
+}
+
+// Fork gives a new place, whose commands begin with the checkout as those of parent see
+// it at this time, and change it for themselves. Those run in box, and are stopped for
+// a moment; who writes by their layer must not do so meanwhile. Of what they changed
+// elsewhere, in their home and in /tmp, the fork has nothing. Remove forgets it, once
+// its own sandbox is closed.
+//
+// It is refused by a layer.ForkError where commands have changed too much, or the disk is too small for a
+// copy, and by a sandbox.PauseError where they can't be stopped.
+func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
+	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, Commands: parent.Commands}
+	_, err := s.Record.MakeFolder(ScratchFolder)
+	if err == nil {
+		err = os.Mkdir(s.scratch(fork), 0o700) // which nobody else has
+	}
+	if err != nil {
+		return Place{}, fmt.Errorf("fork the workspace: %w", err)
+	}
+	do := func() error {
+		if err := s.copyGit(ctx, parent, fork); err != nil {
+			return err
+		}
+		return layer.Copy(ctx, s.overlay(parent), s.overlay(fork))
+	}
+	if !s.Overlaid() {
+		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
+		do = func() error { return s.copyTree(ctx, parent, fork.Root) }
+	}
+	if err = s.Paused(box, do); err != nil {
+		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
+	}
+	return fork, nil
+}
+
+// Paused does something while the commands in a sandbox stand still, where they can be stopped: without
+// namespaces nothing does.
+func (s *Sandboxes) Paused(box *sandbox.Sandbox, do func() error) error {
+	if !s.Apart() {
+		return do()
+	}
+	return box.Paused(do)
+}
+
+// copyTree copies the private tree of a place.
+func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
+	from, err := s.LayerOf(nil, of)
+	if err != nil {
+		return err
+	}
+	err = s.CopyTree(ctx, from, to)
+	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
+		err = &layer.ForkError{Why: short.Error()}
+	}
+	return errors.Join(err, from.Close())
+}
+
+// CopyScratch begins the scratch folders of copies that agents of a run work on.
+const CopyScratch = AgentScratch + "-"
+
+// DropCopies removes the copies that a run which was killed has left.
+func (s *Sandboxes) DropCopies() error {
+	entries, err := os.ReadDir(s.Record.Join(ScratchFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), CopyScratch) {
+			err = errors.Join(err, s.Remove(Place{Scratch: entry.Name()}))
+		}
+	}
+	return err
+}
+
+// TreePath is where this process finds the work tree as the commands in a sandbox see it.
+func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
+	if !s.Overlaid() {
+		return s.rootOf(p), nil
+	}
+	return box.Tree()
+}
+
+// LayerOf opens the work tree as the commands in a sandbox see it. The caller closes it,
+// and changes nothing of it while they may: see sandbox.Paused.
+func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error) {
+	path, err := s.TreePath(box, p)
+	if err != nil {
+		return gitops.Layer{}, err
+	}
+	tree, err := os.OpenRoot(path)
+	if err != nil {
+		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", err)
+	}
+	if !s.Overlaid() {
+		return gitops.Layer{Tree: tree}, nil
+	}
+	upper, err := os.OpenRoot(s.ChangesOf(p))
+	if err != nil {
+		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", errors.Join(err, tree.Close()))
+	}
+	return gitops.Layer{Tree: tree, Upper: upper, GitDir: s.GitFolder(p)}, nil
+}
+
+// GitFolder is where the .git of a place in an overlay belongs. Commands may write to it, so that nothing of
+// ours reads it, but to copy it for other commands.
+func (s *Sandboxes) GitFolder(p Place) string {
+	return s.Record.Join(ScratchFolder, p.changes(), "repository", ".git")
+}
+
+// copyGit gives a place in an overlay a .git like that of another one, none of whose commands runs.
+func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
+	if _, err := os.Lstat(s.GitFolder(from)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	old, made := s.GitFolder(from), s.GitFolder(to)
+	if err := layer.CopyFolder(ctx, filepath.Dir(old), filepath.Dir(made), filepath.Base(old)); err != nil {
+		return fmt.Errorf("copy .git: %w", err)
+	}
+	return nil
+}
+
+// DropChanges forgets what commands of a place changed of the checkout.
+func (s *Sandboxes) DropChanges(p Place) error {
+	return errors.Join(sandbox.RemoveScratch(s.overlay(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
+}
+
+// Changed says whether the work tree of a place may have any changes.
+func (s *Sandboxes) Changed(p Place) bool {
+	if !s.Overlaid() {
+		return true
+	}
+	entries, err := os.ReadDir(s.ChangesOf(p))
+	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
+}

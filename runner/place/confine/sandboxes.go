@@ -1,0 +1,494 @@
+package confine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// ScratchFolder of the run directory has the scratch folder of each place.
+const ScratchFolder = record.StateFolder + "/sandboxes"
+
+// ProgramsFolder of the run directory has what the agent's commands find at the end
+// of their PATH.
+const ProgramsFolder = record.StateFolder + "/bin"
+
+// The scratch folders that more than one place knows. What setup commands change
+// of the user's folder, caches for the most part, the others see; what the
+// agent changes there only the agent sees.
+const (
+	SetupScratch = "setup"
+	AgentScratch = "agent"
+	ProbeScratch = "probe"
+)
+
+// Sandboxes are those of one run. The exported fields are set before the first
+// call, and nobody changes them afterwards.
+type Sandboxes struct {
+	Record  *record.Record
+	Environ settings.Environment // of agent-ci
+	Job     *job.Job
+	Rules   *rules.Set // on commands and hosts
+	Root    string     // the folder that the agent's commands may change: the checkout's, or a plain one
+	Dir     string     // how the user names Root; may be empty
+
+	// LeaveOut makes the checkout leave out what was found in it, and gives what of
+	// that is kept from commands; nil where there is no checkout.
+	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
+	// NoOverlay says why the checkout can't be in an overlay; empty where nothing is
+	// known against it. It is nil for commands of no run, which work in Root itself.
+	NoOverlay func(ctx context.Context) (why string, err error)
+	// Found is the backing of the work tree that a run which goes on has left; empty for none.
+	Found string
+	// Lend gives the folders of objects that a work tree's .git borrows, each by where the tree expects it.
+	Lend func(tree string) map[string]string
+	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
+	MakeGit   func(ctx context.Context, dir string) error
+	makingGit sync.Mutex
+	// CopyTree copies a private tree.
+	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
+	// Credentials are the secrets of the job with their values, as settings has them.
+	Credentials credential.Set
+	// Used is what became of these before a run went on: uses are counted on.
+	Used []transcript.Secret
+	// Known is what was kept from commands before a run went on; nil for none.
+	Known *grants.Secrets
+	// BaseTree gives a fresh tree of the base commit, in a folder of the run directory that no
+	// command may change; nil where there is no commit. It is made at the first call.
+	BaseTree func(ctx context.Context) (dir string, err error)
+	// Hooked says that hooks read the workspace beside the agent's commands.
+	Hooked bool
+	// Authorities vouch for hosts of lists besides those of the machine.
+	Authorities settings.Authorities
+
+	reached   record.Confinement
+	services  []settledService // in the order of their names
+	naming    sync.Mutex       // of the logs of services
+	noOverlay string           // why there is none, though it was looked for
+	path      *treePath        // of the private tree; nil where that is in the run directory
+	hidden    *grants.Secrets  // nil until it was looked for
+	borrowed  []string         // folders of objects, as they were then
+	hosts     hosts            // that commands asked for
+	equipment equipment        // by which commands use secrets
+	uses      uses             // of secrets
+	filters   atomic.Int64     // sandboxes of filters
+	denied    atomic.Int64     // commands and hosts that the policy refused
+	shownBase string           // the tree of the base, where the agent's commands see it
+	strays    strays
+}
+
+// Place says where commands run and with what.
+type Place struct {
+	Scratch string      // name below ScratchFolder
+	Root    string      // folder that they may write to; empty for the work tree, or else Sandboxes.Root
+	Network job.Network // zero for that of the job's policy
+	Key     string      // of the job, where Network stands
+	Changes string      // scratch of the place whose overlay of the checkout it works in; empty for Scratch
+	// Caches names what KeepCaches kept, with which commands begin; empty for the caches of setup
+	// commands. Leftovers says that they see what it kept of the tree, too.
+	Caches    string
+	Leftovers bool
+	Fresh     bool // nobody needs what commands change of the overlay: a check
+	// Services says that commands find the services of the job, which Serve starts.
+	Services bool
+	// Lends says that what OpenBeside opens sees the workspace as these commands do.
+	Lends bool
+	// Commands is their kind, by which they have secrets of the job: job.CommandsAgent and so
+	// on; empty for those that have none.
+	Commands string
+	Begun    *sandbox.Begun
+}
+
+// Agent is the place of the agent's commands.
+func Agent() Place {
+	return Place{Scratch: AgentScratch, Services: true, Lends: true, Commands: job.CommandsAgent}
+}
+
+// Confine finds out how commands can be confined here, before anything is run
+// or asked.
+func (s *Sandboxes) Confine(ctx context.Context) error {
+	if err := s.MakeFolders(); err != nil {
+		return err
+	}
+	if err := s.SettleProxy(); err != nil {
+		return err
+	}
+	if err := s.Equip(); err != nil {
+		return err
+	}
+	if err := s.Hide(ctx); err != nil {
+		return err
+	}
+	if err := s.FindWorkTree(ctx); err != nil {
+		return err
+	}
+	return s.settleServices(ctx)
+}
+
+// MakeFolders makes the folders of the run directory that commands see. A sandbox
+// shows only those that are there when it is opened.
+func (s *Sandboxes) MakeFolders() error {
+	for _, folder := range []string{record.OutputsFolder, ProgramsFolder} {
+		if _, err := s.Record.MakeFolder(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ConfineOthers finds out whether setup commands and checks that have a list of hosts, or
+// secrets, can be held to them, where the agent's have neither, and whether secrets that
+// no command has can be kept: that takes more than the agent's need.
+func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
+	all := s.tried()
+	i := slices.IndexFunc(all, s.proxied)
+	if i <= 0 { // none, or the agent's, for which it is known
+		return nil
+	}
+	_, _, err := s.probe(ctx, all[i])
+	return err
+}
+
+// probe finds out how commands with the network and the secrets of a place can be
+// confined, and whether in an overlay.
+func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confinement, overlaid bool, err error) {
+	place := Place{Scratch: ProbeScratch, Network: like.Network, Commands: like.Commands}
+	defer s.Remove(place) // what stays goes with the run's working files
+	o := s.Options(place)
+	o.At = "" // what there is, the probe finds out
+	found, err := sandbox.Probe(ctx, o)
+	if err != nil {
+		return record.Confinement{}, false, failure(o, err)
+	}
+	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.reached.WorkTree}, found.Overlay, nil
+}
+
+// Reached is how commands are confined; zero while that is not known.
+func (s *Sandboxes) Reached() record.Confinement { return s.reached }
+
+func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
+
+// Apart says that sandboxes of several places may be open at once.
+func (s *Sandboxes) Apart() bool {
+	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull
+}
+
+// Denied is how many commands and hosts the policy refused.
+func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
+
+func failure(o sandbox.Options, err error) error {
+	var unavailable *sandbox.UnavailableError
+	var checkout *guard.CheckoutError
+	var overlay *sandbox.OverlayError
+	var held *layer.HeldError
+	var unshown *grants.UnshowableError
+	switch {
+	case errors.As(err, &unshown):
+		return unshowable(unshown.Path, err)
+	case errors.As(err, &held):
+		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
+	case errors.As(err, &overlay):
+		return overlay
+	case errors.As(err, &checkout):
+		return outcome.Stopf(outcome.InvalidInput, "unsupported_checkout", "%s.", outcome.Sentence(checkout.Error())).Because(err)
+	case !errors.As(err, &unavailable):
+		return fmt.Errorf("open the sandbox: %w", err)
+	}
+	reason := "kernel"
+	switch {
+	case unavailable.Reached == sandbox.LevelNone && o.Network == sandbox.NetworkProxied:
+		reason = "network"
+	case unavailable.Reached != sandbox.LevelNone || unavailable.Asked != "" && len(unavailable.Missing) == 0:
+		reason = "level"
+	}
+	return outcome.Stopf(outcome.SandboxUnavailable, reason, "%s", outcome.Sentence(err.Error())).Because(err)
+}
+
+// Open opens the sandbox of a place. Where nothing is known of how commands can be
+// confined, the first one tells.
+func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error) {
+	o := s.Options(p)
+	box, err := sandbox.Open(ctx, o)
+	if err != nil {
+		return nil, failure(o, err)
+	}
+	if s.reached.Level == "" {
+		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.reached.WorkTree}
+	}
+	return box, nil
+}
+
+// View is what the commands of a place see of files, for the tools that read them. It
+// is made when it is first asked for. tree gives where the overlay of the checkout is found,
+// empty for none.
+func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.View, error) {
+	return sync.OnceValues(func() (view *grants.View, err error) {
+		o := s.Options(p)
+		if o.Tree, err = tree(); err != nil {
+			return nil, err
+		}
+		return sandbox.NewView(o, s.level())
+	})
+}
+
+// Options are those of the sandbox of a place.
+func (s *Sandboxes) Options(p Place) sandbox.Options {
+	policy := s.Job.Policy
+	if p.Network.IsZero() {
+		p.Network, p.Key = policy.Network, "policy.network"
+	}
+	o := sandbox.Options{
+		Network: sandbox.Network(p.Network.Mode), Require: sandbox.Level(policy.Require),
+		At:    s.level(), // once it is known: what the record says holds for all that come
+		Begun: p.Begun, Folders: s.folders(p),
+	}
+	if len(o.Below) > 0 {
+		o.CachesFrom = o.Below[0]
+	}
+	o.Neighbours = s.neighbours(p, o.Overlay != "")
+	if s.proxied(p) {
+		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p)
+	}
+	own := s.kitAt(p)
+	o.Shown, o.Variables = own.shown, own.variables
+	if own.folder != "" {
+		o.Readable = append(o.Readable, own.folder)
+	}
+	return o
+}
+
+func (s *Sandboxes) folders(p Place) grants.Folders {
+	policy := s.Job.Policy
+	f := grants.Folders{
+		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Unlent: []string{guard.Alternates},
+		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
+		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
+		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
+	}
+	if f.Workspace != s.Root {
+		f.Twin = s.Root
+	}
+	if s.Private() {
+		f.Lent = s.lent(f.Workspace)
+		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return below(path, []string{s.Root}) })
+		f.DenyRead = append(f.DenyRead, s.deniedIn(f.Workspace)...)
+	}
+	if s.Overlaid() && f.Workspace == s.Root {
+		f.Overlay, f.Frozen, f.Absent = s.overlay(p), s.frozen(p), p.Fresh
+		s.useGit(&f, p)
+	}
+	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
+		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
+	}
+	f.Readable = append(f.Readable, s.lentObjects()...)
+	if s.shownBase != "" && p.Scratch == AgentScratch {
+		f.Readable = append(f.Readable, s.shownBase)
+	}
+	below := s.scratch(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
+	if _, err := os.Lstat(below); err == nil && p.Scratch != SetupScratch {
+		f.Below = []string{below}
+	}
+	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
+	return f
+}
+
+// useGit has commands in an overlay find a .git of their own, once it is made: before that, the checkout's
+// is read-only.
+func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
+	git := s.GitFolder(p)
+	if _, err := os.Lstat(git); err == nil {
+		f.Git, f.Lent = git, s.lent(f.Workspace)
+	}
+}
+
+func (s *Sandboxes) lent(tree string) map[string]string {
+	if s.Lend == nil { // there is no tree yet
+		return nil
+	}
+	return s.Lend(tree)
+}
+
+// deniedIn are the paths of a private tree that commands may not read, as in the checkout, and the checkout
+// itself where the tree does not cover it: programs could else be led to code there, and not to their tree's.
+func (s *Sandboxes) deniedIn(tree string) (all []string) {
+	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
+		if rel, err := filepath.Rel(s.Root, path); err == nil && filepath.IsLocal(rel) {
+			all = append(all, filepath.Join(tree, rel))
+		}
+	}
+	if s.level() == sandbox.LevelLandlock {
+		all = append(all, s.Root)
+	}
+	return all
+}
+
+// unreadable are the paths that commands may not read, the files of secrets among them.
+func (s *Sandboxes) unreadable() []string {
+	policy := s.Job.Policy
+	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
+	all = append(all, s.ofRuns()...)
+	if s.path != nil {
+		all = append(all, filepath.Dir(s.path.dir)) // all trees but the one that is the workspace
+	}
+	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
+		if filepath.IsAbs(file) {
+			all = append(all, tokenPlace(file))
+		}
+	}
+	for _, secret := range policy.Secrets {
+		if file := s.Environ.SecretFile(secret); filepath.IsAbs(file) {
+			all = append(all, file)
+		}
+	}
+	return all
+}
+
+// ofRuns are the folders of other runs: of the user, of the campaign.
+func (s *Sandboxes) ofRuns() (all []string) {
+	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
+		if filepath.IsAbs(folder) {
+			all = append(all, folder)
+		}
+	}
+	return all
+}
+
+// lentObjects returns the folders that the checkout borrows objects from, without those that the
+// job keeps from commands. Commands see nothing else of the folder that they may be in: that of
+// runs, or one for temporary files.
+func (s *Sandboxes) lentObjects() []string {
+	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
+	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return below(folder, denied) })
+}
+
+// below says whether a path is one of others, or lies in one, by whatever names.
+func below(path string, others []string) bool {
+	return slices.ContainsFunc(others, func(other string) bool {
+		rel, err := filepath.Rel(resolved(other), resolved(path))
+		return err == nil && (rel == "." || filepath.IsLocal(rel))
+	})
+}
+
+// resolved is a path without links, as far as there is one.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// tokenPlace is what has to be hidden for the token in a file: the file, or the volume of a pod
+// that it is in, where Kubernetes puts each newer one in a folder beside.
+func tokenPlace(file string) string {
+	folder := filepath.Dir(file)
+	if _, err := os.Lstat(filepath.Join(folder, "..data")); err != nil {
+		return file
+	}
+	return folder
+}
+
+// heldOfGit tells a sandbox what commands may not do with git's files. own says that the repository
+// in the workspace is theirs alone.
+func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grants.Held, error) {
+	c := guard.Checkout{Root: f.Workspace, Own: own, Home: f.Home, Environ: f.Environ}
+	return func(writable, homes []string) (grants.Held, error) {
+		c.Writable, c.Homes = writable, homes
+		held, err := c.Held()
+		return grants.Held(held), err
+	}
+}
+
+func (s *Sandboxes) rootOf(p Place) string {
+	if p.Root == "" && s.Private() {
+		return s.treeFolder()
+	}
+	return cmp.Or(p.Root, s.Root)
+}
+
+func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
+
+// Remove removes what commands had of their own in a place: the scratch folder, and
+// the root of its own, if it has one.
+func (s *Sandboxes) Remove(p Place) error {
+	err := sandbox.RemoveScratch(s.scratch(p))
+	if p.Root != "" {
+		err = errors.Join(err, sandbox.RemoveScratch(p.Root))
+	}
+	return err
+}
+
+// UnconfinedWords tell people what danger-full-access means.
+const UnconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
+
+// Network is what commands reach: without confinement all that the machine does.
+func (s *Sandboxes) Network() string {
+	switch policy := s.Job.Policy; {
+	case s.level() == sandbox.LevelNone:
+		return string(sandbox.NetworkFull)
+	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
+		return string(sandbox.NetworkNone)
+	case len(s.secretsAt(Agent())) > 0:
+		words := policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(Agent()))
+		if policy.Network.Inherits() && !policy.Network.Listed() {
+			words += "; by the machine's proxy"
+		}
+		return words
+	default:
+		return policy.Network.String()
+	}
+}
+
+// Words tell the model what its commands may do with files.
+func (s *Sandboxes) Words() string {
+	switch {
+	case s.level() == sandbox.LevelNone:
+		return "none: commands run with the rights of the user who started agent-ci"
+	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
+		return "read-only: commands may read the repository and write to $TMPDIR only"
+	}
+	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
+}
+
+// NetworkWords tell the model what its commands reach.
+func (s *Sandboxes) NetworkWords() string {
+	if services := s.ServicesWords(); services != "" {
+		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services
+	}
+	return s.networkWords()
+}
+
+func (s *Sandboxes) networkWords() string {
+	network, own := s.Job.Policy.Network, s.secretsAt(Agent())
+	if network.Listed() {
+		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
+			hostsWords(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(own)
+	}
+	if len(own) > 0 {
+		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + useWords(own)
+	}
+	return map[string]string{
+		string(sandbox.NetworkNone):     "none: not even 127.0.0.1",
+		string(sandbox.NetworkLoopback): "loopback: 127.0.0.1 of these commands alone; nothing outside can be reached",
+		string(sandbox.NetworkFull):     "whatever this machine reaches",
+	}[s.Network()]
+}

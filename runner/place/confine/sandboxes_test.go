@@ -1,0 +1,245 @@
+package confine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// ready are sandboxes over a folder of their own, by the usual policy.
+func ready(t *testing.T) *Sandboxes {
+	t.Helper()
+	s, _ := recording(t)
+	t.Cleanup(func() { _ = sandbox.RemoveScratch(s.Record.Path()) }) // overlays leave folders that nobody may enter
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Root, s.Job = root, &job.Job{}
+	s.Job.Policy.Sandbox, s.Job.Policy.Network = string(grants.WorkspaceWrite), job.Network{Mode: "loopback"}
+	s.Environ = settings.Environment{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	return s
+}
+
+// reason is that of a stop; other errors are given as they are.
+func reason(err error) string {
+	var stop *outcome.Stop
+	if errors.As(err, &stop) {
+		return string(stop.Outcome) + "/" + stop.Reason
+	}
+	return err.Error()
+}
+
+func TestSandboxesAreHeldToTheLevelOnRecord(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.Require = string(sandbox.LevelLandlock)
+	if o := s.Options(Agent()); o.At != "" || o.Require != sandbox.LevelLandlock {
+		t.Errorf("before anything was tried, at %q and requiring %q", o.At, o.Require)
+	}
+	s.reached = record.Confinement{Level: string(sandbox.LevelFull)}
+	if o := s.Options(Agent()); o.At != sandbox.LevelFull {
+		t.Errorf("after full was reached, at %q", o.At)
+	}
+}
+
+func TestPlacesDiffer(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.Sandbox = string(grants.ReadOnly)
+	s.Job.Policy.Writable, s.Job.Policy.DenyRead = []string{"out", "~/cache", "/abs"}, []string{"secret"}
+	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
+	elsewhere, kept := t.TempDir(), s.Record.Join("state", "verify-0")
+	setup := s.scratch(Place{Scratch: SetupScratch})
+	if err := os.MkdirAll(setup, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	type facts struct {
+		Mode                   grants.Mode
+		Workspace, Twin, Below string
+		Network                sandbox.Network
+		Serves                 bool
+	}
+	for name, c := range map[string]struct {
+		place Place
+		want  facts
+	}{
+		"the agent's":         {Agent(), facts{grants.ReadOnly, s.Root, "", setup, "loopback", false}},
+		"of setup":            {Place{Scratch: SetupScratch}, facts{grants.WorkspaceWrite, s.Root, "", "", "loopback", false}},
+		"of setup, with list": {Place{Scratch: SetupScratch, Network: list}, facts{grants.WorkspaceWrite, s.Root, "", "", sandbox.NetworkProxied, true}},
+		"of a fresh tree":     {Place{Scratch: "verify-0", Root: kept}, facts{grants.WorkspaceWrite, kept, s.Root, setup, "loopback", false}},
+		"of another folder":   {Place{Scratch: "verify-0", Root: elsewhere}, facts{grants.WorkspaceWrite, elsewhere, s.Root, setup, "loopback", false}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := s.Options(c.place)
+			got := facts{o.Mode, o.Workspace, o.Twin, strings.Join(o.Below, " "), o.Network, o.Serve != nil}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			writable := []string{filepath.Join(s.Root, "out"), filepath.Join(s.Environ.Home(), "cache"), "/abs"}
+			if diff := cmp.Diff([][]string{writable, {filepath.Join(s.Root, "secret"), s.Record.Path(), record.StatePath(s.Environ.Get)}}, [][]string{o.Writable, o.DenyRead}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhyASandboxCannotBeOpened(t *testing.T) {
+	proxied := sandbox.Options{Network: sandbox.NetworkProxied}
+	for name, c := range map[string]struct {
+		o    sandbox.Options
+		err  error
+		want string
+	}{
+		"nothing to confine with":  {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Missing: []string{"x"}}, "sandbox_unavailable/kernel"},
+		"no network to close":      {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelNone}, "sandbox_unavailable/network"},
+		"less than is required":    {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
+		"what can't be required":   {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
+		"git of others":            {sandbox.Options{}, &guard.CheckoutError{What: "w", Remedy: "r"}, "invalid_input/unsupported_checkout"},
+		"an overlay of the living": {sandbox.Options{}, &layer.HeldError{PID: 7}, "invalid_input/not_resumable"},
+		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reason(failure(c.o, c.err)); got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestWords(t *testing.T) {
+	s := ready(t)
+	for _, c := range []struct {
+		level, mode   string
+		network       job.Network
+		words, reach  string
+		networkIsTold string
+	}{
+		{"full", "workspace-write", job.Network{Mode: "loopback"}, "workspace-write: commands may write in " + s.Root, "loopback", "loopback: "},
+		{"landlock", "read-only", job.Network{Mode: "loopback"}, "read-only: ", "none", "none: not even"},
+		{"landlock", "read-only", job.Network{Mode: "full"}, "read-only: ", "full", "whatever this machine"},
+		{"none", "danger-full-access", job.Network{Mode: "none"}, "none: ", "full", "whatever this machine"},
+		{"full", "workspace-write", job.Network{Allow: []job.Allowed{{Host: "a.example"}, {Host: "b.example", Private: true}, {Preset: "pypi"}}}, "workspace-write: ", "allow list: a.example, b.example (private), preset pypi", "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: a.example, b.example, pypi.org, files.pythonhosted.org; "},
+	} {
+		s.reached.Level, s.Job.Policy.Sandbox, s.Job.Policy.Network = c.level, c.mode, c.network
+		if got := s.Words(); !strings.HasPrefix(got, c.words) {
+			t.Errorf("%s at %s: %s", c.mode, c.level, got)
+		}
+		if got := s.NetworkWords(); s.Network() != c.reach || !strings.HasPrefix(got, c.networkIsTold) {
+			t.Errorf("%s at %s: reach %s, told as %s", c.network, c.level, s.Network(), got)
+		}
+	}
+}
+
+func TestCommandsAreJudgedAndCounted(t *testing.T) {
+	s := ready(t)
+	set, err := rules.Load(rules.File{Name: "t.rules", Data: []byte(`prefix_rule(pattern = ["rm"], decision = "forbidden")`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Rules, s.reached = set, record.Confinement{Level: string(sandbox.LevelFull)}
+	judge := s.Judge()
+	if d := judge(policy.Request{Argv: []string{"ls"}, Dir: s.Root}); d.Action == policy.Refuse || s.Denied() != 0 {
+		t.Errorf("ls: %v, %d denied", d, s.Denied())
+	}
+	if d := judge(policy.Request{Argv: []string{"rm", "x"}, Dir: s.Root}); d.Action != policy.Refuse || d.Words() == "" || s.Denied() != 1 {
+		t.Errorf("rm: %v, %d denied", d, s.Denied())
+	}
+	if d := s.Commands().Decide(policy.Request{Argv: []string{"rm"}, Dir: s.Root}); d.Action != policy.Refuse || s.Denied() != 1 {
+		t.Errorf("asked of the rules alone: %v, %d denied", d, s.Denied())
+	}
+}
+
+func TestHiddenFiles(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.DenyRead = []string{"key", "later"}
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(s.Root, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var handed []string
+	s.LeaveOut = func(found *grants.Secrets) (*grants.Secrets, error) {
+		handed = append(handed, strings.Join(found.Paths(), " "))
+		return found, nil
+	}
+	write("key")
+	if err := s.Hide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	write("later")
+	if err := s.HideMore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(Agent()).Secrets != s.hidden {
+		t.Errorf("handed on: %q", handed)
+	}
+	there := 0
+	for _, secret := range s.hidden.Found {
+		if secret.There {
+			there++
+		}
+	}
+	if there != 2 {
+		t.Errorf("%d of %v are there", there, s.hidden.Found)
+	}
+}
+
+func TestHiddenFilesOfARunThatGoesOn(t *testing.T) {
+	s := ready(t)
+	s.Job.Policy.DenyRead = []string{"made-since"}
+	s.Known = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), There: true}}}
+	if err := s.Hide(t.Context()); err != nil || s.hidden != s.Known {
+		t.Errorf("%v are hidden: %v", s.hidden, err)
+	}
+}
+
+func TestHiddenFilesThatTheCheckoutRefuses(t *testing.T) {
+	s, refused := ready(t), errors.New("it is tracked")
+	s.LeaveOut = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
+	if err := s.Hide(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
+		t.Errorf("%v are hidden: %v", s.hidden, err)
+	}
+	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
+	if err := errors.Join(s.Hide(t.Context()), s.HideMore(t.Context())); err != nil || s.hidden != nil {
+		t.Errorf("where nothing is confined, %v are hidden: %v", s.hidden, err)
+	}
+}
+
+// Commands may remove the .git of a private tree, or leave one in a copy that is not whole.
+func TestLeftTreeDoesNotGoByGit(t *testing.T) {
+	s := ready(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(s.Record.Join(record.PrivateTree, ".git"), 0o700))
+	if LeftTree(s.Record.Directory) {
+		t.Error("a copy that is not whole is taken for the work")
+	}
+	must(os.Remove(s.Record.Join(record.PrivateTree, ".git")))
+	must(s.Record.PutMadeTree(s.Record.Join(record.PrivateTree), s.Root))
+	if !LeftTree(s.Record.Directory) {
+		t.Error("a work tree without .git is not found")
+	}
+	must(s.DropTree())
+	if LeftTree(s.Record.Directory) {
+		t.Error("a tree that was dropped is found")
+	}
+}

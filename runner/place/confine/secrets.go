@@ -1,0 +1,198 @@
+package confine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// kinds are those of commands that can have secrets.
+var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
+
+// equipment is what commands use secrets by; its zero value is none.
+type equipment struct {
+	credentials credential.Set       // with placeholders
+	authority   *authority.Authority // for their hosts
+	kits        map[string]kit       // by the kind of commands
+}
+
+// Equip makes what commands of the job use its secrets by: placeholders, the certificate
+// of an authority for the secrets' hosts, and the files of clients. It is called once, before
+// the first sandbox is opened, by who has set Credentials.
+func (s *Sandboxes) Equip() (err error) {
+	s.equipment = equipment{kits: map[string]kit{}}
+	e := &s.equipment
+	if len(s.Credentials) > 0 {
+		if e.credentials, err = s.withPlaceholders(); err != nil {
+			return err
+		}
+		if e.authority, err = authority.New(e.credentials.Hosts()); err != nil {
+			return err
+		}
+	}
+	for _, kind := range kinds {
+		if e.kits[kind], err = s.newKit(kind); err != nil {
+			return fmt.Errorf("make what commands use secrets by: %w", err)
+		}
+	}
+	return nil
+}
+
+// withPlaceholders are the credentials with those that the run has for them, which are
+// made where there are none.
+func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
+	kept := map[string]string{}
+	if _, err := s.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
+		return nil, fmt.Errorf("read the placeholders of secrets: %w", err)
+	}
+	all := slices.Clone(s.Credentials)
+	for i, c := range all {
+		if len(kept[c.Name]) != len(c.Value) { // there is none, or the secret is another one now
+			kept[c.Name] = credential.NewPlaceholder(c.Value)
+		}
+		all[i].Placeholder = kept[c.Name]
+	}
+	if _, err := s.Record.MakeFolder(record.StateFolder); err != nil {
+		return nil, err
+	}
+	return all, s.Record.WriteJSON(record.PlaceholdersFile, kept)
+}
+
+// credentialsAt are the credentials of the run as the commands of a place have them:
+// placeholders of those that they don't have are known, to be refused.
+func (s *Sandboxes) credentialsAt(p Place) credential.Set {
+	set := slices.Clone(s.equipment.credentials)
+	for i, c := range set {
+		set[i].Withheld = !slices.ContainsFunc(s.secretsAt(p), func(secret job.Secret) bool { return secret.Name == c.Name })
+	}
+	return set
+}
+
+// secretsAt are the secrets of the job that the commands of a place have. They need a
+// network that the proxy is in.
+func (s *Sandboxes) secretsAt(p Place) []job.Secret {
+	network := p.Network
+	if network.IsZero() {
+		network = s.Job.Policy.Network
+	}
+	if !network.Listed() && network.Mode != string(sandbox.NetworkLoopback) {
+		return nil
+	}
+	return secretsFor(s.Job, p.Commands)
+}
+
+func secretsFor(j *job.Job, kind string) (own []job.Secret) {
+	for _, secret := range j.Policy.Secrets {
+		if secret.For(kind) {
+			own = append(own, secret)
+		}
+	}
+	return own
+}
+
+// entriesOf are the hosts of secrets.
+func entriesOf(secrets []job.Secret) (entries []job.Allowed) {
+	for _, secret := range secrets {
+		entries = append(entries, secret.Entries()...)
+	}
+	return entries
+}
+
+// proxied says whether the commands of a place reach the network through a proxy.
+func (s *Sandboxes) proxied(p Place) bool {
+	listed := p.Network.Listed() || p.Network.IsZero() && s.Job.Policy.Network.Listed()
+	return listed || len(s.secretsAt(p)) > 0
+}
+
+// MostConfined is the place of a trial of what the commands of the job need: through a proxy
+// where some of them are, or where there are secrets to keep.
+func (s *Sandboxes) MostConfined() Place {
+	trial, all := Place{Scratch: ProbeScratch}, s.tried()
+	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
+		trial.Network, trial.Commands = all[i].Network, all[i].Commands
+	}
+	return trial
+}
+
+// tried are the places of which one that is proxied tells whether secrets can be kept. A
+// secret that no command has needs that too: commands without confinement read its file.
+func (s *Sandboxes) tried() []Place {
+	all := s.places()
+	for _, secret := range s.Job.Policy.Secrets {
+		for _, kind := range secret.Commands {
+			all = append(all, Place{Commands: kind})
+		}
+	}
+	return all
+}
+
+// UnusableSecrets are the names of secrets that no command of the job has.
+func (s *Sandboxes) UnusableSecrets() (names []string) {
+	for _, secret := range s.Job.Policy.Secrets {
+		if !slices.ContainsFunc(s.places(), func(p Place) bool {
+			return slices.ContainsFunc(s.secretsAt(p), func(own job.Secret) bool { return own.Name == secret.Name })
+		}) {
+			names = append(names, secret.Name)
+		}
+	}
+	return names
+}
+
+// places are those of all commands of the job, as far as secrets are concerned.
+func (s *Sandboxes) places() []Place {
+	all := []Place{Agent()}
+	for _, step := range s.Job.Setup {
+		all = append(all, Place{Commands: job.CommandsSetup, Network: step.Network})
+	}
+	if len(s.Job.Verify) > 0 {
+		all = append(all, Place{Commands: job.CommandsVerify})
+	}
+	return all
+}
+
+// SecretsWords tell people of each secret of the job what it is for, and whose.
+func (s *Sandboxes) SecretsWords() []string {
+	words := []string{}
+	for _, secret := range s.Job.Policy.Secrets {
+		words = append(words, secretsWords([]job.Secret{secret})+", of "+strings.Join(secret.Commands, ", "))
+	}
+	return words
+}
+
+// secretsWords tell what secrets are for, and where in a request they stand.
+func secretsWords(own []job.Secret) string {
+	words := make([]string, len(own))
+	for i, secret := range own {
+		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + standsIn(secret) + ")"
+	}
+	return strings.Join(words, "; ")
+}
+
+func standsIn(secret job.Secret) string {
+	if secret.Parameter != "" {
+		return "parameter " + secret.Parameter
+	}
+	return "header " + secret.Header
+}
+
+// useWords tell the model which secrets its commands have and how; empty for none.
+func useWords(own []job.Secret) string {
+	if len(own) == 0 {
+		return ""
+	}
+	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
+}
+
+// unshowable is the outcome of a file of a client that commands can't be shown.
+func unshowable(path string, err error) error {
+	return outcome.Stopf(outcome.InvalidInput, "secret",
+		"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", path).Because(err)
+}

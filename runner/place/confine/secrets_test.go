@@ -1,0 +1,228 @@
+package confine
+
+import (
+	"encoding/pem"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// equipped are sandboxes of a job with a policy, whose commands may use its secrets.
+func equipped(t *testing.T, policy string, environ ...string) *Sandboxes {
+	t.Helper()
+	s := ready(t)
+	j, err := job.LoadTemplate(job.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Job, s.Environ = j, append(s.Environ, environ...)
+	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Equip(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const twoSecrets = `secrets: [{name: OF_SETUP, from: TOKEN, preset: npm, hosts: [npm.example.com]}, {name: OF_AGENT, from: TOKEN, hosts: [api.example.com/v1], commands: [agent]}]`
+
+func variable(variables []string, name string) string {
+	return settings.Environment(variables).Get(name)
+}
+
+func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
+	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
+	full := job.Network{Mode: "full"}
+	for name, test := range map[string]struct {
+		place   Place
+		own     []string
+		network sandbox.Network
+	}{
+		"agent":                {Agent(), []string{"OF_AGENT"}, sandbox.NetworkProxied},
+		"setup":                {Place{Scratch: SetupScratch, Commands: job.CommandsSetup}, []string{"OF_SETUP"}, sandbox.NetworkProxied},
+		"setup with a network": {Place{Scratch: SetupScratch, Commands: job.CommandsSetup, Network: full}, nil, sandbox.NetworkFull},
+		"check":                {Place{Scratch: "verify-0", Commands: job.CommandsVerify}, nil, sandbox.NetworkLoopback},
+		"service":              {Place{Scratch: "service-db-agent"}, nil, sandbox.NetworkLoopback},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := s.Options(test.place)
+			var own []string
+			for _, c := range s.credentialsAt(test.place) {
+				if !c.Withheld {
+					own = append(own, c.Name)
+				}
+				if got := variable(o.Variables, c.Name); (got == c.Placeholder) == c.Withheld || strings.Contains(got, c.Value) {
+					t.Errorf("%s is %q", c.Name, got)
+				}
+			}
+			if diff := cmp.Diff(test.own, own); diff != "" || o.Network != test.network {
+				t.Errorf("the network is %s, the secrets (-want +got):\n%s", o.Network, diff)
+			}
+			if trusts := variable(o.Variables, "SSL_CERT_FILE") != ""; trusts != (test.own != nil) {
+				t.Errorf("commands trust the run's authority: %t", trusts)
+			}
+		})
+	}
+	if got := s.UnusableSecrets(); !slices.Equal(got, []string{"OF_SETUP"}) { // there are no setup commands
+		t.Errorf("of no use are %q", got)
+	}
+	if got := s.NetworkWords(); !strings.Contains(got, "secrets: OF_AGENT for api.example.com/v1 (GET, HEAD, header Authorization)") || strings.Contains(got, "OF_SETUP") {
+		t.Errorf("the model is told %q", got)
+	}
+}
+
+func TestPlaceholdersStayInTheRun(t *testing.T) {
+	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
+	first := s.equipment.credentials
+	if err := s.Equip(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range s.equipment.credentials {
+		if c.Placeholder != first[i].Placeholder || len(c.Placeholder) != len(c.Value) || c.Placeholder == c.Value {
+			t.Errorf("%s was %q and is %q", c.Name, first[i].Placeholder, c.Placeholder)
+		}
+	}
+	s.Credentials[0].Value += "longer"
+	if err := s.Equip(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.equipment.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
+		t.Errorf("of another value the placeholder is %q", got[0].Placeholder)
+	}
+	err := filepath.WalkDir(s.Record.Path(), func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			raw, err := os.ReadFile(path)
+			if err != nil || strings.Contains(string(raw), "v4lue") || strings.Contains(string(raw), "PRIVATE") {
+				t.Errorf("%s has a value or a key: %v", path, err)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What the machine trusts by a variable commands trust too, but for what is no bundle.
+func TestTrustIsAddedToWhatIsThere(t *testing.T) {
+	corporate, err := authority.New([]string{"corp.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "corporate.pem")
+	if err := os.WriteFile(file, corporate.Certificate(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := equipped(t, twoSecrets+", env: {set: {JAVA_TOOL_OPTIONS: -Dkept=1}}", "TOKEN=v4lue-of-the-token-1", "REQUESTS_CA_BUNDLE="+file, "GIT_SSL_CAINFO=/none", "NODE_EXTRA_CA_CERTS="+file)
+	variables := s.Options(Agent()).Variables
+	own := string(s.equipment.authority.Certificate())
+	for _, v := range trustVariables {
+		raw, err := os.ReadFile(variable(variables, v.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(raw), own) {
+			t.Errorf("%s leads to nothing of the run's authority", v.name)
+		}
+		if has := strings.Contains(string(raw), string(corporate.Certificate())); has != slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v.name) {
+			t.Errorf("%s leads to the machine's authority: %t", v.name, has)
+		}
+		if count := strings.Count(string(raw), "BEGIN"); v.adds && v.name == "DENO_CERT" && count != 1 {
+			t.Errorf("%s leads to %d certificates", v.name, count)
+		}
+	}
+	if got := variable(variables, "JAVA_TOOL_OPTIONS"); !strings.HasPrefix(got, "-Dkept=1 -Djavax.net.ssl.trustStore=") || !strings.Contains(got, "-Dhttps.proxyPort=3128") {
+		t.Errorf("a JVM gets %q", got)
+	}
+	for path, content := range s.Options(Agent()).Shown {
+		if path == javaBundle {
+			continue
+		}
+		if block, _ := pem.Decode(content); block == nil || !strings.Contains(string(content), own) {
+			t.Errorf("%s is shown without the run's authority", path)
+		}
+	}
+}
+
+func TestSettingsOfMavenAreThereForAll(t *testing.T) {
+	s := equipped(t, `secrets: [{name: M, from: TOKEN, preset: maven, server: team, hosts: [maven.example.com]}]`, "TOKEN=v4lue-of-the-token-1")
+	path := mavenSettingsIn(s.Environ.Home())
+	placeholder := s.equipment.credentials[0].Placeholder
+	for commands, want := range map[string]bool{job.CommandsSetup: true, job.CommandsAgent: false, job.CommandsVerify: false} {
+		shown := string(s.Options(Place{Scratch: "x", Commands: commands}).Shown[path])
+		if !strings.Contains(shown, "<settings") || strings.Contains(shown, placeholder) != want {
+			t.Errorf("%s: %q", commands, shown)
+		}
+	}
+	if shown := string(s.Options(Place{Scratch: "x", Commands: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Shown[path]); shown != noMavenSettings {
+		t.Errorf("setup with a network of its own sees %q", shown)
+	}
+}
+
+func TestFilesOfSecretsAreKeptFromCommands(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "token"), []byte("v4lue-of-the-token-1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := equipped(t, `secrets: [{name: X, from: ~/token, hosts: [api.example.com]}]`, "HOME="+home)
+	if denied := s.Options(Agent()).DenyRead; !slices.Contains(denied, filepath.Join(home, "token")) {
+		t.Errorf("kept from commands are %q", denied)
+	}
+}
+
+func TestUsesAreRecordedAsTheyDoubleAndAtTheEnd(t *testing.T) {
+	s, _ := recording(t)
+	s.Used = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
+	use := func(by, name, host string) {
+		t.Helper()
+		if err := s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 11 {
+		use("agent", "A", "a.example.com")
+	}
+	use("agent", "B", "b.example.com")
+	use("setup", "A", "a.example.com")
+	s.tellUses("agent")
+	s.tellUses("agent")
+	s.tellUses("setup")
+	use("agent", "A", "a.example.com")
+	s.tellUses("agent")
+	var got []string
+	_, err := s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+		got = append(got, string(e.Type)+" "+string(e.Data))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":1}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":2}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":4}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":8}`,
+		`secret_used {"by":"agent","name":"B","target":"b.example.com:443","uses":6}`,
+		`secret_used {"by":"setup","name":"A","target":"a.example.com:443","uses":1}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":11,"ended":true}`,
+		`secret_used {"by":"agent","name":"B","target":"b.example.com:443","uses":6,"ended":true}`,
+		`secret_used {"by":"setup","name":"A","target":"a.example.com:443","uses":1,"ended":true}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12}`,
+		`secret_used {"by":"agent","name":"A","target":"a.example.com:443","uses":12,"ended":true}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,296 @@
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/forward"
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// serviceNotReady is the reason of a service that did not start, was not ready in time, or could not be prepared.
+const serviceNotReady = "service_not_ready"
+
+// settledService is a service of the job with what the machine says of it.
+type settledService struct {
+	job.Service
+	name string
+	as   *sandbox.User
+	at   []netip.AddrPort // of one that runs already, all that its name has; none of one that is run
+}
+
+// runsAlready says whether it is not to be started.
+func (s settledService) runsAlready() bool { return len(s.at) > 0 }
+
+// settleServices finds out, before anything is run or asked, whether there can be
+// services, who they are to be and where those are that run already: names are resolved
+// here and never again.
+func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
+	if s.services, err = s.settled(ctx, s.level()); err != nil || len(s.services) == 0 {
+		return err
+	}
+	place := Place{Scratch: ProbeScratch, Services: true}
+	defer s.Remove(place) // what stays goes with the run's working files
+	box, err := s.Open(ctx, place)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.trySandboxes(ctx, box, place), box.Close())
+}
+
+// trySandboxes opens the sandboxes of the services once.
+func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Place) error {
+	running, err := s.newServices(box, p, nil)
+	if err != nil {
+		return err
+	}
+	all := &Services{running}
+	for _, one := range all.running {
+		err := one.open(ctx, p)
+		if err != nil && ctx.Err() == nil {
+			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
+				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, outcome.Said(err)).Because(err)
+		}
+		if err != nil {
+			return errors.Join(err, all.Close())
+		}
+	}
+	return all.Close()
+}
+
+// newServices are those of a place, not started yet. listeners are for them, as many or
+// none.
+func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
+	for i, settled := range s.services {
+		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}
+		if len(listeners) > 0 {
+			one.listener = listeners[i]
+		}
+		if !settled.runsAlready() && s.Overlaid() {
+			if one.borrowed, err = box.Borrow(false); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// TryServices says what would keep the services of the job from being there, where
+// commands are confined so far.
+func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error {
+	_, err := s.settled(ctx, level)
+	return err
+}
+
+func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []settledService, err error) {
+	if len(s.Job.Services) == 0 {
+		return nil, nil
+	}
+	if level != sandbox.LevelNamespaces && level != sandbox.LevelFull {
+		return nil, outcome.Stopf(outcome.SandboxUnavailable, "network",
+			"The job has services, which need network namespaces (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or remove the services.", level)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
+		settled := settledService{Service: s.Job.Services[name], name: name}
+		if settled.At != "" {
+			settled.at, err = resolveService(ctx, name, settled.At)
+		} else {
+			settled.as, err = userOf(name, settled.User)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, settled)
+	}
+	return all, nil
+}
+
+// resolveService finds the addresses of a service that runs already, each of which has to
+// be fit for one.
+func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
+	refuse := func(why string) ([]netip.AddrPort, error) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "service",
+			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
+	}
+	where, err := job.SplitAddress(at)
+	if err != nil {
+		return refuse("it is no address")
+	}
+	const wait = 10 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", where.Host)
+	if err != nil || len(addresses) == 0 {
+		return refuse("its name is not known")
+	}
+	for _, address := range addresses {
+		if why := reach.NoService(address); why != "" {
+			return refuse("it is " + why)
+		}
+		all = append(all, netip.AddrPortFrom(address.Unmap(), where.Port))
+	}
+	const most = 8
+	return all[:min(len(all), most)], nil
+}
+
+// userOf is whom a service takes itself for; nil for who it is.
+func userOf(service, name string) (*sandbox.User, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if number, err := strconv.Atoi(name); err == nil {
+		return &sandbox.User{UID: number, GID: number}, nil
+	}
+	found, err := user.Lookup(name)
+	as := new(sandbox.User)
+	if err == nil {
+		as.UID, err = strconv.Atoi(found.Uid)
+	}
+	if err == nil {
+		as.GID, err = strconv.Atoi(found.Gid)
+	}
+	if err != nil || as.UID == 0 {
+		return nil, outcome.Stopf(outcome.InvalidInput, "service",
+			"The service %s can't use the user %s: this machine has no such user, or it is root; set another, or a number.", service, name)
+	}
+	return as, nil
+}
+
+// findsServices says whether the commands of a place find services.
+func (s *Sandboxes) findsServices(p Place) bool {
+	return p.Services && len(s.services) > 0 && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
+}
+
+// neighbours is what the sandbox of a place has for services, and for what is opened beside it.
+func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
+	if p.Lends && overlaid {
+		n.Lend, n.LendToWrite = s.lends()
+	}
+	if !s.findsServices(p) {
+		return n
+	}
+	for _, service := range s.services {
+		n.Ports = append(n.Ports, service.Port)
+		if overlaid && !service.runsAlready() {
+			n.Lend++
+		}
+	}
+	return n
+}
+
+// Services are those that one sandbox reaches. Nil is none.
+type Services struct {
+	running []*service
+}
+
+// Serve starts what the commands in the sandbox of a place find at their ports, anew, and
+// waits until all of it is ready. dir is where the commands work. An outcome of a service
+// that does not get ready is one that Unready knows; who connects is refused then.
+func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (*Services, error) {
+	if !s.findsServices(p) {
+		return nil, nil
+	}
+	listeners, err := box.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.newServices(box, p, listeners)
+	if err != nil {
+		return nil, err
+	}
+	all := &Services{running}
+	for _, one := range all.running {
+		if err := one.start(ctx, p, dir); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
+	for _, one := range all.running {
+		if err := one.getReady(ctx); err != nil {
+			return nil, errors.Join(err, all.Close())
+		}
+	}
+	return all, nil
+}
+
+// Unready says whether an error is that a service did not get ready.
+func Unready(err error) bool {
+	var stop *outcome.Stop
+	return errors.As(err, &stop) && stop.Reason == serviceNotReady
+}
+
+// Ended names the services that have ended, with where their logs are.
+func (all *Services) Ended() (words []string) {
+	if all == nil {
+		return nil
+	}
+	for _, one := range all.running {
+		if one.hasEnded() {
+			words = append(words, fmt.Sprintf("the service %s has ended; see %s", one.name, one.logName))
+		}
+	}
+	return words
+}
+
+// Close ends them all. The error says what did not end.
+func (all *Services) Close() (err error) {
+	if all == nil {
+		return nil
+	}
+	for _, one := range slices.Backward(all.running) {
+		err = errors.Join(err, one.close())
+	}
+	return err
+}
+
+// ServicesWords tell the model what its commands find; empty for nothing.
+func (s *Sandboxes) ServicesWords() string {
+	var all []string
+	for _, service := range s.services {
+		all = append(all, fmt.Sprintf("%s at 127.0.0.1:%d", service.name, service.Port))
+	}
+	return strings.Join(all, ", ")
+}
+
+// connect connects to the service.
+func (one *service) connect(ctx context.Context) (net.Conn, error) {
+	return one.connectTo(ctx, one.Port)
+}
+
+func (one *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
+	if !one.runsAlready() {
+		return one.box.Dial(ctx, port)
+	}
+	var failed error
+	for _, address := range one.at {
+		conn, err := dialSoon(ctx, address)
+		if err == nil {
+			return conn, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return nil, failed
+}
+
+// dialSoon leaves time for other addresses.
+func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
+	const wait = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
+}
+
+// admit has commands find the service from here on.
+func (one *service) admit() { one.forwarder = forward.Start(one.listener, one.connect) }

@@ -1,0 +1,213 @@
+package confine
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// treePath is the path of the private trees of a checkout where no mount shows them at the checkout's path. One
+// run has it at a time, and setup, agent and checks use it in turn. So whatever is installed by that path
+// leads to the tree that commands work in.
+type treePath struct {
+	dir  string   // has the tree, the file with its owner, and a folder for each tree that was moved away
+	run  string   // the run directory
+	held *os.File // dir, locked
+}
+
+const (
+	treesFolder = "trees" // beside the run directories
+	ownerFile   = "owner" // of a folder with a tree: the directory of the run that the tree belongs to
+	idBytes     = 6       // of the digests in names: the path is to be short
+
+	foldersOfPath = 3 // that a run may have made: of the checkout, of all trees, of all runs
+)
+
+// takePath takes the path of the private tree for this run, where all runs of the checkout have the same one. A
+// tree that another run left there, and can be resumed with, is moved away. One that this run left is there
+// again.
+func (s *Sandboxes) takePath() error {
+	if !s.Private() || s.Apart() || s.path != nil {
+		return nil
+	}
+	runs, err := record.RunsPath(s.Environ.Get)
+	if err != nil {
+		return err
+	}
+	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), run: resolved(s.Record.Path())}
+	err = p.lock()
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		if runs, err = record.TemporaryPath(); err != nil {
+			return err
+		}
+		p.dir = filepath.Join(runs, treesFolder, digest(s.Root))
+		err = p.lock()
+	}
+	if err != nil {
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return outcome.Stopf(outcome.InvalidInput, "checkout_in_use",
+				"The checkout %s is in use: another run works in it, and without mount namespaces one run works at a time; wait until that has ended, or give each run a checkout of its own.", s.Root).Because(err)
+		}
+		return fmt.Errorf("take the path of the work tree: %w", err)
+	}
+	s.path = p
+	if err := p.take(); err != nil {
+		return fmt.Errorf("take the path of the work tree: %w", err)
+	}
+	return nil
+}
+
+// Release lets other runs have the path of the private tree.
+func (s *Sandboxes) Release() {
+	if s.path == nil {
+		return
+	}
+	for dir, n := s.path.dir, 0; s.path.owner() == "" && n < foldersOfPath && os.Remove(dir) == nil; n++ { // it fails where something is in it
+		dir = filepath.Dir(dir)
+	}
+	_ = s.path.held.Close()
+	s.path = nil
+}
+
+func digest(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:idBytes])
+}
+
+// lock locks the folder, which another run may remove just now.
+func (p *treePath) lock() error {
+	for {
+		err := os.MkdirAll(p.dir, 0o700)
+		var held *os.File
+		if err == nil {
+			held, err = os.Open(p.dir)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // on a file system without such locks there is none
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return errors.Join(err, held.Close())
+		}
+		mine, failed := held.Stat()
+		there, err := os.Stat(p.dir)
+		if failed == nil && err == nil && os.SameFile(mine, there) {
+			p.held = held
+			return nil
+		}
+		held.Close()
+		if err := errors.Join(failed, ignoreMissing(err)); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
+
+// aside is where the tree of a run is while another tree has the path.
+func (p *treePath) aside(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
+
+// owner is the directory of the run whose tree has the path; empty for none.
+func (p *treePath) owner() string {
+	raw, _ := os.ReadFile(filepath.Join(p.dir, ownerFile))
+	return string(raw)
+}
+
+func (p *treePath) take() error {
+	if owner := p.owner(); owner != "" && owner != p.run {
+		endLeftProcesses(filepath.Join(owner, ProgramsFolder)) // it was killed, and they know the path
+		if err := ignoreMissing(p.moveAside(owner)); err != nil {
+			return err
+		}
+	}
+	if err := p.dropAbandoned(); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.run), 0o600); err != nil {
+		return err
+	}
+	return p.takeBack()
+}
+
+// moveAside moves the tree of a run away from the path. Where that was done before, a check's tree has the path,
+// and is removed.
+func (p *treePath) moveAside(run string) error {
+	to := p.aside(run)
+	if !missing(to) || missing(run) {
+		return sandbox.RemoveScratch(p.tree())
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(to), ownerFile), []byte(run), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(p.tree(), to)
+}
+
+// takeBack moves the tree of the run back to the path, if it was moved away.
+func (p *treePath) takeBack() error {
+	from := p.aside(p.run)
+	if missing(from) {
+		return nil
+	}
+	if err := sandbox.RemoveScratch(p.tree()); err != nil {
+		return err
+	}
+	if err := os.Rename(from, p.tree()); err != nil {
+		return err
+	}
+	return sandbox.RemoveScratch(filepath.Dir(from))
+}
+
+// dropAbandoned removes the trees of runs whose directories were removed.
+func (p *treePath) dropAbandoned() error {
+	owners, err := filepath.Glob(filepath.Join(p.dir, "*", ownerFile))
+	for _, name := range owners {
+		run, failed := os.ReadFile(name)
+		if failed == nil && missing(string(run)) {
+			failed = sandbox.RemoveScratch(filepath.Dir(name))
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// has says whether the tree of the run is there.
+func (p *treePath) has() bool {
+	return !missing(p.aside(p.run)) || p.owner() == p.run && !missing(p.tree())
+}
+
+// drop removes the tree of the run.
+func (p *treePath) drop() error {
+	return errors.Join(sandbox.RemoveScratch(p.tree()), sandbox.RemoveScratch(filepath.Dir(p.aside(p.run))))
+}
+
+// leave is drop at the end of a run.
+func (p *treePath) leave() error {
+	return errors.Join(p.drop(), ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile))))
+}
+
+func missing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

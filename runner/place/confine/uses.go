@@ -1,0 +1,92 @@
+package confine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// uses counts in how many requests credentials went out. The zero value is ready.
+type uses struct {
+	mu     sync.Mutex
+	counts map[use]count
+}
+
+// use is a credential by whom it went where; count says how often, and how often the
+// transcript has it while these commands are not known to have ended.
+type (
+	use   struct{ by, name, target string }
+	count struct{ uses, told int }
+)
+
+// noteUse counts a request with a credential before it goes out, and records the first of
+// commands that were started, and each that doubles the count: what is not in the
+// transcript has no effect, and of a run that is killed most of it is there.
+func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
+	u := &s.uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	of := use{by, name, to.String()}
+	counted, known := u.counts[of]
+	if !known {
+		counted.uses = s.usedBefore(of)
+	}
+	counted.uses++
+	if counted.told == 0 || counted.uses >= 2*counted.told {
+		if err := s.recordUse(of, counted.uses, false); err != nil {
+			return err
+		}
+		counted.told = counted.uses
+	}
+	if u.counts == nil {
+		u.counts = make(map[use]count)
+	}
+	u.counts[of] = counted
+	return nil
+}
+
+// usedBefore is how often that was before the run went on.
+func (s *Sandboxes) usedBefore(of use) int {
+	for _, secret := range s.Used {
+		for _, known := range secret.Uses {
+			if (use{known.By, known.Name, known.Target}) == of {
+				return known.Uses
+			}
+		}
+	}
+	return 0
+}
+
+// tellUses records how often commands of a place used credentials, once their proxy has
+// ended.
+func (s *Sandboxes) tellUses(by string) {
+	u := &s.uses
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var all []use
+	for of, counted := range u.counts {
+		if of.by == by && counted.told > 0 {
+			all = append(all, of)
+		}
+	}
+	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
+	for _, of := range all {
+		if err := s.recordUse(of, u.counts[of].uses, true); err != nil {
+			s.Record.Warn("secret_uses", "How often the secret %s was used is not in the transcript: %v.", of.name, err)
+			return
+		}
+		u.counts[of] = count{uses: u.counts[of].uses}
+	}
+}
+
+func (s *Sandboxes) recordUse(of use, uses int, ended bool) error {
+	event := transcript.SecretUsed{By: of.by, Name: of.name, Target: of.target, Uses: uses, Ended: ended}
+	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
+		return fmt.Errorf("record the use of a secret: %w", err)
+	}
+	return nil
+}

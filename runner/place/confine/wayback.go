@@ -1,0 +1,91 @@
+package confine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// pathFiles are the names and endings of files by which programs find code at a path that they were given
+// earlier: Python's editable installs, and build folders of CMake and Ninja.
+var pathFiles = []string{".pth", ".egg-link", "_finder.py", "CMakeCache.txt", "build.ninja"}
+
+// longestPathFile is how much of such a file is read.
+const longestPathFile = 16 << 20
+
+// CheckWayBack looks in a private tree that was just made for what an earlier step installed by the checkout's
+// path, if commands find the tree at another path. They would be led from the tree to the checkout. If nothing
+// keeps them from there, checks would judge that instead of the change, so the run ends.
+func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
+	if s.path == nil {
+		return nil
+	}
+	found, err := s.waysBack(ctx)
+	if err != nil {
+		return fmt.Errorf("look for what leads to the checkout: %w", err)
+	}
+	switch {
+	case len(found) == 0:
+	case s.level() == sandbox.LevelNone:
+		return outcome.Stopf(outcome.InvalidInput, "leads_to_checkout",
+			"Commands work in a copy of the checkout, and %s there leads back to the checkout, so that checks would test code that the agent did not change. Have it made in setup, and not by an earlier step; or confine commands (policy.sandbox).", markdown.SomeFiles(found))
+	default:
+		s.Record.Warn("leads_to_checkout", "Commands work in a copy of the checkout, and may not read the checkout, to which %s leads. Have it made in setup, and not by an earlier step.", markdown.SomeFiles(found))
+	}
+	return nil
+}
+
+// waysBack returns the links and the files of the private tree that lead to the checkout.
+func (s *Sandboxes) waysBack(ctx context.Context) (found []string, err error) {
+	tree, root := s.treeFolder(), resolved(s.Root)
+	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
+		rel, outside := filepath.Rel(tree, path)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil || outside != nil:
+			return nil //nolint:nilerr // commands can't read it either
+		case rel == ".git" && e.IsDir():
+			return fs.SkipDir
+		case e.Type()&fs.ModeSymlink != 0 && below(path, []string{root}), e.Type().IsRegular() && isPathFile(e) && namesFolder(path, s.Root, root):
+			found = append(found, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return found, err
+}
+
+func isPathFile(e fs.DirEntry) bool {
+	info, err := e.Info()
+	return err == nil && info.Size() <= longestPathFile && slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) })
+}
+
+// namesFolder says whether a file has one of some paths, or one below.
+func namesFolder(file string, folders ...string) bool {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	for _, folder := range folders {
+		for rest := content; ; {
+			_, after, is := bytes.Cut(rest, []byte(folder))
+			if !is {
+				break
+			}
+			if len(after) == 0 || !inName(after[0]) {
+				return true
+			}
+			rest = after
+		}
+	}
+	return false
+}

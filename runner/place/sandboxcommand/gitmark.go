@@ -1,0 +1,53 @@
+package sandboxcommand
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// markGit notes what git keeps of the checkout, as far as commands can write it: those of agent-ci sandbox work in the checkout itself.
+func (s *Session) markGit(ctx context.Context) (err error) {
+	level, ws := s.box.Level(), s.prepared.Workspace
+	if level == sandbox.LevelNone {
+		return nil
+	}
+	var submodules []string
+	if ws.Checkout() != nil {
+		if submodules, err = ws.Checkout().Submodules(ctx); err != nil {
+			return err
+		}
+	}
+	s.mark, err = guard.NewMark(ctx, ws.Root(), level == sandbox.LevelLandlock, submodules)
+	return err
+}
+
+// gitUnchanged is an outcome where commands changed what git obeys or the objects that it reads.
+func (s *Session) gitUnchanged(ctx context.Context) error {
+	if s.mark == nil {
+		return nil
+	}
+	changed, err := s.mark.Changed(ctx)
+	if err == nil {
+		var objects []string
+		objects, err = s.mark.ChangedObjects(ctx)
+		changed = append(changed, objects...)
+	}
+	if err != nil {
+		return fmt.Errorf("compare git's folder with how it was before the commands: %w", err)
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	const shown = 10
+	if more := len(changed) - shown; more > 0 {
+		changed = append(changed[:shown], fmt.Sprintf("%d more", more))
+	}
+	return outcome.Stopf(outcome.PolicyViolation, "git_changed",
+		"Commands changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
+			"Look at these files before you run git there, or throw the checkout away.", strings.Join(changed, "; "))
+}

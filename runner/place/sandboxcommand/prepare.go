@@ -1,0 +1,187 @@
+package sandboxcommand
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/rules"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Options say where a command runs and what confines it.
+type Options struct {
+	Dir           string // the checkout, or a folder, where the command starts; empty is the current one
+	Mode, Network string // of policy.sandbox and policy.network; empty leaves what is configured
+	Environ       []string
+	JobFile       string   // that configures it besides; empty for none
+	Reserved      []string // names of AGENT_CI_ variables that are flags, not job keys
+
+	builtIn bool // nothing configures the sandbox
+}
+
+// BuiltIn are options by which nothing but what is built in counts.
+func (o Options) BuiltIn() Options {
+	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
+	return Options{Dir: o.Dir, Environ: kept, builtIn: true}
+}
+
+// Prepared is a folder with what configures a sandbox there, and working files that
+// are gone after Close.
+type Prepared struct {
+	Dir        string // absolute, without links
+	Environ    settings.Environment
+	Record     *record.Record // without a transcript
+	Job        *job.Job
+	Workspace  *workspace.Workspace // of the checkout that Dir lies in, else of Dir alone
+	NoCheckout error                // why there is none; nil, too, where it does not count
+}
+
+// Prepare reads what a run in the folder would be configured by: the defaults of the
+// base commit and the variables of the environment. An error that is an outcome.Stop
+// says what to do. The caller closes what it gets.
+func Prepare(ctx context.Context, o Options) (*Prepared, error) {
+	dir, err := realFolder(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	env := settings.Environment(o.Environ)
+	p := &Prepared{Dir: dir, Environ: env, Record: record.New(record.NewID(time.Now()), settings.Secrets(env, nil))}
+	p.Workspace = workspace.Folder(p.Record, dir)
+	if err := p.makeDirectory(); err != nil {
+		return nil, err
+	}
+	err = p.Record.Lock()
+	if err == nil {
+		err = p.openCheckout(ctx, o.builtIn)
+	}
+	if err == nil {
+		err = p.loadJob(ctx, o)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+func realFolder(dir string) (string, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", outcome.Stopf(outcome.InvalidInput, "no_such_path", "The folder %s cannot be used (%v); give another with --repo.", dir, outcome.RootCause(err)).Because(err)
+	}
+	return path, nil
+}
+
+func (p *Prepared) makeDirectory() error {
+	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolders+p.Record.ID)
+	if err == nil {
+		err = workspace.OutsideCheckout(path, p.Dir)
+	}
+	if err == nil {
+		p.Record.Directory, err = record.NewDirectory(path)
+	}
+	return err
+}
+
+// openCheckout opens the checkout that the folder lies in. That there is none is no
+// error; that there is one which cannot be read is, since it may configure the
+// sandbox.
+func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
+	_, server := github.Addresses(p.Environ.Get)
+	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: server, OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
+	if opened != nil {
+		p.Workspace, err = opened, opened.StartOn(ctx, "")
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, gitops.ErrNotRepository), errors.Is(err, gitops.ErrNoCommit):
+		p.NoCheckout = err
+		return nil
+	case builtIn && errors.As(err, new(*gitops.GitError)):
+		p.NoCheckout = err
+		return nil
+	case err == nil && builtIn:
+		p.Workspace, p.NoCheckout = workspace.Folder(p.Record, p.Dir), opened.Close()
+		return nil
+	}
+	return workspace.CheckoutFailure(err)
+}
+
+func (p *Prepared) loadJob(ctx context.Context, o Options) error {
+	given := settings.Given{JobFile: o.JobFile, Set: o.keys(), Env: p.Environ, Reserved: o.Reserved}
+	if o.JobFile == "" {
+		given.Prompt = "Run a command." // a job is not whole without a task, and this one is given to nobody
+	}
+	source := &settings.Source{Warn: p.Record.Warn, Given: given}
+	read, err := source.Load(ctx, p.Workspace.Commit())
+	if err != nil {
+		return err
+	}
+	p.Job = &read.Job
+	p.Record.KeepOut(settings.Secrets(p.Environ, p.Job))
+	return nil
+}
+
+func (o Options) keys() []string {
+	var set []string
+	for key, value := range map[string]string{"policy.sandbox": o.Mode, "policy.network": o.Network} {
+		if value != "" {
+			set = append(set, key+"="+value)
+		}
+	}
+	return set
+}
+
+// Sandboxes are those of commands that go by these rules.
+func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
+	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
+	if p.Workspace.Checkout() != nil {
+		boxes.LeaveOut, boxes.NoOverlay = p.Workspace.LeaveOut, p.Workspace.NoOverlay
+	}
+	return boxes, boxes.MakeFolders()
+}
+
+// Credentials are the secrets of the configuration for kinds of commands, or all, with their
+// values, which are kept out of all that is written from here on.
+func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential.Set, error) {
+	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job, kinds...)
+	if err == nil {
+		p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(all)...))
+	}
+	return all, err
+}
+
+// Authorities are the certificates of the files that the configuration names for hosts.
+func (p *Prepared) Authorities(ctx context.Context) (settings.Authorities, error) {
+	return settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job)
+}
+
+// Close removes the working files, and those that others left that were killed.
+func (p *Prepared) Close() error {
+	_ = p.Workspace.Close() // of which nothing is kept
+	p.Record.Close()
+	path := p.Record.Path()
+	defer record.RemoveStale(filepath.Dir(path), time.Now())
+	if err := sandbox.RemoveScratch(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the working files: %w", err)
+	}
+	return nil
+}

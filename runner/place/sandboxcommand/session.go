@@ -1,0 +1,155 @@
+package sandboxcommand
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// patchProgram is the program by which commands apply patches.
+const patchProgram = "apply_patch"
+
+// Session is an open sandbox for commands of a person, made and judged as that of a
+// run's agent.
+type Session struct {
+	prepared *Prepared
+	boxes    *confine.Sandboxes
+	box      *sandbox.Sandbox
+	mark     *guard.Mark // of the checkout; nil where commands can't write what git keeps
+}
+
+// Open opens a sandbox. An error that is an outcome.Stop says what to do. The caller
+// closes the session.
+func Open(ctx context.Context, o Options) (*Session, error) {
+	begun := o.begin()
+	defer begun.End() // unless the sandbox takes it
+	p, err := Prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Session{prepared: p}
+	if err := s.open(ctx, begun); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	if err := s.markGit(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// begin starts the process inside the sandbox before the configuration is read, with
+// the network that most configurations give.
+func (o Options) begin() *sandbox.Begun {
+	if o.Mode == string(grants.DangerFullAccess) {
+		return nil
+	}
+	return sandbox.Begin(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
+}
+
+func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
+	p := s.prepared
+	rules, err := settings.ReadRules(ctx, p.Workspace.Commit(), p.Job.Policy.Rules)
+	if err != nil {
+		return err
+	}
+	if s.boxes, err = p.Sandboxes(rules); err != nil {
+		return err
+	}
+	if s.boxes.Authorities, err = p.Authorities(ctx); err != nil {
+		return err
+	}
+	if err := s.boxes.SettleProxy(); err != nil {
+		return err
+	}
+	if err := s.equip(ctx); err != nil {
+		return err
+	}
+	s.boxes.LinkProgram(patchProgram)
+	if err := s.boxes.Hide(ctx); err != nil {
+		return err
+	}
+	if len(p.Job.Policy.Secrets) > 0 { // files of others' secrets are kept from the command, too
+		if err := s.boxes.ConfineOthers(ctx); err != nil {
+			return err
+		}
+	}
+	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Commands: job.CommandsAgent, Begun: begun})
+	return err
+}
+
+// equip gives the commands the secrets that the configuration has for an agent's.
+func (s *Session) equip(ctx context.Context) (err error) {
+	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
+		return err
+	}
+	return s.boxes.Equip()
+}
+
+// Warnings are what to know of the configuration and of the confinement.
+func (s *Session) Warnings() []string {
+	var all []string
+	for _, w := range s.prepared.Record.Warnings() {
+		all = append(all, w.Message)
+	}
+	switch level := s.box.Level(); level {
+	case sandbox.LevelFull:
+	case sandbox.LevelNone:
+		all = append(all, confine.UnconfinedWords)
+	default:
+		all = append(all, fmt.Sprintf("Commands are confined at the level %s, which is not all that there can be; agent-ci doctor says what is missing.", level))
+	}
+	return all
+}
+
+// Network says what commands can reach and how to allow more, in sentences; "" if they reach what
+// the machine does.
+func (s *Session) Network() string {
+	const more = ` If it needs more, allow hosts by --network '{allow: [proxy.golang.org]}' or by policy.network; --network full allows everything.`
+	switch network := s.boxes.Network(); network {
+	case string(sandbox.NetworkFull):
+		return ""
+	case string(sandbox.NetworkNone):
+		return "The command had no network, not even 127.0.0.1." + more
+	case string(sandbox.NetworkLoopback):
+		return "The command could only reach 127.0.0.1 inside of its sandbox (policy.network: loopback)." + more
+	default:
+		return "The command could only reach this (policy.network): " + network + "." + more
+	}
+}
+
+// Start starts a command: with streams, or with a terminal of that size whose
+// output goes to Output. The rules may refuse the command; the error then is an
+// outcome.Stop like all that a person can do something about.
+func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
+	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.Agent())
+	if d := s.boxes.Commands().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
+		return nil, outcome.Stopf(outcome.PolicyViolation, "command", "%s", d.Words())
+	}
+	return s.box.Start(c)
+}
+
+// Close ends all that was started and removes what it left outside the checkout.
+// The error may be what commands did to git.
+func (s *Session) Close() error {
+	if !s.box.Empty() { // what still runs could write
+		return errors.Join(s.box.Close(), s.clear())
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.box.Close() }() // which waits for the end of the namespaces
+	err := s.clear()
+	return errors.Join(<-closed, err)
+}
+
+func (s *Session) clear() error {
+	return errors.Join(s.gitUnchanged(context.Background()), s.prepared.Close())
+}

@@ -1,0 +1,179 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// everything leaves nothing out of a change.
+func everything(_ context.Context, c *gitops.ChangeSet) (*gitops.ChangeSet, error) { return c, nil }
+
+func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("mine", "untracked before")
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "one\nthree\n")
+	tree.Remove("gone")
+	taken := change(t, w)
+	var got []string
+	for _, f := range ChangeFiles(taken) {
+		got = append(got, f.Status+" "+f.Path)
+	}
+	if diff := cmp.Diff([]string{"M README", "D gone"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	patch := string(must(w.rec.Read(record.PatchFile))(t))
+	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.kept {
+		t.Errorf("kept %v:\n%s", w.kept, patch)
+	}
+	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
+		t.Errorf("the transcript tells of %+v", view.Change)
+	}
+	if err := must(w.OpenWorkDir(tree.Dir, "."))(t).Close(); err != nil || w.kept {
+		t.Errorf("the work counts as kept while the agent goes on: %v", err)
+	}
+}
+
+func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
+	fails := func(err error) func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		return func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) { return nil, err }
+	}
+	for name, test := range map[string]struct {
+		leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)
+		reason   string
+		there    bool
+	}{
+		"nothing":    {everything, "", true},
+		"unreadable": {fails(fs.ErrPermission), "change", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := seeded(t)
+			w, tree := working(t, repo.Dir)
+			tree.Write("README", "changed\n")
+			taken, err := w.TakeChange(t.Context(), test.leaveOut)
+			wantStop(t, err, test.reason)
+			if (taken != nil) != test.there || w.kept != test.there || w.rec.Has(record.PatchFile) != test.there {
+				t.Errorf("taken %v, kept %v", taken, w.kept)
+			}
+		})
+	}
+	w, _ := working(t, seeded(t).Dir)
+	if _, err := w.TakeChange(t.Context(), fails(os.ErrClosed)); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAChangeThatFollowsItsBaseStandsBesideTheOneThatWasMade(t *testing.T) {
+	repo := seeded(t)
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "first\n")
+	made := change(t, w)
+	ok(t, w.KeepWork())
+	ok(t, w.Keep(t.Context(), made, "0123"))
+	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
+		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
+	}
+	ok(t, w.Keep(t.Context(), made, ""))
+	if got := workPack(w.rec.Directory); got != record.PackFile {
+		t.Errorf("the work is in %s", got)
+	}
+	w.rec.Remove(record.PackFile)
+	if err := w.KeepWork(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAFileThatCannotBeWrittenIsNamed(t *testing.T) {
+	repo := seeded(t)
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "changed\n")
+	ok(t, os.Mkdir(w.rec.Join(record.PackFile), 0o700))
+	if _, err := w.TakeChange(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "write "+record.PackFile) {
+		t.Errorf("got %v", err)
+	}
+	if w.kept {
+		t.Error("it counts as kept")
+	}
+}
+
+func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
+	for path, want := range map[string]string{"é/a": "é/a", "a\xff": `"a\xff"`, `a"b`: `a"b`} {
+		if got := JSONPath(path); got != want {
+			t.Errorf("%q is %s", path, got)
+		}
+	}
+	none := []transcript.ChangeFile{}
+	if diff := cmp.Diff(none, ChangeFiles(&gitops.ChangeSet{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
+	repo := seeded(t)
+	w, tree := working(t, repo.Dir)
+	root := must(w.OpenWorkDir(tree.Dir, "src"))(t)
+	if _, err := root.Stat("main.go"); err != nil {
+		t.Error(err)
+	}
+	ok(t, root.Close())
+	ok(t, syscall.Mkfifo(tree.Path("pipe"), 0o600))
+	for _, path := range []string{"pipe", "nowhere"} {
+		if _, err := w.OpenWorkDir(tree.Dir, path); err == nil {
+			t.Errorf("%s was opened", path)
+		}
+	}
+	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
+}
+
+func TestProtectedPathsArePutBack(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("locked/old", "base\n")
+	repo.Commit("more")
+	w, tree := working(t, repo.Dir)
+	tree.Write("locked/old", "changed\n")
+	tree.Write("locked/new", "made\n")
+	tree.Write("free", "made\n")
+	left := must(w.PutBack(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
+	if len(left.Files) != 1 || left.Files[0].Path != "free" || tree.Read("locked/old") != "base\n" {
+		t.Errorf("left %v, locked/old is %q", left.Files, tree.Read("locked/old"))
+	}
+	if _, err := os.Lstat(tree.Path("locked/new")); err == nil {
+		t.Error("what was made at a protected path is there")
+	}
+	warned := w.rec.Warnings()
+	if len(warned) != 1 || warned[0].Message != "Changes of protected files were left out (policy.change.protected): locked/new, locked/old." {
+		t.Errorf("warned of %v", warned)
+	}
+}
+
+func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
+	repo := seeded(t)
+	repo.Write("locked/old", "base\n")
+	repo.Write(".gitignore", "kept\n")
+	repo.Commit("more")
+	w, tree := working(t, repo.Dir)
+	tree.Remove("locked/old")
+	tree.Write("locked/old/kept", "ignored, so that nobody may remove it\n")
+	_, err := w.PutBack(t.Context(), change(t, w), []string{"locked/old"})
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) {
+		t.Fatalf("put back: %v", err)
+	}
+	want := "The change touches protected files (locked/old), which can't be put back (policy.change.protected): what was made at locked/old/ is in the way; have it removed."
+	if diff := cmp.Diff(want, stop.Message); diff != "" {
+		t.Error(diff)
+	}
+}

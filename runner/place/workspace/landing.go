@@ -1,0 +1,299 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// landingFile stands in the run directory while the change is being put into the
+// checkout, which the run left as it was until then.
+const landingFile = record.StateFolder + "/landing"
+
+// Landing says whether a run that was left was putting its change into the checkout.
+func Landing(d *record.Directory) bool { return d.Has(landingFile) }
+
+// landing is what is being put into the checkout. It is kept until the end of the run is
+// recorded: a run that is killed before takes out first what is there of it when it goes
+// on.
+type landing struct {
+	Branch string       `json:"branch,omitempty"` // that the checkout is put on; empty: it stays where it stands
+	Commit string       `json:"commit,omitempty"` // of the branch
+	Tree   string       `json:"tree"`             // of the change
+	Done   bool         `json:"done,omitempty"`   // all of it is there
+	Files  []landedFile `json:"files"`
+}
+
+// landedFile is one path of a change.
+type landedFile struct {
+	Path []byte `json:"path"` // JSON has nothing but text
+	ID   string `json:"id"`   // of what the change has there; empty for nothing
+	Mode string `json:"mode"`
+}
+
+// land does what puts a change into the checkout, on a branch at a commit or where it
+// stands, whole or not at all. It is an *inTheWayError where others changed what it goes
+// over, and keeps every git of theirs from writing meanwhile.
+func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
+	if w.tree == nil { // of a bundle
+		return do()
+	}
+	if err := w.KeepAlone(); err != nil {
+		return err
+	}
+	release, err := w.holdIndex(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := w.giveWay(ctx, change); err != nil {
+		return err
+	}
+	l.Tree = string(change.Tree)
+	for _, file := range change.Files {
+		l.Files = append(l.Files, landedFile{[]byte(file.Path), file.NewID, file.NewMode})
+	}
+	if err := w.rec.WriteJSON(landingFile, l); err != nil {
+		return err
+	}
+	w.landed = true
+	if err := w.landFromTree(ctx, do); err != nil {
+		return w.takeBackBroken(context.WithoutCancel(ctx), l, err)
+	}
+	l.Done = true
+	return w.rec.WriteJSON(landingFile, l)
+}
+
+// landFromTree does something for which files with a filter are taken from the work tree as the agent left
+// them, where there are filters.
+func (w *Workspace) landFromTree(ctx context.Context, do func() error) error {
+	if !w.checkout.HasFilters() || !w.tree.Any(OfAgent) {
+		return do()
+	}
+	return w.in(ctx, OfAgent, func(_ *gitops.Checkout, tree *os.Root) error {
+		w.checkout.LandFrom(tree)
+		defer w.checkout.LandFrom(nil)
+		return do()
+	})
+}
+
+// takeBackBroken takes out of the checkout what is there of a change that could not be
+// put there, and gives the reason.
+func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) error {
+	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
+	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.Begun {
+		l.Files = nil // none was written
+	}
+	if changed != nil {
+		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
+	}
+	if errors.As(why, new(*gitops.HeadMovedError)) {
+		why = &inTheWayError{why: "others switched to another branch, or renamed one"}
+	}
+	err := w.takeBack(ctx, l)
+	if err != nil {
+		w.half = true
+		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
+	}
+	return errors.Join(why, err)
+}
+
+// holdIndex keeps every git from writing the index of the checkout.
+func (w *Workspace) holdIndex(ctx context.Context) (release func() error, err error) {
+	release, err = w.checkout.Hold(ctx)
+	if errors.As(err, new(*gitops.InUseError)) {
+		err = &inTheWayError{"another git is at work, or died and left its index.lock"}
+	}
+	return release, err
+}
+
+// holdMark tells whose the lock of the index is, to a run that goes on and to a person.
+func holdMark(rec *record.Record) string {
+	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
+}
+
+// takeBackLanding takes out of the checkout what a killed run put there of its change,
+// unless others did anything in it since.
+func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
+	if !w.rec.Has(landingFile) {
+		return nil
+	}
+	var l landing
+	if _, err := w.rec.ReadJSON(landingFile, &l); err != nil {
+		return err
+	}
+	release, err := w.holdIndex(ctx)
+	if err != nil {
+		return CannotResume("its change was being put into the checkout when it was killed, and the index there can't be locked: %v", err)
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
+		return err
+	}
+	if err := w.unchangedBeside(ctx, l); err != nil {
+		return err
+	}
+	return w.takeBack(ctx, l)
+}
+
+// unchangedBeside makes sure that nothing but a landing changed the checkout.
+func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
+	changed, err := w.changedByOthers(ctx)
+	if err != nil {
+		return err
+	}
+	_, ours, err := w.landedOf(ctx, l)
+	if err != nil {
+		return err
+	}
+	others := ""
+	slices.Sort(ours)
+	changed = slices.DeleteFunc(changed, func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
+	if len(changed) > 0 {
+		others = "changed " + markdown.SomeFiles(changed)
+	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
+		return err
+	} else if moved {
+		others = "committed, staged or switched to another branch"
+	}
+	if others == "" {
+		return nil
+	}
+	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
+}
+
+func (w *Workspace) takeBack(ctx context.Context, l landing) error {
+	err := w.takeOutLanded(ctx, l)
+	if err == nil && l.Branch != "" {
+		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
+	}
+	if err != nil {
+		return fmt.Errorf("take out what was put into the checkout before: %w", err)
+	}
+	w.landed = false
+	w.rec.Remove(landingFile)
+	return nil
+}
+
+// takeOutLanded puts files of a change back as they were before it landed.
+func (w *Workspace) takeOutLanded(ctx context.Context, l landing) error {
+	if len(l.Files) == 0 {
+		return nil
+	}
+	half, ours, err := w.landedOf(ctx, l)
+	if err != nil {
+		return err
+	}
+	return w.checkout.Revert(ctx, half, ours)
+}
+
+// landedOf are the paths of a change that are what the change has, or gone, or begun:
+// what is there otherwise others have written. Files are written in the order of their
+// paths, so that the last one alone may be begun.
+func (w *Workspace) landedOf(ctx context.Context, l landing) (half *gitops.ChangeSet, ours []string, err error) {
+	half, err = w.checkout.Changes(ctx, w.snapshot)
+	if err != nil {
+		return nil, nil, err
+	}
+	landed := make(map[string]landedFile, len(l.Files))
+	for _, file := range l.Files {
+		landed[string(file.Path)] = file
+	}
+	last := true
+	for _, file := range slices.Backward(half.Files) {
+		is, known := landed[file.Path]
+		whole := known && file.NewID == is.ID && file.NewMode == is.Mode
+		begun := false
+		if known && !whole && last && !l.Done && is.ID != "" && file.NewMode == is.Mode {
+			if begun, err = w.checkout.Begins(file.NewID, is.ID); err != nil {
+				return nil, nil, err
+			}
+		}
+		if whole || begun || known && file.NewID == "" {
+			ours = append(ours, file.Path)
+		}
+		last = last && (!whole || file.NewID == "")
+	}
+	return half, ours, nil
+}
+
+// inTheWayError says why a change is not put into the checkout.
+type inTheWayError struct{ why string }
+
+func (e *inTheWayError) Error() string { return e.why }
+
+// warnOfOthers tells, once, of what somebody else changed in the checkout while the run
+// worked, and gives it.
+func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
+	if w.tree == nil || w.landed {
+		return nil, nil
+	}
+	paths, err := w.changedByOthers(ctx)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	if !w.warned {
+		w.warned = true
+		w.rec.Warn("checkout_changed", "Somebody changed the checkout during the run (%s); commands may have seen the old or the new files.", markdown.SomeFiles(paths))
+	}
+	return paths, nil
+}
+
+// giveWay is an *inTheWayError where others did something in the checkout that the change
+// would go over.
+func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error {
+	paths, err := w.warnOfOthers(ctx)
+	if err != nil {
+		return err
+	}
+	paths = slices.DeleteFunc(paths, func(path string) bool {
+		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return sameOrAbove(f.Path, path) || sameOrAbove(path, f.Path) })
+	})
+	if len(paths) > 0 {
+		return &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}
+	}
+	moved, err := w.checkout.MovedByOthers(ctx)
+	if err == nil && moved {
+		err = &inTheWayError{"others committed, staged or switched to another branch"}
+	}
+	return err
+}
+
+func sameOrAbove(above, path string) bool {
+	return path == above || strings.HasPrefix(path, above+"/")
+}
+
+func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
+	if w.snapshot == nil {
+		return nil, nil
+	}
+	paths, err := w.checkout.ChangedSince(ctx, w.snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("look for what others changed in the checkout: %w", err)
+	}
+	return paths, nil
+}
+
+// unchangedBelow makes sure that the checkout is what it was when the run worked in an
+// overlay of it: what was changed below an overlay shows in it, or does not.
+func (w *Workspace) unchangedBelow(ctx context.Context) error {
+	changed, err := w.changedByOthers(ctx)
+	if err != nil || len(changed) == 0 {
+		return err
+	}
+	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", markdown.SomeFiles(changed))
+}
+
+// inUse says whether an error is that other runs work in the checkout.
+func inUse(err error) bool {
+	var stop *outcome.Stop
+	return errors.As(err, &stop) && stop.Reason == "checkout_in_use"
+}

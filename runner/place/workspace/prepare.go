@@ -1,0 +1,172 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// Preparation says what a run needs of its checkout.
+type Preparation struct {
+	Base    BaseBranch
+	Path    string // repository.path
+	Changes bool   // the run is expected to change files
+	Shared  bool   // others may work in the checkout, too: the run changes nothing there before its end
+}
+
+// BaseBranch says which branches a change can go to.
+type BaseBranch struct {
+	Configured bool   // the job names the base, and it is the one that is set
+	TaskBranch string // that runs of this task make; empty where the job names another
+	NoneNeeded bool   // the change goes to no branch
+	// Usual asks the forge for the branch that a change goes to where the checkout
+	// does not say; nil where no forge is asked.
+	Usual func(context.Context) (string, error)
+}
+
+// Prepare makes sure that the run can work in the checkout: nobody else does, it is
+// clean and on its base, and can be written.
+func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
+	if err := w.take(ctx, p.Shared); err != nil {
+		return CheckoutFailure(err)
+	}
+	if err := w.findBaseBranch(ctx, p.Base); err != nil {
+		return err
+	}
+	dirty, err := w.dirty(ctx)
+	if err != nil {
+		return err
+	}
+	if dirty != "" {
+		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
+			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
+	}
+	if err := w.writable(p.Changes); err != nil {
+		return err
+	}
+	return w.HasFolder(p.Path)
+}
+
+// take makes sure that nobody works in the checkout whom this run would disturb, or who
+// would disturb it.
+func (w *Workspace) take(ctx context.Context, shared bool) error {
+	lock := func() error { return w.checkout.Claim() }
+	if w.shared = shared && w.base.SHA == w.begunAt.SHA; w.shared { // else the files of the base were put there for this run
+		lock = func() error { return w.checkout.Share(ctx) }
+	}
+	if err := errors.Join(lock(), w.checkout.Idle(ctx)); err != nil {
+		return err
+	}
+	moved, err := w.checkout.MovedByOthers(ctx)
+	if err == nil && moved { // what the run is to do was read before
+		err = &gitops.InUseError{Root: w.root, Remedy: "another run ended in it at this moment, or somebody switched it or committed; start the run again"}
+	}
+	return err
+}
+
+// dirty names files with uncommitted changes, for a message; empty for none.
+func (w *Workspace) dirty(ctx context.Context) (string, error) {
+	paths, err := w.checkout.Dirty(ctx)
+	if err != nil {
+		return "", fmt.Errorf("look for uncommitted changes: %w", err)
+	}
+	return markdown.SomeFiles(paths), nil
+}
+
+// writable makes sure that a change can be made in the checkout, and be committed,
+// where one is expected: an agent that can change nothing would end as one that had
+// nothing to do.
+func (w *Workspace) writable(expected bool) error {
+	if !expected {
+		return nil
+	}
+	path, err := w.checkout.Unwritable()
+	if err == nil {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "checkout_access",
+		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
+}
+
+// HasFolder makes sure that repository.path is a folder of the checkout.
+func (w *Workspace) HasFolder(path string) error {
+	root, err := os.OpenRoot(w.root)
+	if err != nil {
+		return fmt.Errorf("open the checkout: %w", err)
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(path))
+	if err == nil && info.IsDir() {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "no_such_path",
+		"repository.path is %s, which is no folder on %s; correct the path.", path, BaseName(w.base))
+}
+
+// findBaseBranch makes sure that the base is a branch that a change can go to:
+// not a detached HEAD, and not the branch of an earlier run, on which the
+// checkout was left.
+func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error {
+	earlier, err := w.earlierRun(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if earlier == nil && (w.base.Branch != "" || wanted.NoneNeeded) {
+		return nil
+	}
+	branch, err := w.usualBase(ctx, earlier, wanted)
+	if err != nil {
+		return err
+	}
+	switch {
+	case branch != "":
+		return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{Branch: branch}))
+	case earlier != nil:
+		return outcome.Stopf(outcome.InvalidInput, "no_base",
+			"The checkout is on %s, the branch of an earlier run; check out the branch to build on, or set repository.base.", w.base.Branch)
+	}
+	return outcome.Stopf(outcome.InvalidInput, "no_base",
+		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", gitops.Short(w.base.SHA))
+}
+
+// earlierRun is the commit of an earlier run that the checkout stands on; nil where
+// it stands on none.
+func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*gitops.CommitInfo, error) {
+	if w.base.Branch == "" || wanted.Configured {
+		return nil, nil
+	}
+	tip, err := w.checkout.Tip(ctx, w.base.Branch)
+	if err != nil {
+		return nil, fmt.Errorf("look at branch %s: %w", w.base.Branch, err)
+	}
+	if tip != nil && (tip.Ours() || w.base.Branch == wanted.TaskBranch) {
+		return tip, nil
+	}
+	return nil, nil
+}
+
+// usualBase is the branch that a change goes to where the checkout does not say:
+// what the forge says, else the one branch here that the earlier run built on, else
+// origin's default. It is empty when there is none.
+func (w *Workspace) usualBase(ctx context.Context, earlier *gitops.CommitInfo, wanted BaseBranch) (string, error) {
+	if wanted.Usual != nil {
+		return wanted.Usual(ctx)
+	}
+	if earlier == nil {
+		return "", nil
+	}
+	branches, err := w.checkout.BranchesAt(earlier.Trailer(gitops.TrailerBase))
+	if err != nil {
+		return "", err
+	}
+	if len(branches) == 1 {
+		return branches[0], nil
+	}
+	return w.checkout.DefaultBranch(), nil
+}

@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// CloneOptions say what is cloned into the run directory.
+type CloneOptions struct {
+	Options         // Dir is the user's folder, in which no git program is looked for
+	From            remote.Remote
+	Repository      string // for a person
+	Branch, StartOn string // what is checked out, and the base that is set after that
+}
+
+// Clone clones a repository into the run directory and opens it.
+func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace, error) {
+	dir := rec.Join(record.CheckoutFolder)
+	if _, err := gitops.CheckGit(ctx, FindGit(o.Path, o.Dir)); err != nil {
+		return nil, CheckoutFailure(err)
+	}
+	o.From.Path = SearchPath(o.Path, o.Dir)
+	if err := remote.Clone(ctx, o.From, remote.CloneOptions{Dir: dir, Branch: o.Branch}); err != nil {
+		return nil, RemoteFailure("The repository "+o.Repository+" cannot be cloned", err)
+	}
+	w, err := Open(ctx, rec, Options{Dir: dir, Path: o.Path, Forge: o.Forge, Cloned: true, OpenFilter: o.OpenFilter, Fresh: true})
+	if err != nil {
+		return nil, CheckoutFailure(err)
+	}
+	w.from = &o.From
+	if err := w.StartOn(ctx, o.StartOn); err != nil {
+		return nil, errors.Join(CheckoutFailure(err), w.Close())
+	}
+	return w, nil
+}
+
+// fillLFS fetches the contents of the base's Git LFS files into a clone of the run. Files whose
+// contents cannot be fetched stay pointers, and the run warns.
+func (w *Workspace) fillLFS(ctx context.Context) error {
+	if w.from == nil {
+		return nil
+	}
+	err := w.checkout.FillLFS(ctx, DownloadLFS(*w.from))
+	if missing, is := errors.AsType[*gitops.MissingLFSError](err); is {
+		w.rec.Warn("lfs_missing", "%v.", missing)
+		return nil
+	}
+	return err
+}
+
+// DownloadLFS fetches contents of Git LFS files from a remote.
+func DownloadLFS(from remote.Remote) gitops.FetchLFS {
+	return func(ctx context.Context, branch, folder string, files []gitops.LFSFile) error {
+		var list []remote.LFSObject
+		for _, f := range files {
+			list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size})
+		}
+		return Patiently(ctx, func() error { return remote.DownloadLFS(ctx, from, branch, folder, list) })
+	}
+}
+
+// Fetch makes sure that a commit is here, beside the checkout. alone says that it
+// has nothing to do with what is here.
+func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, alone bool) error {
+	if w.checkout.HasCommit(sha) {
+		return nil
+	}
+	into, err := w.Store()
+	if err != nil {
+		return err
+	}
+	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, Alone: alone}
+	err = Patiently(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
+	w.checkout.Fetched()
+	if err != nil {
+		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
+	}
+	return nil
+}
+
+// Store is where git finds what the run made and fetched.
+func (w *Workspace) Store() (remote.Store, error) {
+	dir, borrowed, err := w.checkout.Private()
+	return remote.Store{Dir: dir, Borrowed: borrowed}, err
+}
+
+const longestPause = 4 * time.Second
+
+// Patiently does again what a git server could not be reached for: a push under
+// a lease and a fetch can be done twice.
+func Patiently(ctx context.Context, do func() error) error {
+	for pause := time.Second; ; pause *= 2 {
+		err := do()
+		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// RemoteFailure is the outcome that an error of a git server stands for.
+func RemoteFailure(what string, err error) error {
+	var ended *outcome.Stop
+	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing
+		return err
+	}
+	if errors.As(err, new(*gitops.ObjectError)) { // of what was to be sent
+		return err
+	}
+	for _, known := range []struct {
+		is      bool
+		outcome outcome.Outcome
+		reason  string
+	}{
+		{errors.As(err, new(*remote.LeaseError)), outcome.Conflict, "branch_moved"},
+		{errors.As(err, new(*remote.LFSError)), outcome.ForgeFailed, "lfs"},
+		{errors.As(err, new(*remote.RejectedError)), outcome.ForgeFailed, "push_refused"},
+		{errors.Is(err, remote.ErrAuth), outcome.ForgeFailed, "bad_token"},
+		{errors.Is(err, remote.ErrForbidden), outcome.ForgeFailed, "forbidden"},
+		{errors.Is(err, remote.ErrNotFound), outcome.ForgeFailed, "not_found"},
+		{errors.Is(err, remote.ErrUnreachable), outcome.ForgeFailed, "unavailable"},
+	} {
+		if known.is {
+			return outcome.Stopf(known.outcome, known.reason, "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // not of a connection
+		return err
+	}
+	return outcome.Stopf(outcome.ForgeFailed, "git", "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+}

@@ -1,0 +1,110 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// at is a repository at a URL or path.
+func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Getenv("PATH")} }
+
+func TestACommitIsFetchedWhereItIsNotHere(t *testing.T) {
+	repo := seeded(t)
+	w := opened(t, must(cloneOf(repo.Dir, t.TempDir()))(t))
+	repo.Write("README", "later\n")
+	repo.Commit("later")
+	tip := repo.Git("rev-parse", "HEAD")
+	ok(t, w.Fetch(t.Context(), at("/nowhere"), w.Base().SHA, false)) // which asks nobody
+	if w.checkout.HasCommit(tip) {
+		t.Fatal("it is here already")
+	}
+	ok(t, w.Fetch(t.Context(), at(repo.Dir), tip, false))
+	if !w.checkout.HasCommit(tip) {
+		t.Error("it did not come")
+	}
+	if got := w.Base(); got.SHA == tip {
+		t.Error("the base moved")
+	}
+	wantStop(t, w.Fetch(t.Context(), at(repo.Dir), strings.Repeat("12", 20), true), "git", "121212121212", repo.Dir)
+	wantStop(t, w.Fetch(t.Context(), at(repo.Dir+"-gone"), strings.Repeat("12", 20), true), "not_found")
+}
+
+func cloneOf(dir, into string) (string, error) {
+	into = filepath.Join(into, "clone")
+	return into, exec.Command("git", "clone", "--quiet", dir, into).Run()
+}
+
+func TestFailuresOfAGitServer(t *testing.T) {
+	signal := outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled.")
+	object := &gitops.ObjectError{}
+	for name, test := range map[string]struct {
+		err     error
+		outcome outcome.Outcome
+		reason  string
+	}{
+		"lease":     {&remote.LeaseError{}, outcome.Conflict, "branch_moved"},
+		"refused":   {&remote.RejectedError{}, outcome.ForgeFailed, "push_refused"},
+		"token":     {remote.ErrAuth, outcome.ForgeFailed, "bad_token"},
+		"forbidden": {remote.ErrForbidden, outcome.ForgeFailed, "forbidden"},
+		"missing":   {remote.ErrNotFound, outcome.ForgeFailed, "not_found"},
+		"away":      {remote.ErrUnreachable, outcome.ForgeFailed, "unavailable"},
+		"timed out": {fmt.Errorf("%w: %w", remote.ErrUnreachable, context.DeadlineExceeded), outcome.ForgeFailed, "unavailable"},
+		"other":     {fs.ErrClosed, outcome.ForgeFailed, "git"},
+		"a signal":  {fmt.Errorf("push: %w", signal), outcome.Cancelled, "sigterm"},
+	} {
+		err := RemoteFailure("It fails", fmt.Errorf("push: %w", test.err))
+		if end := outcome.Of(t.Context(), err); end.Outcome != test.outcome || end.Reason != test.reason || !errors.Is(err, test.err) {
+			t.Errorf("%s: %v", name, end)
+		}
+	}
+	for _, told := range []error{object, context.Canceled, context.DeadlineExceeded} { // by who knows more of them
+		if err := RemoteFailure("It fails", told); !errors.Is(err, told) || errors.As(err, new(*outcome.Stop)) {
+			t.Errorf("%v became %v", told, err)
+		}
+	}
+}
+
+// What ends a run while it waits for a git server is told as what it is.
+func TestASignalWhileAGitServerIsWaitedFor(t *testing.T) {
+	asked, ended := make(chan struct{}, 8), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-ended
+	}))
+	t.Cleanup(func() { close(ended); server.Close() })
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	go func() {
+		<-asked
+		cancel(outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled."))
+	}()
+	_, err := Clone(ctx, newRecord(t), CloneOptions{Options: Options{Path: os.Getenv("PATH")}, From: at(server.URL + "/octo/widgets.git")})
+	if end := outcome.Of(ctx, err); end.Outcome != outcome.Cancelled {
+		t.Errorf("ended as %v", end)
+	}
+}
+
+func TestOnlyAServerThatIsAwayIsAskedAgain(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for want, ctx := range map[error]context.Context{remote.ErrAuth: t.Context(), remote.ErrUnreachable: ended} {
+		asked := 0
+		err := Patiently(ctx, func() error { asked++; return want })
+		if !errors.Is(err, want) || asked != 1 {
+			t.Errorf("%v after %d times", err, asked)
+		}
+	}
+}

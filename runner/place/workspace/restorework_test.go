@@ -1,0 +1,274 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// cut is a run that has been cut short after it changed README.
+type cut struct {
+	*record.Record
+	repo    gittest.Repo
+	earlier Earlier
+	change  *transcript.Change
+}
+
+// cutShort lets a run work and go away, as one that is killed does.
+func cutShort(t *testing.T) cut {
+	t.Helper()
+	repo := seeded(t)
+	repo.Write("mine", "untracked before")
+	w, tree := working(t, repo.Dir)
+	tree.Write("README", "worked\n")
+	change(t, w)
+	ok(t, w.Close())
+	base := w.Base()
+	return cut{w.rec, repo, Earlier{
+		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, Worked: true, HasTree: true,
+	}, must(w.rec.View())(t).Change}
+}
+
+// elsewhere is a clone of the repository as it was before the run.
+func (c cut) elsewhere(t *testing.T) string {
+	t.Helper()
+	return must(cloneOf(c.repo.Dir, t.TempDir()))(t)
+}
+
+// goOn opens the checkout again; dir may be empty.
+func (c cut) goOn(t *testing.T, dir string) (*Workspace, Found, error) {
+	t.Helper()
+	w, found, err := Resume(t.Context(), c.Record, Options{Dir: dir, Path: os.Getenv("PATH")}, c.earlier)
+	if w != nil {
+		t.Cleanup(func() { _ = w.Close() })
+	}
+	return w, found, err
+}
+
+func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
+	away := func(what string) func(*testing.T, *cut) string {
+		return func(t *testing.T, c *cut) string { ok(t, c.Write(awayFile, []byte(what))); return "" }
+	}
+	for name, test := range map[string]struct {
+		then   func(*testing.T, *cut) (dir string)
+		away   string
+		readme string
+		reason string
+	}{
+		"killed":                         {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
+		"killed, named again":            {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
+		"killed as it was put in":        {away(InChange), InChange, "one\ntwo\n", ""},
+		"killed as patches were":         {away(InPatches), InPatches, "one\ntwo\n", ""},
+		"killed, another checkout":       {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"above another checkout":         {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"another machine":                {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"without its tree":               {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
+		"without its overlay":            {func(_ *testing.T, c *cut) string { c.earlier.HasTree, c.earlier.InOverlay = false, true; return "" }, InPatches, "one\ntwo\n", ""},
+		"stopped":                        {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; return "" }, InChange, "one\ntwo\n", ""},
+		"stopped, and others changed it": {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; c.repo.Write("README", "mine\n"); return "" }, "", "", "not_resumable"},
+		"changed elsewhere": {func(t *testing.T, c *cut) string {
+			dir := c.elsewhere(t)
+			c.earlier.HasTree = false
+			gittest.Repo{T: t, Dir: dir}.Write("README", "mine\n")
+			return dir
+		}, "", "", "not_resumable"},
+		"a pull request elsewhere": {func(t *testing.T, c *cut) string {
+			c.earlier.OnPull, c.earlier.HasTree = true, false
+			return c.elsewhere(t)
+		}, "", "", "not_resumable"},
+		"another base elsewhere": {func(t *testing.T, c *cut) string {
+			dir := c.elsewhere(t)
+			c.earlier.HasTree = false
+			gittest.Repo{T: t, Dir: dir}.Commit("x")
+			return dir
+		}, "", "", "not_resumable"},
+		"no checkout": {func(t *testing.T, _ *cut) string { return t.TempDir() }, "", "", "no_checkout"},
+		"a missing folder": {func(t *testing.T, c *cut) string {
+			c.earlier.Path, c.earlier.HasTree = "nowhere", false
+			return c.elsewhere(t)
+		}, "", "", "no_such_path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := cutShort(t)
+			dir := test.then(t, &c)
+			w, found, err := c.goOn(t, dir)
+			wantStop(t, err, test.reason)
+			if err != nil {
+				if w != nil {
+					t.Error("there is a workspace beside the error")
+				}
+				return
+			}
+			if found.Away != test.away {
+				t.Errorf("away in %q", found.Away)
+			}
+			inTree(t, w)
+			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
+				t.Errorf("README is %q", got)
+			}
+			if w.Base().SHA != c.earlier.BaseSHA || w.Base().Branch != "main" {
+				t.Errorf("on %v", w.Base())
+			}
+		})
+	}
+}
+
+func TestARunGoesOnFromItsOwnBase(t *testing.T) {
+	c := cutShort(t)
+	c.earlier.HasTree = false
+	dir := c.elsewhere(t)
+	there := gittest.Repo{T: t, Dir: dir}
+	there.Git("checkout", "-q", "-b", "other")
+	there.Commit("other")
+	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found.Away != InPatches {
+		t.Errorf("%+v, %v", found, err)
+	}
+	c.earlier.Worked = false
+	ok(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
+	ok(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
+	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (Found{}) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if c.Has(untrackedFolder) || c.Has(record.StateFolder+"/verify-3") {
+		t.Error("what the first attempt kept is still there")
+	}
+}
+
+func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
+	rec, root := newRecord(t), t.TempDir()
+	for name, test := range map[string]struct {
+		was    transcript.Workspace
+		dir    string
+		want   string
+		cloned bool
+	}{
+		"named":   {transcript.Workspace{Root: root, Cloned: true}, "named", "named", false},
+		"its own": {transcript.Workspace{Root: root}, "", root, false},
+		"cloned":  {transcript.Workspace{Root: root, Cloned: true}, "", rec.Join(record.CheckoutFolder), true},
+		"gone":    {transcript.Workspace{Root: filepath.Join(root, "gone")}, "", ".", false},
+	} {
+		got := Earlier{Workspace: test.was}.locate(rec, Options{Dir: test.dir, Path: "p"})
+		if want := (Options{Dir: test.want, Path: "p", Cloned: test.cloned}); got.OpenFilter != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
+	patched := func(w **Workspace) func(context.Context) error {
+		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
+	}
+	for name, test := range map[string]struct{ away, readme string }{
+		"its objects": {InChange, "worked\n"},
+		"its patches": {InPatches, "patched\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := cutShort(t)
+			c.earlier.HasTree = false
+			w, _, err := c.goOn(t, c.elsewhere(t))
+			ok(t, err)
+			inTree(t, w)
+			ok(t, w.BeginMove(test.away))
+			if !w.Moving() || !Pending(c.Directory) {
+				t.Error("it does not count as on its way")
+			}
+			ok(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
+			ok(t, w.MoveIn(t.Context(), Move{Away: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
+			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.Moving() || Pending(c.Directory) {
+				t.Errorf("README is %q, on its way %v", got, w.Moving())
+			}
+			if taken := must(w.Changes(t.Context()))(t); len(taken.Files) != 1 || !w.rec.Has(untrackedFolder+"/by-setup") {
+				t.Errorf("the change has %+v", taken.Files)
+			}
+		})
+	}
+}
+
+func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
+	c := cutShort(t)
+	c.earlier.HasTree = false
+	w, _, err := c.goOn(t, c.elsewhere(t))
+	ok(t, err)
+	inTree(t, w)
+	ok(t, w.BeginMove(""))
+	if w.Moving() || Pending(c.Directory) {
+		t.Error("work that is there counts as on its way")
+	}
+	ok(t, w.BeginMove(InPatches))
+	broken := func(context.Context) error { return fs.ErrClosed }
+	if err := w.MoveIn(t.Context(), Move{Away: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.Moving() || !Pending(c.Directory) {
+		t.Errorf("%v, on its way %v", err, w.Moving())
+	}
+	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {
+		if err := w.layOver(t.Context(), change); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c.Remove(record.PackFile)
+	if err := w.MoveIn(t.Context(), Move{Away: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	ok(t, c.Write(record.PackFile, []byte("PACK")))
+	if _, err := w.ReadWork(t.Context(), c.Directory, c.change); !errors.As(err, new(*gitops.PackError)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		moving bool
+		want   map[string]string
+	}{
+		"nothing":         {false, map[string]string{}},
+		"work on its way": {true, map[string]string{"away": "work"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := seeded(t)
+			w := opened(t, repo.Dir)
+			ok(t, w.rec.Write(markFile, []byte("mark")))
+			ok(t, w.rec.Write(awayFile, []byte("work")))
+			w.moving = test.moving
+			w.DropState()
+			got := map[string]string{}
+			if w.rec.Has(record.StateFolder) {
+				got = gittest.Repo{T: t, Dir: w.rec.Join(record.StateFolder)}.Files()
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	w := Folder(newRecord(t), "/")
+	ok(t, w.rec.Write(markFile, nil))
+	ok(t, w.rec.Write(leftFile+"/in-the-way", nil))
+	w.left = true
+	if err := w.MarkLeft(); err == nil {
+		t.Error("a mark that cannot be made counts as made")
+	}
+	if w.DropState(); !w.rec.Has(markFile) {
+		t.Error("of a run whose work tree alone has its work something is removed")
+	}
+	w.left = false
+	if err := w.MarkLeft(); err != nil || LeftInTree(w.rec.Directory) {
+		t.Errorf("the mark of an earlier end is there still: %v", err)
+	}
+	w.rec.Remove(markFile)
+	w.DropState() // there is no mark
+	if w.rec.Has(record.StateFolder) {
+		t.Error("working files are left")
+	}
+}

@@ -1,0 +1,321 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// Ending says how a run leaves its workspace.
+type Ending struct {
+	Changed   bool              // the run ended as it should, with a change
+	Published bool              // a commit has the change
+	Stays     bool              // the change is meant to come into the checkout
+	GoesOn    bool              // the run can go on, and comes to its end then
+	Change    *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
+	// Take takes the change set and keeps it, for a run that did not come to that.
+	Take func(context.Context) (*gitops.ChangeSet, error)
+}
+
+// collect gives the change set, which the run directory then has.
+func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, error) {
+	if e.Change != nil && w.kept {
+		return e.Change, nil
+	}
+	change, err := e.Take(ctx)
+	if change == nil {
+		change = e.Change
+	}
+	return change, err
+}
+
+// Salvage keeps the work of a run, and puts it into the checkout if it is meant to come there and is done.
+// It tells what it did.
+func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
+	if w.checkout == nil {
+		return ""
+	}
+	if _, err := w.warnOfOthers(ctx); err != nil {
+		w.rec.Warn("checkout_changed", "agent-ci could not find out whether somebody changed the checkout during the run: %v", err)
+	}
+	switch {
+	case w.half:
+		return w.keepHalf()
+	case w.moving:
+		return strings.TrimSpace("The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again. " + w.giveBack(ctx))
+	case e.Published:
+		if w.stays {
+			w.giveBack(ctx)
+		}
+		return w.keepLeftover(ctx, e.Change)
+	case !w.Worked():
+		return w.giveBack(ctx)
+	}
+	return w.keepWork(ctx, e)
+}
+
+func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
+	change, err := w.collect(ctx, e)
+	switch {
+	case err != nil:
+		w.left = true
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it lies in %s as it was made.", err, w.tree.Folder())
+		return "The checkout is as it was; what the agent changed lies in " + w.tree.Folder() + "."
+	}
+	note := w.leave(ctx, e, change)
+	if w.half {
+		return w.keepHalf()
+	}
+	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
+}
+
+// keepHalf leaves what can take a part of the change out of the checkout later.
+func (w *Workspace) keepHalf() string {
+	w.left = true
+	return fmt.Sprintf("A part of the change stands in the checkout; the whole is in %s. agent-ci resume %s takes that part out again and goes on.",
+		w.rec.Join(record.PatchFile), w.rec.Path())
+}
+
+// leave puts a change that is kept where it belongs, and the checkout in order.
+func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
+	switch {
+	case change.Empty():
+		return w.giveBack(ctx)
+	case e.Stays && !e.GoesOn:
+		if w.PutIntoCheckout(ctx, change); !w.landed && w.keptOut == nil {
+			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
+		}
+		if w.half {
+			return ""
+		}
+		if w.keptOut != nil {
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile)) + w.giveBack(ctx)
+		}
+		return w.whereLanded(e.Changed)
+	}
+	if err := w.Restore(ctx); err != nil {
+		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
+		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
+	}
+	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
+}
+
+// PutIntoCheckout lays a change that is meant to come into the checkout there, once; KeptOut says why it
+// does not.
+func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSet) {
+	if w.tree == nil || w.landed || w.keptOut != nil {
+		return
+	}
+	err := w.land(ctx, landing{}, change, func() error { return w.checkout.LayOver(ctx, change) })
+	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
+		return
+	}
+	w.keptOut = keptOut(err)
+	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
+}
+
+// keptOut is the outcome of a run whose change belongs into the checkout and can't be put
+// there.
+func keptOut(err error) error {
+	inTheWay, obstructed := (*inTheWayError)(nil), (*gitops.ObstructedError)(nil)
+	why := ""
+	switch {
+	case errors.As(err, &inTheWay):
+		why = inTheWay.why
+	case errors.As(err, &obstructed):
+		why = fmt.Sprintf("untracked files are in the way (%s)", named(obstructed.Paths))
+	default:
+		return fmt.Errorf("put the change into the checkout: %w", err)
+	}
+	return outcome.Stopf(outcome.Conflict, "not_in_checkout",
+		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
+}
+
+// KeptOut is why a change that is meant to stay in the checkout is not there; nil where
+// it is.
+func (w *Workspace) KeptOut() error { return w.keptOut }
+
+// giveBack undoes a switch to the base commit when nothing was committed there.
+func (w *Workspace) giveBack(ctx context.Context) string {
+	if err := w.checkout.Restore(ctx); err != nil {
+		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
+	}
+	return ""
+}
+
+// whereLanded says where a change is that came into the checkout.
+func (w *Workspace) whereLanded(changed bool) (note string) {
+	if !changed {
+		note = "The work so far stands in the checkout, uncommitted."
+	}
+	if w.base.SHA != w.begunAt.SHA {
+		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(w.begunAt)))
+	}
+	return note
+}
+
+// leftovers are what the run made that is no part of the change.
+func leftovers(change *gitops.ChangeSet) (left []string) {
+	for _, p := range change.Problems {
+		if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == p.Path }) {
+			left = append(left, p.Path)
+		}
+	}
+	return left
+}
+
+// keepLeftover moves what the run made in its work tree, and what is no part of the change,
+// to a folder of its own, since the tree goes. It says where that is.
+func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
+	if w.tree == nil || change == nil || w.left {
+		return ""
+	}
+	left := leftovers(change)
+	submodules, err := w.changedSubmodules(ctx) // what changed in them git doesn't see
+	if err != nil {
+		w.rec.Warn("leftover", "agent-ci could not find out whether submodules changed: %v.", err)
+	}
+	left = append(left, submodules...)
+	var moved []string
+	for _, path := range left {
+		is, err := w.moveLeftover(path)
+		if is {
+			moved = append(moved, path)
+		}
+		if err != nil {
+			w.left = true
+			w.rec.Warn("leftover", "What cannot be part of a change could not be moved out of the work tree (%v); it lies in %s.", err, w.tree.Folder())
+			return ""
+		}
+	}
+	if len(moved) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
+}
+
+// changedSubmodules are those in which anything may have changed: an overlay has nothing of the others.
+func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err error) {
+	if paths, err = w.checkout.Submodules(ctx); err != nil || !w.tree.Private() {
+		return paths, err
+	}
+	mark, err := w.rec.Root().Stat(markFile) // written right before the agent began
+	if err != nil {
+		return nil, err
+	}
+	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
+		paths = c.ChangedFolders(paths, mark.ModTime())
+		return nil
+	})
+	return paths, err
+}
+
+// moveLeftover says whether there was something to move: it may have been there before
+// the run.
+func (w *Workspace) moveLeftover(path string) (is bool, err error) {
+	upper, err := filepath.Rel(w.rec.Path(), w.tree.Folder())
+	if err != nil {
+		return false, err
+	}
+	from := filepath.Join(upper, filepath.FromSlash(path))
+	if _, err := w.rec.Root().Lstat(from); err != nil {
+		return false, ignoreMissing(err)
+	}
+	to := w.freeLeftover(filepath.Join(record.LeftoverFolder, filepath.FromSlash(path)))
+	if err := w.rec.Root().MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return false, err
+	}
+	return true, w.rec.Root().Rename(from, to)
+}
+
+// freeLeftover is a place where nothing is that the run had left before it went on.
+func (w *Workspace) freeLeftover(path string) string {
+	free := path
+	for i := 2; ; i++ {
+		if _, err := w.rec.Root().Lstat(free); err != nil {
+			return free
+		}
+		free = fmt.Sprintf("%s.%d", path, i)
+	}
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// LeftBehind names what the run made that is no part of the change and so stays in
+// the checkout, for the end of a sentence.
+func LeftBehind(change *gitops.ChangeSet) string {
+	left := leftovers(change)
+	if len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
+}
+
+// Restore puts the checkout back to where it was before the run.
+func (w *Workspace) Restore(ctx context.Context) error {
+	if _, err := w.warnOfOthers(ctx); err != nil {
+		return err
+	}
+	err := w.checkout.Restore(ctx)
+	w.warned = w.warned || err == nil // what differs from here on is what the run put back
+	return err
+}
+
+// Switch puts the checkout on a branch, at a commit that has the tree of the
+// change. Where other runs work in the checkout, or something of others is in the way,
+// only the branch moves; aside says why, in a sentence.
+func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
+	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
+	if aside = w.aside(branch, err); aside != "" && branch == w.begunAt.Branch && !inUse(err) {
+		return "", keptOut(err)
+	}
+	if aside != "" {
+		w.stays = true
+		err = w.checkout.MoveBranch(ctx, branch, commit, change)
+	}
+	return aside, cannotSwitch(branch, err)
+}
+
+// aside says why the checkout is not switched to a branch, which may move alone then;
+// empty where it was, or has to be.
+func (w *Workspace) aside(branch string, err error) string {
+	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*inTheWayError)(nil)
+	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
+	switch {
+	case inUse(err):
+		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
+	case errors.As(err, &inTheWay):
+		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, inTheWay.why, branch)
+	case w.tree != nil && branch != w.begunAt.Branch && errors.As(err, &obstructed):
+		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, named(obstructed.Paths), branch)
+	}
+	return ""
+}
+
+func cannotSwitch(branch string, err error) error {
+	var foreign *gitops.ForeignCommitError
+	switch {
+	case errors.As(err, &foreign):
+		return outcome.Stopf(outcome.Conflict, "foreign_commit", "%s.", outcome.Sentence(err.Error())).Because(err)
+	case errors.As(err, new(*gitops.InUseError)), errors.As(err, new(*gitops.ObstructedError)):
+		return CheckoutFailure(err)
+	case err != nil:
+		return fmt.Errorf("switch the checkout to %s: %w", branch, err)
+	}
+	return nil
+}

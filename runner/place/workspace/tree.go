@@ -1,0 +1,230 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// Tree is what commands work in, in the place of the checkout. Its backing is an overlay of the checkout, in
+// which setup commands have a layer of their own that is frozen when they are done, or a private copy.
+type Tree interface {
+	// Take takes its path for this run.
+	Take() error
+	// Private says whether it is a copy.
+	Private() bool
+	// Seen is the path at which commands find it.
+	Seen() string
+	// Folder has what the agent changed: as the kernel keeps it for an overlay, else among all files.
+	Folder() string
+	// Git is where the .git of commands in an overlay belongs, and GiveGit gives the agent one like
+	// the one that setup commands left. A private tree has its .git in it.
+	Git(of Changes) string
+	GiveGit(ctx context.Context) error
+	// Open opens the tree of commands none of which runs. Nothing runs there until it
+	// is closed.
+	Open(ctx context.Context, of Changes) (gitops.Layer, error)
+	// Any says whether commands may have changed anything.
+	Any(of Changes) bool
+	// Drop forgets what commands changed; of a private tree all of it.
+	Drop(of Changes) error
+}
+
+// Changes says whose changes a work tree has.
+type Changes = string
+
+// The changes that the work tree has beside those of checks.
+const (
+	OfSetup Changes = "setup"
+	OfAgent Changes = "agent"
+)
+
+// leftFile stands in the run directory of a run that has ended and whose work tree alone
+// has its work.
+const leftFile = record.StateFolder + "/left"
+
+// MarkLeft notes, before the end of the run is recorded, whether the work tree alone has the
+// work: a run that has ended otherwise goes on without what its work tree has.
+func (w *Workspace) MarkLeft() error {
+	if w.left {
+		return w.rec.Write(leftFile, nil)
+	}
+	w.rec.Remove(leftFile)
+	return nil
+}
+
+// LeftInTree says whether a run that has ended left its work in its work tree alone.
+func LeftInTree(d *record.Directory) bool { return d.Has(leftFile) }
+
+// KeepsTree says whether the work tree outlasts the end of the run: it alone has the
+// work, or the end is not recorded and the run goes on as one that was killed.
+func (w *Workspace) KeepsTree(recorded bool) bool {
+	return w.tree != nil && (w.left || !recorded)
+}
+
+// UseTree says what commands work in. A private tree is made, unless a run that goes on has found it.
+func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
+	w.tree = t
+	if err := t.Take(); err != nil {
+		return err
+	}
+	switch {
+	case !t.Private():
+		return nil
+	case w.snapshot == nil:
+		return w.makeTree(ctx)
+	}
+	if made, _ := w.rec.MadeTree(); made.Seen != t.Seen() {
+		return CannotResume("its commands found their work tree at %s, where they may have installed from, and would find it at %s here; resume it where commands are confined as they were", made.Seen, t.Seen())
+	}
+	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
+		now, err := c.Snapshot(ctx)
+		if err == nil {
+			w.copied = w.snapshot.At(now)
+		}
+		return err
+	})
+}
+
+func (w *Workspace) makeTree(ctx context.Context) (err error) {
+	if err := w.tree.Drop(OfAgent); err != nil {
+		return err
+	}
+	if err := w.lookAtCheckout(ctx); err != nil {
+		return err
+	}
+	var unread []string
+	w.copied, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.Folder(), Snapshot: w.snapshot})
+	if err != nil { // what is there of it would only take room
+		err = errors.Join(err, w.tree.Drop(OfAgent))
+	}
+	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
+		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out, and where there are no mount namespaces with XDG_STATE_HOME.", outcome.Sentence(short.Error())).Because(err)
+	}
+	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
+		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or use another checkout.", markdown.SomeFiles(unreadable.Paths)).Because(err)
+	}
+	if err == nil {
+		err = w.rec.PutMadeTree(w.tree.Folder(), w.tree.Seen())
+	}
+	if err != nil {
+		return err
+	}
+	if len(unread) > 0 {
+		w.rec.Warn("not_copied", "Commands don't see unreadable files of the checkout (%s).", markdown.SomeFiles(unread))
+	}
+	return nil
+}
+
+// CopyTree copies a private tree for an agent of its own.
+func (w *Workspace) CopyTree(ctx context.Context, from gitops.Layer, to string) error {
+	_, _, err := w.checkout.In(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.copied})
+	return err
+}
+
+// seen is the snapshot by which changes of the work tree are known.
+func (w *Workspace) seen() *gitops.Snapshot {
+	if w.copied != nil {
+		return w.copied
+	}
+	return w.snapshot
+}
+
+// Untouched says whether the checkout is on disk as commands see it: they work in an
+// overlay of it and have changed nothing.
+func (w *Workspace) Untouched() bool {
+	return !w.tree.Private() && !w.tree.Any(OfSetup) && !w.tree.Any(OfAgent)
+}
+
+// in does something with the work tree as commands left it.
+func (w *Workspace) in(ctx context.Context, of Changes, do func(*gitops.Checkout, *os.Root) error) error {
+	layer, err := w.tree.Open(ctx, of)
+	if err != nil {
+		return fmt.Errorf("open the work tree: %w", err)
+	}
+	return errors.Join(do(w.checkout.In(layer), layer.Tree), layer.Close())
+}
+
+// NoOverlay says why the checkout can't be in an overlay, as far as git knows; empty
+// where nothing is against it.
+func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
+	return w.checkout.Unlayered(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
+}
+
+// Share lets other runs work in the checkout, too, where this one changes nothing of it
+// before its end.
+func (w *Workspace) Share(ctx context.Context) error {
+	if w.shared || w.base.SHA != w.begunAt.SHA {
+		return nil
+	}
+	return CheckoutFailure(w.checkout.Share(ctx))
+}
+
+// KeepAlone makes sure that a run whose commands change the checkout is alone in it.
+func (w *Workspace) KeepAlone() error {
+	w.shared = false
+	return CheckoutFailure(w.checkout.Claim())
+}
+
+// makeGit gives commands in an overlay a .git of their own, on the base.
+func (w *Workspace) makeGit(ctx context.Context) error {
+	if w.tree == nil || w.tree.Private() {
+		return nil
+	}
+	return w.MakeGit(ctx, w.tree.Git(OfSetup))
+}
+
+// MakeGit makes a .git on the base commit in a folder; none before TakeSnapshot.
+func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
+	if w.snapshot == nil {
+		return nil
+	}
+	folder := gitops.GitFolder{Dir: dir, Shown: w.Shown(w.base, w.base.Tree, &gitops.Head{})}
+	err := w.checkout.MakeGitFolder(ctx, folder)
+	if err == nil {
+		err = w.checkout.Stage(ctx, folder, nil)
+	}
+	return err
+}
+
+// giveGit gives the agent in an overlay the .git that setup commands left.
+func (w *Workspace) giveGit(ctx context.Context) error {
+	if w.tree == nil || w.tree.Private() {
+		return nil
+	}
+	return w.tree.GiveGit(ctx)
+}
+
+// takeSetup counts what setup commands made as there before the agent, and gives the
+// tracked files that they changed.
+func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error) {
+	if !w.tree.Any(OfSetup) {
+		return nil, nil
+	}
+	err = w.in(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
+		if w.copied != nil {
+			changed, err = c.DirtySince(ctx, w.copied)
+		} else {
+			changed, err = c.Dirty(ctx)
+		}
+		if err == nil {
+			w.snapshot, err = c.WithLayer(ctx, w.snapshot)
+		}
+		if err == nil && w.copied != nil {
+			w.copied = w.snapshot.At(w.copied)
+		}
+		return err
+	})
+	return changed, err
+}
+
+// Shown has commands see a tree on a base, and what HEAD of its .git is.
+func (w *Workspace) Shown(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.Shown {
+	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.snapshot}
+}

@@ -1,0 +1,279 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// seeded is a repository with one commit.
+func seeded(t *testing.T) gittest.Repo {
+	t.Helper()
+	repo := gittest.New(t)
+	repo.Seed()
+	return repo
+}
+
+// newRecord is the record of a run.
+func newRecord(t *testing.T) *record.Record {
+	t.Helper()
+	rec := record.New("20260101T000000Z-00000000", nil)
+	if err := rec.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rec.Close)
+	return rec
+}
+
+// opened is a workspace on its first base, without a snapshot.
+func opened(t *testing.T, dir string) *Workspace {
+	t.Helper()
+	w := must(Open(t.Context(), newRecord(t), Options{Dir: dir, Path: os.Getenv("PATH")}))(t)
+	t.Cleanup(func() { _ = w.Close() })
+	ok(t, w.StartOn(t.Context(), ""))
+	return w
+}
+
+// working is a workspace in which an agent may have begun, in the private tree.
+func working(t *testing.T, dir string) (w *Workspace, tree gittest.Repo) {
+	t.Helper()
+	w = opened(t, dir)
+	tree = inTree(t, w)
+	ok(t, w.TakeSnapshot(t.Context()))
+	return w, tree
+}
+
+// inTree has commands work in a private tree.
+func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
+	t.Helper()
+	dir := w.rec.Join(record.PrivateTree)
+	ok(t, w.UseTree(t.Context(), privateTree(dir)))
+	return gittest.Repo{T: t, Dir: dir}
+}
+
+// privateTree is a private tree at a path.
+type privateTree string
+
+func (privateTree) Take() error                   { return nil }
+func (p privateTree) Private() bool               { return true }
+func (privateTree) Git(string) string             { return "" }
+func (privateTree) GiveGit(context.Context) error { return nil }
+func (p privateTree) Seen() string                { return string(p) }
+func (p privateTree) Folder() string              { return string(p) }
+func (p privateTree) Any(Changes) bool            { return true }
+func (p privateTree) Drop(Changes) error          { return os.RemoveAll(string(p)) }
+
+func (p privateTree) Open(context.Context, Changes) (gitops.Layer, error) {
+	root, err := os.OpenRoot(string(p))
+	return gitops.Layer{Tree: root}, err
+}
+
+// change is what stands in the workspace, kept in its run directory.
+func change(t *testing.T, w *Workspace) *gitops.ChangeSet {
+	t.Helper()
+	return must(w.TakeChange(t.Context(), everything))(t)
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must[T any](value T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		ok(t, err)
+		return value
+	}
+}
+
+// wantStop makes sure that an error is an outcome for a reason, with some words; an
+// empty reason stands for no error.
+func wantStop(t *testing.T, err error, reason string, words ...string) {
+	t.Helper()
+	var stop *outcome.Stop
+	switch {
+	case reason == "" && err == nil:
+		return
+	case !errors.As(err, &stop) || stop.Reason != reason:
+		t.Fatalf("got %v, want the reason %q", err, reason)
+	}
+	for _, word := range words {
+		if !strings.Contains(stop.Message, word) {
+			t.Errorf("%q does not tell of %q", stop.Message, word)
+		}
+	}
+}
+
+// wantWarnings makes sure that these codes were warned of and no others.
+func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
+	t.Helper()
+	var got []string
+	for _, warning := range w.rec.Warnings() {
+		got = append(got, warning.Code)
+	}
+	if diff := gocmp.Diff(codes, got); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatIsNoCheckoutIsSaidByItsReason(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		make   func(gittest.Repo)
+	}{
+		{"", gittest.Repo.Seed},
+		{"no_checkout", func(r gittest.Repo) { r.Remove(".git") }},
+		{"no_commit", func(gittest.Repo) {}},
+		{"unsupported_checkout", func(r gittest.Repo) { r.Remove(".git"); r.Git("init", "-q", "--bare") }},
+		{"unsupported_checkout", func(r gittest.Repo) { r.Seed(); r.Git("config", "core.repositoryformatversion", "7") }},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			repo := gittest.New(t)
+			test.make(repo)
+			w, err := Open(t.Context(), newRecord(t), Options{Dir: repo.Dir, Path: os.Getenv("PATH")})
+			wantStop(t, CheckoutFailure(err), test.reason)
+			if err == nil {
+				ok(t, w.Close())
+			}
+		})
+	}
+}
+
+func TestOtherFailuresOfACheckout(t *testing.T) {
+	for reason, err := range map[string]error{
+		"damaged_repository": &gitops.ObjectError{},
+		"checkout_in_use":    &gitops.InUseError{},
+		"dirty_checkout":     &gitops.ObstructedError{Paths: []string{"a"}},
+	} {
+		wantStop(t, CheckoutFailure(errors.Join(err)), reason)
+	}
+	if err := CheckoutFailure(os.ErrClosed); !errors.Is(err, os.ErrClosed) || errors.As(err, new(*outcome.Stop)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
+	repo := seeded(t)
+	repo.Git("branch", "other")
+	repo.Write("README", "later\n")
+	repo.Commit("later")
+	w := must(Open(t.Context(), newRecord(t), Options{Dir: repo.Path("src/deep"), Path: os.Getenv("PATH")}))(t)
+	defer w.Close()
+	if w.Base() != (gitops.Base{}) || w.Root() != repo.Dir {
+		t.Errorf("opened at %s on %v", w.Root(), w.Base())
+	}
+	wantStop(t, CheckoutFailure(w.StartOn(t.Context(), "nowhere")), "unknown_base")
+	if w.Base() != (gitops.Base{}) || w.begunAt != (gitops.Base{}) {
+		t.Errorf("on %v, begun at %v", w.Base(), w.begunAt)
+	}
+	ok(t, w.StartOn(t.Context(), ""))
+	ok(t, w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"}))
+	if w.Base().Branch != "other" || w.begunAt.Branch != "main" || w.Commit().SHA != w.Base().SHA || repo.Read("README") != "one\ntwo\n" {
+		t.Errorf("on %v, begun at %v, %q", w.Base(), w.begunAt, repo.Read("README"))
+	}
+	ok(t, w.UseBase(gitops.BaseSpec{Branch: "main"}))
+	if w.Base().Branch != "main" || repo.Read("README") != "one\ntwo\n" {
+		t.Errorf("using a base moved files: %v, %q", w.Base(), repo.Read("README"))
+	}
+	repo.Write("README", "mine\n")
+	wantStop(t, CheckoutFailure(w.SetBase(t.Context(), gitops.BaseSpec{Branch: "main"})), "")
+	wantStop(t, CheckoutFailure(w.SetBase(t.Context(), gitops.BaseSpec{Branch: "other"})), "dirty_checkout", "README")
+}
+
+func TestNamesForPeople(t *testing.T) {
+	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
+		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
+		w := must(Open(t.Context(), newRecord(t), o))(t)
+		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
+			t.Errorf("%+v is %q", o, got)
+		}
+		if got := w.Place(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
+			t.Errorf("from outside, %+v is in %q", o, got)
+		}
+		t.Chdir(o.Dir)
+		if got := w.Place(); got != w.Name() {
+			t.Errorf("from inside, %+v is in %q", o, got)
+		}
+		ok(t, w.Close())
+	}
+	own := Folder(nil, "/r")
+	if got := own.WorkDir("a/b"); got != filepath.Join("/r", "a", "b") {
+		t.Errorf("works in %s", got)
+	}
+	detached := gitops.Base{SHA: strings.Repeat("ab", 20)}
+	if got := BaseName(detached); got != "commit "+gitops.Short(detached.SHA) {
+		t.Errorf("a detached HEAD is %q", got)
+	}
+	if got := BaseName(gitops.Base{Branch: "main", SHA: detached.SHA}); got != "main" {
+		t.Errorf("a branch is %q", got)
+	}
+}
+
+func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
+	for name, test := range map[string]struct {
+		do     func(gittest.Repo)
+		reason string
+	}{
+		"nothing":   {func(gittest.Repo) {}, ""},
+		"new file":  {func(r gittest.Repo) { r.Write("cache/x", "x") }, ""},
+		"same text": {func(r gittest.Repo) { r.Write("README", "one\ntwo\n") }, ""},
+		"changed":   {func(r gittest.Repo) { r.Write("README", "x") }, "setup_changed_files"},
+		"removed":   {func(r gittest.Repo) { r.Remove("gone") }, "setup_changed_files"},
+		"git":       {func(r gittest.Repo) { r.Git("config", "core.editor", "x") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repo := seeded(t)
+			w, tree := working(t, repo.Dir)
+			test.do(tree)
+			wantStop(t, w.UnchangedBySetup(t.Context()), test.reason)
+		})
+	}
+}
+
+func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
+	repo := seeded(t)
+	repo.Write(".gitignore", "ignored\n")
+	repo.Commit("ignore")
+	repo.Write("ignored", "library")
+	repo.Write("notes/mine", "notes")
+	w, tree := working(t, repo.Dir)
+	tree.Write("agent", "made later")
+	ok(t, w.KeepUntracked(t.Context()))
+	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
+	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.rec.Remove(untrackedFolder)
+	ok(t, w.KeepUntrackedAgain(t.Context()))
+	tree.Remove("ignored")
+	ok(t, w.KeepUntrackedAgain(t.Context())) // what is kept already stays
+	if !w.rec.Has(untrackedFolder + "/ignored") {
+		t.Error("what was kept is gone")
+	}
+}
+
+func TestAPlainFolderHasNoGit(t *testing.T) {
+	dir := t.TempDir()
+	w := Folder(newRecord(t), dir)
+	if w.Checkout() != nil || w.Root() != dir || w.Worked() {
+		t.Errorf("%+v", w)
+	}
+	ok(t, w.Close())
+}

@@ -1,0 +1,361 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/publish/bundle"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Server has the artifacts of workflow runs.
+type Server interface {
+	Artifacts(ctx context.Context, repository string, run int64) ([]github.Artifact, error)
+	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
+}
+
+// Fetched is a run as it lies in a directory here.
+type Fetched struct {
+	Directory string
+	Report    string           // path of the page that was made here
+	Head      string           // of the chain
+	View      *transcript.View // what the transcript says
+	Notes     []string         // what a person has to know of it, a sentence each
+}
+
+// Options say what to fetch.
+type Options struct {
+	Words   []string // OWNER/REPO and a run of a workflow, or the run's address
+	Name    string   // of the artifact; empty where the run has one that is meant
+	Out     string   // directory, new or empty; empty means one among the user's caches
+	Environ []string // of agent-ci itself
+	Version string
+}
+
+// Fetch puts a run of an artifact into a directory. One among the user's caches takes
+// the place of what was fetched of the same artifact before. What fails leaves
+// nothing behind.
+func Fetch(ctx context.Context, o Options) (*Fetched, error) {
+	env := settings.Environment(o.Environ)
+	api, server := github.Addresses(env.Get)
+	w, err := Parse(server, o.Words...)
+	if err != nil {
+		return nil, err
+	}
+	if w.Name = o.Name; env.Token() == "" {
+		return nil, fmt.Errorf("there is no GitHub token, and GitHub gives artifacts to nobody without one, not even those of public repositories; set GITHUB_TOKEN, for example to what gh auth token prints")
+	}
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + o.Version})
+	if err != nil {
+		return nil, err
+	}
+	cache, err := record.CachePath(env.Get)
+	if err != nil && o.Out == "" {
+		return nil, err
+	}
+	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
+}
+
+func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fetched, err error) {
+	all, err := from.Artifacts(ctx, w.Repository, w.Run)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(all, w)
+	if err != nil {
+		return nil, err
+	}
+	at, last := out, out
+	if out == "" {
+		last = filepath.Join(cache, fmt.Sprintf("%s-%d-%d", strings.ToLower(strings.ReplaceAll(w.Repository, "/", "-")), w.Run, chosen.ID))
+		at = last + ".new-" + record.NewID(time.Now())
+	}
+	_, missing := os.Lstat(at)
+	dir, err := record.NewDirectory(at)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	defer func() {
+		if err != nil {
+			empty(dir, missing != nil)
+		}
+	}()
+	fetched, err := fetchInto(ctx, from, w, chosen, dir)
+	if err != nil {
+		return nil, err
+	}
+	return fetched, fetched.moveTo(last)
+}
+
+// empty takes away what was put into a directory, and the directory, where it was made
+// for that. What cannot be removed stays.
+func empty(dir *record.Directory, made bool) {
+	entries, _ := os.ReadDir(dir.Path())
+	for _, e := range entries {
+		_ = dir.Root().RemoveAll(e.Name())
+	}
+	if made {
+		_ = os.Remove(dir.Path())
+	}
+}
+
+// moveTo puts the directory in its place.
+func (f *Fetched) moveTo(place string) error {
+	place, err := filepath.Abs(place)
+	if err != nil || place == f.Directory {
+		return err
+	}
+	if err := os.RemoveAll(place); err != nil {
+		return fmt.Errorf("replace what was fetched before: %w", err)
+	}
+	if err := os.Rename(f.Directory, place); err != nil {
+		return fmt.Errorf("put the run in its place: %w", err)
+	}
+	f.Directory, f.Report = place, filepath.Join(place, record.ReportFile)
+	return nil
+}
+
+// usual begins the names of artifacts that have a run. The action puts the run's id
+// behind it.
+const usual = "agent-ci"
+
+// choose finds the artifact that is meant. Of several with one name it is the newest.
+// Which of several runs is meant, of jobs or attempts, only a person can say.
+func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
+	var newest []github.Artifact // of each name
+	for _, a := range all {
+		if w.ID == a.ID && w.ID != 0 {
+			return unexpired(a)
+		}
+		if !slices.ContainsFunc(newest, func(known github.Artifact) bool { return known.Name == a.Name }) {
+			newest = append(newest, a)
+		}
+	}
+	switch named := only(newest, func(name string) bool { return name == w.Name }); {
+	case len(all) == 0:
+		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
+	case w.ID != 0:
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %d; it has %s", w.ID, namesOf(newest))
+	case w.Name != "" && len(named) == 0:
+		return github.Artifact{}, fmt.Errorf("the run has no artifact %.100q; it has %s", w.Name, namesOf(newest))
+	case w.Name != "":
+		return unexpired(named[0])
+	}
+	likely := likeliest(newest)
+	if len(likely) > 1 {
+		return github.Artifact{}, fmt.Errorf("the run has several artifacts; name one with --artifact (the newest first): %s", namesOf(likely))
+	}
+	return unexpired(likely[0])
+}
+
+// likeliest are those that look most like what is meant.
+func likeliest(all []github.Artifact) []github.Artifact {
+	for _, like := range []func(name string) bool{
+		func(name string) bool { return record.IsID(strings.TrimPrefix(name, usual+"-")) },
+		func(name string) bool { return strings.HasPrefix(name, usual) },
+	} {
+		if some := only(all, like); len(some) > 0 {
+			return some
+		}
+	}
+	return all
+}
+
+func only(all []github.Artifact, with func(name string) bool) (some []github.Artifact) {
+	for _, a := range all {
+		if with(a.Name) {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+func namesOf(all []github.Artifact) string {
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name)
+	}
+	return list(names)
+}
+
+func unexpired(a github.Artifact) (github.Artifact, error) {
+	if a.Expired {
+		return a, fmt.Errorf("the artifact %.100q is not kept any more: artifacts are for as many days as retention-days of the workflow says", a.Name)
+	}
+	return a, nil
+}
+
+// list quotes names for a person, some of many.
+func list(names []string) string {
+	const most = 10
+	var quoted []string
+	for i, name := range names {
+		if i == most {
+			quoted = append(quoted, fmt.Sprintf("and %d more", len(names)-most))
+			break
+		}
+		quoted = append(quoted, fmt.Sprintf("%.100q", name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// fetchInto downloads an archive beside its run, takes the run out of it and checks
+// that.
+func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, dir *record.Directory) (*Fetched, error) {
+	const packed = "artifact.zip"
+	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keep the artifact: %w", err)
+	}
+	defer func() {
+		_ = file.Close()
+		_ = dir.Root().Remove(packed)
+	}()
+	if err := from.DownloadArtifact(ctx, w.Repository, a, file, mostArchive); err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the artifact: %w", err)
+	}
+	in, err := openArchive(file, info.Size())
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := in.unpack(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	fetched.compare(w)
+	if err := writeReport(ctx, dir); err != nil {
+		return nil, err
+	}
+	fetched.Directory, fetched.Report = dir.Path(), dir.Join(record.ReportFile)
+	return fetched, nil
+}
+
+// writeReport makes the page as long as ctx lasts: of a transcript of a gigabyte that
+// takes minutes.
+func writeReport(ctx context.Context, dir *record.Directory) (err error) {
+	log, err := dir.Open(record.TranscriptFile)
+	if err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	lasting := struct {
+		io.Reader
+		io.Seeker
+	}{boundedfile.Until(ctx, log), log}
+	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, lasting) })
+}
+
+// unpack takes the transcript and the result out, checks them, and then the files
+// that the transcript tells the digests of.
+func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, error) {
+	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
+		if name == record.ResultFile && a.entry(name) == nil {
+			break // of a run that was killed
+		}
+		if _, err := a.put(ctx, name, bundle.Limit(name), dir); err != nil {
+			return nil, err
+		}
+	}
+	f := &Fetched{}
+	if err := f.check(dir); err != nil {
+		return nil, err
+	}
+	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
+	if end := f.View.Finished; end != nil {
+		for _, told := range end.Files {
+			if taken[told.Path] || !keeps(told.Path) || a.entry(told.Path) == nil {
+				continue
+			}
+			if err := a.putTold(ctx, told, dir); err != nil {
+				return nil, err
+			}
+			taken[told.Path] = true
+		}
+	}
+	f.noteOthers(a.others(taken))
+	return f, nil
+}
+
+// putTold takes out a file that has to be the one that the transcript tells of.
+func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
+	is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
+	if err == nil && is != told {
+		err = refused("%s was altered: it is not what the transcript tells of", told.Path)
+	}
+	return err
+}
+
+// keeps says whether a name is one of the files of a run that are kept: those of which a run tells the
+// digests. A transcript that tells of others is not a run's.
+func keeps(name string) bool {
+	folder, file := path.Split(name)
+	switch folder {
+	case "":
+		return slices.Contains([]string{record.PatchFile, record.PackFile, record.WorkPackFile, record.PullRequestFile, "output.json", "skills.json"}, file)
+	case record.OutputsFolder + "/", record.PatchesFolder + "/", "extensions/":
+		return fs.ValidPath(name)
+	}
+	return false
+}
+
+// check follows the chain, and compares the result with it. Without a result the run
+// was killed, or its upload came too early.
+func (f *Fetched) check(dir *record.Directory) (err error) {
+	_, err = dir.CheckChain()
+	torn := new(transcript.TornError)
+	switch {
+	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
+		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")
+	case err != nil:
+		return refused("%s", outcome.Trimmed(err))
+	}
+	if f.View, err = dir.View(); err != nil {
+		return refused("%s", outcome.Trimmed(err))
+	}
+	if f.Head = f.View.Head; f.View.Finished == nil || !dir.Has(record.ResultFile) {
+		return nil
+	}
+	if err := dir.CheckResult(f.View); err != nil {
+		return refused("%s", outcome.Trimmed(err))
+	}
+	return nil
+}
+
+// noteOthers tells of files that no event tells the digest of, or that are none of those
+// that are kept.
+func (f *Fetched) noteOthers(names []string) {
+	if len(names) > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
+	}
+}
+
+// compare tells where the transcript says that it is of another run than was asked
+// for. It may say anything: what it says right proves nothing.
+func (f *Fetched) compare(w Wanted) {
+	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))
+	}
+	if link := f.View.Started.Link; link != "" && !strings.Contains(link+"/", fmt.Sprintf("/actions/runs/%d/", w.Run)) {
+		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it was made by %.200q, another run than %d.", link, w.Run))
+	}
+}

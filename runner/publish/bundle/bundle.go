@@ -1,0 +1,169 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Bundle is the run directory of a run that was made elsewhere.
+type Bundle struct {
+	Head string           // end of its transcript's chain
+	View *transcript.View // what its transcript says
+}
+
+// Open checks the chain of the transcript in the run directory of rec and reads
+// what the transcript says. rec gets the id of the run. Head is there beside an
+// error once the chain was checked.
+func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
+	if err := plainFiles(rec.Directory); err != nil {
+		return b, badBundle("%s", outcome.Trimmed(err))
+	}
+	if b.Head, err = rec.CheckChain(); err != nil {
+		return Bundle{}, badBundle("%s", outcome.Trimmed(err))
+	}
+	if b.View, err = rec.View(); err != nil {
+		return b, badBundle("%s", outcome.Trimmed(err))
+	}
+	if safeRunID(b.View.Started.RunID) {
+		rec.ID = b.View.Started.RunID
+	}
+	if b.View.Finished == nil {
+		return b, badBundle("its run has not ended")
+	}
+	if err := rec.Unaltered(ctx, b.View.Finished, record.PackFile); err != nil {
+		return b, badBundle("%s", outcome.Trimmed(err))
+	}
+	return b, b.publishable(hasToken)
+}
+
+func badBundle(format string, args ...any) error {
+	return refusedBundle("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
+}
+
+// refusedBundle is for what can be mended without another run.
+func refusedBundle(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
+}
+
+// mostBytes is how large the files of a bundle may be that are read or written
+// here.
+var mostBytes = map[string]int64{
+	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
+}
+
+// Limit is how many bytes a file of a run directory may have that strangers made.
+func Limit(name string) int64 { return cmp.Or(mostBytes[name], mostBytes[record.PatchFile]) }
+
+// plainFiles makes sure that a directory from elsewhere has files where files
+// belong: no links, which lead to others, and no pipes, which never end.
+func plainFiles(d *record.Directory) error {
+	for name, most := range mostBytes {
+		info, err := d.Root().Lstat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no plain file", name)
+		case info.Size() > most:
+			return fmt.Errorf("%s has %d bytes, more than %d", name, info.Size(), most)
+		}
+	}
+	if info, err := d.Root().Lstat(record.StateFolder); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is no folder", record.StateFolder)
+	}
+	return nil
+}
+
+// publishable says whether a run ended with something to publish. That the agent
+// found nothing to change says something of the task's pull request, which a
+// token can look up.
+func (b Bundle) publishable(hasToken bool) error {
+	end := b.View.Finished
+	switch outcome.Outcome(end.Outcome) {
+	case outcome.NoChanges:
+		if end.Reason == "nothing_to_do" && b.View.Change != nil && !b.hasChange() && hasToken {
+			return nil
+		}
+		return b.NothingToPublish()
+	case outcome.Skipped:
+		return b.NothingToPublish()
+	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
+		if end.Outcome == string(outcome.BudgetExceeded) && !b.draftOnBudget() {
+			break
+		}
+		if !b.hasChange() {
+			return badBundle("it tells of no change")
+		}
+		return nil
+	}
+	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
+}
+
+// NothingToPublish is the end of a half whose bundle has no change.
+func (b Bundle) NothingToPublish() *outcome.Stop {
+	end := b.View.Finished
+	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
+}
+
+func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
+
+// draftOnBudget says whether a limit ended the agent's work, and its job wants
+// what there was by then.
+func (b Bundle) draftOnBudget() bool {
+	var made job.Job
+	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
+		return false
+	}
+	return made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, b.View.Finished.Reason)
+}
+
+func (b Bundle) base() string {
+	if b.View.Change != nil && b.View.Change.BaseSHA != "" {
+		return b.View.Change.BaseSHA
+	}
+	return b.View.Workspace.BaseSHA
+}
+
+// safeRunID says whether id can stand in a trailer.
+func safeRunID(id string) bool {
+	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
+}
+
+// unpack reads the objects of the change and compares them with what the transcript
+// says.
+func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Checkout) (*gitops.ChangeSet, error) {
+	pack, err := rec.Open(record.PackFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, badBundle("%s is missing", record.PackFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)
+	}
+	defer pack.Close()
+	change, err := into.ReadPack(ctx, pack, gitops.Tree(b.View.Change.TreeSHA))
+	if _, refused := errors.AsType[*gitops.PackError](err); refused {
+		return nil, badBundle("%s", outcome.Trimmed(err))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)
+	}
+	if !transcript.SameFiles(workspace.ChangeFiles(change), b.View.Change.Files) {
+		return nil, badBundle("its objects are not the change that its transcript tells of")
+	}
+	return change, nil
+}

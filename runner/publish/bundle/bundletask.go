@@ -1,0 +1,282 @@
+package bundle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// pins are what the second half knows of the task without its bundle: from its
+// own configuration and from the event of the workflow that both halves run in.
+type pins struct {
+	job     *job.Job
+	event   intake.Event
+	subject int // issue or pull request that the event brings as the task; 0 for none
+}
+
+// readPins reads the pins before anything of the bundle chooses a commit.
+func (h Half) readPins(ctx context.Context) (pins, error) {
+	if h.Event.InActions {
+		if err := h.Event.Unusable(); err != nil {
+			return pins{}, err
+		}
+	}
+	j, err := h.pinningJob(ctx)
+	if err != nil {
+		return pins{}, err
+	}
+	return pins{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
+}
+
+// refuseForksRun ends a second half that a fork's run started. A pull request may
+// bring a workflow that is named like the first half, so that who opened it wrote
+// all of the bundle; trust.forks speaks of events, not of bundles.
+func refuseForksRun(e intake.Event) error {
+	if !e.InActions || e.Event == nil || e.WorkflowRun == nil {
+		return nil
+	}
+	head := e.WorkflowRun.HeadRepository.Name()
+	if head != "" && strings.EqualFold(head, e.Repository) {
+		return nil
+	}
+	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
+}
+
+// pinningJob is the configuration of the commit that the checkout stands on. On the
+// event of a pull request its author may have written that commit: then only what
+// this half was given counts.
+func (h Half) pinningJob(ctx context.Context) (*job.Job, error) {
+	if h.Event.Base() == "" {
+		return h.template(ctx)
+	}
+	return h.goBy(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
+}
+
+// taskEvents are the events that bring an issue or a pull request as the task.
+var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch", "repository_dispatch"}
+
+// subjectOf is the number of the event's issue or pull request, where the event is
+// the task of the job.
+func subjectOf(e intake.Event, j *job.Job) int {
+	switch {
+	case !e.InActions || e.Event == nil || j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
+		return 0
+	case e.PullRequest != nil:
+		return e.PullRequest.Number
+	case e.Issue != nil:
+		return e.Issue.Number
+	}
+	if request, _ := e.Event.Request(actions.Triggers{}); request == nil {
+		return 0
+	}
+	number, err := e.Subject()
+	if err != nil {
+		return 0 // the half that ran the agent refused it
+	}
+	return number
+}
+
+// asker is who asked for the work, where the event is the task and tells. That of
+// a dispatch names nobody as asking.
+func (k pins) asker() actions.Account {
+	e := k.event
+	switch {
+	case k.subject == 0 || e.PullRequest == nil && e.Issue == nil:
+		return actions.Account{}
+	case e.Review != nil:
+		return e.Review.User
+	case e.Comment != nil:
+		return e.Comment.User
+	}
+	return e.Sender
+}
+
+// place makes sure that the proposal is published where this half knows that it
+// belongs, and names the branch that its pull request goes to. told is the base
+// branch that the bundle names; a run on a detached HEAD knew none.
+func (k pins) place(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
+	in := to.Server.Repository(to.Repository)
+	pull, err := k.readPull(ctx, in)
+	if err != nil {
+		return err
+	}
+	if p.Base.Branch, err = k.baseBranch(ctx, in, pull, told, p); err != nil {
+		return err
+	}
+	if err := k.refuseOtherTask(in.Name(), pull, p.Task); err != nil {
+		return err
+	}
+	return k.leaveOthersAlone(ctx, in, p)
+}
+
+// readPull is the pull request that the event is about; nil for none.
+func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullRequest, error) {
+	e := k.event
+	switch {
+	case !e.InActions || e.Event == nil || !strings.EqualFold(e.Repository, in.Name()):
+	case e.PullRequest != nil:
+		return intake.ReadPullRequest(ctx, in, e.PullRequest.Number)
+	case e.Issue != nil && e.Issue.OfPull():
+		return intake.ReadPullRequest(ctx, in, e.Issue.Number)
+	}
+	return nil, nil
+}
+
+// baseBranch is the branch that the pull request goes to: one that this half knows,
+// whatever the bundle says.
+func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, told string, p *publish.Proposal) (string, error) {
+	known, why, err := k.knownBases(ctx, in, pull)
+	if err != nil {
+		return "", err
+	}
+	branch := cmp.Or(told, known[0])
+	if err := job.ValidateBranch(branch); err != nil {
+		return "", badBundle("its base: %s", outcome.Trimmed(err))
+	}
+	wanted := p.Job.Repository.Base
+	switch {
+	case !slices.Contains(known, branch):
+		return "", refusedBundle("its base is %s, and %s; if the pull request is to go to %s, say so to this half with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
+			branch, why, branch, branch)
+	case wanted != "" && wanted != branch:
+		return "", badBundle("its base is %s, repository.base is %s", branch, wanted)
+	case branch == p.Task.Branch:
+		return "", badBundle("its branch is its base")
+	}
+	return branch, nil
+}
+
+// knownBases are the branches that the pull request may go to, and why.
+func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
+	if k.job.Repository.Base != "" {
+		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
+	}
+	if pull != nil {
+		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d goes to %s, ", pull.Number, pull.Base)
+	}
+	usual, err := intake.DefaultBranch(ctx, in)
+	if err != nil {
+		return nil, "", err
+	}
+	return append(branches, usual), why + "the default branch is " + usual, nil
+}
+
+// refuseOtherTask makes sure that the bundle's branch is that of its task, and
+// its task the event's.
+func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
+	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
+		return refusedBundle("its branch %s is not %s%s, that of its task; if it is meant, say so to this half with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
+			t.Branch, intake.BranchPrefix, t.Key, t.Branch)
+	}
+	if k.subject == 0 {
+		return k.refuseOtherJob(repository, t)
+	}
+	if pull != nil {
+		return refuseOtherPull(repository, pull, t)
+	}
+	subject := job.Issue{Repository: k.event.Repository, Number: k.subject}
+	if !isOf(t, subject) || !k.isKeyOf(subject.Number, t.Key) && t.Branch != k.job.PullRequest.Branch {
+		return notOfEvent("issue "+subject.String(), t)
+	}
+	return nil
+}
+
+// refuseOtherJob compares with the issue and the name of the job that this half
+// was given, where no event tells the task.
+func (k pins) refuseOtherJob(repository string, t intake.Task) error {
+	fits := k.isKeyNamed(t.Key)
+	if own, err := job.ParseIssue(k.job.Task.Issue); err == nil {
+		if own.Repository == "" {
+			own.Repository = repository
+		}
+		if !isOf(t, own) {
+			return refusedBundle("it is of another task (%s) than this half's own, which is issue %s (task.issue)", t.Branch, own)
+		}
+		fits = t.Key == k.job.Name || k.isKeyOf(own.Number, t.Key)
+	}
+	if !fits && t.Branch != k.job.PullRequest.Branch {
+		return refusedBundle("it is of another task (%s) than the job of this half; if that task is meant, give this half the job of the first (--job, or --set name=…)", t.Branch)
+	}
+	return nil
+}
+
+// isKeyNamed says whether key is that of the job with the name that is known: the
+// name itself, or with the issue that an event brought. A job without one has any.
+func (k pins) isKeyNamed(key string) bool {
+	name, number := intake.IssueOfKey(key)
+	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
+}
+
+// isKeyOf says whether key is that of an issue which an event brought. Which name
+// the first half had is not known where this one has none.
+func (k pins) isKeyOf(number int, key string) bool {
+	name, of := intake.IssueOfKey(key)
+	return of == number && (k.job.Name == "" || name == k.job.Name)
+}
+
+// isOf says whether the task is of an issue, as it tells.
+func isOf(t intake.Task, issue job.Issue) bool {
+	return t.Issue != nil && t.Issue.Number == issue.Number && strings.EqualFold(t.Issue.Repository, issue.Repository)
+}
+
+func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) error {
+	fixes := ""
+	if number := intake.IssueOfBranch(pull.Head); number != 0 {
+		fixes = fmt.Sprintf("Fixes #%d", number)
+	}
+	closing := publish.Closing(t.Issue, repository)
+	if pull.Head != t.Branch || !strings.EqualFold(pull.HeadRepository, repository) || closing != "" && closing != fixes {
+		return notOfEvent(fmt.Sprintf("pull request #%d", pull.Number), t)
+	}
+	return nil
+}
+
+func notOfEvent(subject string, t intake.Task) error {
+	return refusedBundle("it is of another task (%s) than the event, which is about %s; if that task is meant, give this half the job of the first (--job, or --set task.prompt=… or task.issue=…)",
+		t.Branch, subject)
+}
+
+// fixesIssue is how the pull requests and commits of runs name their issue.
+var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
+
+// leaveOthersAlone ends a second half, which no event or job tells whose branch
+// this is, where what is open there was made for another issue.
+func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
+	branch := p.Task.Branch
+	if k.subject != 0 || branch == k.job.PullRequest.Branch {
+		return nil
+	}
+	pull, err := intake.FindPullRequest(ctx, in, branch, p.Base.Branch)
+	if err != nil || pull != nil && pull.State != "open" {
+		return err
+	}
+	tip, err := intake.LookUpBranch(ctx, in, branch)
+	if err != nil {
+		return err
+	}
+	what, texts := "Branch "+branch, ""
+	if tip != nil && intake.InfoOf(tip).Ours() {
+		texts = tip.Message
+	}
+	if pull != nil {
+		what, texts = fmt.Sprintf("Pull request #%d", pull.Number), texts+"\n"+pull.Body
+	}
+	for _, m := range fixesIssue.FindAllStringSubmatch(texts, -1) {
+		if number, _ := strconv.Atoi(m[1]); publish.Closing(p.Task.Issue, in.Name()) != fmt.Sprintf("Fixes #%d", number) {
+			return outcome.Stopf(outcome.Conflict, "other_task",
+				"%s was made for issue #%d, and the bundle is for another task; to replace it, add --set pull_request.branch=%s.", what, number, branch)
+		}
+	}
+	return nil
+}

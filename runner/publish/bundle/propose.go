@@ -1,0 +1,221 @@
+package bundle
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Half is what the second half has of its own, whatever the bundle says.
+type Half struct {
+	Record    *record.Record
+	Workspace *workspace.Workspace // whose work tree stays as it is
+	Source    *settings.Source
+	Event     intake.Event // of the workflow that both halves run in
+	// Forge finds out where a job publishes.
+	Forge func(*job.Job) (publish.Forge, error)
+}
+
+// Propose makes a proposal of a bundle, each of whose values was checked; without a
+// change where the bundle has none. The proposal is there beside an error as far as
+// it came. How a change is judged that follows its base is the caller's to add.
+func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
+	known, err := h.readPins(ctx)
+	if p.Job = known.job; err != nil {
+		return to, p, err
+	}
+	if to, err = h.Forge(p.Job); err != nil {
+		return to, p, err
+	}
+	if p.Base, err = h.openBase(ctx, to, b.base()); err != nil {
+		return to, p, err
+	}
+	if err := h.adopt(ctx, b, known, to.Repository, &p); err != nil {
+		return to, p, err
+	}
+	if err := known.place(ctx, to, b.View.Workspace.Base, &p); err != nil {
+		return to, p, err
+	}
+	if p.Key, err = publish.ReadKey(ctx, h.Source.Env, p.Job.PullRequest.Commit); err != nil {
+		return to, p, err
+	}
+	if err := to.Ready(ctx, p.Task.Branch, p.Base); err != nil {
+		return to, p, err
+	}
+	p.Change, err = h.change(ctx, b, to, p.Base)
+	return to, p, err
+}
+
+// openBase finds the commit that the bundle builds on, without moving the work
+// tree. A shallow checkout of a later one does not have it: then it is fetched.
+// That it belongs to the base branch is made sure of before anything is
+// published.
+func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
+	spec := gitops.BaseSpec{SHA: sha}
+	err := h.Workspace.UseBase(spec)
+	if errors.As(err, new(*gitops.UnknownBaseError)) && h.Workspace.Fetch(ctx, from.Remote(), sha, true) == nil {
+		err = h.Workspace.UseBase(spec)
+	}
+	return h.Workspace.Base(), workspace.CheckoutFailure(err)
+}
+
+// goBy takes over settings, whose secrets are kept out of the record from there on.
+func (h Half) goBy(set *settings.Settings, err error) (*job.Job, error) {
+	if err != nil {
+		return nil, err
+	}
+	h.Record.KeepOut(settings.Secrets(h.Source.Env, &set.Job))
+	return &set.Job, nil
+}
+
+// template reads what this half goes by on the base of the workspace.
+func (h Half) template(ctx context.Context) (*job.Job, error) {
+	return h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
+}
+
+// mostProtected is how many patterns are taken of a bundle: each of them is
+// compared with each file of its change.
+const mostProtected = 10_000
+
+// cautious is a job that also holds back what the bundle's own does.
+func (b Bundle) cautious(j job.Job) (*job.Job, error) {
+	var made job.Job
+	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
+		return nil, badBundle("its job cannot be read (%v)", err)
+	}
+	if _, err := policy.Protected(made.Policy.Protect, "any"); err != nil || len(made.Policy.Protect) > mostProtected {
+		return nil, badBundle("the patterns of its policy.protect cannot be used")
+	}
+	if made.OnVerifyFailed == "none" {
+		j.OnVerifyFailed = made.OnVerifyFailed
+	}
+	j.PullRequest.Draft = j.PullRequest.Draft || made.PullRequest.Draft
+	j.Policy.Protect = slices.Concat(j.Policy.Protect, made.Policy.Protect)
+	return &j, nil
+}
+
+func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
+	if p.Job, err = h.template(ctx); err != nil {
+		return err
+	}
+	branch := b.View.Workspace.Branch
+	if of := b.View.Workspace.Repository; repository != "" && of != "" && !strings.EqualFold(of, repository) {
+		return badBundle("it was made for %s, this is %s", of, repository)
+	}
+	if !safeRunID(b.View.Started.RunID) {
+		return badBundle("its run id is not one")
+	}
+	if err := job.ValidateBranch(branch); err != nil {
+		return badBundle("its branch: %s", outcome.Trimmed(err))
+	}
+	if branch != known.job.PullRequest.Branch && !intake.OfRun(branch) {
+		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
+	}
+	if p.Job, err = b.cautious(*p.Job); err != nil {
+		return err
+	}
+	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
+	p.Task, p.Table, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
+	p.Follow.Allow = mayFollow
+	p.Follow.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
+		if err := h.Workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
+			return nil, workspace.CheckoutFailure(err)
+		}
+		j, err := h.template(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return b.cautious(*j)
+	}
+	return nil
+}
+
+// table is that of the checks; it is green where there were none.
+func (b Bundle) table() transcript.Verify {
+	if b.View.Verify == nil {
+		return transcript.Verify{Passed: true}
+	}
+	return *b.View.Verify
+}
+
+// stopped is the limit that ended the agent's work; nil where none did.
+func (b Bundle) stopped() *outcome.Stop {
+	end := b.View.Finished
+	if end.Outcome != string(outcome.BudgetExceeded) {
+		return nil
+	}
+	return outcome.Stopf(outcome.BudgetExceeded, end.Reason, "The agent was stopped before it was done: %s was used up.", settings.LimitKey(end.Reason))
+}
+
+// task is the bundle's, and whom the commit names as its co-author. Where the event
+// tells who asked, the bundle need not be believed.
+func (b Bundle) task(asker actions.Account) intake.Task {
+	told := b.View.Task
+	t := intake.Task{Key: b.View.Started.Key, Title: told.Title, Branch: b.View.Workspace.Branch}
+	if isDigest(told.Snapshot) {
+		t.Snapshot = told.Snapshot
+	}
+	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+		t.Issue = &issue
+	}
+	if asker.Login != "" {
+		told.Actor, told.ActorID = asker.Login, asker.ID
+	}
+	if job.ValidateKey(told.Actor) == nil {
+		t.Actor, t.ActorID = told.Actor, told.ActorID
+	}
+	if job.ValidateKey(told.Author) == nil {
+		t.Author = &forge.User{Login: told.Author, ID: told.AuthorID}
+	}
+	return t
+}
+
+// isDigest says whether text is a SHA-256 in hex, which can stand in a trailer.
+func isDigest(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// mayFollow ends a half whose bundle is not on a commit of the base branch: who
+// wrote the bundle chose the commit, and with it what configures this half.
+func mayFollow(base gitops.Base, now publish.BaseBranch) error {
+	switch {
+	case now.Tip == "":
+		return badBundle("there is no branch %s", base.Branch)
+	case now.Tip != base.SHA && now.Relation != forge.Ahead:
+		return badBundle("its base commit %s is not part of %s", gitops.Short(base.SHA), base.Branch)
+	}
+	return nil
+}
+
+// change is the bundle's, as its objects tell: what is judged is what they say. A
+// bundle without one closes a pull request, for which its base must be one as well.
+func (h Half) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
+	if !b.hasChange() {
+		now, err := publish.LookUpBase(ctx, to.Server.Repository(to.Repository), base)
+		if err == nil {
+			err = mayFollow(base, now)
+		}
+		return nil, err
+	}
+	change, err := b.unpack(ctx, h.Record, h.Workspace.Checkout())
+	if err == nil {
+		_, err = h.Workspace.WritePatch(ctx, change)
+	}
+	return change, err
+}

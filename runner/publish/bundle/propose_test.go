@@ -1,0 +1,204 @@
+package bundle
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func TestProposingABundle(t *testing.T) {
+	w := newWorld(t)
+	to, p, err := w.propose(nil)
+	w.must(err)
+	if p.RunID != "run-1" || p.Base.Branch != "main" || p.Summary != "Greets." || !p.Table.Passed || p.InCheckout != nil || p.ChainHead == "" {
+		t.Errorf("proposal: %+v", p)
+	}
+	if task := p.Task; task.Branch != "agent-ci/issue-7" || task.Issue.Number != 7 || task.Actor != "ada" || task.Author.Login != "grace" || task.Snapshot == "" {
+		t.Errorf("task: %+v", task)
+	}
+	out := w.publish(to, p)
+	if got := w.git(w.repo.Dir, "show", "agent-ci/issue-7:hello.txt"); got != "Hello." || out.Operation != "created" {
+		t.Errorf("%s: %s", out.Operation, got)
+	}
+	if head := w.git(w.dir, "symbolic-ref", "--short", "HEAD"); head != "main" || w.git(w.dir, "status", "--porcelain") != "" {
+		t.Errorf("the checkout is on %s, or was changed", head)
+	}
+}
+
+func TestValuesThatAreNotTakenOver(t *testing.T) {
+	w := newWorld(t)
+	_, p, err := w.propose(func(says *told) {
+		says.task.Snapshot, says.task.Issue = "ab\nSigned-off-by: x", "#7"
+		says.task.Actor, says.task.Author = "a b", "grace\n"
+		says.started.Key, says.workspace.Branch = "greet", "agent-ci/greet"
+	})
+	w.must(err)
+	if task := p.Task; task.Snapshot != "" || task.Issue != nil || task.Actor != "" || task.Author != nil {
+		t.Errorf("task: %+v", task)
+	}
+}
+
+func TestBundlesThatAreRefused(t *testing.T) {
+	w := newWorld(t)
+	for name, test := range map[string]struct {
+		change func(*told)
+		set    []string
+		words  string
+	}{
+		"of another repository":     {change: func(s *told) { s.workspace.Repository = "octo/other" }, words: "it was made for octo/other, this is octo/widgets"},
+		"a run id that is none":     {change: func(s *told) { s.started.RunID = "a b" }, words: "its run id is not one"},
+		"a branch that is none":     {change: func(s *told) { s.workspace.Branch = "agent-ci/a..b" }, words: "its branch: "},
+		"a branch of a person's":    {change: func(s *told) { s.workspace.Branch = "main" }, words: "its branch main is not below agent-ci/"},
+		"a base that is none":       {change: func(s *told) { s.workspace.Base = "a..b" }, words: "its base: "},
+		"another base":              {change: func(s *told) { s.workspace.Base = "next" }, words: "its base is next, and the default branch is main"},
+		"another base than is set":  {set: []string{"repository.base=next"}, words: "its base is main, and repository.base is next"},
+		"its base for its branch":   {change: func(s *told) { s.workspace.Branch = "main" }, set: []string{"pull_request.branch=main"}, words: "its branch is its base"},
+		"a branch of another task":  {change: func(s *told) { s.workspace.Branch = "agent-ci/issue-8" }, words: "its branch agent-ci/issue-8 is not agent-ci/issue-7, that of its task"},
+		"a job that is none":        {change: func(s *told) { s.started.Job = []byte("[]") }, words: "its job cannot be read"},
+		"objects of another change": {change: func(s *told) { s.change.Files[0].Path = "other.txt" }, words: "its objects are not the change"},
+		"objects that are not there": {change: func(s *told) {
+			s.change.TreeSHA = strings.Repeat("ab", 20)
+		}, words: "make it again with agent-ci run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.t, w.set = t, test.set
+			w.refused(test.change, "bundle", test.words)
+		})
+	}
+}
+
+func TestABundleWithoutItsPack(t *testing.T) {
+	w := newWorld(t)
+	rec := w.firstHalf(nil)
+	w.must(os.Remove(rec.Join(record.PackFile)))
+	b, err := w.open(rec) // what is not there is for who needs it
+	w.must(err)
+	_, _, err = w.half(rec).Propose(t.Context(), b)
+	wantStop(t, err, "bundle", "changes.pack is missing")
+}
+
+// The commit that a bundle names configures this half, so it must be one of the
+// base branch.
+func TestBasesOfABundle(t *testing.T) {
+	for name, test := range map[string]struct {
+		now   publish.BaseBranch
+		words string
+	}{
+		"the newest":  {now: publish.BaseBranch{Tip: "aa", Relation: forge.Identical}},
+		"an older":    {now: publish.BaseBranch{Tip: "bb", Relation: forge.Ahead}},
+		"a newer":     {now: publish.BaseBranch{Tip: "bb", Relation: forge.Behind}, words: "its base commit aa is not part of main"},
+		"one aside":   {now: publish.BaseBranch{Tip: "bb", Relation: forge.Diverged}, words: "its base commit aa is not part of main"},
+		"of a branch": {now: publish.BaseBranch{}, words: "there is no branch main"},
+	} {
+		err := mayFollow(gitops.Base{Branch: "main", SHA: "aa"}, test.now)
+		if test.words == "" && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if test.words != "" {
+			wantStop(t, err, "bundle", test.words)
+		}
+	}
+	w := newWorld(t)
+	w.git(w.dir, "checkout", "--quiet", "-b", "evil")
+	w.commit(".github/agent-ci.yml", "version: 1\npolicy:\n  protect: []\n", "Be lax")
+	w.git(w.dir, "push", "--quiet", "forge", "evil")
+	empty := func(says *told) {
+		says.workspace.Base = "main"
+		says.change, says.finished.Outcome, says.finished.Reason = &transcript.Change{}, string(outcome.NoChanges), "nothing_to_do"
+	}
+	w.refused(empty, "bundle", "is not part of main")
+}
+
+// A bundle that changes nothing leaves the pull request of its task open, and names it.
+func TestABundleWithoutAChange(t *testing.T) {
+	w := newWorld(t)
+	to, p, err := w.propose(nil)
+	w.must(err)
+	w.publish(to, p)
+	rec := w.firstHalf(func(says *told) {
+		says.change, says.finished.Outcome, says.finished.Reason = &transcript.Change{}, string(outcome.NoChanges), "nothing_to_do"
+	})
+	b, err := w.open(rec)
+	w.must(err)
+	if to, p, err = w.half(rec).Propose(t.Context(), b); err != nil || !p.Change.Empty() {
+		t.Fatalf("%+v, %v", p.Change, err)
+	}
+	if out := w.publish(to, p); out.Pull != nil || out.StaysOpen == nil || out.StaysOpen.State != "open" {
+		t.Errorf("publication: %+v", out)
+	}
+	if got := b.NothingToPublish().Message; got != "The run ended as no_changes/nothing_to_do: there is nothing to publish." {
+		t.Error(got)
+	}
+}
+
+// A shallow checkout of a later commit does not have the base: it is fetched. The
+// rules are those of the base, and of the newest one where the change follows.
+func TestABaseThatIsNotHere(t *testing.T) {
+	w := newWorld(t)
+	old := w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [old]\n", "Label")
+	w.git(w.dir, "push", "--quiet", "forge", "main")
+	rec := w.firstHalf(nil)
+	w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [new]\n", "Label otherwise")
+	w.git(w.dir, "push", "--quiet", "forge", "main")
+	w.shows = filepath.Join(t.TempDir(), "shallow")
+	w.git(w.dir, "clone", "--quiet", "--depth=1", "--origin=forge", "file://"+w.repo.Dir, w.shows)
+	b, err := w.open(rec)
+	w.must(err)
+	to, p, err := w.half(rec).Propose(t.Context(), b)
+	w.must(err)
+	if p.Base.SHA != old || strings.Join(p.Job.PullRequest.Labels, " ") != "old" {
+		t.Errorf("base %s, labels %q", p.Base.SHA, p.Job.PullRequest.Labels)
+	}
+	if out := w.publish(to, p); out.Base.SHA == old {
+		t.Errorf("publication: %+v", out)
+	}
+	if labels := w.repo.PullRequests()[0].Labels; strings.Join(labels, " ") != "new" {
+		t.Errorf("labels %q", labels)
+	}
+}
+
+func TestHowABundlesRunWas(t *testing.T) {
+	b := Bundle{View: &transcript.View{Finished: &transcript.RunFinished{Outcome: string(outcome.BudgetExceeded), Reason: "tokens"}, Verify: &transcript.Verify{Attempt: 2}}}
+	if stop := b.stopped(); stop == nil || !strings.Contains(stop.Message, "limits.tokens was used up") || b.table().Attempt != 2 {
+		t.Errorf("%v, %+v", stop, b.table())
+	}
+	b.View.Workspace.BaseSHA = "aa"
+	if got := b.base(); got != "aa" {
+		t.Errorf("base %s", got)
+	}
+	b.View.Change = &transcript.Change{BaseSHA: "bb"} // the change followed its base
+	if got := b.base(); got != "bb" {
+		t.Errorf("base %s", got)
+	}
+}
+
+func TestWhatStandsInTheWay(t *testing.T) {
+	w := newWorld(t)
+	w.set = []string{"pull_request.commit.sign=ssh", "pull_request.commit.key_env=KEY"}
+	w.refused(nil, "signing_key", "has no key")
+	w.set = nil
+	to, p, err := w.propose(nil)
+	w.must(err)
+	w.publish(to, p)
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State = "closed" })
+	w.refused(nil, "pull_request_closed", "reopen it")
+	rec := w.firstHalf(nil)
+	b, err := w.open(rec)
+	w.must(err)
+	half := w.half(rec)
+	half.Forge = func(*job.Job) (publish.Forge, error) {
+		return publish.Forge{}, outcome.Stopf(outcome.InvalidInput, "no_token", "There is no token.")
+	}
+	_, _, err = half.Propose(t.Context(), b)
+	wantStop(t, err, "no_token", "")
+}

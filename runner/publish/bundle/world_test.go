@@ -1,0 +1,225 @@
+package bundle
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// world is a forge with a repository, and a checkout of it for both halves.
+type world struct {
+	t     *testing.T
+	forge *forgetest.Forge
+	repo  *forgetest.Repository
+	dir   string // the checkout
+	env   settings.Environment
+	event intake.Event
+	set   []string // for the second half: KEY=VALUE
+	shows string   // folder of the checkout of the second half; empty for dir
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	f := forgetest.New(t, forgetest.Options{})
+	w := &world{t: t, forge: f, repo: f.AddRepository("octo", "widgets"), dir: filepath.Join(t.TempDir(), "checkout")}
+	w.env = settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token}
+	w.git(t.TempDir(), "init", "--quiet", "--initial-branch=main", w.dir)
+	w.commit("README.md", "one\n", "Begin")
+	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
+	w.git(w.dir, "push", "--quiet", "forge", "main")
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) git(dir string, args ...string) string {
+	w.t.Helper()
+	return gittest.Repo{T: w.t, Dir: dir}.Git(args...)
+}
+
+// commit commits a file in the checkout.
+func (w *world) commit(name, content, message string) string {
+	w.t.Helper()
+	repo := gittest.Repo{T: w.t, Dir: w.dir}
+	repo.Write(name, content)
+	repo.Commit(message)
+	return repo.Git("rev-parse", "HEAD")
+}
+
+// told is what the transcript of a first half says, which a test may change.
+type told struct {
+	started   transcript.RunStarted
+	job       job.Job
+	task      transcript.Task
+	workspace transcript.Workspace
+	change    *transcript.Change
+	verify    *transcript.Verify
+	finished  transcript.RunFinished
+}
+
+// firstHalf makes the run directory of a run on issue #7 that changed a file, and
+// gives it as the second half gets it.
+func (w *world) firstHalf(change func(*told)) *record.Record {
+	w.t.Helper()
+	ctx := w.t.Context()
+	rec := record.New("run-1", nil)
+	w.must(rec.Make(filepath.Join(w.t.TempDir(), "bundle"), nil))
+	defer rec.Close()
+	space, err := workspace.Open(ctx, rec, workspace.Options{Dir: w.dir, Path: os.Getenv("PATH")})
+	w.must(err)
+	defer space.Close()
+	w.must(space.StartOn(ctx, ""))
+	repo := gittest.Repo{T: w.t, Dir: w.dir}
+	repo.Write("hello.txt", "Hello.\n")
+	repo.Git("add", "hello.txt")
+	made, err := space.Checkout().Between(ctx, space.Base(), gitops.Tree(repo.Git("write-tree")))
+	w.must(err)
+	repo.Git("reset", "--quiet")
+	_, err = space.WritePatch(ctx, made)
+	w.must(err)
+	w.must(space.WritePack(ctx, made, record.PackFile))
+	w.must(os.Remove(filepath.Join(w.dir, "hello.txt")))
+	says := told{
+		started:   transcript.RunStarted{RunID: "run-1", Key: "issue-7"},
+		task:      transcript.Task{Source: "issue", Title: "Greet", Issue: "octo/widgets#7", Actor: "ada", ActorID: 1, Author: "grace", AuthorID: 2, Snapshot: strings.Repeat("ab", 32)},
+		workspace: transcript.Workspace{Repository: "octo/widgets", Base: "main", BaseSHA: space.Base().SHA, Branch: "agent-ci/issue-7"},
+		change:    &transcript.Change{TreeSHA: string(made.Tree), Files: workspace.ChangeFiles(made), Patch: record.PatchFile},
+		finished:  transcript.RunFinished{Outcome: string(outcome.Changed), Reason: "left_in_checkout", Summary: "Greets."},
+	}
+	if change != nil {
+		change(&says)
+	}
+	w.write(rec, says)
+	return w.secondRecord(rec.Path())
+}
+
+func (w *world) write(rec *record.Record, says told) {
+	w.t.Helper()
+	var err error
+	if says.started.Job == nil {
+		says.started.Job, err = json.Marshal(says.job)
+		w.must(err)
+	}
+	w.must(rec.Begin(says.started))
+	w.must(rec.Append(transcript.TypeTask, says.task))
+	w.must(rec.Append(transcript.TypeWorkspace, says.workspace))
+	if says.change != nil {
+		w.must(rec.Append(transcript.TypeChange, *says.change))
+	}
+	if says.verify != nil {
+		w.must(rec.Append(transcript.TypeVerify, *says.verify))
+	}
+	if says.finished.Outcome != "" {
+		says.finished.Files, err = rec.Digests(w.t.Context())
+		w.must(err)
+		w.must(rec.Append(transcript.TypeRunFinished, says.finished))
+	}
+	w.must(rec.SyncLog())
+	w.must(rec.WriteJSON(record.ResultFile, map[string]string{"transcript_sha256": rec.Log().Head()}))
+}
+
+func (w *world) secondRecord(dir string) *record.Record {
+	w.t.Helper()
+	rec := record.New("", nil)
+	directory, err := record.OpenDirectory(dir)
+	w.must(err)
+	rec.Directory = directory
+	w.t.Cleanup(rec.Close)
+	return rec
+}
+
+// open is what opening a bundle comes to.
+func (w *world) open(rec *record.Record) (Bundle, error) {
+	w.t.Helper()
+	return Open(w.t.Context(), rec, w.env.Token() != "")
+}
+
+// half is the second half.
+func (w *world) half(rec *record.Record) Half {
+	w.t.Helper()
+	dir := w.dir
+	if w.shows != "" {
+		dir = w.shows
+	}
+	space, err := workspace.Open(w.t.Context(), rec, workspace.Options{Dir: dir, Path: os.Getenv("PATH")})
+	w.must(err)
+	w.t.Cleanup(func() { space.Close() })
+	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
+	w.must(err)
+	return Half{
+		Record: rec, Workspace: space, Event: w.event,
+		Source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: w.env, Set: w.set}},
+		Forge: func(*job.Job) (publish.Forge, error) {
+			return publish.Forge{Means: publish.Means{Record: rec, Workspace: space, Env: w.env, Repository: "octo/widgets", ServerURL: w.forge.URL}, Server: client}, nil
+		},
+	}
+}
+
+// propose makes a proposal of what a first half told.
+func (w *world) propose(change func(*told)) (publish.Forge, publish.Proposal, error) {
+	w.t.Helper()
+	rec := w.firstHalf(change)
+	b, err := w.open(rec)
+	w.must(err)
+	return w.half(rec).Propose(w.t.Context(), b)
+}
+
+// refused is a bundle that is refused for a reason, in these words.
+func (w *world) refused(change func(*told), reason, words string) {
+	w.t.Helper()
+	_, p, err := w.propose(change)
+	wantStop(w.t, err, reason, words)
+	if p.Change != nil {
+		w.t.Errorf("there is a change: %+v", p.Change)
+	}
+}
+
+func wantStop(t *testing.T, err error, reason, words string) {
+	t.Helper()
+	stop, ok := err.(*outcome.Stop)
+	if !ok || stop.Reason != reason || !strings.Contains(stop.Message, words) {
+		t.Errorf("ended with %v, want %s: %s", err, reason, words)
+	}
+}
+
+// publish publishes a proposal that nothing is judged of.
+func (w *world) publish(to publish.Forge, p publish.Proposal) publish.Publication {
+	w.t.Helper()
+	p.Follow.Judge = func(context.Context, *job.Job, *gitops.ChangeSet) error { return nil }
+	var out publish.Publication
+	w.must(publish.Publish(w.t.Context(), to, p, &out))
+	return out
+}
+
+// happens is an event of Actions, as JSON.
+func (w *world) happens(name, payload string) {
+	w.t.Helper()
+	path := filepath.Join(w.t.TempDir(), "event.json")
+	w.must(os.WriteFile(path, []byte(payload), 0o644))
+	w.env = append(slices.Clone(w.env), "GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME="+name, "GITHUB_EVENT_PATH="+path, "GITHUB_REPOSITORY=octo/widgets")
+	w.event = intake.ReadEvent(w.t.Context(), intake.Surroundings{InActions: true, EventName: name, EventPath: path, Repository: "octo/widgets", HasToken: true})
+}

@@ -1,0 +1,124 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// review publishes a review that comments: an agent neither approves nor blocks. What
+// it found on lines that the diff does not have stands in the text.
+func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error) {
+	var o reviewObject
+	if err := decode(raw, &o); err != nil {
+		return nil, err
+	}
+	on, beside, err := s.place(ctx, o.Findings)
+	if err != nil {
+		return nil, err
+	}
+	said := &Said{Findings: len(on), Beside: len(beside)}
+	there, err := s.ownReviews(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(there, func(each own) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
+		said.URL, said.Operation = there[i].url, "none"
+		return said, nil
+	}
+	made, err := s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, on, nil, beside))
+	if forge.KindOf(err) == forge.Invalid && len(on) > 0 {
+		said.Findings, said.Beside = 0, len(o.Findings)
+		s.Record.Warn("review_lines", "The forge took no comments on lines of the diff (%v). The text of the review has these findings instead: %s.", err, lines(on))
+		made, err = s.repository().CreateReview(ctx, s.On.Number, s.newReview(o, nil, on, beside))
+	}
+	if err != nil {
+		return nil, intake.ForgeFailure(fmt.Sprintf("Pull request #%d cannot be reviewed", s.On.Number), err)
+	}
+	said.URL, said.Operation = made.URL, "created"
+	return said, nil
+}
+
+func (s Speaker) newReview(o reviewObject, on, refused []placed, beside []finding) forge.NewReview {
+	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, refused, beside)}
+	for _, p := range on {
+		comment := p.at
+		comment.Body = findingText(p.finding)
+		review.Comments = append(review.Comments, comment)
+	}
+	return review
+}
+
+// placed is a finding on lines of the diff.
+type placed struct {
+	finding
+	at forge.LineComment
+}
+
+// lines names findings by their places, for a warning.
+func lines(all []placed) string {
+	var places []string
+	for _, p := range all {
+		places = append(places, fmt.Sprintf("%s:%d", markdown.FileName(p.at.Path), p.at.Line))
+	}
+	return strings.Join(places, ", ")
+}
+
+// place tells findings on lines of the diff from those beside it. A run that goes on
+// reads the diff anew: of a pull request that moved meanwhile it knows no line.
+func (s Speaker) place(ctx context.Context, findings []finding) (on []placed, beside []finding, err error) {
+	files := s.On.Files
+	if s.On.Pull == nil {
+		if files, err = s.diffAgain(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, f := range findings {
+		at, ok := placeOf(f, files)
+		if !ok {
+			beside = append(beside, f)
+			continue
+		}
+		on = append(on, placed{f, at})
+	}
+	return on, beside, nil
+}
+
+func (s Speaker) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
+	pull, files, err := intake.ReadDiff(ctx, s.repository(), s.On.Number)
+	if err != nil {
+		return nil, err
+	}
+	if pull.HeadSHA != s.On.HeadSHA {
+		s.Record.Warn("pull_request_moved", "Pull request #%d has moved on since commit %s was looked at; what was found stands in the text of the review.", s.On.Number, gitops.Short(s.On.HeadSHA))
+		return nil, nil
+	}
+	return files, nil
+}
+
+// placeOf is where on the new side of the diff a finding stands. Its last line is left
+// out where that is not in the same hunk.
+func placeOf(f finding, files []forge.PullFile) (forge.LineComment, bool) {
+	i := slices.IndexFunc(files, func(file forge.PullFile) bool { return file.Path == f.Path })
+	if i < 0 {
+		return forge.LineComment{}, false
+	}
+	for _, hunk := range files[i].Hunks() {
+		if !hunk.Has(f.Line) {
+			continue
+		}
+		at := forge.LineComment{Path: f.Path, Line: f.Line}
+		if f.EndLine > f.Line && hunk.Has(f.EndLine) {
+			at.From, at.Line = f.Line, f.EndLine
+		}
+		return at, true
+	}
+	return forge.LineComment{}, false
+}

@@ -1,0 +1,86 @@
+package feedback
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Bounds of what an agent says, in the units of JSON Schema: characters and elements.
+const (
+	maxFindings = 50
+	maxTitle    = 200
+	maxText     = 10_000
+	maxComment  = 50_000
+)
+
+// The objects that agents give.
+type (
+	reviewObject struct {
+		Summary  string    `json:"summary"`
+		Findings []finding `json:"findings"`
+	}
+	finding struct {
+		Path     string `json:"path"`
+		Line     int    `json:"line"`
+		EndLine  int    `json:"end_line"`
+		Severity string `json:"severity"`
+		Title    string `json:"title"`
+		Body     string `json:"body"`
+	}
+	labelsObject struct {
+		Labels []string `json:"labels"`
+		Reason string   `json:"reason"`
+	}
+	commentObject struct {
+		Comment string `json:"comment"`
+	}
+)
+
+type object = map[string]any
+
+// Schema is the JSON Schema of the object that an agent gives for what the job
+// publishes.
+func Schema(p job.Publish) (json.RawMessage, error) {
+	properties := map[string]object{
+		job.AsReview: {
+			"summary":  text(maxText, "What the pull request does and what you think of it, in a few sentences of Markdown."),
+			"findings": object{"type": "array", "maxItems": maxFindings, "items": closed(findingProperties)},
+		},
+		job.AsLabels: {
+			"labels": object{"type": "array", "items": object{"type": "string", "enum": p.Labels}, "description": "Those that fit; none if none does."},
+			"reason": text(maxText, "Why, in a sentence."),
+		},
+		job.AsComment: {"comment": text(maxComment, "The comment, in Markdown.")},
+	}[p.As]
+	raw, err := json.Marshal(closed(properties))
+	if err != nil {
+		return nil, fmt.Errorf("encode the schema of publish.as: %w", err)
+	}
+	return raw, nil
+}
+
+var findingProperties = object{
+	"path":     text(4096, "The file, as the diff names it."),
+	"line":     object{"type": "integer", "minimum": 1, "description": "The first line that the finding is about: a number of the new file that stands in the diff."},
+	"end_line": object{"type": "integer", "minimum": 1, "description": "The last one, in the same hunk; the same as line for one line."},
+	"severity": object{"type": "string", "enum": []string{"high", "medium", "low"}},
+	"title":    text(maxTitle, "The finding on one line."),
+	"body":     text(maxText, "What is wrong, why, and what to do, in Markdown."),
+}
+
+func text(most int, about string) object {
+	return object{"type": "string", "minLength": 1, "maxLength": most, "description": about}
+}
+
+// closed is an object with all of these properties and no other.
+func closed(properties object) object {
+	required := make([]string, 0, len(properties))
+	for name := range properties {
+		required = append(required, name)
+	}
+	slices.Sort(required)
+	return object{"type": "object", "additionalProperties": false, "required": required, "properties": properties}
+}

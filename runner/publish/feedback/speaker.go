@@ -1,0 +1,214 @@
+package feedback
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Speaker says on an issue or a pull request what an agent found.
+type Speaker struct {
+	Record    *record.Record
+	Server    forge.Forge
+	Publish   job.Publish
+	On        intake.Subject
+	Key       string // of the task
+	RunID     string
+	Snapshot  string // of what people wrote for the task
+	Commanded bool   // somebody asked for it, whatever was said before
+	Link      string // page of the CI run; may be empty
+}
+
+// Said is what was said.
+type Said struct {
+	As        string
+	On        intake.Subject
+	URL       string
+	Operation string // created, updated; none where it stood there already
+	Findings  int    // on lines of the diff
+	Beside    int    // in the text of the review
+	Labels    []string
+}
+
+func (s Speaker) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
+
+// Ready ends a run whose like said it already, of the same commit or the same input,
+// before the model is asked.
+func (s Speaker) Ready(ctx context.Context) error {
+	if s.Commanded || s.Publish.As == job.AsLabels {
+		return nil
+	}
+	texts, input := s.ownComments, s.Snapshot
+	if s.Publish.As == job.AsReview {
+		texts, input = s.ownReviews, s.On.HeadSHA
+	}
+	own, err := texts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, each := range own {
+		if each.input == input && each.run != s.RunID {
+			return outcome.Stopf(outcome.Skipped, "same_input", "%s was looked at as it is, and what was found is there: %s; ask in words for more, or change it first.", s.On.Name(), each.url)
+		}
+	}
+	return nil
+}
+
+// Say publishes the object that the agent gave. The same run says nothing twice.
+func (s Speaker) Say(ctx context.Context, raw json.RawMessage) (*Said, error) {
+	say := map[string]func(context.Context, json.RawMessage) (*Said, error){
+		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
+	}[s.Publish.As]
+	said, err := say(ctx, raw)
+	if err != nil {
+		return nil, err
+	}
+	said.As, said.On = s.Publish.As, s.On
+	return said, s.Record.Append(transcript.TypePublish, transcript.Publish{
+		Step: said.As, Number: s.On.Number, URL: said.URL, Operation: said.Operation, HeadSHA: s.On.HeadSHA,
+		Labels: said.Labels, Findings: said.Findings, Beside: said.Beside,
+	})
+}
+
+// own is something that a run of this task said before.
+type own struct {
+	id         int64
+	text, url  string
+	input, run string
+}
+
+// ownOf are those texts that begin with the mark of this task. The mark alone proves
+// nothing, since anybody can write it: the author must be a bot, or the account of the
+// token.
+func (s Speaker) ownOf(mine func(forge.Comment) bool, id int64, by forge.User, text, url string) []own {
+	input, run, is := intake.FeedbackOf(text, s.Key)
+	if !is || !mine(forge.Comment{Author: by}) {
+		return nil
+	}
+	return []own{{id: id, text: text, url: url, input: input, run: run}}
+}
+
+func (s Speaker) ownReviews(ctx context.Context) ([]own, error) {
+	all, err := s.repository().Reviews(ctx, s.On.Number)
+	if err != nil {
+		return nil, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.On.Number), err)
+	}
+	mine := intake.OwnComments(ctx, s.Server)
+	var found []own
+	for _, each := range all {
+		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
+	}
+	return found, nil
+}
+
+func (s Speaker) ownComments(ctx context.Context) ([]own, error) {
+	all, err := s.repository().Comments(ctx, s.On.Number)
+	if err != nil {
+		return nil, intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
+	}
+	mine := intake.OwnComments(ctx, s.Server)
+	var found []own
+	for _, each := range all {
+		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
+	}
+	return found, nil
+}
+
+// label adds the labels that were chosen and are not there. Only those of the job are
+// ever added. Those that this run meant to add before it was killed, and that are there,
+// are its own as well.
+func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) {
+	var o labelsObject
+	if err := decode(raw, &o); err != nil {
+		return nil, err
+	}
+	issue, err := s.repository().Issue(ctx, s.On.Number)
+	if err != nil {
+		return nil, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
+	}
+	before, err := s.meant()
+	if err != nil {
+		return nil, err
+	}
+	has := func(list []string, name string) bool {
+		return slices.ContainsFunc(list, func(other string) bool { return strings.EqualFold(other, name) })
+	}
+	var missing, own []string
+	for _, name := range o.Labels {
+		if slices.Contains(s.Publish.Labels, name) && !has(issue.Labels, name) && !has(missing, name) {
+			missing = append(missing, name)
+		}
+	}
+	for _, name := range before {
+		if has(issue.Labels, name) && !has(own, name) {
+			own = append(own, name)
+		}
+	}
+	said := &Said{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	if len(said.Labels) > 0 {
+		said.Operation = "updated"
+	}
+	if len(missing) == 0 {
+		return said, nil
+	}
+	intent := transcript.Publish{Step: job.AsLabels, Number: s.On.Number, URL: s.On.URL, Operation: transcript.PublishBegun, Labels: missing}
+	if err := s.Record.Append(transcript.TypePublish, intent); err != nil {
+		return nil, err
+	}
+	return said, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
+}
+
+// meant are the labels that this run was about to add, by its transcript.
+func (s Speaker) meant() (labels []string, err error) {
+	_, err = s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
+		var step transcript.Publish
+		if e.Type == transcript.TypePublish && json.Unmarshal(e.Data, &step) == nil && step.Operation == transcript.PublishBegun {
+			labels = append(labels, step.Labels...)
+		}
+		return nil
+	})
+	return labels, err
+}
+
+// comment writes the comment, or brings the one that is there up to date.
+func (s Speaker) comment(ctx context.Context, raw json.RawMessage) (*Said, error) {
+	var o commentObject
+	if err := decode(raw, &o); err != nil {
+		return nil, err
+	}
+	there, err := s.ownComments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text := s.commentText(o)
+	if len(there) == 0 {
+		made, err := s.repository().CreateComment(ctx, s.On.Number, text)
+		if err != nil {
+			return nil, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
+		}
+		return &Said{URL: made.URL, Operation: "created"}, nil
+	}
+	said := &Said{URL: there[0].url, Operation: "none"}
+	if sameWords(there[0].text, text) && there[0].input == s.Snapshot {
+		return said, nil
+	}
+	said.Operation = "updated"
+	return said, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be brought up to date", s.On.Number), s.repository().EditComment(ctx, there[0].id, text))
+}
+
+// decode reads an object that was checked by its schema.
+func decode(raw json.RawMessage, into any) error {
+	if err := json.Unmarshal(raw, into); err != nil {
+		return fmt.Errorf("read what the agent gave to be published: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package feedback
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// How much of each text is shown, in UTF-16 code units: GitHub takes 65,536 of a text.
+const (
+	mostOfReview  = 60_000
+	mostOfFinding = 12_000
+)
+
+// noRoom ends a text of which GitHub takes no more.
+const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
+
+// prose is a message of an agent as Markdown without effects: mentions, references, links
+// and HTML are text. It ends where there is no room for a whole block, and says so.
+func prose(text string, limit int) string {
+	var b strings.Builder
+	left := limit - markdown.Units(noRoom)
+	for _, block := range markdown.Whole(text) {
+		if left -= markdown.Units(block); left < 0 {
+			b.WriteString(noRoom)
+			break
+		}
+		b.WriteString(block)
+	}
+	return b.String()
+}
+
+// findingText is a finding as a comment on its lines.
+func findingText(f finding) string {
+	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, mostOfReview)
+}
+
+func headline(f finding) string {
+	return fmt.Sprintf("**%s** (%s)", markdown.Text(markdown.Cut(f.Title, maxTitle)), markdown.Text(f.Severity))
+}
+
+// reviewText is the body of a review: the summary, the findings without a comment on the diff, and
+// the commit. The forge refused comments for some of them, the others are on no line of the diff.
+func (s Speaker) reviewText(o reviewObject, refused []placed, beside []finding) string {
+	var b strings.Builder
+	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, mostOfFinding))
+	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.On.HeadSHA))+" was reviewed")
+	left := mostOfReview - markdown.Units(b.String()) - markdown.Units(tail)
+	all := beside
+	for _, p := range refused {
+		all = append(all, p.finding)
+	}
+	for i, f := range all {
+		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, mostOfFinding))
+		switch {
+		case i == len(beside):
+			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
+		case i == 0:
+			part = "\n**On no line of the diff**\n" + part
+		}
+		if left -= markdown.Units(part); left < 100 {
+			b.WriteString("\n" + transcript.Count(len(all)-i, "more finding") + " that there is no room for; the run's output.json has all.\n")
+			break
+		}
+		b.WriteString(part)
+	}
+	return b.String() + tail
+}
+
+// commentText is the comment that is kept up to date.
+func (s Speaker) commentText(o commentObject) string {
+	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, mostOfReview) + "\n" + s.footer("Written")
+}
+
+// ourLink is an address that can stand in Markdown as it is.
+var ourLink = regexp.MustCompile(`^https?://[\w.:/-]+$`)
+
+// footer says who speaks.
+func (s Speaker) footer(what string) string {
+	by := "agent-ci"
+	if ourLink.MatchString(s.Link) {
+		by = "[agent-ci](" + s.Link + ")"
+	}
+	return fmt.Sprintf("*%s by %s. Text of a model: check it before you rely on it.*\n", what, by)
+}
+
+func (s Speaker) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
+
+// sameWords says whether two texts differ in nothing but the run that wrote them.
+func sameWords(a, b string) bool {
+	plain := func(text string) string {
+		_, rest, _ := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+		return strings.TrimSpace(runLink.ReplaceAllString(rest, ""))
+	}
+	return plain(a) == plain(b)
+}
+
+var runLink = regexp.MustCompile(`\[agent-ci\]\([^)]*\)`)

@@ -1,0 +1,209 @@
+package progress
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+const (
+	progressEvery = 15 * time.Second // between two edits of it
+	progressWait  = 10 * time.Second // for one edit: it holds up the run
+)
+
+// How much of a plan and of a message it has room for, in UTF-16 code units;
+// eight of them may stand for one of the message.
+const (
+	progressPlan     = 24_000
+	progressMessage  = 4_000
+	progressFailures = 7_000 // for what commands that failed printed
+)
+
+// comment is the one comment on an issue or pull request that shows how
+// far the run on it is.
+type comment struct {
+	write func(ctx context.Context, body string) error
+	now   func() time.Time
+	pages Pages
+
+	run   *transcript.Follower
+	stage string
+	trace string    // for a later run, not for people
+	shown string    // the text that stands there
+	last  time.Time // when the last edit was over
+	fails int       // edits that failed since one that did not
+	err   error     // of the last edit
+}
+
+// beside names the agents that are at work besides that of the run.
+func (c *comment) beside() string {
+	var names []string
+	for _, a := range c.run.View().Agents {
+		if a.Status == transcript.AgentRunning {
+			names = append(names, markdown.Text(a.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", with the agents " + strings.Join(names, ", ")
+}
+
+// stages are what a run is doing, by the events that tell of it.
+var stages = map[transcript.Type]string{
+	transcript.TypeSetup:        "setting up",
+	transcript.TypeModelRequest: "at work",
+	transcript.TypeChange:       "checking the change",
+	transcript.TypePublish:      "publishing the change",
+}
+
+// take notes what an event tells and shows it, if the last edit is long enough
+// ago: longer each time that one failed, since a server that does not answer
+// holds up the run. The next event shows what was not.
+func (c *comment) take(e transcript.Event) {
+	_ = c.run.Take(e) // an event that it cannot read changes nothing that is shown
+	if stage, known := stages[e.Type]; known {
+		c.stage = stage
+	}
+	now := c.now()
+	if c.last.IsZero() || now.Sub(c.last) < progressEvery<<min(c.fails, 5) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
+	defer cancel()
+	c.show(ctx, c.running(), c.run.View().Plan)
+}
+
+func (c *comment) running() string {
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.beside(), c.page())
+}
+
+// page links to the workflow's run.
+func (c *comment) page() string {
+	if c.pages.Run == "" {
+		return ""
+	}
+	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
+}
+
+// files links to the workflow's run, and to the files of it that are there once it is over.
+func (c *comment) files() string {
+	if c.pages.Artifacts == "" {
+		return c.page()
+	}
+	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
+}
+
+// show replaces what stands there, unless it is the same.
+func (c *comment) show(ctx context.Context, state string, plan transcript.Plan) {
+	text := intake.ProgressMark + state
+	if steps := body.Checklist(plan, progressPlan); steps != "" {
+		text += "\n" + steps
+	}
+	text += c.trace
+	if text == c.shown {
+		return
+	}
+	c.err = c.write(ctx, text)
+	c.last = c.now()
+	if c.fails++; c.err == nil {
+		c.shown, c.fails = text, 0
+	}
+}
+
+// Thread is the issue or pull request on which a comment shows how far a run is.
+type Thread struct {
+	Repository forge.Repository
+	Number     int
+	Earlier    int64 // comment of an earlier run, which is taken over; 0 for none
+	Pages      Pages
+}
+
+// Pages are those of the workflow's run, empty for none: the run itself, and the files
+// that the action uploads of it.
+type Pages struct{ Run, Artifacts string }
+
+func (t *Thread) write(ctx context.Context, body string) error {
+	if t.Earlier != 0 {
+		return t.Repository.EditComment(ctx, t.Earlier, body)
+	}
+	written, err := t.Repository.CreateComment(ctx, t.Number, body)
+	if err == nil {
+		t.Earlier = written.ID
+	}
+	return err
+}
+
+// Comment puts the comment there.
+func (w *Watch) Comment(ctx context.Context, on Thread) {
+	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.Follow(&transcript.View{})}
+	c.show(ctx, c.running(), transcript.Plan{})
+	w.comment.Store(c)
+}
+
+// End is how a run ended, for the comment.
+type End struct {
+	Stop        *outcome.Stop
+	Plan        transcript.Plan
+	PullRequest record.PullRequest
+	Site        transcript.Site // of the pull request
+	Draft       bool            // the change must not be merged as it is
+	// View is what is known of the run, nil where it cannot be read. It is asked for where a
+	// comment shows the checks.
+	View  func() *transcript.View
+	Trace string // that the comment keeps for a later run, not for people
+}
+
+// Conclude says how the run ended, where a comment shows it. That it could not be
+// written is no failure of the run.
+func (w *Watch) Conclude(ctx context.Context, end End) error {
+	c := w.comment.Swap(nil)
+	if c == nil {
+		return nil
+	}
+	c.trace = end.Trace
+	said := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
+	if pull := end.PullRequest; pull.Operation == "created" || pull.Operation == "updated" {
+		name := fmt.Sprintf("#%d", pull.Number)
+		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
+	}
+	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
+	verdict := ""
+	if view := end.view(); view != nil {
+		said += body.Failures(view, progressFailures)
+		verdict = end.verdict(view)
+	}
+	if verdict != "" {
+		sign = "" // the verdict has its own
+	}
+	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), end.Plan)
+	return c.err
+}
+
+func (e End) view() *transcript.View {
+	if e.View == nil {
+		return nil
+	}
+	return e.View()
+}
+
+// verdict returns the verdict on a change that is there to be merged, and a blank line; empty
+// where there is none.
+func (e End) verdict(v *transcript.View) string {
+	if e.Stop.Outcome != outcome.Changed && e.Stop.Outcome != outcome.VerifyFailed && e.PullRequest.Number == 0 {
+		return ""
+	}
+	if verdict := body.Verdict(v, e.Draft); verdict != "" {
+		return verdict + "\n"
+	}
+	return ""
+}

@@ -1,0 +1,118 @@
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// board is where a comment is written in a test, with the time that passes.
+type board struct {
+	now    time.Time
+	bodies []string
+	err    error
+}
+
+func (b *board) write(_ context.Context, body string) error {
+	b.bodies = append(b.bodies, body)
+	return b.err
+}
+
+func (b *board) comment() *comment {
+	return &comment{write: b.write, now: func() time.Time { return b.now }, stage: "starting", run: transcript.Follow(&transcript.View{})}
+}
+
+func planned(t *testing.T, status string) transcript.Event {
+	t.Helper()
+	raw, err := json.Marshal(transcript.Plan{Steps: []transcript.PlanStep{{Step: "Greet @octocat", Status: status}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transcript.Event{Type: transcript.TypePlan, Data: raw}
+}
+
+func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0)}
+	p := b.comment()
+	p.show(t.Context(), p.running(), transcript.Plan{})
+	for _, step := range []struct {
+		after time.Duration
+		event transcript.Event
+	}{
+		{time.Second, planned(t, "pending")},
+		{time.Second, transcript.Event{Type: transcript.TypeModelRequest}},
+		{13 * time.Second, planned(t, "in_progress")}, // the 15th second
+		{14 * time.Second, planned(t, "completed")},
+		{time.Second, transcript.Event{Type: transcript.TypeToolStarted}}, // shows the plan that waited
+		{time.Hour, transcript.Event{Type: transcript.TypeToolStarted}},   // nothing is new
+	} {
+		b.now = b.now.Add(step.after)
+		p.take(step.event)
+	}
+	want := []string{
+		intake.ProgressMark + "agent-ci is starting.\n",
+		intake.ProgressMark + "agent-ci is at work.\n\n- [ ] Greet @&#8203;octocat *(in progress)*\n",
+		intake.ProgressMark + "agent-ci is at work.\n\n- [x] Greet @&#8203;octocat\n",
+	}
+	if diff := cmp.Diff(want, b.bodies); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
+	p := b.comment()
+	p.show(t.Context(), p.running(), transcript.Plan{})
+	pass := func(seconds, attempts int) {
+		t.Helper()
+		for range seconds {
+			b.now = b.now.Add(time.Second)
+			p.take(transcript.Event{Type: transcript.TypeToolStarted})
+		}
+		if len(b.bodies) != attempts {
+			t.Errorf("%d attempts, want %d", len(b.bodies), attempts)
+		}
+	}
+	pass(29, 1)
+	pass(1, 2)
+	pass(59, 2)
+	b.err = nil
+	pass(1, 3)
+	if p.err != nil {
+		t.Error(p.err)
+	}
+	p.take(planned(t, "pending"))
+	pass(15, 4)
+}
+
+// mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
+const mostUnits = 65_536
+
+func TestACommentFitsWhateverTheAgentWrites(t *testing.T) {
+	long := strings.Repeat("@", 20_000)
+	plan := transcript.Plan{Steps: slices.Repeat([]transcript.PlanStep{{Step: long, Status: "in_progress"}}, 200)}
+	b := &board{now: time.Unix(1000, 0)}
+	var w Watch
+	w.comment.Store(b.comment())
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long), Plan: plan}); err != nil {
+		t.Fatal(err)
+	}
+	body := b.bodies[0]
+	if units := markdown.Units(body); units > mostUnits {
+		t.Errorf("it has %d units", units)
+	}
+	if !strings.Contains(body, " more ") {
+		t.Errorf("it does not say that there is more:\n%s", body[len(body)-200:])
+	}
+}

@@ -1,0 +1,58 @@
+package progress
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestProgressAsItStandsOnPages keeps the comment while a run is at work and at its end,
+// for a look at it in a browser (e2e/browser).
+func TestProgressAsItStandsOnPages(t *testing.T) {
+	const run = "https://github.com/octo/widgets/actions/runs/123456789"
+	b := &board{}
+	c := b.comment()
+	c.stage, c.pages = stages[transcript.TypeModelRequest], Pages{Run: run, Artifacts: run + "#artifacts"}
+	plan := transcript.Plan{Steps: []transcript.PlanStep{
+		{Step: "Look at loop.go", Status: "completed"},
+		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},
+	}}
+	c.show(t.Context(), c.running(), plan)
+	w := &Watch{}
+	w.comment.Store(c)
+	end := End{
+		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Plan: plan, Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
+		PullRequest: record.PullRequest{Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"},
+		View: func() *transcript.View {
+			return &transcript.View{
+				Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "loop.go", Status: "M"}}},
+				Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
+			}
+		},
+	}
+	if err := w.Conclude(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	for i, path := range []string{"testdata/running.md", "testdata/ended.md"} {
+		if *update {
+			if err := os.WriteFile(path, []byte(b.bodies[i]), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.bodies[i]); diff != "" {
+			t.Errorf("%s differs (-want +got); go test ./runner/publish/progress -update rewrites it:\n%s", path, diff)
+		}
+	}
+}

@@ -1,0 +1,150 @@
+package progress
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+// Watch shows the events of a run to who looks on: as lines of JSON, in words, as
+// the parts of a step's log, and in a comment. Its fields are nil where nobody does.
+type Watch struct {
+	Events   io.Writer // gets each event as a line of JSON
+	Lines    io.Writer // gets lines for a person
+	Terminal *Terminal // that Lines writes to; nil where that is none
+	Step     *actions.Step
+	Unkept   bool // the run leaves nothing behind that its id would lead to
+
+	mu      sync.Mutex              // guards what follows, and Lines
+	now     *status                 // nil before its first use
+	live    bool                    // the status is shown
+	drawn   bool                    // as the last line of the terminal
+	written time.Time               // when the last line was
+	group   string                  // the part of the log that has begun
+	opened  bool                    // it has a line
+	outputs map[string]string       // the last ones of commands that failed, without their durations
+	comment atomic.Pointer[comment] // while it is shown
+}
+
+// Show is the sink of a transcript.
+func (w *Watch) Show(e transcript.Event) {
+	w.give(e)
+	w.show(e)
+	if c := w.comment.Load(); c != nil { // which may wait for a server
+		c.take(e)
+	}
+}
+
+// give writes an event as JSON.
+func (w *Watch) give(e transcript.Event) {
+	if w.Events == nil {
+		return
+	}
+	line, err := e.Line()
+	if err == nil {
+		_, err = w.Events.Write(append(w.harmlessJSON(line), '\n'))
+	}
+	if err != nil {
+		w.Events = nil // nobody reads any more
+	}
+}
+
+func (w *Watch) show(e transcript.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.status().take(e, time.Now())
+	w.begin(w.part(e))
+	if w.Events != nil { // whose lines stand in the same log
+		w.open()
+	}
+	if !(w.Unkept && e.Type == transcript.TypeRunStarted) {
+		if line := w.named(e); line != "" {
+			w.said("agent-ci: " + line + "\n")
+		}
+	}
+	if told, err := timeline.Of(e); err == nil {
+		for _, each := range told.Outputs {
+			w.showOutput(each)
+		}
+	}
+	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
+		w.said("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
+	}
+	w.draw()
+}
+
+// harmlessJSON writes the bracket of an old workflow command as its escape, which
+// means the same in a string of JSON.
+func (w *Watch) harmlessJSON(line []byte) []byte {
+	if w.Step == nil {
+		return line
+	}
+	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
+}
+
+// named is the line of an event, behind the name of its agent where another one started that.
+func (w *Watch) named(e transcript.Event) string {
+	line := Line(e) + w.figures(e)
+	if line == "" || e.Type == transcript.TypeAgentStarted {
+		return line
+	}
+	return w.status().by(e) + line
+}
+
+// figures returns what was used so far, for the end of the line of a request, of an agent's end and
+// of the run's end.
+func (w *Watch) figures(e transcript.Event) string {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		if figures := w.status().soFar(e); figures != "" {
+			return "; so far " + figures
+		}
+	case transcript.TypeAgentFinished:
+		if figures := w.status().soFar(e); figures != "" {
+			return "; used " + figures
+		}
+	case transcript.TypeRunFinished:
+		return w.status().total()
+	}
+	return ""
+}
+
+// Line puts an event into words, on one line; empty for what is not shown.
+func Line(e transcript.Event) string {
+	told, err := timeline.Of(e)
+	if err != nil || told.Quiet {
+		return ""
+	}
+	line := told.Line.String()
+	if told.Message != "" {
+		line += ": " + told.Message
+	}
+	if told.Inner {
+		line = "  " + line
+	}
+	return Printable(line)
+}
+
+// Printable is text as one line for a terminal or a log, which it cannot steer and
+// where all of it can be seen: the words hold text of models, repositories and
+// commands. Ends of lines and tabs become blanks, other control characters are
+// shown as pictures, characters of format by their number.
+func Printable(text string) string {
+	line := strings.Map(func(c rune) rune {
+		if c == '\n' || c == '\r' || c == '\t' {
+			return ' '
+		}
+		return c
+	}, text)
+	return markdown.Show(strings.ReplaceAll(line, "\x1b", "\u241b"))
+}

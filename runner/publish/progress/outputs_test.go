@@ -1,0 +1,77 @@
+package progress
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+func TestWhatFailedIsAPartOfTheLogThatIsFolded(t *testing.T) {
+	table := transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+		{Name: "lint\n::error::x", Before: "green", After: "red", Tail: "one 0.02s\n::error::evil\n##[group]evil\ttab"}, {Name: "tests", Before: "red", After: "green"},
+	}}
+	tail := table.Rows[0].Tail
+	show := func(w *Watch) {
+		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3, Tail: "no rule"}))
+		for _, took := range []string{"0.02s", "0.03s", "2 tests"} { // the last failure is another
+			table.Rows[0].Tail = strings.Replace(tail, "0.02s", took, 1)
+			w.Show(event(t, transcript.TypeVerify, table))
+		}
+	}
+	var log bytes.Buffer
+	step := &actions.Step{Log: actions.NewLog(&log)}
+	show(&Watch{Lines: step.Log, Step: step})
+	failed := `::endgroup::
+::group::The last lines of lint ::error::x (red)
+    one TOOK
+    ：:error::evil
+    ##［group]evil tab
+::endgroup::
+`
+	const verified = "::group::Verification\nagent-ci: verified: lint ::error::x green → red, tests red → green\n"
+	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::The last lines of setup tools (exit 3)\n    no rule\n::endgroup::\n" +
+		verified + strings.Replace(failed, "TOOK", "0.02s", 1) +
+		verified + "agent-ci:   The last lines of lint ::error::x (red): as shown above\n" +
+		strings.TrimPrefix(verified, "::group::Verification\n") + strings.Replace(failed, "TOOK", "2 tests", 1)
+	if diff := cmp.Diff(strings.TrimSuffix(want, "::endgroup::\n"), log.String()); diff != "" {
+		t.Error(diff)
+	}
+	log.Reset()
+	show(&Watch{Lines: &log})
+	if !strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: ") {
+		t.Error(log.String())
+	}
+}
+
+// A comment with all that it may have is not longer than GitHub takes.
+func TestTheCommentHasRoomForWhatFailed(t *testing.T) {
+	b := &board{now: time.Unix(1000, 0)}
+	var w Watch
+	w.comment.Store(b.comment())
+	evil := strings.Repeat("@#1 <\n", 1<<10)
+	view := &transcript.View{Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
+	}}}
+	end := End{
+		Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", evil), Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: evil}}},
+		View: func() *transcript.View { return view },
+	}
+	if err := w.Conclude(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	last := b.bodies[len(b.bodies)-1]
+	if units := markdown.Units(last); units > 65_536 || !strings.Contains(last, "<summary>Tests of <b>") {
+		t.Errorf("%d units: %.500s", units, last)
+	}
+	if err := (&Watch{}).Conclude(t.Context(), End{View: func() *transcript.View { panic("it is asked for where no comment shows it") }}); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,339 @@
+package progress
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// status is what a run is doing now.
+type status struct {
+	phase  record.Phase
+	began  time.Time
+	busy   []*activity // in the order of their starts
+	run    *transcript.Follower
+	left   map[session]*activity // the calls whose commands run on in a session
+	limits Limits
+	ending bool // a signal has ended the work
+}
+
+// Limits of a run, which its status shows; 0 for none.
+type Limits struct {
+	CostUSD float64
+	Tokens  int64
+}
+
+// activity is something that runs now.
+type activity struct {
+	key   activityKey
+	words string
+	since time.Time
+	waits bool // for the model
+}
+
+// activityKey finds the activity that an event ends; zero for one that no event ends.
+type activityKey struct {
+	of          activityKind
+	agent, call string
+	ref         transcript.CallRef
+}
+
+// session is one in which a command runs on after its call has returned.
+type session struct {
+	agent string
+	id    float64
+}
+
+// sessionIn returns the session that an object of JSON names; false if it names none.
+func sessionIn(e transcript.Event, object []byte) (session, bool) {
+	var named struct {
+		ID float64 `json:"session_id"`
+	}
+	if json.Unmarshal(object, &named) != nil || named.ID == 0 {
+		return session{}, false
+	}
+	return session{e.By(), named.ID}, true
+}
+
+type activityKind int
+
+const (
+	ofRequest activityKind = iota + 1
+	ofCall
+)
+
+func requestOf(e transcript.Event) activityKey { return activityKey{of: ofRequest, agent: e.By()} }
+
+func callOf(e transcript.Event, id string, ref transcript.CallRef) activityKey {
+	return activityKey{ofCall, e.By(), id, ref}
+}
+
+// phaseOf returns the phase that an event belongs to; false for an event of any phase.
+func phaseOf(e transcript.Event) (record.Phase, bool) {
+	switch e.Type {
+	case transcript.TypeModelRequest, transcript.TypeModelResponse:
+		return record.PhaseAgent, true
+	case transcript.TypeVerify:
+		var d transcript.Verify
+		_ = json.Unmarshal(e.Data, &d) // written by this process
+		if d.Attempt == 0 {
+			return record.PhaseBaseline, true
+		}
+		return record.PhaseVerification, true
+	case transcript.TypeChange:
+		return record.PhaseVerification, true
+	case transcript.TypePublish:
+		return record.PhasePublishing, true
+	}
+	return "", false
+}
+
+// take updates the status by an event.
+func (s *status) take(e transcript.Event, now time.Time) {
+	_ = s.run.Take(e) // an event that it cannot read changes nothing that is shown
+	if phase, begins := phaseOf(e); begins {
+		s.phase = phase
+	}
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting for the model", since: now, waits: true})
+	case transcript.TypeModelRetry:
+		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting to ask the model again", since: now, waits: true})
+	case transcript.TypeModelResponse, transcript.TypeModelFailure:
+		s.end(requestOf(e))
+	case transcript.TypeToolStarted:
+		var d transcript.ToolStarted
+		_ = json.Unmarshal(e.Data, &d)
+		if !d.Refused {
+			s.begin(s.call(e, d, now))
+		}
+	case transcript.TypeToolFinished:
+		var d transcript.ToolFinished
+		_ = json.Unmarshal(e.Data, &d)
+		s.leave(e, d)
+		s.end(callOf(e, d.CallID, d.Ref()))
+	case transcript.TypeAgentFinished:
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
+	case transcript.TypeChange: // nothing of the agent runs any more
+		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 })
+	}
+}
+
+// call returns the activity of a call. One that waits for a command that ran on is shown as the
+// call that started the command, with its time.
+func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
+	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now}
+	if in, names := sessionIn(e, []byte(d.Input)); names && s.left[in] != nil {
+		a.words, a.since = s.left[in].words, s.left[in].since
+	}
+	return a
+}
+
+// leave keeps the activity of a call whose command runs on.
+func (s *status) leave(e transcript.Event, d transcript.ToolFinished) {
+	var finished struct{ Detail json.RawMessage }
+	_ = json.Unmarshal(e.Data, &finished)
+	in, names := sessionIn(e, finished.Detail)
+	if !names {
+		return
+	}
+	key := callOf(e, d.CallID, d.Ref())
+	if i := slices.IndexFunc(s.busy, func(a *activity) bool { return a.key == key }); i >= 0 {
+		if s.left == nil {
+			s.left = map[session]*activity{}
+		}
+		s.left[in] = s.busy[i]
+	}
+}
+
+// by returns the name of the agent of an event with a colon; empty for the run's own agent.
+func (s *status) by(e transcript.Event) string {
+	if e.By() == "" {
+		return ""
+	}
+	return Printable(s.run.View().NameOf(e.By())) + ": "
+}
+
+// begin adds an activity in the place of one with its key.
+func (s *status) begin(a *activity) {
+	s.end(a.key)
+	s.busy = append(s.busy, a)
+}
+
+func (s *status) end(key activityKey) {
+	s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key == key && key.of != 0 })
+}
+
+func (s *status) drop(a *activity) {
+	s.busy = slices.DeleteFunc(s.busy, func(each *activity) bool { return each == a })
+}
+
+// now returns the activity to show, and the number of others. It shows the one that began last,
+// and waiting for the model only if nothing else runs. It is nil if nothing is known to run.
+func (s *status) now() (shown *activity, others int) {
+	for _, a := range s.busy {
+		if shown == nil || shown.waits || !a.waits {
+			shown = a
+		}
+	}
+	return shown, max(0, len(s.busy)-1)
+}
+
+// idle are the words for a phase if nothing is known to run.
+var idle = map[record.Phase]string{
+	record.PhaseSetup:        "preparing",
+	record.PhaseBaseline:     "preparing the checks",
+	record.PhaseAgent:        "preparing the next step",
+	record.PhaseVerification: "looking at the change",
+	record.PhasePublishing:   "publishing",
+}
+
+// plain returns the status as a line of a log.
+func (s *status) plain(now time.Time) string {
+	line := "… " + strings.ToLower(string(s.phase)) + ": "
+	shown, others := s.now()
+	if shown == nil {
+		return line + idle[s.phase]
+	}
+	line += shown.words
+	if others > 0 {
+		line += fmt.Sprintf(" and %d more", others)
+	}
+	if !shown.waits {
+		line += ", running"
+	}
+	return line + " for " + transcript.Duration(now.Sub(shown.since).Seconds())
+}
+
+const (
+	// leastWords is how many cells words need to be worth showing.
+	leastWords = 12
+	between    = " · "
+)
+
+// line returns the status as one line of a terminal, in two parts: the phase, and the rest. Both
+// together take up to cells cells.
+func (s *status) line(now time.Time, cells int) (head, rest string) {
+	head = fmt.Sprintf("[%s %s]", s.phase, transcript.Clock(now.Sub(s.began)))
+	if s.ending {
+		head = fmt.Sprintf("[Stopping %s]", transcript.Clock(now.Sub(s.began)))
+	}
+	if len(head)+1+leastWords > cells {
+		return fit(head, cells), ""
+	}
+	tail := s.agents() + s.cost()
+	room := cells - len(head) - 1 - width(tail)
+	if room < leastWords {
+		tail, room = "", cells-len(head)-1
+	}
+	doing, took := s.doing(now)
+	step := s.step()
+	room -= width(took)
+	if width(doing)+width(step) > room {
+		forDoing := min(width(doing), max(room-width(step), room*3/5))
+		if step = fit(step, room-forDoing); width(step) < leastWords {
+			step = ""
+		}
+		doing = fit(doing, room-width(step))
+	}
+	return head, fit(" "+doing+took+step+tail, cells-len(head))
+}
+
+// doing returns the words for what runs now, and for how long and with how many others it runs.
+func (s *status) doing(now time.Time) (words, took string) {
+	if s.ending {
+		return "another Ctrl-C leaves at once", ""
+	}
+	shown, others := s.now()
+	if shown == nil {
+		return idle[s.phase], ""
+	}
+	if d := now.Sub(shown.since); d >= time.Second {
+		took = " " + transcript.Clock(d)
+	}
+	if others > 0 {
+		took += fmt.Sprintf(" (+%d)", others)
+	}
+	return Printable(shown.words), took
+}
+
+// step returns the current step of the plan; empty outside of the agent's work.
+func (s *status) step() string {
+	plan := s.run.View().Plan
+	at, _ := plan.Current()
+	if s.phase != record.PhaseAgent || at < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%sstep %d/%d: %s", between, at+1, len(plan.Steps), Printable(plan.Steps[at].Step))
+}
+
+// agents returns how many agents work that others started; empty for none.
+func (s *status) agents() string {
+	alive := 0
+	for _, a := range s.run.View().Agents {
+		if a.Status == transcript.AgentRunning {
+			alive++
+		}
+	}
+	if alive == 0 {
+		return ""
+	}
+	return between + transcript.Count(alive, "agent")
+}
+
+// cost returns the cost of the run so far, or its tokens if no price is known.
+func (s *status) cost() string {
+	v := s.run.View()
+	if v.Usage == (transcript.Usage{}) {
+		return ""
+	}
+	if cost, known := transcript.CostOf(v.AllModels()); known {
+		return between + fmt.Sprintf("$%.2f", cost) + of(s.limits.CostUSD > 0, fmt.Sprintf("$%.2f", s.limits.CostUSD))
+	}
+	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
+	return between + used + of(s.limits.Tokens > 0, transcript.Thousands(s.limits.Tokens)) + " tokens"
+}
+
+func of(limited bool, limit string) string {
+	if !limited {
+		return ""
+	}
+	return " of " + limit
+}
+
+// used returns tokens and cost in words; empty if no tokens were used.
+func used(usage transcript.Usage, models []transcript.ModelUse) string {
+	if usage.Input == 0 && usage.Output == 0 {
+		return ""
+	}
+	words := fmt.Sprintf("%s tokens in (%s cached), %s out", transcript.Thousands(usage.Input), transcript.Thousands(usage.Cached), transcript.Thousands(usage.Output))
+	if cost, known := transcript.CostOf(models); known {
+		words += fmt.Sprintf(", $%.4f", cost)
+	}
+	return words
+}
+
+// soFar returns what the agent of an event has used. For the run's own agent that is the sum of all
+// agents.
+func (s *status) soFar(e transcript.Event) string {
+	v := s.run.View()
+	if a := v.AgentNamed(e.By()); a != nil {
+		return used(a.Usage, a.Models)
+	}
+	return used(v.Usage, v.AllModels())
+}
+
+// total returns what the whole run used; empty if no model was asked.
+func (s *status) total() string {
+	v := s.run.View()
+	words := used(v.Usage, v.AllModels())
+	if words == "" {
+		return ""
+	}
+	return "used " + transcript.Count(v.Turns, "turn") + ", " + words
+}

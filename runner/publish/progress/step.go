@@ -1,0 +1,252 @@
+package progress
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+// Mask keeps values out of the log, of later steps too. A log that is redirected
+// to a file would hold them.
+func (w *Watch) Mask(hidden []secrets.Value) {
+	if w.Step == nil || !w.Step.Masks {
+		return
+	}
+	for _, each := range hidden {
+		_ = w.Step.Log.Mask(each.Secret) // of a log that cannot be written nothing is left to mask
+	}
+}
+
+// part is the title of the part of the log that an event belongs to; the end of a run is in none.
+func (w *Watch) part(e transcript.Event) string {
+	if e.Type == transcript.TypeRunFinished {
+		return ""
+	}
+	return string(w.status().phase)
+}
+
+// begin begins a part of the log, which its first line opens, and with an empty title
+// ends the one that is open.
+func (w *Watch) begin(title string) {
+	if w.Step == nil || title == w.group {
+		return
+	}
+	if w.opened {
+		_ = w.Step.Log.EndGroup() // progress is a help; its loss is no failure of the run
+	}
+	w.group, w.opened = title, false
+}
+
+// said adds lines to the part of the log that has begun.
+func (w *Watch) said(text string) {
+	if w.Lines == nil {
+		return
+	}
+	w.open()
+	if _, err := io.WriteString(w.Lines, w.erased()+text); err != nil {
+		w.Lines = nil // nobody reads any more
+	}
+	w.written = time.Now()
+}
+
+// open opens the part of the log that has begun, if it is not open.
+func (w *Watch) open() {
+	if w.group != "" && !w.opened {
+		_ = w.Step.Log.Group(w.group)
+		w.opened = true
+	}
+}
+
+// Told is what a step is told of a run.
+type Told struct {
+	Result record.Result
+	Record *record.Record
+	Checks []transcript.VerifyRow
+	Folder string // slash-separated, of the checkout, in which the checks ran
+	// Site is where what the run made on a forge has its pages, Artifacts the page of the
+	// files that the action uploads of the run.
+	Site      transcript.Site
+	Artifacts string
+	// Refused says that the record is one of a bundle that is not believed.
+	Refused bool
+}
+
+// TellStep gives the result to the job: outputs, summary and annotations.
+func (w *Watch) TellStep(t Told) error {
+	if w.Step == nil {
+		return nil
+	}
+	w.mu.Lock()
+	w.begin("")
+	w.mu.Unlock()
+	err := errors.Join(t.setOutputs(w.Step), w.Step.AddSummary(t.summary()))
+	for _, a := range t.annotations() {
+		err = errors.Join(err, w.Step.Log.Annotate(a))
+	}
+	return err
+}
+
+// Outputs are the names of the outputs of a step, in the order in which
+// docs/reference/action.md lists them.
+var Outputs = []string{
+	"outcome", "reason", "message", "pull-request-number", "pull-request-url", "pull-request-operation", "branch", "head-sha",
+	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
+}
+
+func (t Told) setOutputs(step *actions.Step) error {
+	result := t.Result
+	plan, err := json.Marshal(result.Plan)
+	if err != nil {
+		return err
+	}
+	values := map[string]string{
+		"outcome": string(result.Outcome), "reason": result.Reason, "message": result.Message,
+		"pull-request-url": result.PullRequest.URL, "pull-request-operation": result.PullRequest.Operation,
+		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
+		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifact(),
+	}
+	if proofs := (transcript.Verify{Rows: t.Checks}).Proofs(); len(proofs) > 0 {
+		raw, unwritten := json.Marshal(proofs)
+		values["red-proof"], err = string(raw), errors.Join(err, unwritten)
+	}
+	if result.PullRequest.Number > 0 {
+		values["pull-request-number"] = strconv.Itoa(result.PullRequest.Number)
+	}
+	if result.CostUSD != nil {
+		values["cost-usd"] = strconv.FormatFloat(*result.CostUSD, 'f', -1, 64)
+	}
+	if result.Output != "" {
+		output, unread := t.Record.Read(result.Output)
+		values["structured-output"], err = string(output), errors.Join(err, unread)
+	}
+	for _, name := range []string{"plan", "structured-output", "red-proof"} {
+		if len(values[name]) > actions.MaxOutput { // half of it would be no JSON
+			values[name] = ""
+			err = errors.Join(err, fmt.Errorf("the output %s is left empty, since it is longer than %d bytes; the run directory has it", name, actions.MaxOutput))
+		}
+	}
+	for _, name := range Outputs {
+		err = errors.Join(err, step.SetOutput(name, values[name]))
+	}
+	return err
+}
+
+// artifact is the name under which the action uploads the run's files: one that no other
+// run has, since a workflow takes a name once. It is empty where there is nothing to upload.
+func (t Told) artifact() string {
+	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
+		return ""
+	}
+	return "agent-ci-" + t.Result.RunID
+}
+
+// summaryLimit is how much of a job summary one run takes, in UTF-16 units.
+const summaryLimit = 100_000
+
+func (t Told) summary() string {
+	result := t.Result
+	sign, words := body.Ending(string(result.Outcome), result.Reason)
+	head, below := "## "+sign+"agent-ci: "+words+"\n\n", ""
+	if links := t.links(); links != "" {
+		below = links + "\n\n"
+	}
+	said := markdown.Text(result.Reason) + ": " + body.Sentence(t.Site, result.Message) + "\n"
+	if t.Record.Directory == nil || t.Refused {
+		return head + below + said
+	}
+	view, err := t.Record.View()
+	if err != nil || view.Task.Text == "" {
+		return head + below + said
+	}
+	if result.Outcome == outcome.Changed || result.Outcome == outcome.VerifyFailed {
+		if verdict := body.Verdict(view, false); verdict != "" {
+			head = "## agent-ci: " + verdict + "\n"
+		}
+	}
+	if end := view.Finished; end == nil || end.Outcome != string(result.Outcome) || end.Reason != result.Reason { // the run ended otherwise than its publishing
+		below += said + "\n"
+	}
+	return head + below + body.Outline(view, t.Site, summaryLimit)
+}
+
+// links are those that a reader wants first: the pull request, and the files of the run.
+func (t Told) links() string {
+	var all []string
+	pull := t.Result.PullRequest
+	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
+		became := pull.Operation
+		if became == "none" {
+			became = "not changed"
+		}
+		all = append(all, fmt.Sprintf("**%s** %s", markdown.Link{Name: fmt.Sprintf("Pull request #%d", pull.Number), Address: page}, became))
+	}
+	if page := t.Site.Page(t.Artifacts); page != "" && t.artifact() != "" {
+		all = append(all, markdown.Link{Name: "report and transcript", Address: page}.String())
+	}
+	return strings.Join(all, " · ")
+}
+
+// levels are how loud an outcome is told.
+var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
+
+// annotations are the messages beside the run: how it ended, its warnings, and
+// where the failed checks point at.
+func (t Told) annotations() []actions.Annotation {
+	result := t.Result
+	all := []actions.Annotation{{Level: cmp.Or(levels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
+	for _, w := range result.Warnings {
+		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
+	}
+	for _, row := range t.Checks {
+		if !row.Passed && row.After != "" && row.Log != "" {
+			all = append(all, t.placesIn(row)...)
+		}
+	}
+	return all
+}
+
+// foundAt is how compilers, linters and test programs say where: file:line:
+// message, or file:line:column: message.
+var foundAt = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
+})
+
+// most annotations that are made of one check.
+const mostPlaces = 9
+
+// placesIn reads the end of a failed check's log for places in files of the
+// change or the base.
+func (t Told) placesIn(row transcript.VerifyRow) []actions.Annotation {
+	tail, err := t.Record.Tail(row.Log, 256<<10)
+	if err != nil {
+		return nil
+	}
+	var all []actions.Annotation
+	for _, m := range foundAt().FindAllStringSubmatch(tail, -1) {
+		file := path.Join(t.Folder, path.Clean(m[1]))
+		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == mostPlaces {
+			continue
+		}
+		line, _ := strconv.Atoi(m[2]) // digits alone match
+		column, _ := strconv.Atoi(m[3])
+		all = append(all, actions.Annotation{Level: "error", Title: row.Name, File: file, Line: line, Column: column, Message: m[4]})
+	}
+	return all
+}

@@ -1,0 +1,113 @@
+package progress
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+func TestNoOutputIsHalfAnObject(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int
+		whole  bool
+	}{
+		"short":    {10, true},
+		"too long": {actions.MaxOutput, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "output")
+			plan := []transcript.PlanStep{{Step: strings.Repeat("x", c.length), Status: "completed"}}
+			err := Told{Result: record.Result{Plan: plan, Summary: "Done."}}.setOutputs(&actions.Step{OutputFile: file})
+			if (err == nil) != c.whole {
+				t.Error(err)
+			}
+			raw, readErr := os.ReadFile(file)
+			if readErr != nil {
+				t.Fatal(readErr)
+			}
+			if strings.Contains(string(raw), `[{"step":"x`) != c.whole || !strings.Contains(string(raw), "\nDone.\n") {
+				t.Errorf("the outputs are %.200q", raw)
+			}
+		})
+	}
+}
+
+func TestAStepIsToldWhatCanBeTold(t *testing.T) {
+	rec := record.New("r1", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	cost := 0.25
+	result := record.NewResult("r1", outcome.Stopf(outcome.Changed, "pull_request", "Done."))
+	result.CostUSD, result.Output, result.PullRequest.Number = &cost, "output.json", 7
+	for name, c := range map[string]struct {
+		output, want string // structured
+		noFile, told bool
+	}{
+		"an object":         {`{"count": 3}`, "\n{\"count\": 3}\n", false, true},
+		"a long one":        {strings.Repeat("1", actions.MaxOutput+1), "structured-output<<", false, false},
+		"no files to write": {`{"count": 3}`, "", true, false},
+		"it is gone":        {"", "structured-output<<", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec.Remove(result.Output)
+			if c.output != "" {
+				if err := rec.Write(result.Output, []byte(c.output)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			folder := t.TempDir()
+			if c.noFile {
+				folder = filepath.Join(folder, "none")
+			}
+			var log bytes.Buffer
+			step := &actions.Step{Log: actions.NewLog(&log), OutputFile: filepath.Join(folder, "output"), SummaryFile: filepath.Join(folder, "summary")}
+			err := (&Watch{Step: step}).TellStep(Told{Result: result, Record: rec})
+			if (err == nil) != c.told {
+				t.Errorf("the error is %v", err)
+			}
+			if !strings.Contains(log.String(), "::notice title=agent-ci%3A changed::Done.") {
+				t.Errorf("the log is %q", log.String())
+			}
+			outputs, _ := os.ReadFile(step.OutputFile)
+			summary, _ := os.ReadFile(step.SummaryFile)
+			if c.noFile {
+				return
+			}
+			for _, each := range Outputs {
+				if !strings.Contains(string(outputs), each+"<<") {
+					t.Errorf("there is no output %s", each)
+				}
+			}
+			if !strings.Contains(string(outputs), c.want) || !strings.Contains(string(outputs), "\n0.25\n") || !strings.HasPrefix(string(summary), "## ✅ agent-ci: Pull request ready\n") {
+				t.Errorf("the outputs are %.2000q, the summary %q", outputs, summary)
+			}
+		})
+	}
+	if err := (&Watch{}).TellStep(Told{}); err != nil { // where there is no step
+		t.Error(err)
+	}
+}
+
+func TestAnArtifactHasANameOfItsOwn(t *testing.T) {
+	for id, want := range map[string]string{
+		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
+	} {
+		told := Told{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Directory: "/run"}}
+		if got := told.artifact(); got != want {
+			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
+		}
+		told.Artifacts = ""
+		if got := told.artifact(); got != "" {
+			t.Errorf("%q, though nothing is to be uploaded", got)
+		}
+	}
+}

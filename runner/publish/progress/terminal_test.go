@@ -1,0 +1,348 @@
+package progress
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+// A log is not silent for longer than half a minute while something runs, and gets no more lines
+// than that.
+func TestALogIsToldWhatRunsWhenNothingElseIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		step := &actions.Step{Log: actions.NewLog(&log)}
+		w := &Watch{Lines: step.Log, Step: step}
+		over := w.Live(t.Context(), nil)
+		tests := w.Begins(record.PhaseBaseline, "check tests\x1b[2J")
+		time.Sleep(20 * time.Second)
+		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
+		time.Sleep(61 * time.Second)
+		lint := w.Begins("", "check lint")
+		time.Sleep(30 * time.Second)
+		lint()
+		tests()
+		w.Show(event(t, transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1}))
+		time.Sleep(31 * time.Second)
+		over()
+		time.Sleep(time.Minute)
+		want := "::group::Baseline\nagent-ci: warning: Look.\n" +
+			"agent-ci: … baseline: check tests␛[2J, running for 50 s\n" +
+			"agent-ci: … baseline: check tests␛[2J, running for 1 min 20 s\n" +
+			"agent-ci: … baseline: check lint and 1 more, running for 29 s\n" +
+			"::endgroup::\n::group::Agent\nagent-ci: turn 1\n" +
+			"agent-ci: … agent: waiting for the model for 30 s\n"
+		if diff := cmp.Diff(want, log.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestAQuietRunHasNoStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events bytes.Buffer
+		w := &Watch{Events: &events}
+		over := w.Live(t.Context(), nil)
+		w.Begins(record.PhaseSetup, "setup command tools")
+		time.Sleep(2 * time.Minute)
+		over()
+		if events.Len() > 0 {
+			t.Errorf("it says %q", events.String())
+		}
+	})
+}
+
+// on is a terminal that many columns wide, whose text is written to to.
+func on(to io.Writer, columns int) *Watch {
+	return &Watch{Lines: to, Terminal: &Terminal{Columns: func() int { return columns }}}
+}
+
+// drawings are the status lines that were drawn, and the lines between them.
+func drawings(written string) (all []string) {
+	for _, part := range strings.Split(written, eraseBelow) {
+		part = strings.TrimSuffix(strings.ReplaceAll(part, noWrap, ""), wrap+"\r")
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+func TestAStatusLineIsDrawnOnceASecondBelowTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written bytes.Buffer
+		w := on(&written, 100)
+		over := w.Live(t.Context(), nil)
+		setup := w.Begins(record.PhaseSetup, "setup command tools")
+		time.Sleep(2*time.Second + time.Millisecond)
+		setup()
+		w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", Seconds: 2}))
+		over()
+		want := []string{
+			"[Setup 0:00] setup command tools",
+			"[Setup 0:01] setup command tools 0:01",
+			"[Setup 0:02] setup command tools 0:02",
+			"[Setup 0:02] preparing",
+			"agent-ci: setup tools: exit 0 after 2.0 s\n",
+			"[Setup 0:02] preparing",
+		}
+		if diff := cmp.Diff(want, drawings(written.String())); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+		if !strings.HasSuffix(written.String(), eraseBelow) {
+			t.Errorf("the last line is not erased: %q", written.String())
+		}
+	})
+}
+
+// The first signal is answered; after the one that leaves the process to its fate nothing is drawn
+// that nobody would erase.
+func TestTheStatusLineGoesWithTheLastSignalThatIsCaught(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written bytes.Buffer
+		w := on(&written, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		hurry, again := context.WithCancel(t.Context())
+		over := w.Live(ctx, hurry)
+		w.Begins(record.PhaseAgent, "exec_command make")
+		cancel()
+		synctest.Wait()
+		if got := drawings(written.String()); got[len(got)-1] != "[Stopping 0:00] another Ctrl-C leaves at once" {
+			t.Errorf("after a signal: %q", got)
+		}
+		again()
+		synctest.Wait()
+		if !strings.HasSuffix(written.String(), eraseBelow) {
+			t.Errorf("after two: %q", written.String())
+		}
+		before := written.Len()
+		w.Begins(record.PhasePublishing, "commit on b")
+		time.Sleep(5 * time.Second)
+		over()
+		if rest := written.String()[before:]; rest != "" {
+			t.Errorf("then it draws %q", rest)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // where the second signal ends the process
+		var written bytes.Buffer
+		w := on(&written, 100)
+		ctx, cancel := context.WithCancel(t.Context())
+		over := w.Live(ctx, nil)
+		w.Begins(record.PhasePublishing, "commit on b")
+		cancel()
+		synctest.Wait()
+		if !strings.HasSuffix(written.String(), eraseBelow) {
+			t.Errorf("it draws %q", written.String())
+		}
+		over()
+	})
+}
+
+// stuck is a writer whose reader has stopped reading.
+type stuck struct {
+	begun sync.Once
+	at    chan struct{}
+	end   <-chan struct{}
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	s.begun.Do(func() { close(s.at) })
+	<-s.end
+	return len(p), nil
+}
+
+func TestATerminalThatTakesNothingDoesNotKeepARunThatHurries(t *testing.T) {
+	end := make(chan struct{})
+	to := &stuck{at: make(chan struct{}), end: end}
+	w := on(to, 100)
+	hurry, now := context.WithCancel(t.Context())
+	over := w.Live(t.Context(), hurry)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.Begins(record.PhaseSetup, "setup command tools")
+	}()
+	<-to.at
+	now()
+	over()
+	close(end)
+	<-ended
+}
+
+// In the background the terminal is the shell's: nothing is drawn, and nothing erased.
+func TestNothingIsDrawnInTheBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var written bytes.Buffer
+		var columns atomic.Int64
+		columns.Store(100)
+		w := on(&written, 0)
+		w.Terminal.Columns = func() int { return int(columns.Load()) }
+		over := w.Live(t.Context(), nil)
+		w.Begins(record.PhaseSetup, "setup command tools")
+		columns.Store(0)
+		before := written.Len()
+		time.Sleep(3 * time.Second)
+		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
+		over()
+		if got := written.String()[before:]; got != "agent-ci: warning: Look.\n" {
+			t.Errorf("it writes %q", got)
+		}
+	})
+}
+
+func TestTheStatusLineTellsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &Watch{}
+		by := func(agent string, kind transcript.Type, data any) {
+			t.Helper()
+			e := event(t, kind, data)
+			e.Agent = agent
+			w.Show(e)
+		}
+		list := &price.List{Rates: price.Rates{Input: 1, Output: 1}}
+		line := func(cells int) string {
+			head, rest := w.status().line(time.Now(), cells)
+			if n := width(head + rest); n > cells {
+				t.Errorf("%q takes %d cells of %d", head+rest, n, cells)
+			}
+			return head + rest
+		}
+		expect := func(want string) {
+			t.Helper()
+			if got := line(99); got != want {
+				t.Errorf("got  %q\nwant %q", got, want)
+			}
+		}
+		w.Follow(nil, Limits{CostUSD: 2, Tokens: 500_000})
+		by(transcript.MainAgent, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Price: list})
+		expect("[Setup 0:00] preparing")
+		by(transcript.MainAgent, transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1})
+		time.Sleep(75 * time.Second)
+		expect("[Agent 1:15] waiting for the model 1:15")
+		steps := []transcript.PlanStep{{Step: "Look", Status: "completed"}, {Step: "Mend the 世界 of\n\x1b[2Jgreetings", Status: "in_progress"}, {Step: "Run the tests", Status: "pending"}}
+		by(transcript.MainAgent, transcript.TypePlan, transcript.Plan{Steps: steps})
+		by(transcript.MainAgent, transcript.TypeToolStarted, transcript.ToolStarted{CallID: "c", Number: 1, Tool: "exec_command", Input: `{"cmd":"go test ./... \u0007"}`})
+		time.Sleep(time.Second)
+		expect("[Agent 1:16] exec_command go test ./... ␇ 0:01 (+1) · step 2/3: Mend the 世界 of ␛[2Jgreetings")
+		by(transcript.MainAgent, transcript.TypeModelResponse, transcript.ModelResponse{Turn: 1, Usage: transcript.Usage{Input: 700_000, Output: 50_000}})
+		expect("[Agent 1:16] exec_command go test ./... ␇ 0:01 · step 2/3: Mend the 世界 of ␛[2Jg… · $0.75 of $2.00")
+		by("a1", transcript.TypeAgentStarted, transcript.AgentStarted{Name: "Ada", Role: "explorer", Price: list})
+		by("a1", transcript.TypeModelRequest, transcript.ModelRequest{Turn: 1})
+		by(transcript.MainAgent, transcript.TypeToolFinished, transcript.ToolFinished{CallID: "c", Number: 1, Tool: "exec_command"})
+		expect("[Agent 1:16] Ada: waiting for the model · step 2/3: Mend the 世界 of ␛[… · 1 agent · $0.75 of $2.00")
+		by("a1", transcript.TypeModelResponse, transcript.ModelResponse{Turn: 1, Usage: transcript.Usage{Input: 250_000}})
+		by("a1", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"})
+		by(transcript.MainAgent, transcript.TypeChange, transcript.Change{})
+		expect("[Verification 1:16] looking at the change · $1.00 of $2.00")
+		over := w.Begins(record.PhaseVerification, strings.Repeat("check e\u0301\u0301\u0301\u0301\u0301\u0301\u0301世", 30))
+		time.Sleep(10 * time.Hour)
+		for cells := range 120 {
+			line(cells)
+		}
+		if got := line(60); !strings.HasSuffix(got, "… 10:00:00 · $1.00 of $2.00") || strings.Contains(got, strings.Repeat("\u0301", mostMarks+1)) {
+			t.Errorf("got %q", got)
+		}
+		over()
+		by(transcript.MainAgent, transcript.TypeModelFallback, transcript.ModelFallback{Turn: 1, To: "no-price"})
+		by(transcript.MainAgent, transcript.TypeModelResponse, transcript.ModelResponse{Turn: 2, Usage: transcript.Usage{Input: 1_000}})
+		if got := line(99); !strings.HasSuffix(got, " · 1,001,000 of 500,000 tokens") {
+			t.Errorf("without a price: %q", got)
+		}
+	})
+}
+
+// A call that waits for a command that ran on is shown as the command, with all its time.
+func TestTheStatusNamesTheCommandThatIsWaitedFor(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	synctest.Test(t, func(t *testing.T) {
+		call := func(agent string, number int, tool, input string, took time.Duration, detail map[string]any, want string) {
+			t.Helper()
+			started := event(t, transcript.TypeToolStarted, transcript.ToolStarted{Number: number, Tool: tool, Input: input})
+			finished := event(t, transcript.TypeToolFinished, transcript.ToolFinished{Number: number, Tool: tool, Detail: detail})
+			started.Agent, finished.Agent = agent, agent
+			w.Show(started)
+			time.Sleep(took)
+			if got := w.status().plain(time.Now()); got != "… setup: "+want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			w.Show(finished)
+		}
+		runs := map[string]any{"session_id": 1000}
+		call(transcript.MainAgent, 1, "exec_command", `{"cmd":"make test"}`, 10*time.Second, runs, "exec_command make test, running for 10 s")
+		call(transcript.MainAgent, 2, "write_stdin", `{"session_id":1000}`, 50*time.Second, runs, "exec_command make test, running for 1 min 0 s")
+		call(transcript.MainAgent, 3, "write_stdin", `{"session_id":1000}`, 30*time.Second, nil, "exec_command make test, running for 1 min 30 s")
+		call(transcript.MainAgent, 4, "write_stdin", `{"session_id":1001}`, time.Second, nil, "write_stdin 1001, running for 1.0 s")
+		call("a1", 1, "write_stdin", `{"session_id":1000}`, time.Second, nil, "a1: write_stdin 1000, running for 1.0 s")
+	})
+}
+
+// A run that is resumed knows the names of its agents.
+func TestAgentsKeepTheirNamesInARunThatIsResumed(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	w.Follow(&transcript.View{Agents: []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J"}}}, Limits{})
+	e := event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."})
+	e.Agent = "a1"
+	w.Show(e)
+	if got, want := lines.String(), "agent-ci: Ada␛[2J: warning: Look.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A run that is resumed has cost what it had cost.
+func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
+	known := &transcript.View{
+		Plan:   transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "pending"}}},
+		Turns:  3,
+		Usage:  transcript.Usage{Input: 200_000},
+		Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}},
+		Agents: []*transcript.Agent{{ID: "a1", Turns: 1, Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}}}},
+	}
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	w.Follow(known, Limits{})
+	e := event(t, transcript.TypeModelRequest, transcript.ModelRequest{Turn: 3})
+	e.Agent = transcript.MainAgent
+	w.Show(e)
+	e = event(t, transcript.TypeModelResponse, transcript.ModelResponse{Turn: 3, Usage: transcript.Usage{Input: 100_000}})
+	e.Agent = transcript.MainAgent
+	w.Show(e)
+	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
+	want := "agent-ci: turn 3; so far 200,000 tokens in (0 cached), 0 out, $0.2000\n" +
+		"agent-ci: used 4 turns, 300,000 tokens in (0 cached), 0 out, $0.3000\n"
+	if diff := cmp.Diff(want, lines.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if head, rest := w.status().line(time.Now(), 99); !strings.HasSuffix(rest, "preparing the next step · step 1/1: Mend · $0.30") {
+		t.Errorf("got %q", head+rest)
+	}
+	if known.Usage.Input != 200_000 || known.Models[0].Usage.Input != 100_000 {
+		t.Error("it changes what others read")
+	}
+}
+
+func TestAPlanNamesTheStepThatComes(t *testing.T) {
+	for want, steps := range map[string][]transcript.PlanStep{
+		"  plan: 1 of 3 done, now: Run the tests": {{Step: "Look", Status: "completed"}, {Step: "Write", Status: "pending"}, {Step: "Run the tests", Status: "in_progress"}},
+		"  plan: 0 of 1 done, next: Look":         {{Step: "Look", Status: "pending"}},
+		"  plan: 1 of 1 done":                     {{Step: "Look", Status: "completed"}},
+	} {
+		if got := Line(event(t, transcript.TypePlan, transcript.Plan{Steps: steps})); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

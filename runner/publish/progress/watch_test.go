@@ -1,0 +1,287 @@
+package progress
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+func event(t *testing.T, kind transcript.Type, data any) transcript.Event {
+	t.Helper()
+	raw, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return transcript.Event{Type: kind, Data: raw}
+}
+
+func TestEventsInWords(t *testing.T) {
+	red := transcript.VerifyRow{Name: "test", Before: "green", After: "red"}
+	for want, e := range map[string]transcript.Event{
+		"run r1": event(t, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r1"}),
+		"run r1 of key; the model's answers are scripted (s.yml), no model is asked": event(t, transcript.TypeRunStarted, transcript.RunStarted{RunID: "r1", Key: "key", Scripted: "s.yml"}),
+		"base is main 0123456789ab":                                      event(t, transcript.TypeWorkspace, transcript.Workspace{Base: "main", BaseSHA: "0123456789abcdef"}),
+		"WARNING: commands run unconfined, with all rights of this user": event(t, transcript.TypePolicy, transcript.Policy{Level: "none"}),
+		"commands are confined: full (namespaces, seccomp)":              event(t, transcript.TypePolicy, transcript.Policy{Level: "full", Layers: []string{"namespaces", "seccomp"}}),
+		"commands are confined: full (seccomp); work tree: overlay":      event(t, transcript.TypePolicy, transcript.Policy{Level: "full", Layers: []string{"seccomp"}, WorkTree: "overlay"}),
+		"commands are confined: landlock (seccomp); work tree: checkout (no overlay: it takes namespaces)": event(t, transcript.TypePolicy, transcript.Policy{
+			Level: "landlock", Layers: []string{"seccomp"}, WorkTree: "checkout", NoOverlay: "it takes namespaces",
+		}),
+		"setup npm: exit 1 after 1.5 s":               event(t, transcript.TypeSetup, transcript.Setup{Name: "npm", ExitCode: 1, Seconds: 1.5}),
+		"  refused to reach h:443: It is not listed.": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Reason: "It is not listed."}),
+		"  refused to reach i:443: It is not listed. To let it through, add i to policy.network.allow.": event(t, transcript.TypeNetwork, transcript.Network{Target: "i:443", Reason: "It is not listed.", Remedy: "add i to policy.network.allow"}),
+		"": event(t, transcript.TypeNetwork, transcript.Network{Target: "h:443", Allowed: true}),
+		"attempt 2 failed (busy), again in 0.5 s": event(t, transcript.TypeModelRetry, transcript.ModelRetry{Attempt: 2, Error: "busy", Wait: 0.5}),
+		"  exec_command failed after 2.0 s":       event(t, transcript.TypeToolFinished, transcript.ToolFinished{Tool: "exec_command", Failed: true, Seconds: 2}),
+		"  plan: 1 of 2 done, next: Test":         event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Step: "Test", Status: "pending"}}}),
+		"before the change: test is green":        event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{red}}),
+		"verified: test green → red":              event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{red}}),
+		"committed 0123 on b":                     event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123", Branch: "b"}),
+		"pushed b to origin":                      event(t, transcript.TypePublish, transcript.Publish{Step: "push", Branch: "b", Remote: "origin"}),
+		"pull request created: https://x/pull/1":  event(t, transcript.TypePublish, transcript.Publish{Step: "pull_request", Operation: "created", URL: "https://x/pull/1"}),
+		"warning: two lines":                      event(t, transcript.TypeWarning, transcript.Warning{Message: "two\nlines"}),
+	} {
+		if got := Line(e); got != want {
+			t.Errorf("%s: %q, want %q", e.Type, got, want)
+		}
+	}
+	for _, e := range []transcript.Event{{Type: "unknown"}, {Type: transcript.TypePlan, Data: json.RawMessage(`[`)}} {
+		if got := Line(e); got != "" {
+			t.Errorf("%s %s is shown as %q", e.Type, e.Data, got)
+		}
+	}
+}
+
+// full is a writer that takes nothing after its first line.
+type full struct{ taken bytes.Buffer }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.taken.Len() > 0 {
+		return 0, errors.New("nobody reads")
+	}
+	return f.taken.Write(p)
+}
+
+func TestAWatcherWhoLeavesDisturbsNobody(t *testing.T) {
+	var lines, events full
+	w := &Watch{Lines: &lines, Events: &events}
+	for range 3 {
+		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
+	}
+	if w.Lines != nil || w.Events != nil {
+		t.Error("it is still written to them")
+	}
+	if got := lines.taken.String(); got != "agent-ci: warning: Look.\n" {
+		t.Errorf("the lines are %q", got)
+	}
+}
+
+func TestALogInActionsIsFoldedAndObeysNobody(t *testing.T) {
+	var log, events bytes.Buffer
+	w := &Watch{Events: &events, Step: &actions.Step{Log: actions.NewLog(&log)}}
+	for _, kind := range []transcript.Type{
+		transcript.TypeRunStarted, transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeToolStarted, transcript.TypeVerify, transcript.TypeRunFinished,
+	} {
+		w.Show(event(t, kind, map[string]string{"text": "##[error]forged"}))
+	}
+	want := []string{"Setup", "Agent", "Baseline"}
+	var got []string
+	for _, line := range strings.Split(log.String(), "\n") {
+		if title, is := strings.CutPrefix(line, "::group::"); is {
+			got = append(got, title)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if ends := strings.Count(log.String(), "::endgroup::"); ends != len(want) {
+		t.Errorf("%d ends", ends)
+	}
+	if strings.Contains(events.String(), "##[") || !strings.Contains(events.String(), `##\u005berror]`) {
+		t.Errorf("the events are %s", events.String())
+	}
+}
+
+// What tells nothing has no part of the log.
+func TestNoPartOfALogIsEmpty(t *testing.T) {
+	var log bytes.Buffer
+	step := &actions.Step{Log: actions.NewLog(&log)}
+	w := &Watch{Lines: step.Log, Step: step}
+	w.Show(event(t, transcript.TypeSetup, transcript.Setup{Name: "tools", ExitCode: 3}))
+	w.Show(event(t, transcript.TypeChange, transcript.Change{}))
+	w.Show(event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123456789abcdef", Branch: "b"}))
+	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
+	want := "::group::Setup\nagent-ci: setup tools: exit 3 after 0.0 s\n::endgroup::\n::group::Publishing\nagent-ci: committed 0123456789ab on b\n::endgroup::\n"
+	if diff := cmp.Diff(want, log.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestSecretsAreMaskedWhereTheLogIsTheRunners(t *testing.T) {
+	for masks, want := range map[bool]bool{true: true, false: false} {
+		var log bytes.Buffer
+		w := &Watch{Step: &actions.Step{Log: actions.NewLog(&log), Masks: masks}}
+		w.Mask([]secrets.Value{{Name: "TOKEN", Secret: "s3cr3t-value"}})
+		if got := strings.Contains(log.String(), "::add-mask::s3cr3t-value"); got != want {
+			t.Errorf("masks %t: %q", masks, log.String())
+		}
+	}
+	(&Watch{}).Mask([]secrets.Value{{Secret: "s3cr3t-value"}}) // no step, nothing to do
+}
+
+// wall is a repository on which comments are written.
+type wall struct {
+	forge.Repository
+	comments map[int64]string
+}
+
+func (w *wall) CreateComment(_ context.Context, _ int, body string) (*forge.Comment, error) {
+	id := int64(len(w.comments) + 1)
+	w.comments[id] = body
+	return &forge.Comment{ID: id, Body: body}, nil
+}
+
+func (w *wall) EditComment(_ context.Context, id int64, body string) error {
+	if _, there := w.comments[id]; !there {
+		return errors.New("no such comment")
+	}
+	w.comments[id] = body
+	return nil
+}
+
+func TestOneCommentShowsTheWholeRun(t *testing.T) {
+	trace := intake.FruitlessMark("digest", "base")
+	for name, c := range map[string]struct {
+		earlier int64
+		end     End
+		want    map[int64]string
+	}{
+		"a new one": {0, End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "Nothing."), Trace: trace}, map[int64]string{
+			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): Nothing.\n" + trace,
+		}},
+		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), PullRequest: record.PullRequest{Number: 9, Operation: "created"}, Site: transcript.Site{Server: "https://github.com", Repository: "o/r"}}, map[int64]string{
+			1: intake.ProgressMark + "✅ agent-ci ended as **changed** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): [#9](https://github.com/o/r/pull/9) was created.\n",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			on := &wall{comments: map[int64]string{1: "Somebody's."}}
+			var w Watch
+			w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: c.earlier, Pages: Pages{Run: "https://x/1", Artifacts: "https://x/1#artifacts"}})
+			if err := w.Conclude(t.Context(), c.end); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, on.comments); diff != "" {
+				t.Error(diff)
+			}
+			if err := w.Conclude(t.Context(), c.end); err != nil { // once is enough
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestACommentThatIsGoneFailsAtTheEndAlone(t *testing.T) {
+	on := &wall{comments: map[int64]string{}}
+	var w Watch
+	w.Comment(t.Context(), Thread{Repository: on, Number: 7, Earlier: 4})
+	w.Show(event(t, transcript.TypePlan, transcript.Plan{}))
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.Changed, "pushed", "Done.")}); err == nil {
+		t.Error("nothing is told")
+	}
+}
+
+func TestPlacesThatFailedChecksName(t *testing.T) {
+	rec := record.New("r", nil)
+	if err := rec.Make(t.TempDir(), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	log := "ok\n" +
+		"a.go:3:7: undefined: x\n" +
+		"  ./sub/b.go:12: it differs\n" +
+		"/etc/passwd:1: not ours\n" +
+		"../../out.go:1: not ours either\n" +
+		"c.go:0: no line\n" + strings.Repeat("d.go:1: again\n", 20)
+	if err := rec.Write("outputs.log", []byte(log)); err != nil {
+		t.Fatal(err)
+	}
+	row := transcript.VerifyRow{Name: "lint", After: "red", Log: "outputs.log"}
+	got := Told{Record: rec, Folder: "web"}.placesIn(row)
+	want := []actions.Annotation{
+		{Level: "error", Title: "lint", File: "web/a.go", Line: 3, Column: 7, Message: "undefined: x"},
+		{Level: "error", Title: "lint", File: "web/sub/b.go", Line: 12, Message: "it differs"},
+	}
+	if len(got) != mostPlaces {
+		t.Fatalf("%d places: %v", len(got), got)
+	}
+	if diff := cmp.Diff(want, got[:2]); diff != "" {
+		t.Error(diff)
+	}
+	row.Log = "not-there.log"
+	if got := (Told{Record: rec}).placesIn(row); got != nil {
+		t.Errorf("a log that is gone names %v", got)
+	}
+}
+
+func TestAnnotationsTellOfTheEndAndItsWarnings(t *testing.T) {
+	told := Told{Record: record.New("", nil), Result: record.Result{
+		Outcome: outcome.VerifyFailed, Message: "It is red.", Warnings: []transcript.Warning{{Code: "short_secret", Message: "It is short."}},
+	}, Checks: []transcript.VerifyRow{{Name: "green", Passed: true, After: "green", Log: "l"}, {Name: "not run"}}}
+	want := []actions.Annotation{
+		{Level: "error", Title: "agent-ci: verify_failed", Message: "It is red."},
+		{Level: "warning", Title: "agent-ci: short_secret", Message: "It is short."},
+	}
+	if diff := cmp.Diff(want, told.annotations()); diff != "" {
+		t.Error(diff)
+	}
+	told.Result.Outcome = outcome.Changed
+	if got := told.annotations()[0].Level; got != "notice" {
+		t.Errorf("a change is a %s", got)
+	}
+}
+
+func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
+	for address, linked := range map[string]bool{
+		"https://ghe.example.com/o/r/pull/7":           true,
+		"https://evil.example.com/o/r/pull/7":          false,
+		"https://ghe.example.com/o/r/pull/7?x=](y)":    false,
+		"https://ghe.example.com.evil.net/o/r/pull/7":  false,
+		"javascript:https://ghe.example.com/o/pull/7/": false,
+	} {
+		told := Told{Record: record.New("", nil), Site: transcript.Site{Server: "https://ghe.example.com", Repository: "o/r"}, Result: record.Result{
+			Outcome: outcome.Changed, Reason: "pull_request", Message: "Done.", PullRequest: record.PullRequest{Number: 7, URL: address, Operation: "created"},
+		}}
+		summary := told.summary()
+		if strings.Contains(summary, "]("+address+")") != linked {
+			t.Errorf("%s: %s", address, summary)
+		}
+		if !strings.Contains(summary, "pull_request: Done.") {
+			t.Errorf("without a run directory the summary is %s", summary)
+		}
+	}
+}
+
+// The end of a run begins with the verdict on its change, whatever the names of checks try.
+func TestTheVerdictIsShownAtTheEnd(t *testing.T) {
+	var lines bytes.Buffer
+	w := &Watch{Lines: &lines}
+	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []transcript.ChangeFile{{Path: "a"}}}))
+	w.Show(event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: "a\x1b[2J\nb", After: "red"}}}))
+	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{Outcome: "verify_failed", Seconds: 7}))
+	if want := "agent-ci: ✗ check a\u241b[2J b fails: do not merge (7 s)\n"; !strings.HasSuffix(lines.String(), want) {
+		t.Errorf("the lines are %q, want %q at their end", lines.String(), want)
+	}
+}

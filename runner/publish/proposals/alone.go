@@ -1,0 +1,71 @@
+package proposals
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// Publish opens a pull request of its own for the lessons that the model proposed, where the job
+// wants that, once the change of the run is published, or there is none. It ends no run. judge
+// refuses a change that the job forbids.
+func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication, judge func(context.Context, *gitops.ChangeSet) error) {
+	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || !p.Change.Empty() && done.Commit == "" {
+		return
+	}
+	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")
+	if forge, is := to.(publish.Forge); is && p.Task.Mode != intake.Join {
+		err = l.open(ctx, forge, p, done, judge)
+	}
+	if err != nil {
+		l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.Trimmed(err))
+	}
+}
+
+func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication, judge func(context.Context, *gitops.ChangeSet) error) error {
+	empty, err := l.workspace.Checkout().Between(ctx, done.Base, done.Base.Tree)
+	if err != nil {
+		return err
+	}
+	beside := empty
+	if !done.Change.Empty() {
+		beside = done.Change
+	}
+	all, err := l.pinned(beside)
+	if err = cmp.Or(err, l.WarnOfUnshown(beside)); err != nil {
+		return err
+	}
+	change, all, err := l.put(ctx, empty, all)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	if err := judge(ctx, change); err != nil {
+		return err
+	}
+	if err := l.record(transcript.LessonsAlone, all); err != nil {
+		return err
+	}
+	p.Base, p.Change = done.Base, change
+	return publish.Lessons(ctx, to, p, *l.written, "lessons-"+claimsDigest(all))
+}
+
+// claimsDigest names lessons by what they claim: what another run proposes alike is the same pull
+// request, and stays closed when a person closed it.
+func claimsDigest(all []memory.Lesson) string {
+	sum := sha256.New()
+	for _, made := range all {
+		fmt.Fprintln(sum, made.ID)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}

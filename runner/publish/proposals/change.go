@@ -1,0 +1,313 @@
+package proposals
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// filed are those of the file of lessons in a change.
+type filed struct {
+	there bool            // the change has the file
+	ours  bool            // as the runner writes it: as in the base, with nothing but proposed lessons behind
+	added []memory.Lesson // these
+}
+
+// hasFile says whether a change has the file of lessons.
+func hasFile(change *gitops.ChangeSet) bool {
+	return change != nil && slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path })
+}
+
+func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
+	found.there = hasFile(change)
+	if !found.there || l.job.Memory.Propose != job.ProposeInChange {
+		return found, nil
+	}
+	now, fit, err := l.file(change.Tree)
+	if err != nil || !fit {
+		return found, err
+	}
+	before, fit, err := l.file(change.Base.Tree)
+	if err == nil && fit {
+		found.added, found.ours = lessons.Added(before, now, l.proposed)
+	}
+	return found, err
+}
+
+// file is the file of lessons of a tree; it is not fit where something there could not be read
+// as one.
+func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
+	raw, err = fileIn(l.workspace.Checkout(), tree)
+	if errors.As(err, new(job.Problems)) {
+		return nil, false, nil
+	}
+	return raw, true, err
+}
+
+// Written are the paths of a change that the runner wrote, and not the agent: the file of
+// lessons, as long as the evidence of each holds.
+func (l *Lessons) Written(change *gitops.ChangeSet) ([]string, error) {
+	found, err := l.inChange(change)
+	if err != nil || !found.ours {
+		return nil, err
+	}
+	for _, made := range found.added {
+		for _, text := range made.Evidence {
+			e, err := lessons.ParseEvidence(text)
+			if err == nil {
+				e, err = l.pin(e, change)
+			}
+			if err != nil || e == (lessons.Evidence{}) {
+				return nil, err
+			}
+		}
+	}
+	return []string{lessons.Path}, nil
+}
+
+// append puts the proposed lessons behind those that the base of a change has. Lessons alone
+// are no work: a change without anything else stays as it is.
+func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
+	all, err := l.pinned(change)
+	if err != nil || change.Empty() {
+		return change, nil, err
+	}
+	return l.put(ctx, change, all)
+}
+
+// put puts lessons into the file of a change, which is as in its base.
+func (l *Lessons) put(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
+	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
+	if problems := job.Problems(nil); errors.As(err, &problems) {
+		l.notWritten(problems[0].String())
+		return change, nil, nil
+	}
+	if err != nil {
+		return change, nil, err
+	}
+	known, _ := lessons.Parse(lessons.Path, before)
+	if all = lessons.New(known, all); len(all) == 0 {
+		return change, nil, nil
+	}
+	content, err := lessons.Append(before, all)
+	if err != nil {
+		l.notWritten(outcome.Trimmed(err))
+		return change, nil, nil
+	}
+	with, err := l.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
+	return with, all, err
+}
+
+func (l *Lessons) notWritten(why string) {
+	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
+}
+
+// record writes which lessons are proposed to people, where that is not what was written last.
+func (l *Lessons) record(place string, all []memory.Lesson) error {
+	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: recorded(all)}
+	if l.written == nil && len(all) == 0 || l.written != nil && reflect.DeepEqual(l.written, now) {
+		return nil
+	}
+	l.written = now
+	return l.rec.Append(transcript.TypeLessons, now)
+}
+
+// Brought are the lessons of a change, for who reviews it: what a bundle says of them is not believed.
+func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error) {
+	found, err := l.inChange(change)
+	if err != nil || len(found.added) == 0 {
+		return nil, err
+	}
+	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
+}
+
+// Add has the change that the agent left hold the lessons that it proposed, in what the
+// agent works in, so that checks see them and the change is one. A file that the agent changed
+// itself stays, to be refused.
+func (l *Lessons) Add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	if l.job.Memory.Propose != job.ProposeInChange || l.speaks {
+		return change, nil
+	}
+	change, err := l.Exact(ctx, change)
+	if err != nil {
+		return change, err
+	}
+	found, err := l.inChange(change)
+	if err != nil || found.there && !found.ours {
+		return change, err
+	}
+	if found.there {
+		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err == nil {
+			change, err = l.Exact(ctx, change)
+		}
+		if err != nil {
+			return change, err
+		}
+	}
+	with, all, err := l.append(ctx, change)
+	if err != nil {
+		return change, err
+	}
+	if len(all) > 0 {
+		if change, err = l.lay(ctx, change, with); err != nil {
+			return change, err
+		}
+		if found, err = l.inChange(change); err != nil || !found.ours {
+			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: what stands at %s, or what git ignores, keeps them out.", lessons.Path)
+			all = nil
+		}
+	}
+	return change, cmp.Or(err, l.record(transcript.LessonsInChange, all))
+}
+
+// lay puts the file of lessons of a change into what the agent works in. What stands in its
+// way there is no reason to end a run.
+func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	checkout := l.workspace.Checkout()
+	alone, err := checkout.Between(ctx, change.Base, change.Base.Tree)
+	if err != nil {
+		return change, err
+	}
+	content, err := checkout.ReadFile(with.Tree, lessons.Path, lessons.MaxSize)
+	if err == nil {
+		alone, err = checkout.WithFile(ctx, alone, lessons.Path, content)
+	}
+	if err != nil {
+		return change, err
+	}
+	if err := l.workspace.LayOver(ctx, alone); errors.As(err, new(*gitops.ObstructedError)) {
+		return change, nil
+	} else if err != nil {
+		return change, err
+	}
+	if change, err = l.workspace.Changes(ctx); err != nil {
+		return change, err
+	}
+	return l.Exact(ctx, change)
+}
+
+// Exact gives the file of lessons of a change the bytes that it has in the base, or that the
+// runner wrote, where git sees other line ends of them by attributes that the agent changed.
+func (l *Lessons) Exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
+		return change, nil
+	}
+	now, fit, err := l.file(change.Tree)
+	if err != nil || !fit {
+		return change, err
+	}
+	before, fit, err := l.file(change.Base.Tree)
+	if err != nil || !fit {
+		return change, err
+	}
+	exact := lessons.Exact(before, now)
+	if bytes.Equal(exact, now) {
+		return change, nil
+	}
+	if bytes.Equal(exact, before) { // the agent may have changed the line ends itself
+		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err != nil || !hasFile(change) {
+			return change, err
+		}
+	}
+	return l.workspace.Checkout().WithExact(ctx, change, lessons.Path, exact)
+}
+
+// Found gives the file of lessons of a change its exact bytes, and returns it where the runner wrote
+// it: its evidence may be gone, and Add writes it anew.
+func (l *Lessons) Found(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
+	if change, err = l.Exact(ctx, change); err != nil {
+		return change, nil, err
+	}
+	found, err := l.inChange(change)
+	if found.ours {
+		written = []string{lessons.Path}
+	}
+	return change, written, err
+}
+
+// TakeEarlier takes the lessons off the change that an earlier run of the task made, to be
+// written anew with those of this one.
+func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+	if !hasFile(change) {
+		return change, nil
+	}
+	now, _, err := l.file(change.Tree)
+	if err != nil {
+		return nil, err
+	}
+	before, _, err := l.file(change.Base.Tree)
+	if err != nil {
+		return nil, err
+	}
+	is, _ := lessons.Parse(lessons.Path, now)
+	added, ok := lessons.Added(before, now, is)
+	if !ok || len(added) > mostCarried || l.job.Memory.Propose != job.ProposeInChange {
+		l.rec.Warn("lessons_left_out", "The lessons of the earlier run are not taken over (memory.propose).")
+		added = nil
+	}
+	for _, made := range added {
+		if made.Evidence, err = l.unpinned(made.Evidence, change); err == nil {
+			err = l.propose(made)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
+}
+
+// unpinned is evidence that held beside a change, to be pinned anew: what comes now may be of another
+// base, and change the files that show a lesson.
+func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
+	all := slices.Clone(evidence)
+	for i, text := range evidence {
+		e, err := lessons.ParseEvidence(text)
+		if err != nil {
+			return nil, err
+		}
+		held, err := l.pin(e, change)
+		if err != nil {
+			return nil, err
+		}
+		if e.Path != "" && held == e {
+			all[i] = e.Path
+		}
+	}
+	return all, nil
+}
+
+// Onto is a change on another base. Its lessons are put behind those that the base has by then:
+// two runs that add some are in no conflict.
+func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
+	checkout := l.workspace.Checkout()
+	found, err := l.inChange(change)
+	if err != nil {
+		return nil, err
+	}
+	if !found.ours {
+		return checkout.Rebase(ctx, change, base)
+	}
+	without, err := checkout.Without(ctx, change, lessons.Path)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := checkout.Rebase(ctx, without, base)
+	if err != nil {
+		return nil, err
+	}
+	with, all, err := l.append(ctx, moved)
+	if err = cmp.Or(err, l.WarnOfUnshown(moved)); err != nil {
+		return nil, err
+	}
+	return with, l.record(transcript.LessonsInChange, all)
+}

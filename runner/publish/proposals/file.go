@@ -1,0 +1,101 @@
+package proposals
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// read reads the file of lessons of the base commit. A commit without it has none.
+func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
+	raw, err := fileIn(ws.Checkout(), ws.Base().Tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, problems := lessons.Parse(lessons.Path, raw)
+	if len(problems) > 0 {
+		return raw, nil, problems
+	}
+	return raw, all, nil
+}
+
+// fileIn reads the file of lessons of a tree; nil where there is nothing. Of what is no file
+// that could be read as one the error is job.Problems.
+func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
+	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
+	switch {
+	case errors.As(err, new(*gitops.TooLargeError)):
+		return nil, lessons.TooLarge(lessons.Path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return raw, err
+	}
+	if free, err := isFree(in, tree, lessons.Path); err != nil || free {
+		return nil, err
+	}
+	return nil, lessons.NoFile(lessons.Path)
+}
+
+// isFree says whether a tree has nothing at a path, nor anything but a folder where its folder would be.
+func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
+	id, err := in.IDAt(tree, name)
+	if err != nil || id != "" {
+		return false, err
+	}
+	folder := path.Dir(name)
+	if id, err = in.IDAt(tree, folder); err != nil || id == "" {
+		return err == nil, err
+	}
+	return in.IsFolder(tree, folder)
+}
+
+// Gone is a lesson whose evidence is gone.
+type Gone struct {
+	ID       string   `json:"id"`
+	Evidence []string `json:"gone"` // that is not there any more
+}
+
+// GoneIn returns the lessons of the base commit whose evidence is gone.
+func GoneIn(ws *workspace.Workspace, j *job.Job) (gone []Gone, err error) {
+	_, all, err := read(ws)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range all {
+		one := Gone{ID: l.ID}
+		for _, text := range l.Evidence {
+			there, err := evidenceStands(ws.Checkout(), ws.Base(), j, text)
+			if err != nil {
+				return nil, err
+			}
+			if !there {
+				one.Evidence = append(one.Evidence, text)
+			}
+		}
+		if len(one.Evidence) > 0 {
+			gone = append(gone, one)
+		}
+	}
+	return gone, nil
+}
+
+// evidenceStands says whether evidence is still there. Of runs nothing is known.
+func evidenceStands(checkout *gitops.Checkout, base gitops.Base, j *job.Job, text string) (bool, error) {
+	e, err := lessons.ParseEvidence(text)
+	switch {
+	case err != nil:
+		return false, err
+	case e.Check != "":
+		return slices.ContainsFunc(j.Verify, func(c job.VerifyCheck) bool { return c.Name == e.Check }), nil
+	case e.Run != "":
+		return true, nil
+	}
+	id, err := checkout.IDAt(base.Tree, e.Path)
+	return id != "", err
+}

@@ -1,0 +1,150 @@
+// Package proposals owns the lessons of one run: those that it is given from the base commit, those
+// that its agent proposes, and how these come into its change or into a pull request of their own.
+// The file that a repository keeps lessons in is package lessons'.
+package proposals
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// Lessons are those of one run.
+type Lessons struct {
+	Given memory.Memory // by the base commit
+
+	rec       *record.Record
+	workspace *workspace.Workspace
+	job       *job.Job
+	speaks    bool                // the run makes no change, but says something
+	event     *transcript.Memory  // of the lessons given; nil for none
+	day       string              // of the run
+	checks    []string            // that ran
+	written   *transcript.Lessons // the last event of what was written; nil for none
+
+	mu       sync.Mutex
+	proposed []memory.Lesson
+}
+
+// Most that one run proposes, and that it takes over of earlier runs of its task.
+const (
+	mostProposed = 5
+	mostCarried  = 20
+)
+
+// Read reads the lessons of the commit that configures a run, for a task in these words. What is
+// wrong with them ends no run: the lessons are left out.
+func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
+	l := &Lessons{rec: rec, day: dayOf(rec.ID, began)}
+	if !worker.OffersMemory(j) {
+		return l
+	}
+	raw, all, err := read(ws)
+	if problems := job.Problems(nil); errors.As(err, &problems) {
+		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate shows all mistakes.", problems[0])
+	} else if err != nil {
+		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.Trimmed(err))
+	}
+	if len(all) == 0 {
+		return l
+	}
+	for i := range all {
+		all[i].Claim = rec.Redact(all[i].Claim)
+	}
+	l.Given = memory.Choose(all, words)
+	digest := sha256.Sum256(raw)
+	l.event = &transcript.Memory{
+		File: lessons.Path, SHA256: hex.EncodeToString(digest[:]), Lessons: recorded(all), Chosen: l.Given.Chosen,
+	}
+	return l
+}
+
+// Recorded returns the lessons that the record of a run has: no more than a run may have. onPull says
+// that the run goes on with a pull request, whose lessons may be of an earlier run.
+func Recorded(rec *record.Record, v *transcript.View, onPull bool) *Lessons {
+	l := &Lessons{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons, event: v.Memory}
+	own, carried := mostProposed, 0
+	if onPull {
+		carried = mostCarried
+	}
+	for _, proposed := range v.Proposed {
+		left := &carried
+		if proposed.Run == v.Started.RunID {
+			left = &own
+		}
+		if *left--; *left >= 0 {
+			l.proposed = append(l.proposed, memory.Lesson(proposed))
+		}
+	}
+	if v.Memory == nil {
+		return l
+	}
+	l.Given.Chosen = v.Memory.Chosen
+	for _, given := range v.Memory.Lessons {
+		l.Given.Lessons = append(l.Given.Lessons, memory.Lesson(given))
+	}
+	return l
+}
+
+// ForReplay returns the lessons of a run whose calls propose theirs again.
+func (l *Lessons) ForReplay() *Lessons {
+	l.proposed, l.written = nil, nil
+	return l
+}
+
+// In says where the agent works, and by which job. A run that speaks makes no change.
+func (l *Lessons) In(ws *workspace.Workspace, j *job.Job, speaks bool) *Lessons {
+	l.workspace, l.job, l.speaks = ws, j, speaks
+	return l
+}
+
+// Ran says which checks have run: they are evidence.
+func (l *Lessons) Ran(tables ...[]transcript.VerifyRow) {
+	var names []string
+	for _, row := range slices.Concat(tables...) {
+		if (row.Before != "" || row.After != "") && !slices.Contains(names, row.Name) {
+			names = append(names, row.Name)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.checks = names
+}
+
+// Record writes which lessons the run is given.
+func (l *Lessons) Record() error {
+	if l.event == nil {
+		return nil
+	}
+	return l.rec.Append(transcript.TypeMemory, l.event)
+}
+
+func recorded(all []memory.Lesson) []transcript.Lesson {
+	recorded := make([]transcript.Lesson, len(all))
+	for i, l := range all {
+		recorded[i] = transcript.Lesson(l)
+	}
+	return recorded
+}
+
+// dayOf is the day of a run by its id, which a replay has too; else that on which it began.
+func dayOf(id string, began time.Time) string {
+	stamp, _, _ := strings.Cut(id, "-")
+	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {
+		began = made
+	}
+	return began.UTC().Format(time.DateOnly)
+}

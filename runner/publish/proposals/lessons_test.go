@@ -1,0 +1,35 @@
+package proposals
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// TestARecordBringsNoMoreLessonsThanARun has records, as a bundle may bring them, of more lessons
+// than one run proposes, and of some that are said to be of earlier runs.
+func TestARecordBringsNoMoreLessonsThanARun(t *testing.T) {
+	for name, test := range map[string]struct {
+		onPull       bool
+		own, earlier int // that are taken over
+	}{
+		"of a task of its own":             {false, 5, 0},
+		"that goes on with a pull request": {true, 5, 20},
+	} {
+		v := &transcript.View{Started: transcript.RunStarted{RunID: "r1"}}
+		for i := range 30 {
+			v.Proposed = append(v.Proposed, transcript.Lesson{ID: fmt.Sprintf("l-%d", i), Run: "r0"}, transcript.Lesson{ID: fmt.Sprintf("l-own-%d", i), Run: "r1"})
+		}
+		l := Recorded(nil, v, test.onPull)
+		own := 0
+		for _, made := range l.proposed {
+			if made.Run == "r1" {
+				own++
+			}
+		}
+		if earlier := len(l.proposed) - own; own != test.own || earlier != test.earlier {
+			t.Errorf("a record %s brings %d lessons of its own and %d of earlier runs", name, own, earlier)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package proposals
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/tools/memory"
+)
+
+// Taker takes the lessons that the agent proposes; nil where the job wants none.
+func (l *Lessons) Taker() worker.TakeLesson {
+	if !l.job.Memory.Proposes() || l.speaks {
+		return nil
+	}
+	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		made := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.day}
+		if refusal := l.whyNot(p, made.ID); refusal != "" {
+			return made, refusal, nil
+		}
+		for i, text := range p.Evidence {
+			e, refusal, err := l.evidence(text, seen)
+			if err != nil || refusal != "" {
+				return made, fmt.Sprintf("evidence[%d]: %s", i, refusal), err
+			}
+			if !slices.Contains(made.Evidence, e.String()) {
+				made.Evidence = append(made.Evidence, e.String())
+			}
+		}
+		return made, "", l.propose(made)
+	}
+}
+
+// propose notes a lesson. It is in the record before it is anywhere else.
+func (l *Lessons) propose(made memory.Lesson) error {
+	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(made)); err != nil {
+		return err
+	}
+	l.proposed = append(l.proposed, made)
+	return nil
+}
+
+// whyNot says, for the model, what is wrong with a proposal beside its evidence.
+func (l *Lessons) whyNot(p memory.Proposal, id string) string {
+	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
+	for _, made := range l.proposed {
+		if made.Run == l.rec.ID {
+			own++
+		}
+	}
+	switch err := lessons.CheckClaim(p.Claim); {
+	case err != nil:
+		return "claim " + err.Error()
+	case own >= mostProposed:
+		return fmt.Sprintf("this run has proposed %d lessons, and that is all that one may. Go on without.", own)
+	case slices.ContainsFunc(l.Given.Lessons, known) || slices.ContainsFunc(l.proposed, known):
+		return "this lesson is known already. Go on without."
+	case l.hasSecret(p.Claim):
+		return "claim holds what looks like a secret. Say it without."
+	case len(p.Evidence) == 0 || len(p.Evidence) > lessons.MostEvidence:
+		return fmt.Sprintf("evidence has %d entries; give 1 to %d: a path, path@commit, or check:NAME", len(p.Evidence), lessons.MostEvidence)
+	}
+	return ""
+}
+
+// hasSecret says whether a text has a secret, or the mark that stands for one in a record.
+func (l *Lessons) hasSecret(text string) bool {
+	return l.rec.Redact(text) != text || strings.Contains(text, "[secret ")
+}
+
+// evidence reads evidence that a model names, and makes sure that it is there.
+func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
+	e, wrong := lessons.ParseEvidence(text)
+	switch {
+	case wrong != nil:
+		return e, wrong.Error(), nil
+	case l.hasSecret(text):
+		return e, "holds what looks like a secret", nil
+	case e.Run != "":
+		return e, "a run is no evidence that you can give; name a path or a check", nil
+	case e.Check != "" && !slices.Contains(l.checks, e.Check):
+		return e, fmt.Sprintf("there is no check %q that ran; those that did are %s", e.Check, cmp.Or(strings.Join(l.checks, ", "), "none")), nil
+	case e.Check != "":
+		return e, "", nil
+	}
+	base := l.workspace.Base()
+	inBase, err := l.workspace.Checkout().IDAt(base.Tree, e.Path)
+	if err != nil {
+		return e, "", err
+	}
+	here, err := seen(e.Path)
+	switch {
+	case err != nil:
+		return e, "", err
+	case inBase == "" && here == "":
+		return e, fmt.Sprintf("there is no file %q, in the base commit or now; give a path from the repository's root", e.Path), nil
+	case e.At != "" && !hasPin(e.At, inBase, here, base.SHA):
+		return e, fmt.Sprintf("%s is neither the base commit nor a blob of %s; give the path alone", e.At, e.Path), nil
+	}
+	return e, "", nil
+}
+
+// hasPin says whether a pin is the beginning of the base commit, which has the path, or of an id
+// that the path has.
+func hasPin(pin, inBase, here, base string) bool {
+	of := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
+	return of(inBase) || of(here) || inBase != "" && of(base)
+}
+
+// pinned are the proposed lessons as they are written beside a change: each path names a commit or
+// a blob that has it. What is not there any more is no evidence, and without evidence there is no
+// lesson.
+func (l *Lessons) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
+	var all []memory.Lesson
+	for _, made := range l.proposed {
+		var evidence []string
+		for _, text := range made.Evidence {
+			e, err := lessons.ParseEvidence(text)
+			if err == nil {
+				e, err = l.pin(e, change)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if e != (lessons.Evidence{}) {
+				evidence = append(evidence, e.String())
+			}
+		}
+		if made.Evidence = evidence; len(evidence) > 0 {
+			all = append(all, made)
+		}
+	}
+	return all, nil
+}
+
+// WarnOfUnshown warns of the proposed lessons that are left out beside a change.
+func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
+	shown, err := l.pinned(change)
+	if err != nil || len(shown) == len(l.proposed) {
+		return err
+	}
+	for _, made := range l.proposed {
+		if !slices.ContainsFunc(shown, func(s memory.Lesson) bool { return s.ID == made.ID }) {
+			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is gone: %s", made.ID, made.Claim)
+		}
+	}
+	return nil
+}
+
+// pin is evidence with a commit or blob; the zero value for what does not hold beside the change.
+func (l *Lessons) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
+	if e.Path == "" {
+		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // no model gives a run as evidence, whatever a bundle says
+			e = lessons.Evidence{}
+		}
+		return e, nil
+	}
+	checkout := l.workspace.Checkout()
+	here, err := checkout.IDAt(change.Tree, e.Path)
+	inBase := ""
+	if err == nil {
+		inBase, err = checkout.IDAt(change.Base.Tree, e.Path)
+	}
+	switch {
+	case err != nil:
+		return e, err
+	case here == "", e.At != "" && !hasPin(e.At, inBase, here, change.Base.SHA):
+		return lessons.Evidence{}, nil
+	case e.At == "" && here == inBase:
+		e.At = gitops.Short(change.Base.SHA)
+	case e.At == "":
+		e.At = gitops.Short(here)
+	}
+	return e, nil
+}

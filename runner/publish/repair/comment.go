@@ -1,0 +1,280 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// Thread is the pull request with the one comment that tells of its repairs.
+type Thread struct {
+	Server     forge.Forge
+	Repository forge.Repository
+	Number     int
+	Run        string // id of the run that tells
+	Link       string // page of the CI run; may be empty
+	Redact     func(string) string
+
+	id    int64  // of the comment; 0 for none
+	shown string // that stands there
+	noted state  // that stands there
+	now   state
+	found string // what is red
+	said  []string
+	end   string
+	left  string
+}
+
+// state is what a comment tells later runs, which no page shows.
+type state struct {
+	head     string
+	run      string // that wrote it
+	attempts int
+	spent    float64
+	rerun    bool // was asked for
+}
+
+var stateMark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
+})
+
+func (s state) String() string {
+	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spent), s.rerun)
+}
+
+// readState reads the last mark of a comment: what stands before it may be anybody's words.
+func readState(body string) state {
+	all := stateMark().FindAllStringSubmatch(body, -1)
+	if len(all) == 0 {
+		return state{}
+	}
+	m := all[len(all)-1]
+	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spent: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
+}
+
+// read finds the comment of earlier repairs, the oldest one where two runs made one each.
+// The mark alone proves nothing, since anybody can write it.
+func (t *Thread) read(ctx context.Context) error {
+	comments, err := t.Repository.Comments(ctx, t.Number)
+	if err != nil {
+		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
+	}
+	t.id, t.shown, t.noted = 0, "", state{}
+	own := intake.TokensComments(ctx, t.Server)
+	for _, c := range comments {
+		if strings.HasPrefix(c.Body, intake.RepairMark) && own(c) {
+			t.id, t.shown, t.noted = c.ID, c.Body, readState(c.Body)
+			break
+		}
+	}
+	return nil
+}
+
+// begin makes the comment one of this case.
+func (t *Thread) begin(c *Case, so Bounds) {
+	t.now = state{head: c.Head, run: t.Run, attempts: so.Attempts, spent: so.Spent, rerun: t.noted.head == c.Head && t.noted.rerun}
+	var b strings.Builder
+	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
+	for _, red := range c.Red {
+		fmt.Fprintf(&b, "- %s: %s\n", red.link(), red.why())
+	}
+	for _, red := range c.OnBase {
+		fmt.Fprintf(&b, "- %s: red on %s too, so it is nothing of this pull request\n", red.link(), markdown.Text(c.Pull.Base))
+	}
+	if c.Clashes {
+		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(c.Pull.Base))
+	}
+	t.found = b.String()
+}
+
+func (r Red) link() string {
+	name := markdown.Cut(r.Name, 200)
+	if !strings.HasPrefix(r.URL, "https://") && !strings.HasPrefix(r.URL, "http://") {
+		return markdown.Text(name)
+	}
+	return markdown.Link{Name: name, Address: r.URL}.String()
+}
+
+func (r Red) why() string {
+	why := r.Conclusion
+	if len(r.Failed) > 0 {
+		why += ", in " + markdown.Text(markdown.Cut(strings.Join(r.Failed, ", "), 200))
+	}
+	if r.Infrastructure != "" {
+		why += " (" + r.Infrastructure + ")"
+	}
+	return why
+}
+
+func (t *Thread) add(sentence string) { t.said = append(t.said, sentence) }
+
+func (t *Thread) say(end string) { t.end = end }
+
+// leave names what is left for a person.
+func (t *Thread) leave(c *Case) {
+	var all []string
+	for _, red := range c.Red {
+		all = append(all, red.link())
+	}
+	if c.Clashes {
+		all = append(all, "the conflict with "+markdown.Text(c.Pull.Base))
+	}
+	t.left = "Left for a person: " + strings.Join(all, ", ") + "."
+}
+
+// Attempt says that an agent is at work, before it is: an attempt that is killed counts. Of
+// two that begin at once, the one whose comment stays goes on: both would count as one.
+func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
+	decidedOn := t.noted
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	if t.noted != decidedOn {
+		return t.begunElsewhere()
+	}
+	t.now.attempts = p.Attempt.Attempt
+	t.say(fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of))
+	if err := t.write(ctx); err != nil {
+		return err
+	}
+	id, wrote := t.id, t.shown
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	if t.noted.run == t.now.run || t.noted == decidedOn { // a forge may take a moment to show what was written
+		t.id, t.shown, t.noted = id, wrote, t.now
+		return nil
+	}
+	if t.id != id {
+		if err := t.Repository.DeleteComment(ctx, id); err != nil {
+			return t.failure(err)
+		}
+	}
+	return t.begunElsewhere()
+}
+
+func (t *Thread) begunElsewhere() error {
+	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this one leaves it to that.",
+		cmp.Or(t.noted.run, "whose comment is gone"), t.Number)
+}
+
+// Ended is how an attempt ended.
+type Ended struct {
+	Outcome         outcome.Outcome
+	Reason, Message string
+	Commit          string // that was pushed; empty for none
+	Spent           float64
+	Last            bool // no other attempt follows
+}
+
+// Conclude says how the attempt ended.
+func (t *Thread) Conclude(ctx context.Context, c *Case, e Ended) error {
+	cost := e.Spent - t.now.spent
+	if err := t.read(ctx); err != nil {
+		return err
+	}
+	if t.id != 0 && t.noted.run != t.now.run && e.Commit == "" {
+		return t.addCost(ctx, cost)
+	}
+	if t.now.spent = e.Spent; t.noted.head == t.now.head {
+		t.now.spent = t.noted.spent + cost // others added theirs
+	}
+	if e.Commit != "" {
+		t.now.head, t.now.rerun = e.Commit, false
+		t.say(fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit)))
+		return t.write(ctx)
+	}
+	if e.Last {
+		t.leave(c)
+	}
+	t.say(fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000))))
+	return t.write(ctx)
+}
+
+// addCost adds what this run cost to the comment of another one, whose the rest is.
+func (t *Thread) addCost(ctx context.Context, cost float64) error {
+	marks := stateMark().FindAllStringIndex(t.shown, -1)
+	if len(marks) == 0 {
+		return nil
+	}
+	told := spentSoFar(t.noted.spent)
+	t.noted.spent += cost
+	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], told, spentSoFar(t.noted.spent), 1) + t.noted.String()
+	if err := t.Repository.EditComment(ctx, t.id, with); err != nil {
+		return t.failure(err)
+	}
+	return nil
+}
+
+func spentSoFar(dollars float64) string {
+	return fmt.Sprintf("All attempts so far cost $%s.", intake.Dollars(dollars))
+}
+
+// text is the comment.
+func (t *Thread) text() string {
+	paragraphs := []string{strings.TrimRight(t.found, "\n")}
+	paragraphs = append(paragraphs, t.said...)
+	end := t.end
+	if t.Link != "" {
+		end += " (" + markdown.Link{Name: "run", Address: t.Link}.String() + ")"
+	}
+	paragraphs = append(paragraphs, end)
+	if t.left != "" {
+		paragraphs = append(paragraphs, t.left)
+	}
+	if t.now.spent > 0 {
+		paragraphs = append(paragraphs, spentSoFar(t.now.spent))
+	}
+	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.now.String()
+}
+
+// write puts the comment there. Attempts are counted by it: without it there is none.
+func (t *Thread) write(ctx context.Context) error {
+	text := t.text()
+	if text == t.shown {
+		return nil
+	}
+	var err error
+	if t.id != 0 {
+		err = t.Repository.EditComment(ctx, t.id, text)
+	} else {
+		var made *forge.Comment
+		if made, err = t.Repository.CreateComment(ctx, t.Number, text); err == nil {
+			t.id = made.ID
+		}
+	}
+	if err != nil {
+		return t.failure(err)
+	}
+	t.shown, t.noted = text, t.now
+	return nil
+}
+
+func (t *Thread) failure(err error) error {
+	return intake.ForgeFailure(fmt.Sprintf("The comment on pull request #%d, by which attempts to repair it are counted, cannot be written", t.Number), err)
+}
+
+func names(all []Red) string {
+	var list []string
+	for _, red := range all[:min(len(all), mostRed)] {
+		list = append(list, fmt.Sprintf("%q", markdown.Cut(red.Name, 100)))
+	}
+	return strings.Join(list, ", ")
+}
+
+func whys(all []Red) string {
+	var list []string
+	for _, red := range all[:min(len(all), mostRed)] {
+		list = append(list, fmt.Sprintf("%q: %s", markdown.Cut(red.Name, 100), red.Infrastructure))
+	}
+	return strings.Join(list, "; ")
+}

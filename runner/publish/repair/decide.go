@@ -1,0 +1,129 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Bounds are what the attempts at a pull request came to so far.
+type Bounds struct {
+	Attempts int
+	Spent    float64
+}
+
+// bounds are those that the head tells of and, of attempts that pushed nothing, the
+// comment, as long as that speaks of the same head.
+func bounds(head *gitops.CommitInfo, noted state) Bounds {
+	b := Bounds{}
+	b.Attempts, b.Spent = intake.Repaired(head)
+	if noted.head == head.SHA {
+		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spent)
+	}
+	return b
+}
+
+// Plan is what becomes of a case.
+type Plan struct {
+	Attempt intake.Repair
+	Left    float64 // dollars that the attempt may cost; 0 for no bound
+}
+
+// Decide ends a run that has nothing to do for the pull request, or that leaves it to the
+// checks or a person, and says so in the comment; else it gives what the agent is to do.
+func (t *Thread) Decide(ctx context.Context, c *Case, head *gitops.CommitInfo, allowed job.Repair) (*Plan, error) {
+	if err := t.read(ctx); err != nil {
+		return nil, err
+	}
+	so := bounds(head, t.noted)
+	t.begin(c, so)
+	end := func(reason, format string, args ...any) (*Plan, error) {
+		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
+		if len(c.Red)+len(c.OnBase) == 0 && !c.Clashes && t.id == 0 {
+			return nil, stop // there is nothing to tell
+		}
+		here, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
+		t.say(markdown.Text(here + ".")) // it has names of checks
+		if err := t.write(ctx); err != nil {
+			return nil, err
+		}
+		return nil, stop
+	}
+	pull := fmt.Sprintf("pull request #%d", c.Pull.Number)
+	switch {
+	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.Clashes:
+		return end("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
+			pull, c.Pull.Base, names(c.OnBase), c.Pull.Base, c.Pull.URL)
+	case len(c.Red) == 0 && !c.Clashes:
+		return end("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
+	}
+	if c.machineryAlone() {
+		asked, err := t.rerun(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if asked {
+			return end("rerun_asked", "What is red on %s looks like a failure of the machinery (%s): the failed jobs run again, once: %s.",
+				pull, whys(c.Red), c.Pull.URL)
+		}
+	}
+	switch {
+	case so.Attempts >= allowed.Attempts:
+		t.leave(c)
+		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
+			attempts(so.Attempts), allowed.Attempts, pull, c.Pull.URL)
+	case allowed.CostUSD > 0 && so.Spent >= allowed.CostUSD:
+		t.leave(c)
+		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
+			pull, so.Spent, allowed.CostUSD, c.Pull.URL)
+	}
+	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: so.Attempts + 1, Spent: so.Spent}}
+	if allowed.CostUSD > 0 {
+		plan.Left = allowed.CostUSD - so.Spent
+	}
+	return plan, nil
+}
+
+func attempts(n int) string { return outcome.Counted(n, "attempt") }
+
+// machineryAlone says that there is nothing red that an agent could mend.
+func (c *Case) machineryAlone() bool {
+	return len(c.Red) > 0 && !c.Clashes && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
+}
+
+// rerun has the failed jobs run again where they did not yet, and says whether they do.
+func (t *Thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
+	if t.now.rerun {
+		return false, nil
+	}
+	seen := map[int64]bool{}
+	for _, red := range c.Red {
+		run := c.runs[red.RunID]
+		if run == nil || seen[run.ID] || run.Attempt > 1 {
+			continue
+		}
+		seen[run.ID] = true
+		err := t.Repository.RerunFailedJobs(ctx, run.ID)
+		switch kind := forge.KindOf(err); {
+		case err == nil:
+			asked = true
+		case kind == forge.Forbidden:
+			t.add("The failed jobs could not be run again: the token lacks the permission `actions: write`.")
+			return asked, nil
+		case kind == forge.Invalid:
+			t.add("The failed jobs could not be run again: " + markdown.Text(markdown.Cut(outcome.Trimmed(err), 500)) + ".")
+		default:
+			return asked, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
+		}
+	}
+	t.now.rerun = asked
+	return asked, nil
+}

@@ -1,0 +1,129 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/publish/repair/failinglog"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// How much of logs the model gets, in bytes: of a job, and of all together.
+const (
+	mostOfLog  = 24 << 10
+	mostOfLogs = 60 << 10
+)
+
+// readLogs reads what failed in the jobs of the red checks, and what their logs say of it.
+func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
+	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
+	left := mostOfLogs
+	for i := range c.Red[:min(len(c.Red), mostRed)] {
+		red := &c.Red[i]
+		if !asked[red.RunID] {
+			asked[red.RunID] = true
+			if err := c.readJobs(ctx, in, red.RunID, jobs); err != nil {
+				return err
+			}
+		}
+		job, known := jobs[red.JobID]
+		if !known {
+			red.RunID, red.NoLog = 0, "it is no job of GitHub Actions, whose logs alone can be read"
+			continue
+		}
+		for _, step := range job.Steps {
+			if _, bad := endings[step.Conclusion]; bad {
+				red.Failed = append(red.Failed, step.Name)
+			}
+		}
+		var err error
+		if red.Log, err = cutLog(ctx, in, job, min(mostOfLog, left)); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			red.NoLog = "it cannot be read (" + outcome.Trimmed(err) + ")"
+		}
+		left -= len(red.Log)
+		if red.Infrastructure == "" {
+			red.Infrastructure = machinery(red.Log)
+		}
+	}
+	return nil
+}
+
+// workflowRun is a run of a workflow; nil for 0, and where there is none.
+func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (*forge.WorkflowRun, error) {
+	if run, asked := c.runs[id]; asked || id == 0 {
+		return run, nil
+	}
+	run, err := in.WorkflowRun(ctx, id)
+	if err != nil && forge.KindOf(err) != forge.NotFound {
+		return nil, intake.ForgeFailure(fmt.Sprintf("Workflow run %d cannot be read", id), err)
+	}
+	c.runs[id] = run
+	return run, nil
+}
+
+// readJobs reads the jobs of a run of a workflow. Any workflow can make a check that
+// looks like a job of another commit's run, which says nothing of this one.
+func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
+	run, err := c.workflowRun(ctx, in, id)
+	if err != nil || run == nil || run.HeadSHA != c.Head {
+		return err
+	}
+	all, err := in.WorkflowJobs(ctx, id)
+	if err != nil {
+		return intake.ForgeFailure(fmt.Sprintf("The jobs of workflow run %d cannot be read", id), err)
+	}
+	for _, job := range all {
+		jobs[job.ID] = job
+	}
+	return nil
+}
+
+func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (string, error) {
+	log, err := in.JobLog(ctx, job.ID)
+	if err != nil {
+		return "", err
+	}
+	defer log.Close()
+	return failinglog.Cut(log, job, most)
+}
+
+// troubles are what logs say of machines, networks and services that failed. A change can
+// make a job say it too: it only has the checks run again, once.
+var troubles = []struct{ says, why string }{
+	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
+	{`(?i)no space left on device`, "the disk of its runner was full"},
+	{`(?i)could not resolve host|temporary failure in name resolution|no such host|EAI_AGAIN|getaddrinfo ENOTFOUND`, "a host could not be found"},
+	{`(?i)connection reset by peer|ECONNRESET|ETIMEDOUT|TLS handshake timeout|connection timed out|i/o timeout|unexpected EOF while reading`, "a connection broke off"},
+	{`(?i)(?:HTTP|status|error|code|returned|response)\W{0,3}(?:code\W{0,3})?(?:429|500|502|503|504)\b|too many requests|toomanyrequests|service unavailable|bad gateway|gateway time-?out`, "a service did not answer"},
+}
+
+var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
+	for _, trouble := range troubles {
+		all = append(all, regexp.MustCompile(trouble.says))
+	}
+	return all
+})
+
+// lastLines is how much of the end of a log says why the job ended, in lines.
+const lastLines = 15
+
+// machinery says why the end of a log looks like a failure of the machinery; "" where it
+// does not.
+func machinery(log string) string {
+	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
+	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
+	for i, says := range troublesRead() {
+		if says.MatchString(end) {
+			return troubles[i].why
+		}
+	}
+	return ""
+}

@@ -1,0 +1,43 @@
+package repair
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/check/judge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// KeepsTests refuses a repair under which tests of the base are gone or fail. Those in a
+// file that the pull request had changed, and that the repair left as it was, are that
+// change's. before is what the pull request held.
+func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
+	mended := judge.Differ(before, change)
+	earlier := func(file string) bool {
+		return !mended[file] && slices.ContainsFunc(before.Files, func(f gitops.File) bool { return f.Path == file })
+	}
+	var broken []string
+	for _, old := range table.OldTests() {
+		if !earlier(old.File) {
+			broken = append(broken, fmt.Sprintf("%q (%s)", old.Name, old.State()))
+		}
+	}
+	if !table.Passed {
+		return nil
+	}
+	if why := table.OldTestsUnknown(); why != "" {
+		broken = append(broken, "more is not known, since "+why)
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	const shown = 10
+	if more := len(broken) - shown; more > 0 {
+		broken = append(broken[:shown], fmt.Sprintf("%d more", more))
+	}
+	return outcome.Stopf(outcome.PolicyViolation, "repair_refused",
+		"This repair changes what tests of the base do, so it is not pushed: %s.", strings.Join(broken, ", "))
+}

@@ -1,0 +1,87 @@
+// Package boundedfile owns reading what a user, a workflow or a run directory names:
+// it waits for nobody, ends with the context and holds no more than it was
+// allowed to. It refuses to know what the files mean.
+package boundedfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Read reads a file that somebody named. Of one that is longer than most bytes
+// it gives one byte more, so that the caller can tell. A pipe is read while
+// somebody writes to it and ctx lasts.
+func Read(ctx context.Context, path string, most int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	// What can be waited for knows deadlines; the rest is read at once.
+	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	raw, err := io.ReadAll(io.LimitReader(Until(ctx, f), most+1))
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return raw, err
+}
+
+// OpenIn opens a regular file below a root.
+func OpenIn(root *os.Root, name string) (*os.File, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// ReadIn reads a regular file below a root, of at most so many bytes.
+func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
+	f, err := OpenIn(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return ReadOpen(f, name, most)
+}
+
+// ReadOpen reads a file that OpenIn opened, of at most so many bytes.
+func ReadOpen(f *os.File, name string, most int64) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it has %d bytes, more than %d", info.Size(), most)}
+	}
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// Until reads from r as long as ctx lasts.
+func Until(ctx context.Context, r io.Reader) io.Reader { return bound{ctx, r} }
+
+type bound struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (b bound) Read(p []byte) (int, error) {
+	if b.ctx.Err() != nil {
+		return 0, context.Cause(b.ctx)
+	}
+	return b.r.Read(p)
+}

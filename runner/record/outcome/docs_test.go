@@ -1,0 +1,117 @@
+package outcome_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+const docs = "../../../docs/reference/outcomes.md"
+
+// sections are the parts of the page by the outcome that they are about.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, part := range strings.Split(string(page), "\n## ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		found[name] = text
+	}
+	return found
+}
+
+func TestEveryOutcomeIsDocumentedWithItsExitCode(t *testing.T) {
+	page, err := os.ReadFile(docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := sections(t)
+	for o, code := range outcome.All() {
+		row := regexp.MustCompile(`\| \[` + "`" + string(o) + "`" + `\]\(#` + string(o) + `\) \| ` + strconv.Itoa(code) + `\b`)
+		if !row.Match(page) {
+			t.Errorf("the table lacks %s with exit status %d", o, code)
+		}
+		if parts[string(o)] == "" {
+			t.Errorf("there is no section on %s", o)
+		}
+	}
+}
+
+// TestEveryReasonIsDocumented finds the reasons that stand in the code as
+// literals.
+func TestEveryReasonIsDocumented(t *testing.T) {
+	parts, seen := sections(t), 0
+	for _, root := range []string{"../..", "../../../cmd"} {
+		for _, stop := range stopsBelow(t, root) {
+			seen++
+			if !strings.Contains(parts[stop.outcome], "| `"+stop.reason+"` |") {
+				t.Errorf("%s: %s/%s is not in docs/reference/outcomes.md", stop.place, stop.outcome, stop.reason)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d reasons were found", seen)
+	}
+}
+
+type stop struct{ outcome, reason, place string }
+
+func stopsBelow(t *testing.T, root string) []stop {
+	t.Helper()
+	var stops []stop
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 2 {
+				return true
+			}
+			o, ok := outcomeOf(call.Args[0])
+			reason, isLiteral := call.Args[1].(*ast.BasicLit)
+			if ok && isLiteral && reason.Kind == token.STRING {
+				stops = append(stops, stop{o, strings.Trim(reason.Value, `"`), files.Position(call.Pos()).String()})
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stops
+}
+
+// outcomeOf is the outcome that an expression like outcome.NoChanges names.
+func outcomeOf(e ast.Expr) (string, bool) {
+	selector, ok := e.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	name := snake(selector.Sel.Name)
+	_, known := outcome.All()[outcome.Outcome(name)]
+	return name, known
+}
+
+// snake is NoChanges as no_changes.
+func snake(name string) string {
+	return strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(name, "${1}_${2}"))
+}

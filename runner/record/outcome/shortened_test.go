@@ -1,0 +1,39 @@
+package outcome_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+func TestLongNamesInMessagesAreCut(t *testing.T) {
+	long := strings.Repeat("d/", 6000)
+	got := outcome.Shortened(long + " cannot be read: open " + long + ": file name too long; give another.")
+	cut := long[:200] + " … (12000 characters) … "
+	if want := cut + long[len(long)-100:] + " cannot be read: open " + long[:200] + " … (12001 characters) … " + long[len(long)-99:] + ": file name too long; give another."; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if outcome.Shortened(got) != got {
+		t.Errorf("what was cut is cut again: %s", outcome.Shortened(got))
+	}
+	spaced := `There is no skill "` + strings.Repeat("a ", 1000) + `\" end"; see agent-ci skills.`
+	if got := outcome.Shortened(spaced); len(got) > 400 || !strings.HasPrefix(got, `There is no skill "a a`) || !strings.HasSuffix(got, ` end"; see agent-ci skills.`) {
+		t.Errorf("a name with blanks: %s", got)
+	}
+	prose := strings.Repeat("Words that are not one name, \"quoted\" or not. ", 100)
+	if got := outcome.Shortened(prose); got != prose {
+		t.Errorf("prose was cut: %s", got)
+	}
+	if got := outcome.Shortened(strings.Repeat("\xff", 600)); len(got) > 1300 || !strings.Contains(got, "(600 characters)") {
+		t.Errorf("bytes that are no text: %q", got)
+	}
+}
+
+// A secret that was cut would not be found: names are cut where secrets are out of the message.
+func TestAStopKeepsLongNames(t *testing.T) {
+	secret := strings.Repeat("0123456789", 60)
+	if got := outcome.Stopf(outcome.ModelFailed, "http", "It said %s.", secret).Message; got != "It said "+secret+"." {
+		t.Errorf("it has %s", got)
+	}
+}

@@ -1,0 +1,210 @@
+// Package runs owns which runs there are on this machine: where their directories lie,
+// what a person wants to know of each at a glance, and which of them may be removed. It
+// reads what runs left and refuses to know how one works.
+//
+// What it shows (titles, addresses) was written by strangers, and is handed on as text
+// without any meaning.
+package runs
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// The states of a run.
+const (
+	GoingOn     = "going_on"    // some agent-ci works in its directory
+	Interrupted = "interrupted" // it came to no end
+	Ended       = "ended"
+)
+
+// Run is what there is to know of one at a glance.
+type Run struct {
+	ID          string             `json:"id"`
+	Directory   string             `json:"directory"`
+	Started     time.Time          `json:"started"`
+	Changed     time.Time          `json:"changed"` // when something of it was last written
+	Repository  string             `json:"repository,omitempty"`
+	Issue       string             `json:"issue,omitempty"` // OWNER/REPO#N
+	Task        string             `json:"task"`            // its title, else its first line
+	State       string             `json:"state"`
+	Resumable   bool               `json:"resumable"`
+	Outcome     outcome.Outcome    `json:"outcome,omitempty"` // empty until it ended
+	Reason      string             `json:"reason,omitempty"`
+	Message     string             `json:"message,omitempty"`
+	PullRequest record.PullRequest `json:"pull_request"`
+
+	usual    bool // its directory is in the usual folder, under its id
+	onlyCopy bool // its change is in its directory, and was published nowhere
+}
+
+// Machine is where runs are looked for.
+type Machine struct {
+	Get func(variable string) string // of the environment
+	// Folder has run directories, under their ids; empty means the usual one, and
+	// with it those that were noted elsewhere.
+	Folder string
+	// Resumable says why the run in a directory cannot go on; nil where it can.
+	Resumable func(*record.Directory) error
+}
+
+// List gives the runs that there are, the newest first. What is no run directory is
+// left out.
+func (m Machine) List() ([]Run, error) {
+	var all []Run
+	folder, entries, err := m.entries()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if run, found := m.look(e.Name(), filepath.Join(folder, e.Name())); found {
+			run.usual = true
+			all = append(all, run)
+		}
+	}
+	if m.Folder == "" {
+		for id, path := range record.Elsewhere(m.Get) {
+			if run, found := m.look(id, path); found {
+				all = append(all, run)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Run) int { return cmp.Or(b.Started.Compare(a.Started), strings.Compare(b.ID, a.ID)) })
+	return all, nil
+}
+
+// Path is the folder in which runs are looked for.
+func (m Machine) Path() (string, error) {
+	if m.Folder != "" {
+		return filepath.Abs(m.Folder)
+	}
+	return record.RunsPath(m.Get)
+}
+
+// entries are the folders below Path that are named like runs. That there is no such
+// folder yet is no error, but for one that a person named.
+func (m Machine) entries() (string, []os.DirEntry, error) {
+	folder, err := m.Path()
+	if err != nil {
+		return "", nil, err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil && (m.Folder != "" || !os.IsNotExist(err)) {
+		return "", nil, err
+	}
+	return folder, slices.DeleteFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() || !record.IsID(e.Name()) }), nil
+}
+
+// Find is the directory of a run that a person names: its path, else its id.
+func (m Machine) Find(name string) string {
+	if _, err := os.Stat(name); err == nil || !record.IsID(name) {
+		return name
+	}
+	if folder, err := m.Path(); err == nil {
+		if _, err := os.Stat(filepath.Join(folder, name, record.TranscriptFile)); err == nil {
+			return filepath.Join(folder, name)
+		}
+	}
+	return cmp.Or(record.Elsewhere(m.Get)[name], name)
+}
+
+// look reads what is known of the run in a directory; false where there is none of that
+// id.
+func (m Machine) look(id, path string) (Run, bool) {
+	dir, err := record.OpenDirectory(path)
+	if err != nil {
+		return Run{}, false
+	}
+	defer dir.Close()
+	r := Run{ID: id, Directory: path, Started: record.Began(id), State: Interrupted, PullRequest: record.PullRequest{Operation: "none"}}
+	told, err := r.begin(dir)
+	if err != nil || told != "" && told != id {
+		return Run{}, false // of another run, which took the place
+	}
+	r.Changed = r.Started
+	if info, err := dir.Root().Stat(record.TranscriptFile); err == nil {
+		r.Changed = info.ModTime()
+	}
+	r.end(dir)
+	switch {
+	case dir.Held():
+		r.State = GoingOn
+	default:
+		r.Resumable = m.Resumable(dir) == nil
+	}
+	return r, true
+}
+
+const (
+	// mostBeginning is how many bytes of a transcript are read for its first events,
+	// and mostEvents how many of these.
+	mostBeginning = 4 << 20
+	mostEvents    = 20
+)
+
+// begin takes over what the first events say, and gives the id that they tell; none
+// where there are no events yet.
+func (r *Run) begin(dir *record.Directory) (id string, err error) {
+	f, err := dir.Open(record.TranscriptFile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	seen := 0
+	for e, err := range transcript.Read(io.LimitReader(f, mostBeginning)) {
+		if seen++; err != nil || seen > mostEvents {
+			break
+		}
+		if seen == 1 {
+			r.Started = e.Time
+		}
+		switch e.Type {
+		case transcript.TypeRunStarted:
+			var started struct {
+				RunID string `json:"run_id"`
+			}
+			_ = json.Unmarshal(e.Data, &started) // what it says not is not shown
+			id = started.RunID
+		case transcript.TypeTask:
+			var task transcript.Task
+			_ = json.Unmarshal(e.Data, &task)
+			r.Issue, r.Task = task.Issue, cmp.Or(task.Title, firstLine(task.Text))
+		case transcript.TypeWorkspace:
+			var where transcript.Workspace
+			_ = json.Unmarshal(e.Data, &where)
+			r.Repository = where.Repository
+			return id, nil // the task stands before it
+		}
+	}
+	return id, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(line)
+}
+
+// end takes over what the result says, and the pull request that was made of a bundle
+// later.
+func (r *Run) end(dir *record.Directory) {
+	var result, published record.Result
+	if there, err := dir.ReadJSON(record.ResultFile, &result); there && err == nil {
+		r.State, r.Outcome, r.Reason, r.Message, r.PullRequest = Ended, result.Outcome, result.Reason, result.Message, result.PullRequest
+	}
+	if there, err := dir.ReadJSON(record.PublishFile, &published); there && err == nil && published.PullRequest.Number != 0 {
+		r.PullRequest = published.PullRequest
+	}
+	stayed := r.Reason == "left_in_checkout" || r.Reason == "committed"
+	elsewhere := published.Outcome == outcome.Changed || published.Outcome == outcome.NoChanges // then it is there already
+	r.onlyCopy = r.Outcome == outcome.Changed && stayed && !elsewhere && dir.Has(record.CheckoutFolder)
+}

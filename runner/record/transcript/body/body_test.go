@@ -1,0 +1,466 @@
+package body
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestBodyGolden(t *testing.T) {
+	tests := []struct {
+		golden  string
+		run     []transcripttest.Happening
+		options Options
+	}{
+		{"body_full.md", transcripttest.Greeting(), Options{
+			RunDir: "20260301T090000Z-0a1b2c3d", Closing: "Fixes #7", Site: transcript.Site{Server: "https://github.com", Repository: "example/greet"}, Draft: []string{"lint did not pass before the change either."},
+			Head: "<!-- agent-ci: draft -->\n", Notes: []string{"Checks wait for approval."}, Template: "<!-- Thanks! -->\n## Checklist\n\n- [x] Tests were added\n",
+		}},
+		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
+		{"body_none.md", transcripttest.Greeting(), Options{Mode: None}},
+		{"body_scripts.md", transcripttest.Scripts(), Options{}},
+		{"body_scripts_digest.md", transcripttest.Scripts(), Options{Mode: Digest}},
+		{"body_bare.md", bare(), Options{}},
+		{"body_hostile.md", hostile(), Options{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
+	}
+	for _, test := range tests {
+		t.Run(test.golden, func(t *testing.T) {
+			body, err := alone(projected(t, test.run), test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, test.golden, body)
+		})
+	}
+}
+
+func TestDocumentGolden(t *testing.T) {
+	for golden, run := range map[string][]transcripttest.Happening{
+		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(), "document_rich.md": transcripttest.Rich(),
+	} {
+		t.Run(golden, func(t *testing.T) {
+			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareGolden(t, golden, Document(view))
+		})
+	}
+}
+
+// posted checks what holds for every body and comment, and returns them as one.
+func posted(t *testing.T, posts Posts, limit int) []string {
+	t.Helper()
+	all := append([]string{posts.Body}, posts.Comments...)
+	for i, post := range all {
+		if units := len(utf16.Encode([]rune(post))); units > limit {
+			t.Errorf("post %d has %d UTF-16 units, the limit is %d", i, units, limit)
+		}
+		if !utf8.ValidString(post) {
+			t.Errorf("post %d is not UTF-8", i)
+		}
+		wantWhole(t, post)
+	}
+	return all
+}
+
+// wantWhole fails if a fence or an element does not end in the post that it
+// begins in. It reads fences by CommonMark 0.31, section 4.5.
+func wantWhole(t *testing.T, post string) {
+	t.Helper()
+	fence, open := "", 0
+	for line := range strings.Lines(post) {
+		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "> ")
+		mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
+		switch {
+		case fence == "" && len(mark) >= 3 && !strings.Contains(line[len(mark):], "`"):
+			fence = mark
+		case fence != "" && len(mark) >= len(fence) && strings.TrimSpace(line[len(mark):]) == "":
+			fence = ""
+		case fence == "" && line == "<details>":
+			open++
+		case fence == "" && line == "</details>":
+			open--
+		}
+		if open < 0 || open > 1 {
+			t.Fatalf("%d <details> are open at %q", open, line)
+		}
+	}
+	if fence != "" || open != 0 {
+		t.Errorf("%q and %d <details> are left open at the end of:\n%s", fence, open, post)
+	}
+}
+
+func TestComposeShowsEveryCallOnce(t *testing.T) {
+	for mode, events := range map[Mode]int{Full: 100, Digest: 600} {
+		t.Run(string(mode), func(t *testing.T) {
+			const limit = 6_000
+			view := projected(t, transcripttest.Long(events))
+			posts, err := composed(view, Options{Mode: mode, Limit: limit, Closing: "Fixes #7"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(posts.Comments) == 0 {
+				t.Fatal("everything fits in the body; the test tests nothing")
+			}
+			all := strings.Join(posted(t, posts, limit), "")
+			if got := strings.Count(all, "exec_command"); got != view.Calls {
+				t.Errorf("%d calls are shown, the run has %d", got, view.Calls)
+			}
+			if strings.Contains(all, "not shown here") {
+				t.Error("calls are said to be missing")
+			}
+			if want := fmt.Sprintf("continues in %d comments below", len(posts.Comments)); len(posts.Comments) > 1 && !strings.Contains(posts.Body, want) {
+				t.Errorf("the body does not say %q:\n%s", want, posts.Body)
+			}
+			if !strings.HasPrefix(posts.Body, "Fixes #7\n\n") {
+				t.Errorf("the body does not begin with what it closes: %q", posts.Body[:40])
+			}
+			for i, comment := range posts.Comments {
+				head := fmt.Sprintf("%s\n**Transcript of run `20260301T090000Z-0a1b2c3d`, part %d of %d**\n", CommentMark, i+2, len(posts.Comments)+1)
+				if !strings.HasPrefix(comment, head) {
+					t.Errorf("comment %d begins with %q, want %q", i, comment[:min(len(comment), 120)], head)
+				}
+			}
+		})
+	}
+}
+
+func TestComposeSaysWhatIsNotShown(t *testing.T) {
+	view := projected(t, transcripttest.Long(900))
+	posts, err := composed(view, Options{Limit: 6_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := posted(t, posts, 6_000)
+	if len(posts.Comments) != MaxComments {
+		t.Errorf("%d comments, want %d", len(posts.Comments), MaxComments)
+	}
+	missing := view.Calls - strings.Count(strings.Join(all, ""), "<b>exec_command</b>")
+	want := transcript.Thousands(int64(missing)) + " more calls are not shown here.\n"
+	if missing <= 0 || !strings.HasSuffix(all[len(all)-1], want) || strings.Count(strings.Join(all, ""), "not shown here") != 1 {
+		t.Errorf("%d calls are missing; the last comment ends in %q", missing, all[len(all)-1][len(all[len(all)-1])-80:])
+	}
+}
+
+func TestBodyAlone(t *testing.T) {
+	view := projected(t, transcripttest.Long(900))
+	body, err := alone(view, Options{Limit: 9_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	posted(t, Posts{Body: body}, 9_000)
+	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
+	if want := transcript.Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
+		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
+	}
+}
+
+// patched is a run of many calls, of which a few changed files.
+func patched(calls int, changing ...int) []transcripttest.Happening {
+	run := transcripttest.Greeting()[:7]
+	for n := range calls {
+		id := fmt.Sprintf("c%d", n+1)
+		if !slices.Contains(changing, n+1) {
+			run = append(run, transcripttest.Called(n+1, id, "exec_command", fmt.Sprintf(`{"cmd":"look at %d"}`, n+1)), transcripttest.Ended(n+1, id, "exec_command", transcripttest.Numbered(12), 0))
+			continue
+		}
+		run = append(run, transcripttest.Called(n+1, id, "apply_patch", fmt.Sprintf("*** Begin Patch\n*** Add File: file-%d\n+x\n*** End Patch\n", n+1)),
+			transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{Turn: n + 1, CallID: id, Tool: "apply_patch", Output: "Success.", Detail: map[string]any{"files": []map[string]any{{"path": "x"}}}}})
+	}
+	return run
+}
+
+func TestCallsThatChangedFilesAreShownFirst(t *testing.T) {
+	for _, mode := range []Mode{Full, Digest} {
+		view := projected(t, patched(2420, 3, 150, 151, 2001, 2420))
+		body, err := alone(view, Options{Mode: mode, Limit: 20_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		posted(t, Posts{Body: body}, 20_000)
+		last := 0
+		for _, want := range []string{"file-3", "file-150", "file-151", "file-2001", "file-2420"} {
+			at := strings.Index(body, want)
+			if at < last {
+				t.Errorf("%s: %s is missing, or not in its place", mode, want)
+			}
+			last = at
+		}
+		shown := strings.Count(body, "exec_command") + strings.Count(body, "apply_patch")
+		if want := transcript.Thousands(int64(view.Calls-shown)) + " more calls are not shown here. The whole transcript is"; shown < 15 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d calls are shown; no %q in %s", mode, shown, want, body[len(body)-400:])
+		}
+		left := 0
+		for _, gap := range regexp.MustCompile(`… ([0-9,]+) calls? not shown …`).FindAllStringSubmatch(body, -1) {
+			n, _ := strconv.Atoi(strings.ReplaceAll(gap[1], ",", ""))
+			left += n
+		}
+		if left != view.Calls-shown {
+			t.Errorf("%s: the lines between calls say that %d are left out, of %d", mode, left, view.Calls-shown)
+		}
+	}
+}
+
+func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
+	all := make([]int, 300)
+	for i := range all {
+		all[i] = i + 101
+	}
+	view := projected(t, patched(400, all...))
+	posts, err := composed(view, Options{Limit: 3_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(posted(t, posts, 3_000), "")
+	if shown := strings.Count(text, "<b>apply_patch</b>"); shown < 100 || strings.Contains(text, "<b>exec_command</b>") {
+		t.Errorf("%d calls that changed files are shown, and others: %v", shown, strings.Contains(text, "<b>exec_command</b>"))
+	}
+	if !strings.Contains(text, "<code>file-101</code>") && !strings.Contains(text, "file-101") {
+		t.Error("the first of them is not shown")
+	}
+}
+
+func TestBodyLimitTooSmall(t *testing.T) {
+	if body, err := alone(projected(t, transcripttest.Greeting()), Options{Limit: 50}); err == nil || body != "" {
+		t.Errorf("a body of 50 characters: %q, %v", body, err)
+	}
+}
+
+// Every call must find room on an empty page of the default limit, however its
+// text swells.
+func TestWorstCallFits(t *testing.T) {
+	for _, worst := range []string{"$", "`", "@", "😀", "漢", "|", "`\n", "x"} {
+		t.Run(worst, func(t *testing.T) {
+			text := strings.TrimSuffix(strings.Repeat(strings.Repeat(worst, 400)+"\n", 60), "\n")
+			var run []transcripttest.Happening
+			for i := range 6 {
+				run = append(run, transcripttest.Said(i, text), transcripttest.Called(i, text, text, text), transcripttest.Ended(i, text, text, text, 1))
+			}
+			posts, err := composed(projected(t, run), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all := strings.Join(posted(t, posts, DefaultLimit), ""); strings.Count(all, "<summary>") != 6 {
+				t.Errorf("%d of 6 calls are shown", strings.Count(all, "<summary>"))
+			}
+		})
+	}
+}
+
+func TestBodyTellsWhatIsNotWell(t *testing.T) {
+	row := transcript.VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
+	change := transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: "a", Status: "M"}}}}
+	tests := []struct {
+		name string
+		run  []transcripttest.Happening
+		want string
+	}{
+		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "❌ check `tests` fails: do not merge ("},
+		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
+		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "⚠️ the checks did not run on the change, "},
+		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
+		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
+		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
+		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> - This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
+		{"no summary", nil, "The agent left no summary.\n"},
+		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
+		{"no verification", nil, "## Verification\n\nNo check ran"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			body, err := alone(projected(t, test.run), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(body, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, body)
+			}
+		})
+	}
+}
+
+func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
+	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "mine")})
+	other := strings.ReplaceAll(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Said(1, "theirs")}), `"agent":"main"`, `"agent":"reviewer"`)
+	view, err := transcript.Project(strings.NewReader(mine+other+`{"v":1,"seq":`), Excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := alone(view, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(body, "> reviewer:\n>\n> theirs\n") || strings.Count(body, "mine") != 1 {
+		t.Errorf("body:\n%s", body)
+	}
+	if !strings.Contains(body, "The transcript's last line is torn") {
+		t.Errorf("the body does not say so:\n%s", body)
+	}
+}
+
+func TestBodyOfGoodRunWarnsOfNothing(t *testing.T) {
+	body, err := alone(projected(t, append(transcripttest.Greeting(), transcripttest.Finished(1))), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(body, "[!") {
+		t.Errorf("body:\n%s", body)
+	}
+}
+
+func TestBodyLinksOnlyToRuns(t *testing.T) {
+	for link, linked := range map[string]bool{
+		"https://github.com/o/r/actions/runs/1":              true,
+		"https://ghe.example:8443/o/r/actions/runs/1":        true,
+		"https://github.com/o/r/actions/runs/1/attempts/2":   true,
+		"https://github.com/o/r/actions/runs/1)[x](https://": false,
+		"https://evil.example/":                              false,
+		"javascript:alert(1)":                                false,
+		"https://github.com/o/r/actions/runs/1\n@octocat":    false,
+	} {
+		body, err := alone(projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "r1", Link: link}}}), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(body, "[r1]("+link+")"); got != linked {
+			t.Errorf("%q is a link: %t", link, got)
+		}
+		if !linked && strings.Contains(body, "](") {
+			t.Errorf("%q left a link in:\n%s", link, body)
+		}
+	}
+}
+
+func TestTicksAreKept(t *testing.T) {
+	const template = "- [ ] one\n- [ ] two\n  - [ ] three\n1. [ ] four\n"
+	body := func(template, summary string) string {
+		t.Helper()
+		made, err := alone(projected(t, []transcripttest.Happening{transcripttest.Said(1, summary)}), Options{Template: template})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	fresh := body(template, "Done.")
+	tests := []struct{ name, earlier, want string }{
+		{"nothing was ticked", fresh, fresh},
+		{
+			"two boxes, on a page", strings.ReplaceAll(strings.NewReplacer("[ ] two", "[x] two", "[ ] four", "[x] four").Replace(fresh), "\n", "\r\n"),
+			strings.NewReplacer("[ ] two", "[x] two", "[ ] four", "[x] four").Replace(fresh),
+		},
+		{"one that is deeper", strings.Replace(fresh, "[ ] three", "[x] three", 1), strings.Replace(fresh, "[ ] three", "[x] three", 1)},
+		{"a box that is gone", strings.Replace(body("- [ ] old\n- [ ] one\n", "Done."), "[ ] old", "[x] old", 1), fresh},
+		{"a tick outside of the template", "- [x] one\n" + fresh, fresh},
+		{"a body without a template", "- [x] one\n", fresh},
+		{"a summary that plays the template", body(template, "```\n"+templateMark+"\n- [x] one\n"+templateEnd+"\n```"), fresh},
+		{"the end of the template is gone", strings.Replace(strings.Replace(fresh, templateEnd, "", 1), "[ ] one", "[x] one", 1), fresh},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := KeepTicks(fresh, test.earlier); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLongTemplateIsCut(t *testing.T) {
+	body, err := alone(projected(t, transcripttest.Greeting()), Options{Template: strings.Repeat("- [ ] "+strings.Repeat("x", 90)+"\n", 200)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	form, _, ended := strings.Cut(body, "\n"+templateEnd+"\n")
+	if !ended || !strings.Contains(form, " more blocks.\n") || strings.Count(form, "- [ ] x") < 50 || !strings.Contains(body, "## Transcript") {
+		t.Errorf("body:\n%s", body)
+	}
+}
+
+func TestSummaryIsShownOnce(t *testing.T) {
+	body, err := alone(projected(t, transcripttest.Greeting()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(body, "The greeting has its comma"); got != 1 {
+		t.Errorf("the summary is shown %d times", got)
+	}
+}
+
+func TestLongSectionsAreCounted(t *testing.T) {
+	var steps []transcript.PlanStep
+	var files []transcript.ChangeFile
+	for i := range 51 {
+		steps = append(steps, transcript.PlanStep{Step: fmt.Sprint("step ", i)})
+		files = append(files, transcript.ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
+	}
+	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
+	body := Outline(projected(t, run), transcript.Site{}, DefaultLimit)
+	for _, want := range []string{"- [ ] step 49\n\n… and 1 more step.\n", " more files.\n", "51 files"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("want %q in:\n%s", want, body)
+		}
+	}
+}
+
+func TestTitle(t *testing.T) {
+	tests := []struct {
+		name string
+		run  []transcripttest.Happening
+		want string
+	}{
+		{"the task's", transcripttest.Greeting(), "Greeting lacks its comma"},
+		{"the summary's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Do it"}}, transcripttest.Said(1, "## Done\n\nMended the **greeting** (fixes #7, @octocat).\n\nMore.")}, "Mended the greeting (fixes #\u200b7, @\u200boctocat)"},
+		{"the task's first line", []transcripttest.Happening{{Kind: transcript.TypeTask, Data: transcript.Task{Text: "Fix the greeting.\nPlease."}}}, "Fix the greeting"},
+		{"the key", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Key: "prompt-1"}}}, "agent-ci prompt-1"},
+		{"nothing", nil, "agent-ci"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := Title(projected(t, test.run)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// FuzzCompose puts a text everywhere in a run.
+func FuzzCompose(f *testing.F) {
+	for _, seed := range []string{
+		"", "plain\ntext", "</details>\n```\n@octocat #1", strings.Repeat("😀", 500), strings.Repeat("漢字\n", 100), "> ```\n>\n- `a\n1. <details>",
+		"```````````", "\x1b[31m\u202e\xff", "*** Begin Patch\n*** Add File: ```\n", `{"cmd":"` + "```" + `\n@a"}`,
+	} {
+		f.Add(seed, uint16(3000), uint8(0))
+		f.Add(seed, uint16(400), uint8(1))
+	}
+	f.Fuzz(func(t *testing.T, s string, limit uint16, mode uint8) {
+		run := []transcripttest.Happening{
+			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
+			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Base: s, BaseSHA: s}},
+			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
+			{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}}}},
+		}
+		for i := range 4 {
+			run = append(run, transcripttest.Said(i, s), transcripttest.Called(i, s, s, s), transcripttest.Ended(i, s, s, s, i))
+		}
+		run = append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s}}}},
+			transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}})
+		view := projected(t, run)
+		options := Options{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}
+		posts, err := composed(view, options)
+		if err != nil {
+			return // no room even for where the transcript is
+		}
+		posted(t, posts, options.Limit)
+		if units := len(utf16.Encode([]rune(Title(view)))); units == 0 || units > 256 {
+			t.Errorf("the title has %d units", units)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package body
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// shownEntries are the messages and calls that a mode shows, in their order.
+func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
+	if mode == None {
+		return nil
+	}
+	repeated := summaryEntry(v)
+	var all []transcript.Entry
+	for i, e := range v.Entries {
+		if i != repeated && (mode != Digest || e.Call != nil) {
+			all = append(all, e)
+		}
+	}
+	return underScripts(all)
+}
+
+// isPlan reports whether a call writes the plan, which has a section of its own.
+func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call.Tool, dialect.Plans) }
+
+// withoutPlans leaves out the calls that wrote the plan.
+func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
+
+// planCalls returns how many calls wrote the plan.
+func planCalls(v *transcript.View) (n int) {
+	for _, e := range v.Entries {
+		if isPlan(e) {
+			n++
+		}
+	}
+	return n
+}
+
+// underScripts moves each call that a script made behind that script, in their order, even if the
+// model had continued by then.
+func underScripts(all []transcript.Entry) []transcript.Entry {
+	made := map[*transcript.Call][]transcript.Entry{}
+	for _, e := range all {
+		if e.Call != nil && e.Call.By != nil {
+			made[e.Call.By] = append(made[e.Call.By], e)
+		}
+	}
+	sorted := make([]transcript.Entry, 0, len(all))
+	for _, e := range all {
+		if e.Call == nil || e.Call.By == nil {
+			sorted = append(append(sorted, e), made[e.Call]...)
+		}
+	}
+	return sorted
+}
+
+// summaryEntry is the index of the message that is shown as the summary, -1 if
+// there is none.
+func summaryEntry(v *transcript.View) int {
+	if v.Summary() != v.LastMessage {
+		return -1
+	}
+	for i, e := range slices.Backward(v.Entries) {
+		if e.Call == nil && e.Agent == transcript.MainAgent {
+			return i
+		}
+	}
+	return -1
+}
+
+func entryText(e transcript.Entry, mode Mode) string {
+	switch {
+	case e.Call == nil:
+		return messageBlock(e)
+	case mode == Digest && e.Call.By != nil:
+		return "  " + item(document.Item{Text: callTitle(e.Call)})
+	case mode == Digest:
+		return item(document.Item{Text: callTitle(e.Call)})
+	case e.Call.By != nil:
+		return "\n<blockquote>\n" + callFold(e.Call) + "</blockquote>\n"
+	}
+	return "\n" + callFold(e.Call)
+}
+
+// leftOut stands where calls are not shown.
+func leftOut(calls int, mode Mode) string {
+	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
+	if mode == Digest {
+		return "- " + words
+	}
+	return "\n" + words
+}
+
+// messageBlock quotes what the agent said between two calls.
+func messageBlock(e transcript.Entry) string {
+	var b strings.Builder
+	b.WriteString("\n")
+	if e.Agent != transcript.MainAgent {
+		b.WriteString("> " + text(e.Name) + ":\n>\n")
+	}
+	said := strings.Join(markdown.Prose(shown(e.Message)), "")
+	for line := range strings.Lines(said) {
+		b.WriteString(strings.TrimRight("> "+line, " \n") + "\n")
+	}
+	return b.String()
+}
+
+// callTitle says in a line which call it was, and how it ended.
+func callTitle(c *transcript.Call) document.Text {
+	return document.Join(" ", document.Text{{Text: c.Tool, Style: document.Strong}}, document.Mono(c.Topic), document.Words("· "+callEnd(c)))
+}
+
+// callFold is a call by its title, and folded its arguments and output.
+func callFold(c *transcript.Call) string {
+	input := "Arguments"
+	if transcript.IsScript(c.Tool) {
+		input = "Script"
+	}
+	blocks := excerpt(input, c.Input)
+	if c.Finished {
+		blocks = append(blocks, excerpt("Output", c.Output)...)
+	}
+	if c.File != "" {
+		blocks = append(blocks, document.Paragraph{Text: document.Join("",
+			document.Words("The whole output, "+transcript.Thousands(c.Bytes)+" bytes, is "), document.Mono(c.File), document.Words(" in the run directory."))})
+	}
+	return new(page).fold(document.Fold{Title: callTitle(c), Blocks: blocks})
+}
+
+func excerpt(title string, e transcript.Excerpt) []document.Block {
+	if e.Head == "" {
+		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
+	}
+	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(shown(e))}
+}
+
+// shown is an excerpt with a line for the lines that it does not have.
+func shown(e transcript.Excerpt) string {
+	if e.Hidden == 0 {
+		return e.Head
+	}
+	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.Hidden, "line"), e.Tail)
+}
+
+// callEnd is how a call ended and how long it took.
+func callEnd(c *transcript.Call) string {
+	ended := "ok"
+	switch {
+	case !c.Finished:
+		return "did not end"
+	case c.ExitCode != nil && *c.ExitCode != 0:
+		ended = fmt.Sprintf("exit %d", *c.ExitCode)
+	case c.Failed:
+		ended = "failed"
+	}
+	return ended + " · " + transcript.Duration(c.Seconds)
+}

@@ -1,0 +1,150 @@
+package body
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// block is a part of the transcript that stands by itself: a call with its
+// output, a message. Whoever shows a transcript cuts between blocks only.
+type block struct {
+	text          string
+	length, atTop int  // of the text, and of it at the top of a page
+	before        int  // calls that stand before it
+	calls         int  // that it shows
+	changed       bool // files, by its call
+}
+
+func newBlock(text string, before int) block {
+	return block{text: text, length: markdown.Units(text), atTop: markdown.Units(strings.TrimLeft(text, "\n")), before: before}
+}
+
+func entryBlock(e transcript.Entry, mode Mode, before int) block {
+	b := newBlock(entryText(e, mode), before)
+	b.calls, b.changed = callsIn(e), e.Call != nil && e.Call.Changed
+	return b
+}
+
+// transcriptHead stands before the first block.
+const transcriptHead = "\n## Transcript\n\n"
+
+// room is what is left of a page and of those after it, in UTF-16 code units.
+type room struct {
+	left, page int
+	following  int // pages
+	begun      bool
+}
+
+// take lays a block on the page that has room for it, or on the next. It returns the block's text as it is
+// there, whether a page was turned, and whether there is room at all.
+func (r *room) take(b block) (text string, turned, fits bool) {
+	text, length := b.text, b.length
+	if !r.begun {
+		text, length = transcriptHead+strings.TrimLeft(b.text, "\n"), markdown.Units(transcriptHead)+b.atTop
+	}
+	if length > r.left {
+		if r.following == 0 || b.atTop > r.page {
+			return "", false, false
+		}
+		r.left, r.following = r.page, r.following-1
+		text, length, turned = strings.TrimLeft(b.text, "\n"), b.atTop, true
+	}
+	r.left, r.begun = r.left-length, true
+	return text, turned, true
+}
+
+// lay lays blocks on pages, of which there is at least one.
+func (r room) lay(all []block) (pages []string, fits bool) {
+	var page strings.Builder
+	for _, b := range all {
+		text, turned, fits := r.take(b)
+		if !fits {
+			return nil, false
+		}
+		if turned {
+			pages = append(pages, page.String())
+			page.Reset()
+		}
+		page.WriteString(text)
+	}
+	return append(pages, page.String()), true
+}
+
+// choose picks the blocks that are shown where there is no room for all: those of calls that changed files,
+// as far as they fit, and of the others as many from the beginning as fit beside them. They keep their order,
+// with a line where calls are left out.
+func choose(all []transcript.Entry, mode Mode, r room) []block {
+	begun, changed := whatFits(all, mode, r)
+	if len(changed) == 0 {
+		return begun
+	}
+	without := func(n int) []block { // the last n of those that begin
+		n = len(begun) - n
+		return withGaps(slices.Concat(begun[:n], whatChanged(begun[n:]), changed), mode)
+	}
+	fits := func(all []block) bool {
+		_, fits := r.lay(all)
+		return fits
+	}
+	if n := sort.Search(len(begun)+1, func(n int) bool { return fits(without(n)) }); n <= len(begun) {
+		return without(n)
+	}
+	changed = append(whatChanged(begun), changed...)
+	for !fits(withGaps(changed, mode)) {
+		changed = changed[:len(changed)-1]
+	}
+	return withGaps(changed, mode)
+}
+
+func whatChanged(all []block) []block {
+	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
+}
+
+// whatFits gives the blocks that fit from the beginning, and of those behind them
+// the ones of calls that changed files.
+func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block) {
+	calls, full := 0, false
+	for _, e := range all {
+		if !full || e.Call != nil && e.Call.Changed {
+			next := entryBlock(e, mode, calls)
+			if !full {
+				_, _, fits := r.take(next)
+				full = !fits
+			}
+			switch {
+			case !full:
+				begun = append(begun, next)
+			case next.changed:
+				changed = append(changed, next)
+			}
+		}
+		calls += callsIn(e)
+	}
+	return begun, changed
+}
+
+// callsIn is how many calls of tools an entry tells of.
+func callsIn(e transcript.Entry) int {
+	if e.Call == nil {
+		return 0
+	}
+	return 1
+}
+
+// withGaps puts a line where calls are left out between blocks.
+func withGaps(all []block, mode Mode) []block {
+	var kept []block
+	calls := 0
+	for _, b := range all {
+		if left := b.before - calls; left > 0 {
+			kept = append(kept, newBlock(leftOut(left, mode), calls))
+		}
+		kept = append(kept, b)
+		calls = b.before + b.calls
+	}
+	return kept
+}

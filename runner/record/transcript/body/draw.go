@@ -1,0 +1,231 @@
+package body
+
+import (
+	"math"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// The defaults of a document.Limit where room is short.
+const (
+	defaultMost  = 50
+	defaultShare = 6_000
+)
+
+// fieldWidth is the most that one field of the transcript takes, in UTF-16 units before escaping.
+const fieldWidth = 300
+
+func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
+func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
+
+// Draw is sections below a head, of at most limit UTF-16 code units.
+func Draw(head string, all []document.Section, limit int) string {
+	p := &page{left: limit}
+	p.put(head)
+	p.draw(all)
+	return p.String()
+}
+
+// draw adds sections, as far as there is room.
+func (p *page) draw(all []document.Section) {
+	for _, s := range all {
+		head := "\n"
+		if s.Title != "" {
+			head = "\n## " + s.Title + "\n\n"
+		}
+		p.blocks(head, s.Blocks)
+	}
+}
+
+// blocks adds blocks below a head. A paragraph goes with the block below it.
+func (p *page) blocks(head string, all []document.Block) {
+	for i, b := range all {
+		if paragraph, is := b.(document.Paragraph); is && i+1 < len(all) {
+			head += markdown.Line(paragraph.Text) + "\n\n"
+			continue
+		}
+		s := p.rows(b)
+		if s.head = head + s.head; p.section(s) {
+			head = "\n"
+		}
+	}
+}
+
+// rows is a block as rows, of which as many are shown as there is room for.
+func (p *page) rows(b document.Block) section {
+	switch b := b.(type) {
+	case document.Paragraph:
+		return section{rows: []string{markdown.Line(b.Text) + "\n"}}
+	case document.Message:
+		return p.limited(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", Most: math.MaxInt, Share: b.Share})
+	case document.Quote:
+		return section{rows: []string{markdown.Fence(string(b))}}
+	case document.Code:
+		return section{rows: []string{markdown.Fence(string(b))}}
+	case document.List:
+		return p.limited(section{rows: rowsOf(b.Items, item)}, b.Limit)
+	case document.Facts:
+		return p.limited(section{rows: rowsOf(b, fact)}, document.Limit{Noun: "fact"})
+	case document.Table:
+		head, rule := "|", "|"
+		for _, column := range b.Columns {
+			head += " " + column.Name + " |"
+			if column.Number {
+				rule += "--:|"
+			} else {
+				rule += "---|"
+			}
+		}
+		return p.limited(section{head: head + "\n" + rule + "\n", rows: rowsOf(b.Lines, line)}, b.Limit)
+	case document.Folds:
+		return p.limited(section{rows: rowsOf(b.Folds, p.fold)}, b.Limit)
+	case document.Alert:
+		head := "> [!NOTE]\n"
+		if b.Severe {
+			head = "> [!WARNING]\n"
+		}
+		return p.limited(section{head: head, rows: rowsOf(b.Items, func(t document.Text) string { return "> - " + markdown.Line(t) + "\n" })}, b.Limit)
+	}
+	return section{}
+}
+
+// limited is a section with the limit of its block, where the page has one at all.
+func (p *page) limited(s section, l document.Limit) section {
+	if s.more = l.Noun; p.whole {
+		return s
+	}
+	s.most, s.share = l.Most, l.Share
+	if s.most == 0 {
+		s.most = defaultMost
+	}
+	if s.share == 0 {
+		s.share = defaultShare
+	}
+	if p.share > 0 {
+		s.share = min(s.share, p.share)
+	}
+	return s
+}
+
+func item(i document.Item) string {
+	mark, end := "- ", "\n"
+	switch i.Box {
+	case document.Done:
+		mark = "- [x] "
+	case document.InProgress:
+		mark, end = "- [ ] ", " *(in progress)*\n"
+	case document.Open:
+		mark = "- [ ] "
+	}
+	return mark + markdown.Line(i.Text) + end
+}
+
+func fact(f document.Fact) string {
+	if f.Name == "" {
+		return "- " + markdown.Line(f.Value) + "\n"
+	}
+	return "- " + markdown.Text(f.Name) + ": " + markdown.Line(f.Value) + "\n"
+}
+
+func line(cells document.Line) string {
+	row := "|"
+	for _, cell := range cells {
+		row += " " + markdown.Line(cell) + " |"
+	}
+	return row + "\n"
+}
+
+func (p *page) fold(f document.Fold) string {
+	inside := &page{left: math.MaxInt, whole: p.whole}
+	if f.Share > 0 && !p.whole {
+		inside.left = f.Share
+	}
+	inside.blocks("\n", f.Blocks)
+	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
+}
+
+// Verdict is the verdict on a change as a line of Markdown; empty for a run without a change.
+func Verdict(v *transcript.View, doubts bool) string {
+	tone, verdict := sections.Verdict(v, doubts)
+	if len(verdict) == 0 {
+		return ""
+	}
+	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
+}
+
+// Ending is how a run ended: a sign, which may be empty, and words.
+func Ending(outcome, reason string) (sign, words string) {
+	tone, words := sections.Ending(outcome, reason)
+	return markdown.Sign(tone), markdown.Text(words)
+}
+
+// Sentence is what agent-ci says, as Markdown in which pull requests of a site are links.
+func Sentence(site transcript.Site, s string) string {
+	return markdown.Line(sections.Links{Site: site}.Sentence(s))
+}
+
+// Failures are the tests that fail, and the last lines of commands that failed, folded: of at most limit
+// UTF-16 code units.
+func Failures(v *transcript.View, limit int) string {
+	p := &page{left: limit, share: limit * 2 / 3}
+	p.draw((&sections.Source{View: v}).On(sections.Failures))
+	return p.String()
+}
+
+// Document is a run as one document: what was asked, its result, and every message and call with as much of
+// its text as the view has. It has no limit.
+func Document(v *transcript.View) string {
+	p := &page{left: math.MaxInt, whole: true}
+	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
+	if verdict := Verdict(v, false); verdict != "" {
+		p.put("\n" + verdict)
+	}
+	p.draw(sourceOf(v, transcript.Site{}).On(sections.Document))
+	var calls []block
+	for _, e := range shownEntries(v, Full) {
+		calls = append(calls, entryBlock(e, Full, 0))
+	}
+	laid, _ := room{left: p.left}.lay(calls)
+	p.WriteString(laid[0])
+	return p.String()
+}
+
+// Outline is the result of a run, as Markdown of at most limit UTF-16 code units, without its calls. Its
+// links go to the site, or where that is the zero value, to the one that the transcript names.
+func Outline(v *transcript.View, site transcript.Site, limit int) string {
+	p := &page{left: limit}
+	p.draw(sourceOf(v, site).On(sections.Summary))
+	return strings.TrimLeft(p.String(), "\n")
+}
+
+// sourceOf is a run that begins with how it ended.
+func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
+	return &sections.Source{View: v, Links: sections.LinksOf(v, site), Told: v.Finished != nil}
+}
+
+// Lessons is the body of a pull request that has nothing but lessons of a run.
+func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
+	alone := *v
+	alone.Lessons = &l
+	p := &page{left: DefaultLimit}
+	p.put(o.Head)
+	p.draw(o.source(&alone).On(sections.Lessons))
+	return p.String()
+}
+
+// Checklist is a plan as Markdown, a step a line, of at most limit UTF-16 code units.
+func Checklist(p transcript.Plan, limit int) string {
+	return List("", rowsOf(sections.Steps(p).Items, item), "step", limit)
+}
+
+// List is rows of whole lines below a head, as many as fit in limit UTF-16 code units. Rows that are left
+// out are counted below them.
+func List(head string, rows []string, name string, limit int) string {
+	p := &page{left: limit}
+	p.section(section{head: head, rows: rows, more: name})
+	return p.String()
+}

@@ -1,0 +1,71 @@
+package body
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestSentencesLinkToWhatTheRunMade(t *testing.T) {
+	own := sections.Links{
+		Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"}, Issue: "octo/widgets#1", Pulls: []int{2},
+		Commits: []string{strings.Repeat("c", 40)},
+	}
+	for s, want := range map[string]string{
+		"Pull request #2 was created: https://github.com/octo/widgets/pull/2.":                            "[Pull request #2](https://github.com/octo/widgets/pull/2) was created.",
+		"Pull request #9 is open for this task already: https://github.com/octo/widgets/pull/9; merge it": "[Pull request #9](https://github.com/octo/widgets/pull/9) is open for this task already; merge it",
+		"Red. Pull request #2 was updated: https://github.com/octo/widgets/pull/2.":                       "Red. [Pull request #2](https://github.com/octo/widgets/pull/2) was updated.",
+		"The issue octo/widgets#1 is closed.":                                                             "The issue [octo/widgets#1](https://github.com/octo/widgets/issues/1) is closed.",
+		"The change is commit cccccccccccc on b.":                                                         "The change is commit [`cccccccccccc`](https://github.com/octo/widgets/commit/" + strings.Repeat("c", 40) + ") on b.",
+		"See !octo/widgets#1, (octo/widgets#1)":                                                           "See !&#8203;[octo/widgets#1](https://github.com/octo/widgets/issues/1), ([octo/widgets#1](https://github.com/octo/widgets/issues/1))",
+		"octo/widgets#12 éocto/widgets#1":                                                                 "octo/widgets#&#8203;12 éocto/widgets#&#8203;1",
+		"<b> [octo/widgets#1](https://e.example)":                                                         "&lt;b> \\[[octo/widgets#1](https://github.com/octo/widgets/issues/1)\\](https:&#8203;//e.example)",
+		"The label \"pull request #9\" of https://github.com/octo/widgets/pull/9 is none, @octocat":       "The label \"pull request #&#8203;9\" of https:&#8203;//github.com/octo/widgets/pull/9 is none, @&#8203;octocat",
+	} {
+		if got := markdown.Line(own.Sentence(s)); got != want {
+			t.Errorf("%q is\n%s\nwant\n%s", s, got, want)
+		}
+	}
+}
+
+func TestABodyLinksToTheArtifactsOfTheRun(t *testing.T) {
+	run := transcripttest.Greeting()
+	started := run[0].Data.(transcript.RunStarted)
+	started.Artifacts = started.Link + "/attempts/2#artifacts"
+	run[0].Data = started
+	site := transcript.Site{Server: "https://github.com", Repository: "example/greet"}
+	body, err := alone(projected(t, run), Options{Site: site})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "are among the [artifacts of the workflow's run](" + started.Artifacts + ").\n"; !strings.HasSuffix(body, want) {
+		t.Errorf("the body ends in %q, want %q", body[max(0, len(body)-300):], want)
+	}
+	started.Artifacts = "https://evil.example/example/greet/actions/runs/1#artifacts"
+	run[0].Data = started
+	body, err = alone(projected(t, run), Options{Site: site})
+	if err != nil || strings.Contains(body, "evil.example") {
+		t.Errorf("%v, and the body links to another server: %s", err, body)
+	}
+}
+
+func TestAnOutlineLinksToTheCommitThatWasPushed(t *testing.T) {
+	run := append(transcripttest.Greeting(), transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{
+		Step: "pull_request", Branch: "agent-ci/issue-7", HeadSHA: strings.Repeat("c", 40), Number: 8, URL: "https://github.com/example/greet/pull/8", Operation: "created",
+	}}, transcripttest.Finished(154))
+	outline := Outline(projected(t, run), transcript.Site{Server: "https://github.com", Repository: "example/greet"}, 50_000)
+	commit := "[`cccccccccccc`](https://github.com/example/greet/commit/" + strings.Repeat("c", 40) + ")"
+	for _, want := range []string{
+		"- pull request [#8](https://github.com/example/greet/pull/8) created `agent-ci/issue-7` " + commit + "\n",
+		"- push `agent-ci/issue-7` " + commit + " [`https://github.com/example/greet`](https://github.com/example/greet)\n",
+		"Outcome: `changed/pull_request`, exit 0. [Pull request #8](https://github.com/example/greet/pull/8) was created.\n",
+	} {
+		if !strings.Contains(outline, want) {
+			t.Errorf("the outline does not say %q:\n%s", want, outline)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package body
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// page is Markdown of limited length. What is put on it is put whole or not at
+// all, so that nothing is ever cut within a fence or an element.
+type page struct {
+	strings.Builder
+	left  int  // UTF-16 code units
+	share int  // that a block may take at most; 0 for what the block says
+	whole bool // nothing is left out
+}
+
+// put adds s if there is room for it.
+func (p *page) put(s string) bool {
+	units := markdown.Units(s)
+	if units > p.left {
+		return false
+	}
+	p.left -= units
+	p.WriteString(s)
+	return true
+}
+
+// section is a part of a page that is shown row by row, as far as there is room.
+type section struct {
+	head  string   // before the first row
+	rows  []string // each whole lines
+	most  int      // rows shown; 0 for all
+	share int      // UTF-16 code units of the page that it may take; 0 for all
+	more  string   // what a row is called where some are left out: "file"
+}
+
+// section adds as many of a section's rows as fit in its share, and says how
+// many there are more. A section without a row, or without room for one, is
+// left out. It reports whether the section was added.
+func (p *page) section(s section) bool {
+	part := page{left: p.left}
+	if s.share > 0 {
+		part.left = min(part.left, s.share)
+	}
+	reserve := markdown.Units(s.moreLine(len(s.rows)))
+	part.left -= reserve
+	if len(s.rows) == 0 || part.left < 0 || !part.put(s.head) {
+		return false
+	}
+	shown := 0
+	for shown < len(s.rows) && (s.most == 0 || shown < s.most) && part.put(s.rows[shown]) {
+		shown++
+	}
+	part.left += reserve
+	if shown < len(s.rows) {
+		part.put(s.moreLine(len(s.rows) - shown))
+	}
+	return p.put(part.String())
+}
+
+// rowsOf are the rows of a section about all of something.
+func rowsOf[T any](all []T, row func(T) string) []string {
+	var rows []string
+	for _, one := range all {
+		rows = append(rows, row(one))
+	}
+	return rows
+}
+
+func (s section) moreLine(left int) string {
+	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
+}
+
+// CommentMark is the first line of each comment that a transcript goes on in. A
+// later run knows by it, and by their author, the comments of an earlier one.
+const CommentMark = "<!-- agent-ci: transcript -->"
+
+// comments are the pages after the first, each with its heading.
+func comments(v *transcript.View, pages []string, end ending) []string {
+	var all []string
+	for i, p := range pages[1:] {
+		text := commentHead(v, i+2, len(pages)) + p
+		if i+2 == len(pages) && end.hidden > 0 {
+			text += "\n" + sections.NotShown(end.hidden) + "\n"
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func commentHead(v *transcript.View, part, parts int) string {
+	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
+}
+
+// commentFrame is the room that a comment needs beside its blocks.
+func commentFrame(v *transcript.View) int {
+	parts := 1 + MaxComments
+	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.NotShown(v.Calls) + "\n")
+}

@@ -1,0 +1,122 @@
+package body
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// Request is what a later pull request's body tells of an earlier request for work on it.
+type Request = sections.Request
+
+// How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
+// are many.
+const (
+	keptText  = 2_000
+	leastText = 80
+)
+
+// requestOf is what a later body tells of a run.
+func requestOf(v *transcript.View) Request {
+	return Request{
+		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(asked(v), keptText),
+		Summary: markdown.Cut(v.Summary(), keptText),
+	}
+}
+
+func asked(v *transcript.View) string {
+	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
+}
+
+// A body remembers its request, and the earlier ones that it tells, in a comment that no
+// page shows: text that is shown could not be told from what people wrote into it.
+const (
+	rememberStart = "<!-- agent-ci: requests "
+	rememberEnd   = " -->\n"
+)
+
+const (
+	mostRemembered = 12_000    // of a body, in UTF-16 code units
+	mostUnpacked   = 512 << 10 // bytes
+	mostRequests   = 50
+)
+
+// remembered is the mark for a later body, as far as there is room: of the oldest requests the summaries are
+// left out first, then what is long, and at last whole requests, which are counted.
+func remembered(v *transcript.View, earlier []Request) string {
+	all := append([]Request{requestOf(v)}, earlier...)
+	packed := pack(all)
+	for len(all) > 0 && (len(all) > mostRequests || len(packed) > mostRemembered) {
+		all = shortened(all)
+		packed = pack(all)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return rememberStart + packed + rememberEnd
+}
+
+func shortened(all []Request) []Request {
+	last := len(all) - 1
+	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
+		if all[i].Summary != "" {
+			all[i].Summary = ""
+			return all
+		}
+	}
+	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
+		if markdown.Units(all[i].Asked) > leastText {
+			all[i].Asked = markdown.Cut(all[i].Asked, leastText)
+			return all
+		}
+	}
+	if last > 0 {
+		all[last-1].Before = max(all[last].Before, 0) + 1
+	}
+	return all[:last]
+}
+
+func pack(all []Request) string {
+	raw, err := json.Marshal(all)
+	if err != nil { // of texts and numbers alone
+		return ""
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err = w.Write(raw)
+	if err = cmp.Or(err, w.Close()); err != nil {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(packed.Bytes())
+}
+
+// Requests are those that a body of a run remembers, the newest first; none where it
+// remembers nothing that can be read. Whoever may edit the body may have written them.
+func Requests(body string) []Request {
+	_, rest, _ := strings.Cut(body, rememberStart)
+	packed, _, found := strings.Cut(rest, " -->")
+	if !found || len(packed) > mostRemembered {
+		return nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil
+	}
+	unpacker, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return nil
+	}
+	var all []Request
+	if json.NewDecoder(io.LimitReader(unpacker, mostUnpacked)).Decode(&all) != nil || len(all) > mostRequests {
+		return nil
+	}
+	return all
+}

@@ -1,0 +1,148 @@
+package body
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestABodyTellsAllRequestsSoFar(t *testing.T) {
+	view := projected(t, transcripttest.Greeting())
+	posts, err := composed(view, Options{Remember: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := Requests(posts.Body)
+	if len(first) != 1 || first[0].Asked != "Greeting lacks its comma" || first[0].Summary == "" {
+		t.Fatalf("it remembers %+v", first)
+	}
+	view.Task.Request, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
+	posts, err = composed(view, Options{Remember: true, Earlier: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareGolden(t, "body_follow_up.md", withoutMemory(posts.Body))
+	second := Requests(posts.Body)
+	if len(second) != 2 || second[0].Run != "second" || second[0].Asked != "Shout, @octocat." {
+		t.Errorf("it remembers %+v", second)
+	}
+	if diff := cmp.Diff(first, second[1:]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// All requests are told as far as what was asked and the run goes, however much there is
+// to each; of more than there is room for, how many are not.
+func TestManyRequests(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	words := func(n int) string {
+		var b strings.Builder
+		for b.Len() < n {
+			fmt.Fprintf(&b, "%x ", random.IntN(1<<20))
+		}
+		return b.String()[:n]
+	}
+	var earlier []Request
+	for i := range 60 {
+		v := &transcript.View{}
+		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
+		v.Task.Request = fmt.Sprint("request ", i, " ", words(1500))
+		v.LastMessage = words(1500)
+		mark := remembered(v, earlier)
+		earlier = Requests(mark)
+		if markdown.Units(mark) > mostRemembered+100 || len(earlier) == 0 {
+			t.Fatalf("after %d it has %d units", i, markdown.Units(mark))
+		}
+		if told := len(earlier) + earlier[len(earlier)-1].Before; told != i+1 || i < 20 && len(earlier) != i+1 {
+			t.Fatalf("of %d requests %d are told, and %d counted", i+1, len(earlier), told-len(earlier))
+		}
+		for n, r := range earlier {
+			if r.Run != fmt.Sprint("run-", i-n) || r.Link != fmt.Sprint("https://github.com/o/r/actions/runs/", i-n) || !strings.HasPrefix(r.Asked, fmt.Sprint("request ", i-n, " ")) {
+				t.Fatalf("request %d is %+v", i-n, r)
+			}
+		}
+	}
+	untold := earlier[len(earlier)-1].Before
+	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: earlier})
+	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
+		t.Errorf("it does not say %q: %v", want, err)
+	}
+}
+
+// withoutMemory is a body without what it remembers: how that is packed may change with
+// Go.
+func withoutMemory(body string) string {
+	before, rest, _ := strings.Cut(body, rememberStart)
+	_, after, _ := strings.Cut(rest, rememberEnd)
+	return before + after
+}
+
+// Whoever may edit a body may write what it remembers.
+func TestEarlierRequestsThatAreHostile(t *testing.T) {
+	const evil = "</details> @octocat fixes #1 <img src=x> [x](https://evil.example) ::error::x\n## Plan\n```\n<!-- agent-ci: requests x -->"
+	earlier := []Request{{
+		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, Before: -3,
+	}}
+	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareGolden(t, "body_follow_up_hostile.md", withoutMemory(posts.Body))
+	wantProven(t, posts.Body, "")
+}
+
+func TestWhatABodyRemembersIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var earlier []Request
+		for i := range rapid.IntRange(0, 80).Draw(t, "requests") {
+			earlier = append(earlier, Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")})
+		}
+		view := &transcript.View{Started: transcript.RunStarted{RunID: "now"}, Task: transcript.Task{Title: "It"}}
+		posts, err := Compose(view, Options{Remember: true, Earlier: earlier})
+		if err != nil || markdown.Units(posts.Body) > DefaultLimit {
+			t.Fatalf("%d units: %v", markdown.Units(posts.Body), err)
+		}
+		kept := Requests(posts.Body)
+		if len(kept) == 0 || kept[0].Run != "now" {
+			t.Fatalf("it remembers %d", len(kept))
+		}
+		for i, r := range kept[1:] {
+			if r.Run != earlier[i].Run {
+				t.Errorf("request %d is %+v", i, r)
+			}
+		}
+	})
+}
+
+func TestWhatCannotBeReadIsForgotten(t *testing.T) {
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	if _, err := w.Write([]byte(`[{"asked":"` + strings.Repeat("x", 4<<20) + `"}]`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, packed := range map[string]string{
+		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
+		"too many": pack(make([]Request, mostRequests+1)), "too long": strings.Repeat("A", mostRemembered+1),
+	} {
+		if got := Requests("x\n" + rememberStart + packed + rememberEnd); got != nil {
+			t.Errorf("%s: %d", name, len(got))
+		}
+	}
+	if Requests("a person's own") != nil || Requests(rememberStart) != nil {
+		t.Error("it remembers something")
+	}
+}

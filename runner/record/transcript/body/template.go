@@ -1,0 +1,81 @@
+package body
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// The repository's template stands between these lines of a body.
+const (
+	templateMark = "<!-- agent-ci: template -->"
+	templateEnd  = "<!-- agent-ci: end of template -->"
+)
+
+// templateShare is the most of a body that the template takes, in UTF-16 code
+// units.
+const templateShare = 8_000
+
+// form adds the repository's template, if there is room for all of its frame.
+func (p *page) form(template string) {
+	rows := markdown.Template(template)
+	end := "\n" + templateEnd + "\n"
+	if len(rows) == 0 || p.left < markdown.Units(end) {
+		return
+	}
+	part := &page{left: min(p.left-markdown.Units(end), templateShare)}
+	part.section(section{
+		head: "\n" + templateMark + "\n*From this repository's template for pull requests. The boxes are for people: the run ticks none.*\n\n",
+		rows: rows, more: "block",
+	})
+	if part.Len() > 0 {
+		p.put(part.String() + end)
+	}
+}
+
+// KeepTicks is body with those boxes of the template ticked that somebody ticked
+// in an earlier body.
+func KeepTicks(body, earlier string) string {
+	earlier = strings.ReplaceAll(earlier, "\r\n", "\n") // a page sends what was edited there so
+	from, to := templateIn(earlier)
+	ticked := map[string]bool{}
+	for line := range strings.Lines(earlier[from:to]) {
+		if box, rest, found := strings.Cut(line, "[x] "); found && isItem(box) {
+			ticked[box+"[ ] "+rest] = true
+		}
+	}
+	if len(ticked) == 0 {
+		return body
+	}
+	from, to = templateIn(body)
+	var kept strings.Builder
+	for line := range strings.Lines(body[from:to]) {
+		if ticked[line] {
+			line = strings.Replace(line, "[ ]", "[x]", 1)
+		}
+		kept.WriteString(line)
+	}
+	return body[:from] + kept.String() + body[to:]
+}
+
+// isItem says whether s is what stands before the box of a list item.
+func isItem(s string) bool {
+	mark := strings.Trim(s, " 0123456789")
+	return mark == "-" || mark == "."
+}
+
+// templateIn is what stands between the marks of the template, which are never a
+// part of text from elsewhere.
+func templateIn(body string) (from, to int) {
+	mark := "\n" + templateMark + "\n"
+	begin := strings.Index(body, mark)
+	if begin < 0 {
+		return 0, 0
+	}
+	from = begin + len(mark)
+	length := strings.Index(body[from:], "\n"+templateEnd+"\n")
+	if length < 0 {
+		return 0, 0
+	}
+	return from, from + length + 1
+}

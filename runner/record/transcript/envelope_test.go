@@ -1,0 +1,113 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestEnvelopeIsTheEvent(t *testing.T) {
+	for text := range strings.Lines(transcripttest.Recorded(t, transcripttest.Greeting())) {
+		got, ok := transcript.Envelope(strings.TrimSuffix(text, "\n"))
+		for want, err := range transcript.Read(strings.NewReader(" " + text)) {
+			if diff := cmp.Diff(want, got); err != nil || !ok || diff != "" {
+				t.Errorf("%v %t %s", err, ok, diff)
+			}
+		}
+	}
+}
+
+// oddLines are lines that are not as Append writes them. Each is read as
+// encoding/json reads it.
+func oddLines() []string {
+	end := `,"prev":"` + strings.Repeat("0", 64) + `"}`
+	head := func(kind string) string {
+		return `{"v":1,"seq":1,"time":"2026-01-02T03:04:05Z","agent":"main","type":"` + kind + `","data":`
+	}
+	return []string{
+		head("warning") + `{"code":"a"},"data":{"code":"b"}` + end,
+		head("warning") + `{"code":"a"},"type":"plan"` + end,
+		head("warning") + `{"code":"a"},"v":2` + end,
+		head("warning") + `{"code":"a"}` + end + `,"x":1}`,
+		head("warning") + `{"code":"a"` + end,
+		head("warning") + `` + end,
+		head("warning") + `{"code":1}` + end,
+		head("warning") + ` {"code":"a"} ` + end,
+		head("warning") + `{"code":"a"}` + strings.Replace(end, "0", `\u0030`, 1),
+		head("run.resumed") + `{]` + end,
+		head("run.resumed") + `{}` + end,
+		head("model.retry") + `{"usage":{"input":1}},"data":{"usage":{"input":2}}` + end,
+		head("no such") + `{]` + end,
+		head("no such") + `{}` + end,
+		head(`warn\u0069ng`) + `{"code":"a"}` + end,
+		strings.Replace(head("warning"), `"seq":1`, `"seq":01`, 1) + `{}` + end,
+		strings.Replace(head("warning"), `"seq":1`, `"seq":+1`, 1) + `{}` + end,
+		strings.Replace(head("warning"), `"seq":1`, `"seq":1,"seq":2`, 1) + `{}` + end,
+		strings.Replace(head("warning"), `T03`, ` 03`, 1) + `{}` + end,
+		strings.Replace(head("warning"), `"v":1`, `"v":2`, 1) + `{}` + end,
+	}
+}
+
+func TestOddLinesAreReadAsJSON(t *testing.T) {
+	for _, text := range oddLines() {
+		sameAsJSON(t, text)
+	}
+}
+
+func FuzzEnvelope(f *testing.F) {
+	for _, text := range oddLines() {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if !strings.Contains(text, "\n") {
+			sameAsJSON(t, text)
+		}
+	})
+}
+
+// sameAsJSON reads and folds a line as it is, and in a form that only encoding/json
+// reads.
+func sameAsJSON(t *testing.T, text string) {
+	t.Helper()
+	if diff := cmp.Diff(events(" "+text+"\n"), events(text+"\n")); diff != "" {
+		t.Errorf("%s\n%s", text, diff)
+	}
+	got, gotErr := transcript.Project(strings.NewReader(text+"\n"), excerpts)
+	want, wantErr := transcript.Project(strings.NewReader(" "+text+"\n"), excerpts)
+	if (gotErr == nil) != (wantErr == nil) {
+		t.Fatalf("%s\nerror %v, want %v", text, gotErr, wantErr)
+	}
+	if gotErr != nil {
+		return
+	}
+	got.Head, want.Head = "", ""
+	if diff := cmp.Diff(asJSON(t, want), asJSON(t, got)); diff != "" {
+		t.Errorf("%s\n%s", text, diff)
+	}
+}
+
+// events are those of a log, and the errors between them.
+func events(log string) (all []any) {
+	for e, err := range transcript.Read(strings.NewReader(log)) {
+		if err != nil {
+			all = append(all, err.Error())
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func asJSON(t *testing.T, v *transcript.View) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,131 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// How much of a name and of a sentence is shown, in UTF-16 units before escaping.
+const (
+	nameUnits     = 300
+	sentenceUnits = 2000
+)
+
+// signs stand before the results of checks.
+var signs = map[document.Tone]string{document.Good: "✅ ", document.Doubtful: "⚠️ ", document.Bad: "❌ "}
+
+// Sign is the sign for how something came out.
+func Sign(tone document.Tone) string { return signs[tone] }
+
+// Line is a text as one line of Markdown, also within a list or a table. What leads to another place of a
+// page is left out: Markdown has no such places.
+func Line(t document.Text) string {
+	var b strings.Builder
+	for _, span := range t {
+		if span.Paged {
+			continue
+		}
+		piece := inLine(span, b.Len() == 0)
+		if span.Link != "" {
+			if piece = (Link{piece, span.Link}).String(); strings.HasSuffix(b.String(), "!") { // an image else
+				piece = apart + piece
+			}
+		}
+		writeApart(&b, piece)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+var amount = lazily(`^\$[0-9]+\.[0-9]+$`)
+
+func inLine(span document.Span, first bool) string {
+	s := shortened(span)
+	switch {
+	case s == "":
+		return ""
+	case span.Style == document.Monospace:
+		return Code(s)
+	case span.Style == document.Amount && amount().MatchString(s): // which is no mathematics
+		return s
+	case span.Style == document.Result && span.Tone != document.Bad:
+		return Sign(span.Tone) + between(s, false)
+	case span.Style == document.Strong || span.Style == document.Result:
+		text := escaped(oneLine(s))
+		if text == "" {
+			return trailingBlank(s)
+		}
+		text = Sign(span.Tone) + "**" + text + "**" + trailingBlank(s)
+		if startsBlank(s) && !first {
+			text = " " + text
+		}
+		return text
+	case span.Link != "":
+		return escapedName(s)
+	}
+	return between(s, first)
+}
+
+// escapedName is the name of a link, in which a reference to an issue does nothing.
+func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
+
+func shortened(span document.Span) string {
+	if span.Long {
+		return Cut(span.Text, sentenceUnits)
+	}
+	return Cut(span.Text, nameUnits)
+}
+
+// HTMLLine is a text inside an element of an HTML block, on one line.
+func HTMLLine(t document.Text) string {
+	var b strings.Builder
+	for _, span := range t {
+		raw := shortened(span)
+		s := HTML(raw)
+		if s == "" {
+			b.WriteString(trailingBlank(raw))
+			continue
+		}
+		switch span.Style {
+		case document.Strong:
+			s = "<b>" + s + "</b>"
+		case document.Monospace:
+			s = "<code>" + s + "</code>"
+		}
+		if startsBlank(raw) {
+			s = " " + s
+		}
+		b.WriteString(s + trailingBlank(raw))
+	}
+	return b.String()
+}
+
+// between is the text next to spans, with the blanks that separate it from them. Only the first text of a
+// line can begin a block.
+func between(s string, first bool) string {
+	if first {
+		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")
+	}
+	text := escaped(oneLine(s))
+	if text != "" && startsBlank(s) {
+		text = " " + text
+	}
+	return text + trailingBlank(s)
+}
+
+func startsBlank(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "\t") }
+
+func trailingBlank(s string) string {
+	if strings.HasSuffix(s, " ") || strings.HasSuffix(s, "\t") {
+		return " "
+	}
+	return ""
+}
+
+// writeApart keeps the marks at the end of b and at the start of s from being read as one run of them.
+func writeApart(b *strings.Builder, s string) {
+	if b.Len() > 0 && s != "" && (s[0] == '`' || s[0] == '*') && strings.HasSuffix(b.String(), s[:1]) {
+		b.WriteString(apart)
+	}
+	b.WriteString(s)
+}

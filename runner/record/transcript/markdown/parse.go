@@ -1,0 +1,168 @@
+package markdown
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// Block is a line of a message, or a block of code in it.
+type Block struct {
+	Kind  Kind
+	Level int    // of a heading, from 1; depth of an item and its lines, from 0
+	Mark  string // of an item: "-", or its number with a full stop
+	Box   bool   // a template has a box there
+	Gap   bool   // an empty line is before it
+	Text  document.Text
+	Code  []string // lines
+}
+
+// CodeText is a block of code as one text.
+func (b Block) CodeText() string { return strings.Join(b.Code, "\n") }
+
+// Kind says what a block is.
+type Kind int
+
+// The kinds of blocks.
+const (
+	ParagraphLine Kind = iota
+	Heading
+	Item
+	ItemLine // a further line of an item
+	CodeBlock
+)
+
+var (
+	fenceLine   = lazily("^[ \t]*(```+|~~~+)([^`]*)$")
+	itemLine    = lazily(`^([ \t]*)([-*+]|[0-9]{1,3}[.)])[ \t]+(\S.*)$`)
+	headingLine = lazily(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	boxLine     = lazily(`^\[[ xX]\][ \t]+(\S.*)$`)
+)
+
+// deepest is the greatest depth of an item. What is indented further would be code.
+const deepest = 3
+
+// Parse reads the Markdown of a model: lists, code, bold text and headings. Everything else is text.
+func Parse(s string) []Block { return parse(s, false) }
+
+// parse also finds the boxes of a form.
+func parse(s string, form bool) (all []Block) {
+	rest := strings.Split(strings.Trim(s, "\n"), "\n")
+	gap := false
+	for len(rest) > 0 {
+		text := rest[0]
+		rest = rest[1:]
+		last := Block{}
+		if len(all) > 0 && !gap {
+			last = all[len(all)-1]
+		}
+		b := Block{Gap: gap, Text: Inline(text)}
+		if m := fenceLine().FindStringSubmatch(text); m != nil {
+			end := 0
+			for end < len(rest) && !closesFence(rest[end], m[1]) {
+				end++
+			}
+			b.Kind, b.Text, b.Code = CodeBlock, nil, rest[:end]
+			rest = rest[min(end+1, len(rest)):]
+		} else if strings.TrimSpace(text) == "" {
+			gap = true
+			continue
+		} else if m := headingLine().FindStringSubmatch(text); m != nil {
+			b.Kind, b.Level, b.Text = Heading, len(m[1]), Inline(m[2])
+		} else if m := itemLine().FindStringSubmatch(text); m != nil {
+			b = item(m, all, form)
+			b.Gap = gap
+		} else if last.Kind == Item || last.Kind == ItemLine {
+			b.Kind, b.Level = ItemLine, last.Level
+		}
+		all, gap = append(all, b), false
+	}
+	return all
+}
+
+func closesFence(line, mark string) bool {
+	line = strings.TrimSpace(line)
+	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
+}
+
+// item reads a list item, which is at most one level deeper than the item before.
+func item(m []string, before []Block, form bool) Block {
+	b := Block{Kind: Item, Mark: "-"}
+	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
+		indentation := len(m[1]) + 3*strings.Count(m[1], "\t")
+		b.Level = min(indentation/2, before[n-1].Level+1, deepest)
+	}
+	if isDigit(m[2][0]) {
+		b.Mark = strings.TrimRight(m[2], ".)") + "."
+	}
+	text := m[3]
+	if box := boxLine().FindStringSubmatch(text); box != nil && form {
+		b.Box, text = true, box[1]
+	}
+	b.Text = Inline(text)
+	return b
+}
+
+// Inline reads the code spans and bold parts of a line.
+func Inline(s string) document.Text { return spans(strings.TrimSpace(s), document.Plain) }
+
+func spans(s string, style document.Style) (text document.Text) {
+	add := func(s string, style document.Style) {
+		if s != "" {
+			text = append(text, document.Span{Text: s, Style: style, Long: true})
+		}
+	}
+	for s != "" {
+		start, inside, end := nextSpan(s)
+		add(s[:start], style)
+		switch mark := s[start : start+(end-start-len(inside))/2]; mark {
+		case "":
+		case "**":
+			text = append(text, spans(inside, document.Strong)...)
+		default:
+			add(inside, document.Monospace)
+		}
+		s = s[end:]
+	}
+	return text
+}
+
+// nextSpan finds the first marked part of s. It is an empty one at the end of s if there is none.
+func nextSpan(s string) (start int, inside string, end int) {
+	for start < len(s) {
+		mark := spanMark(s[start:])
+		inner := start + max(1, len(mark))
+		if n := spanLen(s[inner:], mark); n > 0 {
+			return start, s[inner : inner+n], inner + n + len(mark)
+		}
+		start = inner
+	}
+	return start, "", start
+}
+
+func spanMark(s string) string {
+	if strings.HasPrefix(s, "**") {
+		return "**"
+	}
+	return s[:len(s)-len(strings.TrimLeft(s, "`"))]
+}
+
+// spanLen is the length of a span's inside, if s goes on to its closing mark; else 0.
+func spanLen(s, mark string) int {
+	switch n := strings.Index(s, mark); {
+	case mark == "":
+		return 0
+	case mark == "**" && (n <= 0 || s[0] == ' ' || s[n-1] == ' '):
+		return 0
+	case mark == "**":
+		return n
+	}
+	for i := 0; i < len(s); {
+		run := spanMark(s[i:])
+		if run == mark {
+			return i
+		}
+		i += max(1, len(run))
+	}
+	return 0
+}

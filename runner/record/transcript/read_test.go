@@ -1,0 +1,116 @@
+package transcript_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestRead(t *testing.T) {
+	text := transcripttest.Recorded(t, transcripttest.Greeting())
+	var types []transcript.Type
+	var again strings.Builder
+	for e, err := range transcript.Read(strings.NewReader(text)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, e.Type)
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Write(append(line, '\n'))
+	}
+	var want []transcript.Type
+	for _, h := range transcripttest.Greeting() {
+		want = append(want, h.Kind)
+	}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Errorf("types (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(text, again.String()); diff != "" {
+		t.Errorf("the lines of what was read (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadStopsWhenTold(t *testing.T) {
+	for e, err := range transcript.Read(strings.NewReader(transcripttest.Recorded(t, transcripttest.Greeting()))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Seq == 3 {
+			return
+		}
+	}
+	t.Error("the third event did not come")
+}
+
+func TestReadErrors(t *testing.T) {
+	whole := transcripttest.Recorded(t, transcripttest.Greeting()[:2])
+	broken := errors.New("broken pipe")
+	tests := []struct {
+		name   string
+		text   string
+		events int
+		want   string
+	}{
+		{"nothing", "", 0, ""},
+		{"torn line", whole + `{"v":1,"se`, 2, "transcript line 3 is torn"},
+		{"a whole line but for its newline", strings.TrimSuffix(whole, "\n"), 1, "transcript line 2 is torn"},
+		{"no JSON", whole + "hello\n", 2, "transcript line 3 is not an event"},
+		{"empty line", whole + "\n", 2, "transcript line 3 is not an event"},
+		{"other version", strings.Replace(whole, `{"v":1,"seq":2`, `{"v":2,"seq":2`, 1), 1, "version 2"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			events := 0
+			var last error
+			for _, err := range transcript.Read(strings.NewReader(test.text)) {
+				if last = err; err == nil {
+					events++
+				}
+			}
+			if events != test.events {
+				t.Errorf("%d events, want %d", events, test.events)
+			}
+			if got := fmt.Sprint(last); !strings.Contains(got, test.want) || (test.want == "") != (last == nil) {
+				t.Errorf("error %q, want %q", got, test.want)
+			}
+		})
+	}
+	for _, err := range transcript.Read(iotest.ErrReader(broken)) {
+		if !errors.Is(err, broken) {
+			t.Errorf("a reader that fails: %v", err)
+		}
+	}
+}
+
+func TestReadLongLines(t *testing.T) {
+	run := []transcripttest.Happening{{Kind: transcript.TypeWarning, Data: transcript.Warning{Message: strings.Repeat("x", 1<<20)}}, {Kind: transcript.TypeWarning, Data: transcript.Warning{Message: "short"}}}
+	var lengths []int
+	for e, err := range transcript.Read(iotest.HalfReader(strings.NewReader(transcripttest.Recorded(t, run)))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		lengths = append(lengths, len(e.Data))
+	}
+	if diff := cmp.Diff([]int{1<<20 + 24, 29}, lengths); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReadEndlessLine(t *testing.T) {
+	endless := strings.NewReader(strings.Repeat("x", transcript.MaxLine+2) + "\n")
+	for _, err := range transcript.Read(endless) {
+		if !errors.Is(err, transcript.ErrTooLarge) {
+			t.Errorf("got %v", err)
+		}
+	}
+}

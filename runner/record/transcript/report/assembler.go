@@ -1,0 +1,253 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
+)
+
+// assembler makes entries of events. An entry goes to out when it is whole and
+// all before it are.
+type assembler struct {
+	cut   cutter
+	out   func(*entry)
+	start time.Time
+	// scripted says that no model was asked.
+	scripted bool
+	// endless are the events that begin what no event ends; nil when that is
+	// not known yet.
+	endless map[int64]bool
+	queue   []*entry
+	calls   map[callKey][]*entry // without an end, oldest first
+	turns   map[turnKey]*entry   // without an answer
+	waiting map[int64]bool       // the events that begin these
+	scripts map[scriptKey]int64  // the first events of the scripts' entries
+	names   map[string]string    // of agents that others started, by their ids
+}
+
+type scriptKey struct {
+	agent  string
+	number int
+}
+
+type callKey struct {
+	agent, id string
+	transcript.CallRef
+}
+
+type turnKey struct {
+	agent string
+	turn  int
+}
+
+func newAssembler(c cutter, endless map[int64]bool, out func(*entry)) *assembler {
+	return &assembler{cut: c, out: out, endless: endless, calls: map[callKey][]*entry{}, turns: map[turnKey]*entry{}, waiting: map[int64]bool{}, scripts: map[scriptKey]int64{}, names: map[string]string{}}
+}
+
+func (a *assembler) add(e transcript.Event) error {
+	if a.start.IsZero() {
+		a.start = e.Time
+	}
+	if err := a.take(e); err != nil {
+		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	for len(a.queue) > 0 && !a.queue[0].open {
+		a.out(a.queue[0])
+		a.queue = a.queue[1:]
+	}
+	return nil
+}
+
+func (a *assembler) take(e transcript.Event) error {
+	switch e.Type {
+	case transcript.TypeModelRequest:
+		return decoded(e, a.modelRequest)
+	case transcript.TypeModelResponse:
+		return decoded(e, a.modelResponse)
+	case transcript.TypeToolStarted:
+		return decoded(e, a.toolStarted)
+	case transcript.TypeToolFinished:
+		return decoded(e, a.toolFinished)
+	case transcript.TypeRunStarted:
+		_ = decoded(e, func(_ transcript.Event, d transcript.RunStarted) { a.scripted = d.Scripted != "" }) // note has the error
+	case transcript.TypeAgentStarted:
+		_ = decoded(e, func(_ transcript.Event, d transcript.AgentStarted) { a.names[e.Agent] = d.Name })
+	}
+	return a.note(e)
+}
+
+func decoded[T any](e transcript.Event, tell func(transcript.Event, T)) error {
+	var data T
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return err
+	}
+	tell(e, data)
+	return nil
+}
+
+// note is an entry for one event.
+func (a *assembler) note(e transcript.Event) error {
+	told, err := timeline.Of(e)
+	if err != nil {
+		return err
+	}
+	n := a.enter(e, "note", "")
+	n.Line, n.Bad, n.seconds, n.Topic, n.refused = told.Line, told.Bad, told.Seconds, told.Host, told.Refused
+	if told.Texts == nil {
+		told.Texts = []timeline.Text{{Title: "Data", Text: transcript.Readable(string(e.Data))}}
+	}
+	for _, t := range told.Texts {
+		a.part(n, t.Title, t.Text)
+	}
+	for _, o := range told.Outputs {
+		a.part(n, o.Title(), o.Tail)
+	}
+	a.message(n, told.Message)
+	return nil
+}
+
+// end gives the entries that are still waited for, and those after them.
+func (a *assembler) end() {
+	for _, n := range a.queue {
+		a.out(n)
+	}
+}
+
+func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
+	n := &entry{Seq: e.Seq, At: transcript.Clock(e.Time.Sub(a.start)), Kind: kind, Name: name}
+	if e.Agent != transcript.MainAgent {
+		n.Agent = cmp.Or(a.names[e.Agent], e.Agent)
+	}
+	a.queue = append(a.queue, n)
+	return n
+}
+
+// await keeps what comes after n back until n is whole.
+func (a *assembler) await(n *entry) {
+	n.open = !a.endless[n.Seq]
+	a.waiting[n.Seq] = true
+}
+
+func (a *assembler) ended(n *entry, seq int64) {
+	if n.open = false; n.Seq != seq { // its beginning is recorded
+		n.Until = seq
+	}
+	delete(a.waiting, n.Seq)
+}
+
+func (a *assembler) part(n *entry, title, text string) {
+	if text != "" {
+		n.Parts = append(n.Parts, part{Title: title, Text: cut(a.cut, text)})
+	}
+}
+
+func (a *assembler) message(n *entry, text string) {
+	if text != "" {
+		n.Message = append(n.Message, cutProse(a.cut, text))
+	}
+}
+
+func indented(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
+	n := a.call(e, started)
+	n.Topic = transcript.Topic(started.Shown())
+	n.End, n.Bad = "did not end", true
+	if transcript.IsScript(started.Tool) {
+		a.part(n, "Script", started.Input)
+	} else {
+		a.input(n, started.Tool, started.Shown())
+	}
+	key := callKey{e.Agent, started.CallID, started.Ref()}
+	a.calls[key] = append(a.calls[key], n)
+	a.await(n)
+}
+
+// call is the entry of a call, which names the script that made it.
+func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
+	n := a.enter(e, "call", d.Tool)
+	switch {
+	case d.Caller > 0:
+		n.By = a.scripts[scriptKey{e.Agent, d.Caller}]
+	case transcript.IsScript(d.Tool):
+		a.scripts[scriptKey{e.Agent, d.Number}] = n.Seq
+	}
+	n.Nested = d.Caller > 0
+	return n
+}
+
+// input shows the arguments of a call; those that are a patch as a diff.
+func (a *assembler) input(n *entry, tool, input string) {
+	patch, alone := patchOf(tool, input)
+	if patch != nil {
+		n.Diff = newDiff(a.cut, patch)
+		n.paths = n.Diff.paths
+		n.Open = true
+	}
+	if !alone {
+		a.part(n, "Arguments", transcript.Readable(input))
+	}
+}
+
+func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFinished) {
+	key := callKey{e.Agent, finished.CallID, finished.Ref()}
+	if len(a.calls[key]) == 0 {
+		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
+	}
+	n := a.calls[key][0]
+	a.ended(n, e.Seq)
+	n.finish(a.cut, finished)
+	n.Topic = cmp.Or(n.Topic, finished.Files())
+	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
+		delete(a.calls, key)
+	}
+}
+
+func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
+	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
+	if n.Topic = request.Model; a.scripted {
+		n.Topic = "scripted answers"
+	}
+	n.End, n.Bad = "no answer", true
+	a.settings(n, request.Settings)
+	for _, item := range request.Input {
+		a.part(n, "Tools offered", offeredInInput(item))
+		role, text := sent(item)
+		a.part(n, "Sent as "+role, text)
+	}
+	a.turns[turnKey{e.Agent, request.Turn}] = n
+	a.await(n)
+}
+
+func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
+	key := turnKey{e.Agent, response.Turn}
+	n, asked := a.turns[key]
+	if !asked {
+		n = a.enter(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
+	}
+	delete(a.turns, key)
+	a.ended(n, e.Seq)
+	n.Bad, n.seconds = response.Status != "completed", response.Seconds
+	n.End = transcript.Duration(response.Seconds) + " · " + tokens(response.Usage)
+	if n.Bad {
+		n.End = response.Status + " · " + n.End
+	}
+	for _, item := range response.Output {
+		a.output(n, item)
+	}
+}
+
+func tokens(u transcript.Usage) string {
+	return fmt.Sprintf("%s in, %s out", transcript.Thousands(u.Input), transcript.Thousands(u.Output))
+}

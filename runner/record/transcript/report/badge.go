@@ -1,0 +1,23 @@
+package report
+
+import (
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// ending is how a run ended: in words for people, as its message, and for programs.
+func ending(v *transcript.View, links sections.Links) g.Node {
+	words, tone, message := "Not finished", document.Neutral, document.Sentence("The run has not ended, or it was killed.")
+	if f := v.Finished; f != nil {
+		tone, words = sections.Ending(f.Outcome, f.Reason)
+		message = document.Join(" ", links.Sentence(f.Message), document.Mono(f.Outcome+"/"+f.Reason))
+	}
+	if tone == document.Neutral {
+		tone = document.Doubtful
+	}
+	return h.P(h.Class("ending"), labelled("badge "+tones[tone], words), g.Text(" "), Line(message))
+}

@@ -1,0 +1,322 @@
+package report
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+type diff struct {
+	Files  []fileDiff
+	Hidden string // how much is missing; empty when nothing is
+	paths  []string
+}
+
+type fileDiff struct {
+	Op, Path, MoveTo string
+	Hunks            []hunk
+}
+
+// hunk is one place of a file. Blocks alternate between what stays and what
+// changes.
+type hunk struct {
+	Place  string // the lines that the patch names to find it
+	Blocks []change
+}
+
+// change is lines that stay, or lines that give way to others.
+type change struct {
+	Keep     string
+	Old, New []line
+}
+
+// line is a line of a file, in pieces of which those that changed are marked.
+type line []piece
+
+type piece struct {
+	Text   string
+	Marked bool
+}
+
+func (d *diff) node() g.Node {
+	return g.Group{g.Map(d.Files, fileDiff.node), cutNote(d.Hidden)}
+}
+
+func (f fileDiff) node() g.Node {
+	name := g.Group{g.Text(f.Op + " "), code(f.Path)}
+	if f.MoveTo != "" {
+		name = append(name, g.Text(", now "), code(f.MoveTo))
+	}
+	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
+}
+
+// hunkList are the hunks of a file, each behind its place or behind a sign that lines are
+// left out.
+func hunkList(all []hunk) g.Node {
+	var nodes g.Group
+	for i, one := range all {
+		place := one.Place
+		if place == "" && i > 0 {
+			place = "⋯"
+		}
+		if place != "" {
+			nodes = append(nodes, h.P(h.Class("place"), g.Text(place)))
+		}
+		nodes = append(nodes, g.Map(one.Blocks, change.node))
+	}
+	return nodes
+}
+
+func (c change) node() g.Node {
+	if len(c.Old) == 0 && len(c.New) == 0 {
+		return h.Pre(h.Class("keep"), g.Text("\n"+c.Keep))
+	}
+	return h.Pre(
+		h.Class("change"),
+		g.If(len(c.Old) > 0, h.Del(g.Map(c.Old, line.node))),
+		g.If(len(c.New) > 0, h.Ins(g.Map(c.New, line.node))),
+	)
+}
+
+func (l line) node() g.Node {
+	return h.Span(g.Map(l, piece.node), g.Text("\n"))
+}
+
+func (p piece) node() g.Node {
+	if p.Marked {
+		return h.Mark(g.Text(p.Text))
+	}
+	return g.Text(p.Text)
+}
+
+// patchOf finds the patch in the arguments of a call of a tool, in whatever form models
+// write one. Alone says that the arguments are nothing else.
+func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
+	if patch = edit(tool, input); patch != nil {
+		return patch, true
+	}
+	if patch, alone = patchIn(input); patch != nil || !strings.HasPrefix(strings.TrimSpace(input), "{") {
+		return patch, alone
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(input), &args) != nil {
+		return nil, false
+	}
+	if patch = operation(input); patch != nil {
+		return patch, true
+	}
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		for _, text := range texts(args[name]) {
+			if patch, alone = patchIn(text); patch != nil {
+				return patch, alone && len(args) == 1
+			}
+		}
+	}
+	return nil, false
+}
+
+// texts are a JSON string, or the strings of a list.
+func texts(raw json.RawMessage) []string {
+	var text string
+	var list []string
+	if json.Unmarshal(raw, &text) == nil {
+		return []string{text}
+	}
+	_ = json.Unmarshal(raw, &list) // no list: no text
+	return list
+}
+
+const (
+	patchBegin = "*** Begin Patch"
+	patchEnd   = "*** End Patch"
+)
+
+// patchIn finds a patch in a text, such as a command that applies it.
+func patchIn(text string) (patch *v4a.Patch, alone bool) {
+	from, to := strings.Index(text, patchBegin), strings.LastIndex(text, patchEnd)
+	if from < 0 || to < from {
+		return nil, false
+	}
+	to += len(patchEnd)
+	patch, err := v4a.Parse(text[from:to])
+	if err != nil {
+		return nil, false
+	}
+	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
+}
+
+// operation reads the arguments of the patch tool that is built into the API.
+func operation(input string) *v4a.Patch {
+	var o struct {
+		Type string `json:"type"`
+		Path string `json:"path"`
+		Diff string `json:"diff"`
+	}
+	if json.Unmarshal([]byte(input), &o) != nil {
+		return nil
+	}
+	op, isOperation := strings.CutSuffix(o.Type, "_file")
+	if op == "create" {
+		op = string(v4a.Add)
+	}
+	if !isOperation {
+		return nil
+	}
+	patch, err := v4a.ParseDiff(v4a.Op(op), o.Path, o.Diff)
+	if err != nil {
+		return nil
+	}
+	return patch
+}
+
+// opWritten is a file that write gave another text, or made: the arguments do not tell which.
+const opWritten v4a.Op = "write"
+
+// edit reads the arguments of edit and write.
+func edit(tool, input string) *v4a.Patch {
+	t := dialect.Of(tool)
+	var a map[string]any
+	if t.Kind != dialect.Edits || json.Unmarshal([]byte(input), &a) != nil {
+		return nil
+	}
+	a = t.AsClaude(a)
+	path, named := a["file_path"].(string)
+	old, _ := a["old_string"].(string)
+	replacement, _ := a["new_string"].(string)
+	content, _ := a["content"].(string)
+	if !named {
+		return nil
+	}
+	section := v4a.Replacing(path, old, replacement+content)
+	switch {
+	case t.Claude == "Write":
+		section.Op = opWritten
+	case old == "":
+		section.Op = v4a.Add
+	}
+	return &v4a.Patch{Sections: []v4a.Section{section}}
+}
+
+// newDiff shows as much of a patch as c allows.
+func newDiff(c cutter, p *v4a.Patch) *diff {
+	weight, all := patchSize(p)
+	b := diffBuilder{left: c(weight)}
+	d := &diff{paths: v4a.Paths(p)}
+	for _, s := range p.Sections {
+		d.Files = append(d.Files, b.file(s))
+		if b.left <= 0 {
+			break
+		}
+	}
+	if hidden := all - b.lines; hidden > 0 {
+		d.Hidden = transcript.Count(hidden, "line") + " of this patch not shown"
+	}
+	return d
+}
+
+func patchSize(p *v4a.Patch) (bytes, lines int) {
+	for _, s := range p.Sections {
+		bytes += 2 * lineBytes
+		for _, h := range hunks(s) {
+			bytes += lineBytes
+			for _, l := range h.Lines {
+				bytes += plainWeights.weigh(l.Text) + lineBytes
+			}
+			lines += len(h.Lines)
+		}
+	}
+	return bytes, lines
+}
+
+// hunks are those of a section; an added file is one of inserted lines.
+func hunks(s v4a.Section) []v4a.Hunk {
+	if s.Op != v4a.Add || s.Content == "" {
+		return s.Hunks
+	}
+	var lines []v4a.Line
+	for text := range strings.SplitSeq(strings.TrimSuffix(s.Content, "\n"), "\n") {
+		lines = append(lines, v4a.Line{Kind: v4a.Insert, Text: text})
+	}
+	return []v4a.Hunk{{Lines: lines}}
+}
+
+// diffBuilder lays out a patch as long as there is room left.
+type diffBuilder struct {
+	left  int // bytes
+	lines int // so far
+}
+
+var opName = map[v4a.Op]string{v4a.Add: "Added", v4a.Update: "Changed", v4a.Delete: "Deleted", opWritten: "Wrote"}
+
+func (b *diffBuilder) file(s v4a.Section) fileDiff {
+	f := fileDiff{Op: opName[s.Op], Path: fileField(s.Path), MoveTo: fileField(s.MoveTo)}
+	b.left -= 2 * lineBytes
+	for _, h := range hunks(s) {
+		if b.left <= 0 {
+			break
+		}
+		f.Hunks = append(f.Hunks, b.hunk(h))
+	}
+	return f
+}
+
+func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
+	out := hunk{Place: field(strings.Join(h.Context, " › "))}
+	b.left -= lineBytes
+	run := lines{}
+	for _, l := range h.Lines {
+		text := b.text(l.Text)
+		if b.left < 0 {
+			break
+		}
+		b.lines++
+		if run.endsBefore(l.Kind) {
+			out.Blocks = append(out.Blocks, run.change())
+			run = lines{}
+		}
+		run[l.Kind] = append(run[l.Kind], text)
+	}
+	if len(run) > 0 {
+		out.Blocks = append(out.Blocks, run.change())
+	}
+	return out
+}
+
+// lines are those of one block of a hunk: some that stay, or some that change.
+type lines map[v4a.Kind][]string
+
+// endsBefore says whether a line of a kind belongs to another block.
+func (r lines) endsBefore(kind v4a.Kind) bool {
+	switch kind {
+	case v4a.Keep:
+		return len(r[v4a.Remove])+len(r[v4a.Insert]) > 0
+	case v4a.Remove:
+		return len(r[v4a.Keep])+len(r[v4a.Insert]) > 0
+	}
+	return len(r[v4a.Keep]) > 0
+}
+
+func (r lines) change() change {
+	if kept := r[v4a.Keep]; len(kept) > 0 {
+		return change{Keep: strings.Join(kept, "\n")}
+	}
+	return compare(r[v4a.Remove], r[v4a.Insert])
+}
+
+// longLine is the most of one line of a diff, in UTF-16 units.
+const longLine = 2000
+
+func (b *diffBuilder) text(s string) string {
+	s = markdown.Show(markdown.Cut(s, longLine))
+	b.left -= plainWeights.weigh(s) + lineBytes
+	return s
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"fmt"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// mostRows is the most that a list or table shows, sentenceUnits the most of a sentence or a few in UTF-16
+// units, and overviewBytes the most of one text.
+const (
+	mostRows      = 200
+	sentenceUnits = 2_000
+	overviewBytes = 12_000
+	tailBytes     = 40_000
+)
+
+// tones are the classes of tones, and signs what stands before a result.
+var (
+	tones = map[document.Tone]string{document.Good: "good", document.Doubtful: "open", document.Bad: "bad"}
+	signs = map[document.Tone]string{document.Good: "✓ ", document.Bad: "✗ "}
+)
+
+// draw is the sections in their order. One without a title continues the one before. diffs stand below
+// the files.
+func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
+	for len(all) > 0 {
+		one := all[0]
+		content := g.Group{drawn(one.Blocks)}
+		for all = all[1:]; len(all) > 0 && all[0].Title == ""; all = all[1:] {
+			content = append(content, drawn(all[0].Blocks))
+		}
+		if one.ID == "files" {
+			content = append(content, diffs)
+		}
+		nodes = append(nodes, Section(one.ID, one.Title, content...))
+	}
+	return nodes
+}
+
+// Section is a part of a page that the list of sections may lead to.
+func Section(id, heading string, content ...g.Node) g.Node {
+	heads := id + "-h"
+	return g.Group{h.Section(h.ID(id), h.Aria("labelledby", heads), h.H2(h.ID(heads), g.Text(heading)), g.Group(content)), g.Text("\n")}
+}
+
+func drawn(blocks []document.Block) g.Node { return g.Map(blocks, drawBlock) }
+
+// Blocks draws blocks.
+func Blocks(blocks ...document.Block) g.Node { return drawn(blocks) }
+
+// Figures draws facts that stand beside each other.
+func Figures(all document.Facts) g.Node { return facts("figures", all) }
+
+// Line draws a text on one line.
+func Line(t document.Text) g.Node { return g.Map(t, inline) }
+
+func drawBlock(b document.Block) g.Node {
+	switch b := b.(type) {
+	case document.Paragraph:
+		return h.P(Line(b.Text))
+	case document.Message:
+		return h.Div(h.Class("prose"), prose(cutProse(limit(overviewBytes), b.Text)))
+	case document.Quote:
+		return h.Div(h.Class("prose quote"), prose(cutProse(limit(overviewBytes), string(b))))
+	case document.Code:
+		return h.Pre(h.TabIndex("0"), g.Text("\n"+shownText(string(b), tailBytes)))
+	case document.List:
+		return g.Group{list(b), moreRows(b.Noun, len(b.Items), 0)}
+	case document.Table:
+		return g.Group{table(b), moreRows(b.Noun, len(b.Lines), b.Most)}
+	case document.Facts:
+		return facts("facts", b)
+	case document.Folds:
+		return g.Map(b.Folds[:min(len(b.Folds), mostRows)], fold)
+	case document.Alert:
+		class := "notices"
+		if b.Severe {
+			class = "notices severe"
+		}
+		return h.Ul(h.Class(class), h.Aria("label", "Notices"), g.Map(b.Items, func(t document.Text) g.Node { return h.Li(Line(t)) }))
+	}
+	return nil
+}
+
+var boxes = map[document.Box]struct{ sign, state string }{document.Open: {"○", "not done"}, document.InProgress: {"◐", "in progress"}, document.Done: {"✓", "done"}}
+
+func list(l document.List) g.Node {
+	items := l.Items[:min(len(l.Items), mostRows)]
+	if len(items) > 0 && items[0].Box != document.NoBox {
+		return h.Ol(h.Class("plan"), g.Map(items, func(i document.Item) g.Node {
+			box := boxes[i.Box]
+			return h.Li(
+				h.Span(h.Class("sign"), h.Aria("hidden", "true"), g.Text(box.sign)), g.Text(" "), Line(i.Text), g.Text(" "),
+				h.Span(h.Class("state"), g.Text(box.state)),
+			)
+		}))
+	}
+	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(Line(i.Text)) }))
+}
+
+// table is a table whose rows are stacks of named cells where the page is narrow.
+func table(t document.Table) g.Node {
+	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
+	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(mostRows, t.Most))], func(cells document.Line) g.Node {
+		row := g.Group{h.Th(h.Scope("row"), Line(cells[0]))}
+		for i, cell := range cells[1:] {
+			if len(cell) == 0 {
+				cell = document.Words("–")
+			}
+			row = append(row, h.Td(h.Data("name", t.Columns[i+1].Name), Line(cell)))
+		}
+		return g.Group{h.Tr(row), g.Text("\n")}
+	})))
+}
+
+func facts(class string, all document.Facts) g.Node {
+	return h.Dl(h.Class(class), g.Map(all, func(f document.Fact) g.Node {
+		return h.Div(h.Dt(g.Text(field(f.Name))), h.Dd(Line(f.Value)))
+	}))
+}
+
+func fold(f document.Fold) g.Node {
+	return h.Details(g.If(f.Open, g.Attr("open")), g.If(f.ID != "", h.ID(f.ID)), h.Summary(Line(f.Title)), drawn(f.Blocks))
+}
+
+func inline(s document.Span) g.Node {
+	most := fieldUnits
+	if s.Long {
+		most = sentenceUnits
+	}
+	node := styled(s, markdown.Show(markdown.Cut(s.Text, most)))
+	switch {
+	case s.Link != "":
+		return h.A(h.Href(s.Link), h.Rel("noopener noreferrer"), node)
+	case s.Place != "":
+		return h.A(h.Href("#"+s.Place), node)
+	}
+	return node
+}
+
+// styled is a text in the style of a span.
+func styled(s document.Span, text string) g.Node {
+	switch {
+	case s.Style == document.Monospace:
+		return code(text)
+	case s.Style == document.Strong:
+		return h.B(g.Text(text))
+	case s.Style == document.Result:
+		return h.Span(h.Class("badge word "+tones[max(s.Tone, document.Good)]), g.Text(signs[s.Tone]+text))
+	case s.Style == document.State && s.Tone != document.Neutral:
+		return h.Span(h.Class("badge word "+tones[s.Tone]), g.Text(text))
+	}
+	return g.Text(text)
+}
+
+func code(text string) g.Node { return h.Code(g.Text(text)) }
+
+// cutNote tells of what is not shown; nothing for no text.
+func cutNote(text string) g.Node {
+	if text == "" {
+		return nil
+	}
+	return h.P(h.Class("cut"), g.Text(shownText(text, sentenceUnits)))
+}
+
+// moreRows says how many rows of a list are left out; nil for nothing.
+func moreRows(noun string, all, most int) g.Node {
+	if most = max(most, mostRows); all <= most {
+		return nil
+	}
+	return h.P(g.Text("… and " + transcript.Count(all-most, "more "+noun) + "."))
+}
+
+// eventLink leads to an event.
+func eventLink(seq int64) g.Node {
+	return h.A(h.Href("#"+sections.EventID(seq)), g.Text(fmt.Sprintf("#%d", seq)))
+}

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+const (
+	pageBytes  = 6_000_000 // what a page may take, as long as its events leave room
+	textBytes  = 100_000   // the most of one text, so that one output does not make a page slow
+	fixedBytes = 450_000   // style, script and the overview without its diffs
+	entryBytes = 700       // the marks around an entry, and its short fields
+	lineBytes  = 40        // the marks around a line of a diff or a message
+)
+
+// excerpt is a text of which the middle may be missing. What is there is clean.
+type excerpt struct {
+	Head   string
+	Hidden string // how much is missing; empty when nothing is
+	Tail   string
+}
+
+func (x excerpt) node() g.Node {
+	if x.Head == "" && x.Hidden == "" {
+		return cutNote("nothing")
+	}
+	text := g.Group{g.Text("\n" + x.Head)}
+	if x.Hidden != "" {
+		text = append(text, g.Text("\n"), h.I(h.Class("cut"), g.Text("… "+x.Hidden+" …")), g.Text("\n"))
+	}
+	return h.Pre(text, g.Text(x.Tail))
+}
+
+// cutter says what a text may take on the page, in bytes, when all of it would take
+// so much. Its first use is to find that out.
+type cutter func(bytes int) int
+
+// limit is the same for all texts.
+func limit(bytes int) cutter { return func(int) int { return bytes } }
+
+// scale finds the limit under which all texts fit on a page: short ones whole,
+// long ones cut to the same length.
+type scale struct{ lengths []int }
+
+func (s *scale) most(bytes int) int {
+	s.lengths = append(s.lengths, min(bytes, textBytes))
+	return 0
+}
+
+func (s *scale) limit(page, entries int) int {
+	left := max(0, page-fixedBytes-entries*entryBytes)
+	slices.Sort(s.lengths)
+	for i, length := range s.lengths {
+		share := left / (len(s.lengths) - i)
+		if length > share {
+			return share
+		}
+		left -= length
+	}
+	return textBytes
+}
+
+// cut shows what c allows of a text: of a long one more of its start than of
+// its end.
+func cut(c cutter, s string) excerpt { return plainWeights.cut(c, s) }
+
+// cutProse is cut for a text that prose lays out.
+func cutProse(c cutter, s string) excerpt { return proseWeights.cut(c, s) }
+
+// weights are what the bytes of a text take on the page.
+type weights [256]int
+
+var plainWeights, proseWeights = escapes(), laidOut()
+
+// escapes are what gomponents.Text makes of a byte.
+func escapes() *weights {
+	var w weights
+	for b := range w {
+		w[b] = 1
+	}
+	for _, b := range []byte(`<>&"'`) {
+		w[b] = len("&#39;")
+	}
+	return &w
+}
+
+// laidOut counts the elements around blocks, code and bold text too.
+func laidOut() *weights {
+	w := *escapes()
+	w['\n'], w['`'], w['*'] = lineBytes, len("<code></code>"), len("<b></b>")
+	return &w
+}
+
+func (w *weights) cut(c cutter, s string) excerpt {
+	s = strings.TrimRight(s, "\n")
+	start, middle, end := s, "", ""
+	if len(s) > 2*textBytes { // the middle need not be looked at
+		start, middle, end = strings.ToValidUTF8(s[:textBytes], ""), s[textBytes:len(s)-textBytes], strings.ToValidUTF8(s[len(s)-textBytes:], "")
+	}
+	start, end = markdown.Show(start), markdown.Show(end)
+	size := w.weigh(start) + w.weigh(end)
+	most := c(size)
+	if middle == "" && size <= most {
+		return excerpt{Head: start}
+	}
+	head := w.first(start, most)
+	if start = start[len(head):]; middle == "" {
+		start, end = "", start
+	}
+	tail := w.last(end, most)
+	return excerpt{Head: head, Hidden: missing(start, middle, end[:len(end)-len(tail)]), Tail: strings.TrimPrefix(tail, "\n")}
+}
+
+func (w *weights) first(s string, most int) string { return lineEnd(s[:w.reach(s, most*2/3)]) }
+func (w *weights) last(s string, most int) string  { return lineStart(s, w.backwards(s, most/3)) }
+
+func missing(parts ...string) string {
+	bytes, lines := 0, 0
+	for _, s := range parts {
+		bytes += len(s)
+		lines += strings.Count(s, "\n")
+	}
+	size := transcript.Thousands(int64(bytes)) + " bytes not shown"
+	if lines > 0 {
+		return transcript.Count(lines, "line") + ", " + size
+	}
+	return size
+}
+
+func (w *weights) weigh(s string) int {
+	bytes := 0
+	for i := range len(s) {
+		bytes += w[s[i]]
+	}
+	return bytes
+}
+
+// reach is how much of the start of s takes at most so many bytes of a page.
+func (w *weights) reach(s string, most int) int {
+	at := 0
+	for at < len(s) && most >= w[s[at]] {
+		most -= w[s[at]]
+		at++
+	}
+	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}
+
+// backwards is where the part of s begins that ends with it and takes at most
+// so many bytes of a page.
+func (w *weights) backwards(s string, most int) int {
+	at := len(s)
+	for at > 0 && most >= w[s[at-1]] {
+		at--
+		most -= w[s[at]]
+	}
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return at
+}
+
+// lineEnd leaves a part of a line away where that does not take half the text.
+func lineEnd(s string) string {
+	if end := strings.LastIndexByte(s, '\n'); end > len(s)/2 {
+		return s[:end]
+	}
+	return s
+}
+
+func lineStart(s string, from int) string {
+	if start := strings.IndexByte(s[from:], '\n'); start >= 0 && start < (len(s)-from)/2 {
+		return s[from+start:]
+	}
+	return s[from:]
+}
+
+// fieldUnits is the most of a short field: a name, a path, a command's first line.
+const fieldUnits = 120
+
+// Field is the text of a stranger as a part of a line.
+func Field(s string) string { return field(s) }
+
+// field is a text as a part of a line.
+func field(s string) string {
+	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)
+}
+
+// fileField is a path as a field; "" for none.
+func fileField(path string) string {
+	if path == "" {
+		return ""
+	}
+	return field(markdown.FileName(path))
+}
+
+// shownText is a text of a sentence or a few, of at most so many UTF-16 units.
+func shownText(s string, most int) string {
+	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
+}

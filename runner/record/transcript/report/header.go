@@ -1,0 +1,54 @@
+package report
+
+import (
+	"cmp"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// header begins with the verdict. places are the sections that the list leads to.
+func (o *overview) header(links sections.Links, alerts []document.Section, places []document.Section) g.Node {
+	var verdict g.Node
+	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {
+		verdict = h.P(h.Class("verdict"), h.Span(h.Class("badge "+tones[tone]), g.Text(signs[tone]), Line(words)))
+	}
+	return h.Header(
+		h.P(h.Class("brand"), g.Text("agent-ci report")),
+		h.H1(g.Text(o.title())),
+		verdict,
+		ending(o.View, links),
+		facts("figures", o.figures()),
+		g.Map(alerts, func(s document.Section) g.Node { return drawn(s.Blocks) }),
+		h.Nav(h.Aria("label", "Sections"), h.Ul(g.Map(places, func(s document.Section) g.Node {
+			if s.Title == "" {
+				return nil
+			}
+			return h.Li(h.A(h.Href("#"+s.ID), g.Text(s.Title)))
+		}))),
+	)
+}
+
+func (o *overview) title() string {
+	return field(cmp.Or(sections.Title(o.View), o.View.Started.Key, "A run of agent-ci"))
+}
+
+func (o *overview) figures() (all document.Facts) {
+	v, took := o.View, o.lastEvent
+	if v.Finished != nil {
+		took = transcript.Duration(v.Finished.Seconds)
+	}
+	add := func(name, value string) { all = append(all, document.Fact{Name: name, Value: document.Words(value)}) }
+	add("Time", took)
+	add("Turns", transcript.Thousands(int64(v.Turns)))
+	add("Calls", transcript.Thousands(int64(v.Calls)))
+	add("Tokens", transcript.Thousands(v.Usage.Input+v.Usage.Output))
+	if v.Change != nil {
+		add("Change", v.Change.Lines())
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package report
+
+import (
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// overview is what the first reading finds: what the page says around the timeline.
+type overview struct {
+	View    *transcript.View
+	limit   int
+	endless map[int64]bool
+
+	sections.Timeline
+	entries   int
+	Problems  int
+	lastEvent string
+}
+
+// mostPatches is how many calls are named beside a file.
+const mostPatches = 5
+
+// note takes from an entry what the overview tells.
+func (o *overview) note(e *entry) {
+	o.entries++
+	if e.Bad {
+		o.Problems++
+	}
+	o.lastEvent = e.At
+	if e.refused != "" {
+		o.refuse(e)
+	}
+	switch {
+	case e.Kind == "turn":
+		o.Thinking += e.seconds
+	case e.Kind == "call":
+		if !e.Nested {
+			o.Working += e.seconds
+		}
+		o.call(e)
+	default:
+		o.Checking += e.seconds
+	}
+}
+
+func (o *overview) refuse(e *entry) {
+	refused := sections.Refusal{Event: e.Seq, Tool: e.Name, Topic: e.Topic, Rule: e.refused}
+	if e.Kind == "call" {
+		o.RefusedCalls++
+	} else {
+		o.RefusedHosts++
+		refused.Tool = "host"
+	}
+	if len(o.Refusals) < mostRows {
+		o.Refusals = append(o.Refusals, refused)
+	}
+}
+
+func (o *overview) call(e *entry) {
+	if e.Bad {
+		return
+	}
+	for _, path := range e.paths {
+		if calls := o.Patches[path]; len(calls) < mostPatches && len(o.Patches) < 10*mostRows {
+			o.Patches[path] = append(calls, e.Seq)
+		}
+	}
+}

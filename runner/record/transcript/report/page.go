@@ -1,0 +1,70 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+var (
+	//go:embed style.css
+	style string
+	//go:embed script.js
+	script string
+)
+
+// page is the whole page. entries writes those of the timeline while the page is written.
+func (o *overview) page(entries g.Node) g.Node {
+	diffed := o.changed()
+	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), Told: o.View.Finished != nil, Timeline: &o.Timeline}
+	before, behind := source.On(sections.Report), source.On(sections.Details)
+	var alerts []document.Section
+	if len(before) > 0 && before[0].ID == "alerts" {
+		alerts, before = before[:1], before[1:]
+	}
+	places := slices.Concat(before, []document.Section{{ID: "timeline", Title: "Timeline"}}, behind)
+	return h.Doctype(h.HTML(
+		h.Lang("en"),
+		Head(o.title()+" · agent-ci", style, script),
+		h.Body(
+			h.A(h.Class("skip"), h.Href("#timeline"), g.Text("Skip to the timeline")),
+			o.header(source.Links, alerts, places),
+			h.Main(draw(before, diffed), o.timelineSection(entries), draw(behind, nil)),
+			h.Footer(h.P(g.Text("Rendered from the transcript alone. This page loads nothing and sends nothing."))),
+			h.Script(g.Raw(script)),
+		),
+	))
+}
+
+// Head is the head of a page of agent-ci. Its Content-Security-Policy (CSP Level 3) lets the
+// page load nothing and send nothing, and of style and script it allows these two alone.
+// Both stand on the page as they are: they must be built in.
+func Head(title, style, script string) g.Node {
+	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
+	return h.Head(
+		h.Meta(h.Charset("utf-8")),
+		h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy)),
+		h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1")),
+		h.Meta(h.Name("referrer"), h.Content("no-referrer")),
+		h.Meta(h.Name("color-scheme"), h.Content("light dark")),
+		h.TitleEl(g.Text(title)),
+		h.StyleEl(g.Raw(style)),
+	)
+}
+
+// Style is what pages of agent-ci look like.
+func Style() string { return style }
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}

@@ -1,0 +1,198 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+// section is what stands on a page in the section with that id.
+func sectionOf(page, id string) string {
+	_, rest, _ := strings.Cut(page, `<section id="`+id+`"`)
+	text, _, _ := strings.Cut(rest, "</section>")
+	return text
+}
+
+func TestPageShowsDiffsUnderFiles(t *testing.T) {
+	files := sectionOf(rendered(t, recorded(t, ordinary())), "files")
+	for _, want := range []string{
+		`<a href="#f1"><code>greet/greet.go</code></a>`, `<details class="file" id="f1" open>`, `line 4 › import`,
+		`<del><span>	return &#34;Hello`, `<ins><span>// Farewell takes leave`, `<span>-- a comment that looks like a head`,
+		"The change is longer than what is shown here; all of it is changes.patch in the run directory.",
+	} {
+		if !strings.Contains(files, want) {
+			t.Errorf("the files do not show %q:\n%s", want, files)
+		}
+	}
+	if strings.Contains(files, "KcmZQzWMT") {
+		t.Error("a file that is no text is shown")
+	}
+}
+
+func TestUnifiedDiffs(t *testing.T) {
+	got := unified("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n-x\n+y\n\\ No newline at end of file\n+diff --git a/b b/b\n" +
+		"diff --git \"a/\\303\\244\" \"b/\\303\\244\"\n--- \"a/\\303\\244\"\n+++ \"b/\\303\\244\"\n@@ -3,2 +3,1 @@ f()\n k\n-z\ncut")
+	want := map[string][]v4a.Hunk{
+		"a": {{Context: []string{"line 1"}, Lines: []v4a.Line{{Kind: v4a.Remove, Text: "x"}, {Kind: v4a.Insert, Text: "y"}, {Kind: v4a.Insert, Text: "diff --git a/b b/b"}}}},
+		"ä": {{Context: []string{"line 3", "f()"}, Lines: []v4a.Line{{Kind: v4a.Keep, Text: "k"}, {Kind: v4a.Remove, Text: "z"}}}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(v4a.Hunk{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for _, broken := range []string{"", "@@ -1 +1 @@\n-x", "--- a/a\n@@ -1,999999999 +1 @@", "--- a/a\n@@ -1 +1 @@\n\n", "+++ x\n@@ -1 +1 @@\n x"} {
+		unified(broken)
+	}
+}
+
+func TestLongDiffsAreCut(t *testing.T) {
+	run := ordinary()
+	var diff strings.Builder
+	diff.WriteString("--- a/greet/greet.go\n+++ b/greet/greet.go\n@@ -1,0 +1,66000 @@\n")
+	diff.WriteString(strings.Repeat("+<\n", transcript.DiffBytes/3))
+	for i, h := range run {
+		if change, is := h.Data.(transcript.Change); is {
+			change.Diff = diff.String()
+			run[i].Data = change
+		}
+	}
+	if page := rendered(t, recorded(t, run)); len(page) > 2*filesBytes {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+}
+
+func TestPageOpensWhatFailed(t *testing.T) {
+	page := rendered(t, recorded(t, red()))
+	checks := sectionOf(page, "verification")
+	for _, want := range []string{
+		`<span class="badge word bad">✗ failed</span>: 1 new failure <a href="#output-1">output</a>`,
+		`<td data-name="Before"><span class="badge word good">green</span></td><td data-name="After"><span class="badge word bad">red</span></td>`,
+		`<td data-name="After"><span class="badge word bad">timeout</span></td>`,
+		`<td data-name="Before"><span class="badge word good">green</span> (from run 20260228T090000Z-00000000)</td>`,
+		`<details open id="output-1"><summary>The last lines of <b>tests</b> (red)</summary>`, `<details open id="output-2">`,
+	} {
+		if !strings.Contains(checks, want) {
+			t.Errorf("the checks do not show %q:\n%s", want, checks)
+		}
+	}
+	if !strings.Contains(page, `<span class="badge bad">Checks failed</span> The change does not pass`) || !strings.Contains(page, "<code>verify_failed/red</code>") {
+		t.Error("the badge is not in words for people, or those for programs are missing")
+	}
+}
+
+// A page of a scripted run that failed blames no model, shows no failures of a check that never
+// ran, and no branch that was never made.
+func TestPageOfAScriptThatDidNotFit(t *testing.T) {
+	run := ordinary()
+	var short []happening
+	for _, h := range run {
+		switch d := h.Data.(type) {
+		case transcript.RunStarted:
+			d.Scripted = "session.yml"
+			h.Data = d
+		case transcript.Verify:
+			if d.Attempt > 0 {
+				continue
+			}
+			h.Data = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "go test", Before: "red", Failing: []transcript.FailingTest{{Name: "TestA"}}}}}
+		case transcript.Change, transcript.Publish:
+			continue
+		case transcript.RunFinished:
+			d.Outcome, d.Reason, d.ExitCode, d.Message = "model_failed", "script_mismatch", 7, "The scripted session does not fit the run: turn 4."
+			short = append(short, happening{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Kind: "script_mismatch", Error: "turn 4", Attempts: 1}})
+			h.Data = d
+		}
+		short = append(short, h)
+	}
+	page := rendered(t, recorded(t, short))
+	if !strings.Contains(page, `<span class="badge bad">The scripted session did not fit</span>`) || strings.Contains(page, "model failed") || strings.Contains(page, "Failure of the model") {
+		t.Error("the page blames a model")
+	}
+	if checks := sectionOf(page, "verification"); !strings.Contains(checks, "not run") || strings.Contains(checks, "failure") {
+		t.Errorf("the checks are %s", checks)
+	}
+	if strings.Contains(page, "agent-ci/issue-7") {
+		t.Error("the page names a branch that was never made")
+	}
+}
+
+func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
+	page := rendered(t, recorded(t, failedSetup()))
+	for _, id := range []string{"summary", "plan", "verification", "files"} {
+		if strings.Contains(page, `id="`+id+`"`) || strings.Contains(page, `href="#`+id+`"`) {
+			t.Errorf("the page has a section %s, or a link there", id)
+		}
+	}
+	if setup := sectionOf(page, "failed-setup"); !strings.Contains(setup, "<details open><summary>The last lines of <b>setup modules</b> (exit 1)</summary>") {
+		t.Errorf("the setup is %s", setup)
+	}
+	if !strings.Contains(page, `<span class="badge bad">Could not start</span>`) {
+		t.Error("the badge says something else")
+	}
+}
+
+func TestWhatFewReadComesLast(t *testing.T) {
+	page := rendered(t, recorded(t, ordinary()))
+	at := 0
+	for _, id := range []string{"summary", "task", "plan", "verification", "files", "published", "warnings", "timeline", "refusals", "run", "details", "setup", "settings"} {
+		i := strings.Index(page[at:], `<section id="`+id+`"`)
+		if i < 0 {
+			t.Fatalf("%s is missing, or in another place", id)
+		}
+		at += i
+	}
+	settings := sectionOf(page, "settings")
+	for _, want := range []string{"<dt>limits.turns</dt><dd><code>7</code>", "<dt>policy.protect</dt><dd><code>none</code>", "<details><summary>All settings of the run</summary>"} {
+		if !strings.Contains(settings, want) {
+			t.Errorf("the settings do not show %q: %s", want, settings)
+		}
+	}
+	if before, _, _ := strings.Cut(settings, "<details>"); strings.Contains(before, "45m0s") {
+		t.Error("what is built in is shown")
+	}
+	if strings.Contains(sectionOf(page, "timeline"), "45m0s") {
+		t.Error("the timeline has the settings")
+	}
+}
+
+// Of the addresses in the sentence about the end, those of what the run published are links.
+func TestPageLinksToWhatTheRunPublished(t *testing.T) {
+	run := ordinary()
+	end := run[len(run)-1].Data.(transcript.RunFinished)
+	end.Message = "Pull request #8 was created: https://github.com/octo-org/widgets/pull/8. It fixes https://github.com/octo-org/widgets/pull/88 and https://evil.example/o/r/pull/8."
+	run[len(run)-1].Data = end
+	want := `<a href="https://github.com/octo-org/widgets/pull/8" rel="noopener noreferrer">Pull request #8</a> was created. It fixes https://github.com/octo-org/widgets/pull/88 and https://evil.example/o/r/pull/8. `
+	if page := rendered(t, recorded(t, run)); !strings.Contains(page, want) {
+		_, head, _ := strings.Cut(page, `<p class="ending">`)
+		t.Errorf("the head lacks %q: %.900s", want, head)
+	}
+}
+
+// TestSectionsGolden keeps the page of a run with something in every section, without style, script and timeline.
+func TestSectionsGolden(t *testing.T) {
+	page := rendered(t, recorded(t, append(transcripttest.Rich(), transcripttest.Finished(154))))
+	_, page, _ = strings.Cut(page, "<header>")
+	before, rest, _ := strings.Cut(page, `<ol class="entries"`)
+	_, behind, _ := strings.Cut(rest, "</ol></section>")
+	behind, _, _ = strings.Cut(behind, "<script>")
+	got := strings.NewReplacer("</tr><", "</tr>\n<", "</li><", "</li>\n<", "</p><", "</p>\n<", "</div><", "</div>\n<", "<table", "\n<table", "<details", "\n<details").Replace(before + "…" + behind)
+	golden := filepath.Join("testdata", "rich.html")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); go test ./runner/record/transcript/report -update rewrites it:\n%s", golden, diff)
+	}
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	g "maragu.dev/gomponents"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// Write reads a transcript twice from its start and writes it as an HTML page.
+// In memory it holds the numbers of the first reading and, of the second, the
+// calls that have not ended. Texts are cut, the longest ones first, so that a
+// page of up to 5,000 events has at most 6 MB. A torn last line is noted on the
+// page; other faults of the log are errors, as in transcript.Read.
+func Write(w io.Writer, log io.ReadSeeker) error {
+	first, err := survey(log)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	entries := g.NodeFunc(func(w io.Writer) error { return first.writeEntries(w, log) })
+	if err := first.page(entries).Render(out); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// survey is the first reading: what the page says before the timeline, and how
+// much of each text there is room for.
+func survey(log io.ReadSeeker) (*overview, error) {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	room := &scale{}
+	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
+	entries := newAssembler(room.most, nil, first.note)
+	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
+	if err != nil {
+		return nil, err
+	}
+	entries.end()
+	first.View = view
+	page := pageBytes
+	if view.Change != nil && view.Change.Diff != "" {
+		page -= filesBytes
+	}
+	first.limit = room.limit(page, first.entries)
+	first.endless = entries.waiting
+	return first, nil
+}
+
+// writeEntries is the second reading, of the events that the first one saw. It writes
+// each entry as soon as it is whole.
+func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
+	if _, err := log.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read transcript: %w", err)
+	}
+	var unwritten error
+	entries := newAssembler(limit(o.limit), o.endless, func(e *entry) {
+		if unwritten == nil {
+			unwritten = e.node().Render(w)
+		}
+	})
+	left := o.View.Events
+	for e, err := range transcript.Read(log) {
+		if torn := (*transcript.TornError)(nil); errors.As(err, &torn) || left == 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		left--
+		if err := entries.add(e); err != nil {
+			return err
+		}
+	}
+	entries.end()
+	return unwritten
+}

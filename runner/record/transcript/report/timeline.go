@@ -1,0 +1,172 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// longTimeline is from how many entries on only those that can be seen are laid out.
+const longTimeline = 500
+
+func (o *overview) timelineSection(entries g.Node) g.Node {
+	class := "entries"
+	if o.entries > longTimeline {
+		class += " long"
+	}
+	return Section("timeline", "Timeline",
+		h.TabIndex("-1"),
+		o.timelineTools(),
+		h.Ol(h.Class(class), h.ID("entries"), g.Text("\n"), entries),
+	)
+}
+
+// timelineTools are hidden until the script shows them.
+func (o *overview) timelineTools() g.Node {
+	count := strings.Replace(transcript.Count(o.entries, "entry"), "entrys", "entries", 1)
+	return h.Div(
+		h.Class("tools"), h.Role("search"), h.Aria("label", "Timeline"), h.ID("tools"), g.Attr("hidden"),
+		h.Label(
+			h.Class("find"), h.Span(g.Text("Search")), g.Text(" "),
+			h.Input(h.Type("search"), h.ID("search"), h.AutoComplete("off"), g.Attr("spellcheck", "false"), h.Aria("describedby", "found"), h.Placeholder("words in any message, call or output")),
+		),
+		h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.ID("problems")), g.Textf(" only problems (%d)", o.Problems)),
+		h.Label(h.Class("check"), h.Input(h.Type("checkbox"), h.ID("beside")), g.Text(" diffs side by side")),
+		h.Span(
+			h.Class("buttons"),
+			h.Button(h.Type("button"), h.ID("unfold"), g.Text("Unfold all")), g.Text(" "),
+			h.Button(h.Type("button"), h.ID("fold"), g.Text("Fold all")),
+		),
+		h.P(h.ID("found"), h.Role("status"), g.Text(count)),
+	)
+}
+
+func (e *entry) node() g.Node {
+	class := e.Kind
+	if e.Nested {
+		class += " nested"
+	}
+	if e.Bad {
+		class += " bad"
+	}
+	body := e.line
+	switch {
+	case e.Kind == "turn":
+		body = e.turn
+	case len(e.Parts) > 0 || e.Diff != nil || e.File != "":
+		body = e.folded
+	}
+	number := fmt.Sprint(e.Seq)
+	return g.Group{
+		h.Li(
+			h.Class(class), h.ID(sections.EventID(e.Seq)),
+			h.A(h.Class("seq"), h.Href("#"+sections.EventID(e.Seq)), h.Aria("label", "Event "+number), g.Text(number)),
+			h.Span(h.Class("at"), g.Text(e.At)),
+			h.Div(h.Class("body"), body()),
+		),
+		g.Text("\n"),
+	}
+}
+
+// turn is a turn, what was sent and thought in it folded.
+func (e *entry) turn() g.Node {
+	var until, parts g.Node
+	if e.Until != 0 {
+		until = h.Span(h.ID(sections.EventID(e.Until)))
+	}
+	if len(e.Parts) > 0 {
+		var titles []document.Text
+		for _, p := range e.Parts {
+			titles = append(titles, document.Words(p.Title))
+		}
+		parts = h.Details(h.Summary(Line(document.Join(" · ", titles...))), g.Map(e.Parts, part.node))
+	}
+	heading := g.Group{Line(document.Words(e.Name))}
+	if e.Agent != "" {
+		heading = append(heading, g.Text(" "), labelled("agent", e.Agent))
+	}
+	return g.Group{
+		h.H3(heading, g.Text(" "), labelled("about", e.Topic), g.Text(" "), labelled("end", e.End)),
+		until,
+		e.message(),
+		parts,
+	}
+}
+
+// labelled is a text of a class.
+func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(document.Words(text))) }
+
+// folded is an entry of which more than its line can be shown.
+func (e *entry) folded() g.Node {
+	var by, diff g.Node
+	if e.By != 0 {
+		by = h.P(h.Class("cut"), g.Text("Called by "), eventLink(e.By), g.Text("."))
+	}
+	if e.Diff != nil {
+		diff = e.Diff.node()
+	}
+	return g.Group{
+		h.Details(
+			g.If(e.Open, g.Attr("open")),
+			h.Summary(e.words()),
+			by,
+			diff,
+			g.Map(e.Parts, part.node),
+			cutNote(e.File),
+		),
+		e.message(),
+	}
+}
+
+// node has the place of the event that the part came with.
+func (p part) node() g.Node {
+	return g.Group{
+		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
+		p.Text.node(),
+	}
+}
+
+func (e *entry) line() g.Node {
+	return g.Group{h.P(h.Class("line"), e.words()), e.message()}
+}
+
+// words are the entry in a line.
+func (e *entry) words() g.Node {
+	var words g.Group
+	if e.Agent != "" {
+		words = append(words, labelled("agent", e.Agent), g.Text(" "))
+	}
+	if e.Line != nil {
+		return append(words, Line(capitalised(e.Line)))
+	}
+	words = append(words, Line(document.Join(" ", document.Text{{Text: e.Name, Style: document.Strong}}, document.Mono(e.Topic))))
+	if e.End != "" {
+		words = append(words, g.Text(" "), labelled("end", e.End))
+	}
+	return words
+}
+
+// capitalised is a line that begins with a capital letter.
+func capitalised(line document.Text) document.Text {
+	line = slices.Clone(line)
+	first, size := utf8.DecodeRuneInString(line[0].Text)
+	line[0].Text = string(unicode.ToUpper(first)) + line[0].Text[size:]
+	return line
+}
+
+// message is what the agent says in the entry.
+func (e *entry) message() g.Node {
+	if len(e.Message) == 0 {
+		return nil
+	}
+	return h.Div(h.Class("prose"), g.Map(e.Message, prose))
+}

@@ -1,0 +1,65 @@
+package transcript_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestUsesOfSecretsAreFoldedToTheHighest(t *testing.T) {
+	view := projected(t, []transcripttest.Happening{
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 1}},
+		{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "setup", Target: "evil.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for other hosts."}},
+		{Kind: transcript.TypeNetwork, Data: transcript.Network{By: "setup", Target: "npm.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "Its host is open.", Allowed: true}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 7}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "agent", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 2}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "agent", Name: "OTHER", Target: "a.example.com:443", Uses: 1}},
+		{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 3, Ended: true}},
+	})
+	want := []transcript.Secret{
+		{
+			Name: "NPM_TOKEN",
+			Uses: []transcript.SecretUse{
+				{SecretUsed: transcript.SecretUsed{By: "setup", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 7, Ended: true}},
+				{SecretUsed: transcript.SecretUsed{By: "agent", Name: "NPM_TOKEN", Target: "npm.example.com:443", Uses: 2}},
+			},
+			Refused: []transcript.Network{{By: "setup", Target: "evil.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "NPM_TOKEN", Reason: "It is for other hosts."}},
+		},
+		{Name: "OTHER", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "OTHER", Target: "a.example.com:443", Uses: 1}}}},
+	}
+	if diff := cmp.Diff(want, view.Secrets); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+}
+
+// Of what was killed, uses may be that nobody told.
+func TestUsesOfWhatWasKilledAreAtLeastSoMany(t *testing.T) {
+	use := func(by string, uses int, ended bool) transcripttest.Happening {
+		return transcripttest.Happening{Kind: transcript.TypeSecretUsed, Data: transcript.SecretUsed{By: by, Name: "A", Target: "a.example.com:443", Uses: uses, Ended: ended}}
+	}
+	run := []transcripttest.Happening{use("setup", 1, false), use("setup", 3, true), use("agent", 1, false), use("agent", 2, false), use("agent", 4, false)}
+	counts := func(run []transcripttest.Happening) (all []string) {
+		for _, u := range projected(t, run).Secrets[0].Uses {
+			all = append(all, u.Count())
+		}
+		return all
+	}
+	if diff := cmp.Diff([]string{"3", "at least 4"}, counts(run)); diff != "" {
+		t.Errorf("killed (-want +got):\n%s", diff)
+	}
+	run = append(run, transcripttest.Happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{}}, use("agent", 5, false), use("agent", 6, true), use("verify-1", 1000, true))
+	if diff := cmp.Diff([]string{"3", "at least 6", "1,000"}, counts(run)); diff != "" {
+		t.Errorf("gone on (-want +got):\n%s", diff)
+	}
+}
+
+func TestARefusalForSecretsOfOneHostIsOneOfEach(t *testing.T) {
+	refused := transcript.Network{By: "setup", Target: "a.example.com:443", Protocol: "https", Rule: transcript.SecretRule + "A, B", Reason: "The host is open for what a secret is for alone."}
+	want := []transcript.Secret{{Name: "A", Refused: []transcript.Network{refused}}, {Name: "B", Refused: []transcript.Network{refused}}}
+	if diff := cmp.Diff(want, projected(t, []transcripttest.Happening{{Kind: transcript.TypeNetwork, Data: refused}}).Secrets); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+}

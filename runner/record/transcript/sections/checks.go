@@ -1,0 +1,220 @@
+package sections
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// checks is the table of the checks before and after the change.
+func checks(s *Source) document.Section {
+	switch {
+	case !Begun(s.View):
+		return document.Section{}
+	case s.View.Verify == nil || len(s.View.Verify.Rows) == 0:
+		return section("verification", "Verification", paragraph("No check ran: nothing shows that the change works."))
+	}
+	n := 0
+	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
+		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Line {
+			n++
+			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: tones[row.Result()]}}
+			if tests := row.TestsAfter(); tests != "" {
+				result = append(result, document.Span{Text: ": " + tests})
+			}
+			if hasOutput(row) {
+				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", Place: outputID(n), Paged: true})
+			}
+			return document.Line{
+				document.Words(row.Name), result, document.Join("", state(row.Before), document.Words(row.Origin())),
+				document.Join("", state(row.After), document.Words(flakyRuns(row))), document.Words(transcript.Duration(row.Seconds)), document.Mono(row.Run),
+			}
+		}))
+}
+
+// tones are those of results of checks, of states, and of proofs.
+var tones = map[string]document.Tone{
+	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
+	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
+	transcript.Proven: document.Good,
+}
+
+// state is what a check was on one tree.
+func state(word string) document.Text {
+	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: tones[word]}}
+}
+
+// flakyRuns are the runs of a flaky check, which differ.
+func flakyRuns(row transcript.VerifyRow) string {
+	if row.After != transcript.Flaky {
+		return ""
+	}
+	return strings.TrimPrefix(transcript.Told(row.After, row.Runs), row.After)
+}
+
+// hasOutput reports whether a check failed on the change and left output.
+func hasOutput(row transcript.VerifyRow) bool {
+	return !row.Passed && row.After != "" && row.Tail != ""
+}
+
+func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
+
+// failures are the tests of each check that fail or were fixed, and the output of each check that failed.
+// They stand in the document since the files that have them are gone with the machine of a job.
+func failures(s *Source) document.Section {
+	if s.View.Verify == nil {
+		return document.Section{}
+	}
+	tests := document.Folds{Limit: document.Limit{Noun: "check", Most: 10, Share: 8_000}}
+	outputs := document.Folds{Limit: document.Limit{Noun: "output", Most: 10, Share: 16_000}}
+	for i, row := range s.View.Verify.Rows {
+		if row.TestsAfter() != "" {
+			tests.Folds = append(tests.Folds, testsOf(row))
+		}
+		if hasOutput(row) {
+			outputs.Folds = append(outputs.Folds, lastLines(outputID(i+1), row.Name, row.After, row.Tail))
+		}
+	}
+	all := section("", "")
+	for _, f := range []document.Folds{tests, outputs} {
+		if len(f.Folds) > 0 {
+			all.Blocks = append(all.Blocks, f)
+		}
+	}
+	return all
+}
+
+// lastLines is the end of what a command that failed printed.
+func lastLines(id, name, end, tail string) document.Fold {
+	return document.Fold{
+		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + end + ")"}},
+		Blocks: []document.Block{document.Code(tail)},
+	}
+}
+
+// testsOf names the tests of a check that fail, and those that the change fixed.
+func testsOf(row transcript.VerifyRow) document.Fold {
+	list := document.List{Limit: document.Limit{Noun: "test", Most: 40}}
+	add := func(text document.Text) { list.Items = append(list.Items, document.Item{Text: text}) }
+	listed := row.Failing[:min(len(row.Failing), 20)]
+	for _, t := range listed {
+		add(failingTest(t))
+	}
+	if more := len(row.Failing) - len(listed) + row.FailingMore; more > 0 {
+		add(document.Words(transcript.Count(more, "more failure") + " not listed"))
+	}
+	for _, name := range row.Fixed {
+		add(document.Join("", document.Words("fixed: "), document.Mono(name)))
+	}
+	return document.Fold{
+		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.Tests()}}, Share: 3_000,
+		Blocks: []document.Block{list},
+	}
+}
+
+func failingTest(t transcript.FailingTest) (text document.Text) {
+	if t.New {
+		text = document.Text{{Text: "new", Style: document.Strong}, {Text: ": "}}
+	}
+	text = append(text, document.Mono(t.Name)...)
+	if place := t.Place(); place != "" {
+		text = document.Join("", text, document.Words(" ("), document.Mono(place), document.Words(")"))
+	}
+	if only := t.Only(); only != "" {
+		text = append(text, document.Span{Text: " " + only + ":"})
+	}
+	if t.Message != "" {
+		text = append(text, document.Span{Text: " " + t.Message, Long: true})
+	}
+	return text
+}
+
+// classes are what the classes of test files mean.
+var classes = map[string]string{
+	transcript.NotRed: "passes without the change", transcript.LoadError: "does not load without the change", transcript.NoTests: "no test of it ran",
+	transcript.FlakyProof: "fails and passes without the change",
+}
+
+// redProof says which tests of the change fail without the rest of it.
+func redProof(s *Source) document.Section {
+	if s.View.Verify == nil {
+		return document.Section{}
+	}
+	proofs := s.View.Verify.Proofs()
+	if more := s.View.Verify.MoreProofs(); more > 0 {
+		proofs = append(proofs, transcript.Proof{Class: "not judged", Note: transcript.Count(more, "more file")})
+	}
+	lines := tableOf(document.Limit{Noun: "file"}, columns("Tests", "Class", "Notes"), proofs, func(p transcript.Proof) document.Line {
+		var notes []string
+		if words := classes[p.Class]; words != "" {
+			notes = append(notes, words)
+		}
+		if len(p.Tests) > 0 {
+			notes = append(notes, "failing on the base: "+strings.Join(p.Tests, ", "))
+		}
+		if p.Note != "" {
+			notes = append(notes, p.Note)
+		}
+		if p.Shared {
+			notes = append(notes, "shared with other files")
+		}
+		class := document.Span{Text: p.Class, Style: document.Result, Tone: document.Bad}
+		if p.Class == transcript.Proven {
+			class.Tone = document.Good
+		}
+		return document.Line{fileName(p.File), document.Text{class}, document.Words(strings.Join(notes, "; "))}
+	})
+	if lines == nil {
+		return document.Section{}
+	}
+	return section("red-proof", "Red proof", document.Paragraph{Text: document.Text{
+		{Text: "agent-ci ran the new and changed tests on the base, without the rest of the change. A ", Long: true},
+		{Text: transcript.Proven, Style: document.Monospace},
+		{Text: " test fails there and passes with the change.", Long: true},
+	}}, lines)
+}
+
+// fileName is a path for people; nothing for none.
+func fileName(path string) document.Text {
+	if path == "" {
+		return nil
+	}
+	return document.Mono(markdown.FileName(path))
+}
+
+// existingTests says which tests of the base the change deletes or breaks.
+func existingTests(s *Source) document.Section {
+	if s.View.Verify == nil {
+		return document.Section{}
+	}
+	list := document.List{Limit: document.Limit{Noun: "test"}}
+	for _, o := range s.View.Verify.OldTests() {
+		place := markdown.FileName(o.File)
+		if o.Line > 0 {
+			place += fmt.Sprintf(":%d", o.Line)
+		}
+		name := document.Words("the file ")
+		switch {
+		case o.Name != "":
+			name = document.Join("", document.Mono(o.Name), document.Words(" "))
+		case o.Script:
+			name = nil
+		}
+		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Mono(place), document.Words(": "), name, document.Words(o.State()))})
+	}
+	if why := s.View.Verify.OldTestsUnknown(); why != "" {
+		list.Items = append(list.Items, document.Item{Text: document.Words("incomplete: " + why)})
+	}
+	if len(list.Items) == 0 {
+		return document.Section{}
+	}
+	title := "Existing tests that were deleted or fail"
+	if _, scripts := s.View.Verify.CountOldTests(); scripts > 0 {
+		title = "Existing tests and files of checks to review"
+	}
+	return section("existing-tests", title, list)
+}

@@ -1,0 +1,45 @@
+package sections
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// outcomeWords are the outcomes as people say them.
+var outcomeWords = map[outcome.Outcome]string{
+	outcome.Changed: "Changed", outcome.NoChanges: "No change", outcome.Skipped: "Skipped", outcome.InternalError: "agent-ci failed",
+	outcome.InvalidInput: "Could not start", outcome.NeedsInput: "Waiting for an answer", outcome.BudgetExceeded: "Budget used up",
+	outcome.VerifyFailed: "Checks failed", outcome.PolicyViolation: "Change refused", outcome.ModelFailed: "The model failed",
+	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No sandbox here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
+}
+
+// reasonWords are the reasons that the words of their outcome do not fit.
+var reasonWords = map[string]string{
+	"model_failed/script_mismatch": "The scripted session did not fit",
+	"model_failed/identity":        "No access to the model",
+	"model_failed/unauthorized":    "No access to the model",
+	"model_failed/forbidden":       "No access to the model",
+	"model_failed/unreachable":     "The model could not be reached",
+}
+
+// changedWords are what became of a change, by the reason of the outcome.
+var changedWords = map[string]string{
+	"pull_request": "Pull request ready", "pushed": "Branch pushed", "committed": "Change committed", "left_in_checkout": "Change is in the checkout",
+}
+
+// Ending is how a run ended, in words for people. The tone is neutral for a run that changed nothing and did
+// not fail.
+func Ending(ended, reason string) (tone document.Tone, words string) {
+	o := outcome.Outcome(ended)
+	words = cmp.Or(reasonWords[ended+"/"+reason], outcomeWords[o], strings.ReplaceAll(ended, "_", " "))
+	switch {
+	case o == outcome.Changed:
+		return document.Good, cmp.Or(changedWords[reason], words)
+	case o != outcome.NeedsInput && o.ExitCode() != 0:
+		return document.Bad, words
+	}
+	return document.Neutral, words
+}

@@ -1,0 +1,133 @@
+package sections
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// Links are what a run made or knows on a forge. Their names are links in sentences of agent-ci.
+type Links struct {
+	Site    transcript.Site
+	Issue   string // OWNER/REPO#N
+	Pulls   []int
+	Commits []string // that the forge has
+}
+
+// LinksOf are the links of a run at a site that is trusted; where none is given, at the one that the
+// transcript names.
+func LinksOf(v *transcript.View, site transcript.Site) Links {
+	if site == (transcript.Site{}) {
+		site = v.Site()
+	}
+	l := Links{Site: site, Issue: v.Task.Issue}
+	onForge := v.Started.Publish == "github"
+	if onForge || v.Started.Link != "" {
+		l.Commits = append(l.Commits, v.Workspace.BaseSHA)
+	}
+	for _, p := range v.Publish {
+		l.Pulls = append(l.Pulls, p.Number)
+		if onForge && p.Step != "commit" {
+			l.Commits = append(l.Commits, p.HeadSHA)
+		}
+	}
+	return l
+}
+
+// aboutPull is the beginning of a sentence about a pull request that the run found.
+var aboutPull = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Pull request #([1-9]\d{0,8})\b`) })
+
+// Sentence is a sentence of agent-ci with links to what the run made. The address of a pull request is
+// left out where its name is a link.
+func (l Links) Sentence(s string) document.Text {
+	pulls := l.Pulls
+	if m := aboutPull().FindStringSubmatch(s); m != nil {
+		number, _ := strconv.Atoi(m[1])
+		pulls = append(pulls[:len(pulls):len(pulls)], number)
+	}
+	known := map[string]document.Span{}
+	know := func(text string, style document.Style, address string) {
+		if address != "" {
+			known[text] = document.Span{Text: text, Style: style, Link: address}
+		}
+	}
+	for _, number := range pulls {
+		page, name := l.Site.Pull(number), "ull request #"+strconv.Itoa(number)
+		if page != "" {
+			s = regexp.MustCompile(`: `+regexp.QuoteMeta(page)+`\b`).ReplaceAllString(s, "")
+		}
+		know("P"+name, document.Plain, page)
+		know("p"+name, document.Plain, page)
+	}
+	know(l.Issue, document.Plain, l.Site.Issue(l.Issue))
+	for _, sha := range l.Commits {
+		know(transcript.ShortSHA(sha), document.Monospace, l.Site.Commit(sha))
+	}
+	return linked(strings.Join(strings.Fields(s), " "), known)
+}
+
+// names are words, numbers and paths, each as a whole.
+var names = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
+})
+
+// linked is a sentence in which known names are links.
+func linked(s string, known map[string]document.Span) (text document.Text) {
+	done := 0
+	add := func(end int) {
+		if done < end {
+			text = append(text, document.Span{Text: s[done:end], Long: true})
+		}
+	}
+	for _, at := range names().FindAllStringIndex(s, -1) {
+		if span, is := known[s[at[0]:at[1]]]; is {
+			add(at[0])
+			text, done = append(text, span), at[1]
+		}
+	}
+	add(len(s))
+	return text
+}
+
+// link is a name that leads to an address, and text as code where there is none.
+func link(name document.Span, address, text string) document.Text {
+	if address == "" {
+		return document.Mono(text)
+	}
+	name.Link = address
+	return document.Text{name}
+}
+
+func (l Links) issue(reference string) document.Text {
+	return link(document.Span{Text: reference}, l.Site.Issue(reference), reference)
+}
+
+func (l Links) commit(sha string) document.Text {
+	name, page := transcript.ShortSHA(sha), ""
+	if slices.Contains(l.Commits, sha) {
+		page = l.Site.Commit(sha)
+	}
+	return link(document.Span{Text: name, Style: document.Monospace}, page, name)
+}
+
+func (l Links) run(id, page string) document.Text {
+	return link(document.Span{Text: id}, l.Site.Page(page), id)
+}
+
+func (l Links) pull(number int, page string) document.Text {
+	return link(document.Span{Text: "#" + strconv.Itoa(number)}, cmp.Or(l.Site.Page(page), l.Site.Pull(number)), page)
+}
+
+func (l Links) remote(address string) document.Text {
+	page := l.Site.Home()
+	if page != strings.TrimSuffix(address, ".git") {
+		page = ""
+	}
+	return link(document.Span{Text: address, Style: document.Monospace}, page, address)
+}

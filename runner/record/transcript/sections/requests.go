@@ -1,0 +1,54 @@
+package sections
+
+import (
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// Request is an earlier request for work on a pull request, and its result.
+type Request struct {
+	Run     string `json:"run"` // id
+	Link    string `json:"link,omitempty"`
+	Asked   string `json:"asked"` // in the words of the person who asked, or the title
+	Actor   string `json:"actor,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Before  int    `json:"before,omitempty"` // of the oldest: how many requests before it are not shown
+}
+
+// earlierRequests are those before the last one, folded, the newest first.
+func earlierRequests(s *Source) document.Section {
+	if len(s.Earlier) == 0 {
+		return document.Section{}
+	}
+	folds := document.Folds{Limit: document.Limit{Noun: "request", Most: 20, Share: 14_000}}
+	for _, r := range s.Earlier {
+		folds.Folds = append(folds.Folds, s.Links.earlier(r))
+	}
+	var untold document.Block
+	if count := s.Earlier[len(s.Earlier)-1].Before; count > 0 {
+		are := " are"
+		if count == 1 {
+			are = " is"
+		}
+		untold = paragraph(transcript.Count(count, "earlier request") + are + " not shown.")
+	}
+	return section("earlier-requests", "Earlier requests", folds, untold)
+}
+
+func (l Links) earlier(r Request) document.Fold {
+	by := ""
+	if r.Actor != "" {
+		by = ", by " + r.Actor
+	}
+	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), Share: 5_000, Blocks: []document.Block{
+		document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, Share: 1_500},
+	}}
+}
+
+// NotShown says how many calls are left out.
+func NotShown(calls int) string {
+	if calls == 1 {
+		return "1 more call is not shown here."
+	}
+	return transcript.Thousands(int64(calls)) + " more calls are not shown here."
+}

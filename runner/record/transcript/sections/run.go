@@ -1,0 +1,201 @@
+package sections
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// facts collects facts, without those that have no value.
+type facts struct{ all document.Facts }
+
+func (f *facts) add(name string, value document.Text) {
+	if len(value) > 0 && value.String() != "" {
+		f.all = append(f.all, document.Fact{Name: name, Value: value})
+	}
+}
+
+func (f *facts) words(name, value string) { f.add(name, document.Words(value)) }
+
+// block is nil where there is no fact.
+func (f *facts) block() document.Block {
+	if len(f.all) == 0 {
+		return nil
+	}
+	return f.all
+}
+
+// runFacts are what the run took, and under which rules.
+func runFacts(s *Source) document.Section {
+	f := &facts{}
+	s.usage(f)
+	s.identity(f)
+	for _, fact := range s.Facts {
+		f.add("", document.Sentence(fact))
+	}
+	return section("run", "Run", f.block())
+}
+
+// origin is where lessons come from.
+func origin(s *Source) document.Section {
+	f := &facts{}
+	s.identity(f)
+	return section("run", "Run", f.block())
+}
+
+// identity is which run it was, and of what.
+func (s *Source) identity(f *facts) {
+	if issue := s.View.Task.Issue; issue != "" {
+		f.add("Task", s.Links.issue(issue))
+	}
+	if base := s.View.Workspace; base.BaseSHA != "" {
+		f.add("Base", document.Join(" ", document.Words(base.Base), s.Links.commit(base.BaseSHA)))
+	}
+	if started := s.View.Started; started.RunID != "" {
+		f.add("agent-ci", document.Join("", document.Words(started.Version+", run "), s.Links.run(started.RunID, started.Link)))
+	}
+}
+
+// usage is what the run took.
+func (s *Source) usage(f *facts) {
+	v := s.View
+	f.words("Work", work(v))
+	f.words("Tokens", tokens(v.Usage))
+	if cost, known := transcript.CostOf(v.AllModels()); known {
+		f.add("Cost", document.Text{{Text: fmt.Sprintf("$%.4f", cost), Style: document.Amount}})
+	}
+	for _, a := range v.Agents {
+		f.words("Agent", a.Words(v))
+	}
+	for _, back := range v.Fallbacks {
+		f.words("Model", fmt.Sprintf("%s since turn %d, instead of %s (%s)", back.To, back.Turn, back.From, back.Reason))
+	}
+	if v.Policy.Level != "" {
+		f.words("Confinement", confinement(v.Policy))
+	}
+}
+
+func work(v *transcript.View) string {
+	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
+	switch {
+	case v.Started.Scripted != "":
+		parts = append([]string{"scripted answers"}, parts...)
+	case v.Model != "":
+		parts = append([]string{v.Model}, parts...)
+	}
+	if v.Retries > 0 {
+		parts = append(parts, transcript.Count(v.Retries, "repeated request"))
+	}
+	if v.Compactions > 0 {
+		parts = append(parts, transcript.Count(v.Compactions, "compaction"))
+	}
+	if v.Finished != nil {
+		parts = append(parts, transcript.Duration(v.Finished.Seconds))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func tokens(u transcript.Usage) string {
+	words := fmt.Sprintf("%s in (%s cached", transcript.Thousands(u.Input), transcript.Thousands(u.Cached))
+	if u.CacheWrite > 0 {
+		words += ", " + transcript.Thousands(u.CacheWrite) + " written to the cache"
+	}
+	return words + fmt.Sprintf("), %s out (%s reasoning)", transcript.Thousands(u.Output), transcript.Thousands(u.Reasoning))
+}
+
+// confinement is how commands were confined, in a line.
+func confinement(p transcript.Policy) string {
+	level := p.Level
+	if p.Unconfined() {
+		level = "none: commands ran with all rights of the user"
+	}
+	words := fmt.Sprintf("%s; sandbox %s, network %s", level, p.Sandbox, p.Network)
+	if tree := p.WorkTreeWords(); tree != "" {
+		words += ", work tree " + tree
+	}
+	return words
+}
+
+// runDetails are for readers who look closely.
+func runDetails(s *Source) document.Section {
+	v, f := s.View, &facts{}
+	if !v.StartedAt.IsZero() {
+		f.words("Started", v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+	}
+	f.add("Task key", document.Mono(v.Started.Key))
+	f.add("Repository", document.Mono(v.Workspace.Repository))
+	f.words("Publish", v.Started.Publish)
+	if layers := v.Policy.Layers; len(layers) > 0 {
+		f.add("Layers", document.Sentence(strings.Join(layers[:min(len(layers), 20)], ", ")))
+	}
+	if t := s.Timeline; t != nil {
+		f.words("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.Thinking), transcript.Duration(t.Working), transcript.Duration(t.Checking)))
+	}
+	if v.Events > 0 {
+		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
+	}
+	return section("details", "Details", f.block())
+}
+
+// jobBytes is the most of all settings that is shown.
+const jobBytes = 40_000
+
+// settings are the keys of the job that are not the defaults, and all of them folded.
+func settings(s *Source) document.Section {
+	f := &facts{}
+	var set map[string]any
+	if json.Unmarshal(s.View.Started.Set, &set) == nil {
+		f.settings("", set)
+	}
+	var all document.Block
+	var job bytes.Buffer
+	if raw := s.View.Started.Job; len(raw) > 0 && string(raw) != "null" && json.Indent(&job, raw, "", "  ") == nil {
+		text := job.String()
+		all = document.Folds{Folds: []document.Fold{{Title: document.Words("All settings of the run"), Blocks: []document.Block{document.Code(text[:min(len(text), jobBytes)])}}}}
+	}
+	switch {
+	case len(f.all) > 0:
+		return section("settings", "Settings", paragraph("These differ from the defaults:"), f.block(), all)
+	case all != nil:
+		return section("settings", "Settings", paragraph("All settings have their defaults."), all)
+	}
+	return document.Section{}
+}
+
+func (f *facts) settings(path string, of map[string]any) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		switch value := of[key].(type) {
+		case map[string]any:
+			f.settings(path+key+".", value)
+		default:
+			f.add(path+key, document.Text{{Text: settingText(value), Style: document.Monospace, Long: true}})
+		}
+	}
+}
+
+// settingText is a value as people write it.
+func settingText(value any) string {
+	list, isList := value.([]any)
+	if !isList {
+		return fmt.Sprint(value)
+	}
+	if len(list) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, each := range list {
+		if text, isText := each.(string); isText {
+			parts = append(parts, text)
+			continue
+		}
+		raw, _ := json.Marshal(each) // which was JSON
+		parts = append(parts, string(raw))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,167 @@
+package sections
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// secrets says which credentials commands used, and where they were refused. Refusals come last:
+// commands decide how many there are.
+func secrets(s *Source) document.Section {
+	type use struct {
+		name, by, target string
+		what             document.Text
+	}
+	var all []use
+	for _, secret := range s.View.Secrets {
+		for _, u := range secret.Uses {
+			all = append(all, use{secret.Name, u.By, u.Target, document.Words(u.Count())})
+		}
+	}
+	for _, secret := range s.View.Secrets {
+		for _, n := range secret.Refused {
+			what := document.Text{{Text: "refused", Style: document.Result, Tone: document.Bad}, {Text: ": " + n.Reason}}
+			if n.Request != "" {
+				what = document.Join(" For example ", what, document.Mono(n.Request))
+			}
+			all = append(all, use{secret.Name, n.By, n.Target, what})
+		}
+	}
+	lines := tableOf(document.Limit{Noun: "line", Share: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Line {
+		return document.Line{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
+	})
+	if lines == nil {
+		return document.Section{}
+	}
+	return section("credentials", "Credentials", paragraph("Commands see placeholders only. The proxy puts the values into requests."), lines)
+}
+
+// servers are the MCP servers of the run, with the digest of the schema of each tool.
+func servers(s *Source) document.Section {
+	table := document.Table{Limit: document.Limit{Noun: "tool", Most: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
+	for _, server := range s.View.MCPServers {
+		name := document.Mono(server.Name)
+		what := []document.Text{document.Mono(cmp.Or(server.Command, server.Host)), document.Words(strings.TrimSpace(server.Server + " " + server.Version))}
+		if server.Revision != "" {
+			what = append(what, document.Join("", document.Words("protocol "), document.Mono(server.Revision)))
+		}
+		if server.State != transcript.MCPReady {
+			what = append(what, document.Text{{Text: server.State, Style: document.Result, Tone: document.Bad}, {Text: ": " + server.Why}})
+		}
+		program := document.Join(", ", what...)
+		for _, tool := range server.Tools {
+			table.Lines = append(table.Lines, document.Line{name, program, document.Mono(tool.Tool), digest(tool.SHA256)})
+			name, program = nil, nil
+		}
+		if len(server.Tools) == 0 {
+			table.Lines = append(table.Lines, document.Line{name, program, nil, nil})
+		}
+	}
+	if len(table.Lines) == 0 {
+		return document.Section{}
+	}
+	return section("mcp-servers", "MCP servers", table)
+}
+
+func digest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
+
+// jobsTool is a tool of the job's own, as the job has it.
+type jobsTool struct {
+	Name string          `json:"name"`
+	Run  json.RawMessage `json:"run"` // a script, or a list; empty text for none
+}
+
+// jobsTools are the tools of the job's own, and how often they were called.
+func jobsTools(s *Source) document.Section {
+	var job struct {
+		Tools struct{ Dynamic []jobsTool }
+	}
+	if json.Unmarshal(s.View.Started.Job, &job) != nil {
+		return document.Section{}
+	}
+	called, failed := map[string]int{}, map[string]int{}
+	for _, e := range s.View.Entries {
+		if e.Call == nil {
+			continue
+		}
+		if called[e.Call.Tool]++; e.Call.Failed {
+			failed[e.Call.Tool]++
+		}
+	}
+	heads := columns("Tool", "Program", "Calls")
+	if s.Timeline != nil { // which shows the calls, and has none counted
+		heads = heads[:2]
+	}
+	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", Share: 4_000}, heads, job.Tools.Dynamic, func(tool jobsTool) document.Line {
+		calls := fmt.Sprint(called[tool.Name])
+		if n := failed[tool.Name]; n > 0 {
+			calls += fmt.Sprintf(", %d failed", n)
+		}
+		return document.Line{document.Mono(tool.Name), tool.program(), document.Words(calls)}[:len(heads)]
+	}))
+}
+
+// program is what answers a tool: a command, or how long its script is.
+func (t jobsTool) program() document.Text {
+	var script string
+	var argv []string
+	switch {
+	case json.Unmarshal(t.Run, &argv) == nil:
+		return document.Mono(strings.Join(argv, " "))
+	case json.Unmarshal(t.Run, &script) != nil:
+		return nil
+	}
+	script = strings.TrimSpace(script)
+	if lines := strings.Count(script, "\n") + 1; lines > 1 {
+		return document.Words("a script of " + transcript.Count(lines, "line"))
+	}
+	return document.Mono(script)
+}
+
+// skills are those whose instructions the model was given.
+func skills(s *Source) document.Section {
+	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", Share: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
+		return document.Line{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
+	}))
+}
+
+// hooks are the programs that were asked at points of the run.
+func hooks(s *Source) document.Section {
+	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", Most: 64, Share: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
+		name := document.Mono(use.Name)
+		if use.Trusted {
+			name = append(name, document.Span{Text: " (outside of the sandbox)"})
+		}
+		count := func(n int) document.Text { return document.Words(transcript.Thousands(int64(n))) }
+		return document.Line{name, document.Words(use.On), count(use.Calls), count(use.Denials), count(use.Errors), digest(use.SHA256)}
+	}))
+}
+
+// refusals are the calls and hosts that the policy refused.
+func refusals(s *Source) document.Section {
+	t := s.Timeline
+	if t == nil || t.RefusedCalls+t.RefusedHosts == 0 {
+		return document.Section{}
+	}
+	var what []string
+	if t.RefusedCalls > 0 {
+		what = append(what, transcript.Count(t.RefusedCalls, "call"))
+	}
+	if t.RefusedHosts > 0 {
+		what = append(what, transcript.Count(t.RefusedHosts, "host"))
+	}
+	words := "The policy refused " + strings.Join(what, " and ")
+	if len(t.Refusals) < t.RefusedCalls+t.RefusedHosts {
+		words += fmt.Sprintf(", of which the first %d are shown", len(t.Refusals))
+	}
+	list := document.List{Limit: document.Limit{Noun: "refusal"}}
+	for _, r := range t.Refusals {
+		list.Items = append(list.Items, document.Item{Text: document.Join(" ", events([]int64{r.Event}), document.Words(r.Tool), document.Mono(r.Topic), document.Words("by "+r.Rule))})
+	}
+	return section("refusals", "Refusals", paragraph(words+"."), list)
+}

@@ -1,0 +1,138 @@
+package sections
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// Verdict is one line about a change: its checks and tests, what it cost and how long it took. It is empty
+// for a run without a change. doubts says that there are other reasons not to merge it as it is.
+func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
+	if !changed(v) {
+		return document.Neutral, nil
+	}
+	tone, line = verdictOnChecks(v.Verify)
+	spent := document.Words(wholeSeconds(took(v)))
+	if cost, known := transcript.CostOf(v.AllModels()); known {
+		spent = document.Join(", ", document.Text{{Text: dollars(cost), Style: document.Amount}}, spent)
+	}
+	switch {
+	case tone == document.Bad:
+		return tone, document.Join("", line, document.Words(": do not merge ("), spent, document.Words(")"))
+	case doubts && tone == document.Good:
+		return document.Doubtful, document.Join("", line, document.Words(", but read the warnings before you merge ("), spent, document.Words(")"))
+	}
+	return tone, document.Join(", ", line, spent)
+}
+
+// verdictOnChecks returns the tone and the words for the checks and tests of a change.
+func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
+	if table == nil || len(table.Rows) == 0 {
+		return document.Doubtful, document.Words("no check ran")
+	}
+	if table.Attempt == 0 {
+		return document.Doubtful, document.Words("the checks did not run on the change")
+	}
+	var red, before []string
+	passed := 0
+	for _, row := range table.Rows {
+		switch {
+		case row.NotRun == transcript.NotConcerned:
+		case !row.Passed:
+			red = append(red, row.Name)
+		case transcript.Good(row.After, row.Flaky):
+			passed++
+		default:
+			before = append(before, row.Name)
+		}
+	}
+	if len(red) > 0 {
+		return document.Bad, named(red, agree(len(red), "fail"))
+	}
+	var parts []document.Text
+	tone := document.Good
+	add := func(when bool, is document.Tone, part document.Text) {
+		if when {
+			parts, tone = append(parts, part), max(tone, is)
+		}
+	}
+	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+agree(passed, "pass")))
+	add(len(before) > 0, document.Doubtful, named(before, agree(len(before), "fail")+" as before"))
+	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
+	proven, doubtful := proofCounts(table)
+	add(proven > 0, document.Good, document.Words(transcript.Count(proven, "test")+" proven"))
+	add(doubtful > 0, document.Doubtful, document.Words(transcript.Count(doubtful, "test file")+" not proven"))
+	old, scripts := table.CountOldTests()
+	add(old > 0, document.Doubtful, document.Words(transcript.Count(old, "existing test")+" deleted or failing"))
+	add(scripts > 0, document.Doubtful, document.Words(transcript.Count(scripts, "file")+" of the checks changed to pass"))
+	return tone, document.Join(", ", parts...)
+}
+
+// proofCounts returns how many tests of the change are proven, and how many of its test files are not.
+func proofCounts(table *transcript.Verify) (proven, doubtful int) {
+	for _, p := range table.Proofs() {
+		if p.Class == transcript.Proven {
+			proven += max(1, len(p.Tests))
+		} else {
+			doubtful++
+		}
+	}
+	return proven, doubtful + table.MoreProofs()
+}
+
+// named are checks by their names, the first few of them, and what became of them.
+func named(checks []string, became string) document.Text {
+	const most, width = 5, 60
+	var names []document.Text
+	for _, name := range checks[:min(len(checks), most)] {
+		names = append(names, document.Mono(markdown.Cut(name, width)))
+	}
+	words := "check "
+	if len(checks) > 1 {
+		words = "checks "
+	}
+	rest := ""
+	if n := len(checks) - most; n > 0 {
+		rest = fmt.Sprintf(" and %d more", n)
+	}
+	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))
+}
+
+// agree is a verb in the number of its subject.
+func agree(subjects int, verb string) string {
+	switch {
+	case subjects != 1:
+		return verb
+	case strings.HasSuffix(verb, "s"):
+		return verb + "es"
+	}
+	return verb + "s"
+}
+
+// dollars is a cost in cents, and exactly where it is less than one.
+func dollars(cost float64) string {
+	if cost < 0.01 {
+		return fmt.Sprintf("$%.4f", cost)
+	}
+	return fmt.Sprintf("$%.2f", cost)
+}
+
+// wholeSeconds is a duration without a part of a second.
+func wholeSeconds(seconds float64) string {
+	if seconds < 59.5 {
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+	return transcript.Duration(seconds)
+}
+
+// took is how many seconds the run took so far.
+func took(v *transcript.View) float64 {
+	if v.Finished != nil {
+		return v.Finished.Seconds
+	}
+	return (v.Lived + max(0, v.Until.Sub(v.Since))).Seconds()
+}

@@ -1,0 +1,254 @@
+package sections
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+)
+
+// outcomeSection says how the run ended.
+func outcomeSection(s *Source) document.Section {
+	f := s.View.Finished
+	if f == nil {
+		return section("outcome", "", paragraph("The run has not ended, or it was killed."))
+	}
+	text := document.Join("", document.Words("Outcome: "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(fmt.Sprintf(", exit %d. ", f.ExitCode)), s.Links.Sentence(f.Message))
+	return section("outcome", "", document.Paragraph{Text: text})
+}
+
+// alerts are what a reader must not overlook: what is wrong with the run, then notes.
+func alerts(s *Source) document.Section {
+	notes := document.Alert{Limit: document.Limit{Noun: "note", Share: 4_000}}
+	if scripted := s.View.Started.Scripted; scripted != "" {
+		notes.Items = append(notes.Items, document.Join("", document.Words("This run was scripted: the answers come from the session file "), document.Mono(scripted), document.Words(", no model was asked.")))
+	}
+	for _, note := range s.Notes {
+		notes.Items = append(notes.Items, document.Sentence(note))
+	}
+	all := section("alerts", "")
+	for _, a := range []document.Alert{{Limit: document.Limit{Noun: "reason", Share: 4_000}, Severe: true, Items: s.wrong()}, notes} {
+		if len(a.Items) > 0 {
+			all.Blocks = append(all.Blocks, a)
+		}
+	}
+	return all
+}
+
+// wrong are the reasons not to trust the run or its change as they are.
+func (s *Source) wrong() (all []document.Text) {
+	v := s.View
+	add := func(when bool, text document.Text) {
+		if when {
+			all = append(all, text)
+		}
+	}
+	if f := v.Finished; f != nil && !s.Told && outcome.Outcome(f.Outcome).ExitCode() != 0 {
+		all = append(all, document.Join("", document.Words("The run ended as "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(": "), s.Links.Sentence(f.Message)))
+	}
+	for _, reason := range s.Draft {
+		all = append(all, document.Sentence("Draft: "+reason))
+	}
+	add(v.Policy.Unconfined(), document.Sentence("Commands ran unconfined, with all rights of the user who started agent-ci."))
+	add(v.Torn, document.Sentence("The transcript's last line is torn: the run was killed, or its disk was full."))
+	return all
+}
+
+// request says what was asked for, where that is more than the pull request's title.
+func request(s *Source) document.Section {
+	t := s.View.Task
+	if t.Request == "" {
+		return document.Section{}
+	}
+	text := document.Text{{Text: "Asked for", Style: document.Strong}}
+	if t.Actor != "" {
+		text = append(text, document.Span{Text: " by " + t.Actor})
+	}
+	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, Long: true})})
+}
+
+// summary is the agent's last message.
+func summary(s *Source) document.Section {
+	switch text := s.View.Summary(); {
+	case strings.TrimSpace(text) != "":
+		return section("summary", "Summary", document.Message{Text: text, Share: 12_000})
+	case Begun(s.View):
+		return section("summary", "Summary", paragraph("The agent left no summary."))
+	}
+	return document.Section{}
+}
+
+// opening is the summary right below the verdict, without a heading.
+func opening(s *Source) document.Section {
+	said := summary(s)
+	said.Title = ""
+	return said
+}
+
+// task is what was asked.
+func task(s *Source) document.Section {
+	t := s.View.Task
+	var title, from document.Block
+	if t.Title != "" {
+		title = document.Paragraph{Text: document.Sentence(t.Title)}
+	}
+	if t.URL != "" || t.Issue != "" {
+		from = document.Paragraph{Text: document.Text{{Text: cmp.Or(t.Issue, "its page"), Link: s.Links.Site.Page(t.URL)}}}
+	}
+	if t.Text == "" {
+		return section("task", "Task", title, from, paragraph("No task is recorded."))
+	}
+	return section("task", "Task", title, from, document.Quote(t.Text))
+}
+
+// plan is the last plan of the agent.
+func plan(s *Source) document.Section {
+	switch {
+	case !Begun(s.View):
+		return document.Section{}
+	case len(s.View.Plan.Steps) == 0:
+		return section("plan", "Plan", paragraph("The agent made no plan."))
+	}
+	var why document.Block
+	if s.View.Plan.Explanation != "" {
+		why = paragraph(s.View.Plan.Explanation)
+	}
+	return section("plan", "Plan", why, Steps(s.View.Plan))
+}
+
+var boxes = map[string]document.Box{"completed": document.Done, "in_progress": document.InProgress}
+
+// Steps is a plan as a list.
+func Steps(p transcript.Plan) document.List {
+	list := document.List{Limit: document.Limit{Noun: "step"}}
+	for _, step := range p.Steps {
+		list.Items = append(list.Items, document.Item{Text: markdown.Inline(step.Step), Box: cmp.Or(boxes[step.Status], document.Open)})
+	}
+	return list
+}
+
+var fileStates = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
+
+// FileState says in words what became of a file.
+func FileState(f transcript.ChangeFile) string { return cmp.Or(fileStates[f.Status], f.Status) }
+
+// files are those that the change has.
+func files(s *Source) document.Section {
+	switch {
+	case !Begun(s.View):
+		return document.Section{}
+	case !changed(s.View):
+		return section("files", "Files", paragraph("No file was changed."))
+	}
+	heads := columns("File", "What", "+#", "−#")
+	if s.Timeline != nil {
+		heads = append(heads, columns("Patches")...)
+	}
+	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", Share: 8_000}, heads, s.View.Change.Files, func(f transcript.ChangeFile) document.Line {
+		added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
+		if f.Binary {
+			added, removed = "binary", ""
+		}
+		name := fileName(f.Path)
+		line := document.Line{name, document.Words(FileState(f)), document.Words(added), document.Words(removed)}
+		if s.Timeline != nil {
+			name[0].Place = s.Timeline.Diffs[f.Path]
+			line = append(line, events(s.Timeline.Patches[f.Path]))
+		}
+		return line
+	}))
+}
+
+// EventID is the place of an event on a page.
+func EventID(seq int64) string { return fmt.Sprintf("e%d", seq) }
+
+// events are links to events.
+func events(all []int64) (text document.Text) {
+	for _, seq := range all {
+		text = document.Join(" ", text, document.Text{{Text: fmt.Sprintf("#%d", seq), Place: EventID(seq)}})
+	}
+	return text
+}
+
+const lessonsWords = "The model proposes these lessons for later runs, which read them once they are merged. Review them as you review code."
+
+// lessons are those that the change brings.
+func lessons(s *Source) document.Section {
+	if l := s.View.Lessons; l != nil && l.In == transcript.LessonsInChange && Begun(s.View) {
+		return lessonTable("Lessons", l)
+	}
+	return document.Section{}
+}
+
+// lessonsAlone are those of a pull request that has nothing else.
+func lessonsAlone(s *Source) document.Section { return lessonTable("", s.View.Lessons) }
+
+func lessonTable(title string, l *transcript.Lessons) document.Section {
+	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", Share: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Line {
+		var evidence []document.Text
+		for _, e := range l.Evidence {
+			evidence = append(evidence, document.Mono(e))
+		}
+		return document.Line{document.Mono(l.ID), document.Sentence(l.Claim), document.Join(", ", evidence...)}
+	}))
+}
+
+// published are the steps of publishing, with links to what they made.
+func published(s *Source) document.Section {
+	list := document.List{Limit: document.Limit{Noun: "step"}}
+	for _, p := range s.View.Publish {
+		parts := []document.Text{document.Words(strings.ReplaceAll(p.Step, "_", " "))}
+		if p.Number > 0 {
+			parts = append(parts, s.Links.pull(p.Number, p.URL))
+		} else {
+			parts = append(parts, document.Mono(p.URL))
+		}
+		parts = append(parts, document.Words(p.Operation), document.Mono(p.Branch), s.Links.commit(p.HeadSHA), s.Links.remote(p.Remote))
+		list.Items = append(list.Items, document.Item{Text: document.Join(" ", parts...)})
+	}
+	if len(list.Items) == 0 {
+		return document.Section{}
+	}
+	return section("published", "Published", list)
+}
+
+func warnings(s *Source) document.Section {
+	list := document.List{Limit: document.Limit{Noun: "warning"}}
+	for _, w := range s.View.Warnings {
+		list.Items = append(list.Items, document.Item{Text: document.Join("", document.Sentence(w.Message), document.Words(" ("), document.Mono(w.Code), document.Words(")"))})
+	}
+	if len(list.Items) == 0 {
+		return document.Section{}
+	}
+	return section("warnings", "Warnings", list)
+}
+
+// failedSetup is the output of the setup commands that failed.
+func failedSetup(s *Source) document.Section {
+	outputs := document.Folds{Limit: document.Limit{Noun: "output", Most: 10, Share: 16_000}}
+	for _, step := range s.View.Setup {
+		if step.Tail != "" {
+			outputs.Folds = append(outputs.Folds, lastLines("", "setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail))
+		}
+	}
+	if len(outputs.Folds) == 0 {
+		return document.Section{}
+	}
+	return section("failed-setup", "Failed setup", outputs)
+}
+
+// setup are the commands that ran before the agent.
+func setup(s *Source) document.Section {
+	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Line {
+		return document.Line{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}
+	}))
+}
+
+// Title is the title of a run: the task's, else the first line of the summary or of the task. It may be empty.
+func Title(v *transcript.View) string {
+	return cmp.Or(strings.TrimSpace(v.Task.Title), markdown.Headline(v.Summary()), markdown.Headline(v.Task.Text))
+}

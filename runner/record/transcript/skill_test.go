@@ -1,0 +1,24 @@
+package transcript_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func TestSkillsThatWereLoadedAreKnownOnce(t *testing.T) {
+	release, house := transcript.Skill{Name: "release", Path: "a/SKILL.md", SHA256: "00"}, transcript.Skill{Name: "house", Path: "b/SKILL.md", SHA256: "01"}
+	ended := func(tool, skill string, failed bool) transcripttest.Happening {
+		return transcripttest.Happening{Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{Tool: tool, Failed: failed, Detail: map[string]any{transcript.SkillDetail: skill}}}
+	}
+	view := projected(t, []transcripttest.Happening{
+		{Kind: transcript.TypeSkills, Data: transcript.Skills{File: "skills.json", Skills: []transcript.Skill{release, house}}},
+		ended("mcp__x__load", "release", false), ended("load_skill", "release", true), ended("load_skill", "house", false), ended("load_skill", "house", false), ended("load_skill", "none", false),
+	})
+	if diff := cmp.Diff([]transcript.Skill{house}, view.LoadedSkills); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/record/price"
+)
+
+// AgentStarted says that an agent of the run started another, whose events are those that name it.
+type AgentStarted struct {
+	Name    string   `json:"name"`
+	Role    string   `json:"role"`
+	AskedBy string   `json:"asked_by"` // the agent that started it
+	Number  int      `json:"number"`   // in the order in which agents of the run were started, from 1
+	Model   string   `json:"model"`
+	Effort  string   `json:"effort,omitempty"`
+	Writes  string   `json:"writes"`          // none, own, shared
+	Paths   []string `json:"paths,omitempty"` // that it may change; empty for all
+	Forked  bool     `json:"forked,omitempty"`
+	// The share of the run's budget that it has; 0 where there is no limit.
+	Turns     int     `json:"turns,omitempty"`
+	ToolCalls int     `json:"tool_calls,omitempty"`
+	Tokens    int64   `json:"tokens,omitempty"`
+	CostUSD   float64 `json:"cost_usd,omitempty"`
+
+	Price *price.List `json:"price,omitempty"` // of its model; missing when it is not known
+}
+
+// AgentFinished says that an agent which another started has ended its turn. It may be given
+// another one.
+type AgentFinished struct {
+	Status string `json:"status"`           // completed, errored, interrupted, shutdown
+	Reason string `json:"reason,omitempty"` // of errored and shutdown, in snake_case
+	Text   string `json:"text,omitempty"`   // its last words, or what went wrong
+}
+
+// Agent is what is known of an agent that another one started.
+type Agent struct {
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Role    string     `json:"role"`
+	Status  string     `json:"status"`
+	Reason  string     `json:"reason,omitempty"`
+	Turns   int        `json:"turns"`
+	Calls   int        `json:"calls"`
+	Usage   Usage      `json:"usage"`
+	CostUSD *float64   `json:"cost_usd"` // null: no price is known
+	AskedBy string     `json:"asked_by"`
+	Number  int        `json:"-"` // in the order of their starts
+	Writes  string     `json:"-"`
+	Text    string     `json:"-"` // its last words, or what went wrong
+	Models  []ModelUse `json:"-"`
+	MostUSD float64    `json:"-"` // that it might cost; 0 where there is no limit
+	Most    int        `json:"-"` // calls that it may make, with agents of its own; 0 where there is no limit
+}
+
+// AgentRunning is the status of an agent of which no end is recorded.
+const AgentRunning = "running"
+
+// AgentNamed is the agent of an event; nil for the run's own, and for one that is not known.
+func (v *View) AgentNamed(id string) *Agent {
+	for _, a := range v.Agents {
+		if a.ID == id {
+			return a
+		}
+	}
+	return nil
+}
+
+// NameOf is the name of the agent of an event for people.
+func (v *View) NameOf(id string) string {
+	if a := v.AgentNamed(id); a != nil {
+		return a.Name
+	}
+	return id
+}
+
+// Words tell of an agent, for people: who asked it, how it stands, what it took.
+func (a *Agent) Words(v *View) string {
+	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
+	if a.Reason != "" {
+		words += ", " + a.Reason
+	}
+	words += fmt.Sprintf("; %s, %s, %s tokens in, %s out", Count(a.Turns, "turn"), Count(a.Calls, "tool call"), Thousands(a.Usage.Input), Thousands(a.Usage.Output))
+	if a.CostUSD != nil {
+		words += fmt.Sprintf(", $%.4f", *a.CostUSD)
+	}
+	return words
+}
+
+// AllModels are those that any agent asked.
+func (v *View) AllModels() []ModelUse {
+	all := append([]ModelUse(nil), v.Models...)
+	for _, a := range v.Agents {
+		all = append(all, a.Models...)
+	}
+	return all
+}
+
+// CallsOfAgents is how many calls of the run's limit agents have that others started: those that one
+// made, and while it works all that it may make.
+func (v *View) CallsOfAgents() (calls int) {
+	for _, a := range v.Agents {
+		switch {
+		case v.askedByRunning(a): // whose share has room for it
+		case a.Status == AgentRunning:
+			calls += a.Most
+		default:
+			calls += a.Calls
+		}
+	}
+	return calls
+}
+
+// askedByRunning says whether an agent above one still works.
+func (v *View) askedByRunning(a *Agent) bool {
+	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
+		if above.Status == AgentRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// agent is the agent of an event that another one started; nil for the run's own.
+func (f *fold) agent(e Event) *Agent {
+	if e.By() == "" {
+		return nil
+	}
+	a := f.view.AgentNamed(e.Agent)
+	if a == nil { // a record whose beginning is gone
+		a = &Agent{ID: e.Agent, Name: e.Agent, Status: AgentRunning}
+		f.view.Agents = append(f.view.Agents, a)
+	}
+	return a
+}
+
+func (f *fold) agentStarted(e Event, d AgentStarted) {
+	a := f.agent(e)
+	if a == nil {
+		return
+	}
+	a.Name, a.Role, a.AskedBy, a.Number, a.Writes, a.Status, a.Reason, a.Text = d.Name, d.Role, d.AskedBy, d.Number, d.Writes, AgentRunning, "", ""
+	a.MostUSD, a.Most = d.CostUSD, d.ToolCalls
+	if len(a.Models) == 0 {
+		a.Models = []ModelUse{{Model: d.Model, Price: d.Price}}
+	}
+}
+
+func (f *fold) agentFinished(e Event, d AgentFinished) {
+	if a := f.agent(e); a != nil {
+		a.Status, a.Reason, a.Text = d.Status, d.Reason, d.Text
+	}
+}
+
+// book adds what an agent of a run has used to that of the run.
+func (f *fold) book(e Event, more Usage) {
+	f.view.Usage = f.view.Usage.Add(more)
+	a := f.agent(e)
+	if a == nil {
+		f.view.Models = Booked(f.view.Models, more)
+		return
+	}
+	a.Usage = a.Usage.Add(more)
+	a.Models = Booked(a.Models, more)
+	a.CostUSD = nil // the price of a model that it fell back to may not be known
+	if cost, known := CostOf(a.Models); known {
+		a.CostUSD = &cost
+	}
+}

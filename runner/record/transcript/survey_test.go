@@ -1,0 +1,234 @@
+package transcript_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+type happening = transcripttest.Happening
+
+// Events as they come in runs; what else they say does not matter here.
+var (
+	started   = happening{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: "r"}}
+	placed    = happening{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{BaseSHA: "b"}}
+	asked     = happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1}}
+	answered  = happening{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Turn: 1}}
+	calling   = transcripttest.Called(1, "a", "x", "")
+	resumed   = happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Limits: []string{"limits.turns=9"}}}
+	cancelled = happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "cancelled"}}
+)
+
+func verified(attempt int) happening {
+	return happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: attempt}}
+}
+
+func changed(tree, base string) happening {
+	return happening{Kind: transcript.TypeChange, Data: transcript.Change{TreeSHA: tree, BaseSHA: base}}
+}
+
+func published(step, sha string) happening {
+	return happening{Kind: transcript.TypePublish, Data: transcript.Publish{Step: step, HeadSHA: sha}}
+}
+
+func surveyed(t *testing.T, log string) *transcript.View {
+	t.Helper()
+	view, err := transcript.Survey(strings.NewReader(log), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+// workInWords tells of each thing that a view knows of the work.
+func workInWords(v *transcript.View) string {
+	attempt := func(table *transcript.Verify) string {
+		if table == nil {
+			return "none"
+		}
+		return fmt.Sprint(table.Attempt)
+	}
+	tree := func(change *transcript.Change) string {
+		if change == nil {
+			return "none"
+		}
+		return change.TreeSHA
+	}
+	return fmt.Sprintf("change %s, own %s; table %s, own %s, base %s; %d attempts, done %t, published %q, commit %q",
+		tree(v.Change), tree(v.Work.Change), attempt(v.Verify), attempt(v.Work.Verify), attempt(v.Baseline),
+		v.Work.Attempts, v.Work.Done, v.Work.Published, v.Commit())
+}
+
+func TestSurveyOfTheWork(t *testing.T) {
+	tests := []struct {
+		name string
+		run  []happening
+		want string
+	}{
+		{"nothing yet", nil, `change none, own none; table none, own none, base none; 0 attempts, done false, published "", commit ""`},
+		{
+			"the baseline alone",
+			[]happening{verified(0), asked},
+			`change none, own none; table 0, own 0, base 0; 0 attempts, done false, published "", commit ""`,
+		},
+		{
+			"a change that nobody ended",
+			[]happening{verified(0), asked, changed("t", "")},
+			`change t, own t; table 0, own 0, base 0; 0 attempts, done false, published "", commit ""`,
+		},
+		{
+			"a change while a call ran",
+			[]happening{asked, calling, answered, changed("t", "")},
+			`change t, own t; table none, own none, base none; 0 attempts, done false, published "", commit ""`,
+		},
+		{
+			"a change after the last words",
+			[]happening{verified(0), asked, answered, changed("t", ""), verified(1)},
+			`change t, own t; table 1, own 1, base 0; 0 attempts, done true, published "", commit ""`,
+		},
+		{
+			"several attempts",
+			[]happening{verified(0), asked, answered, changed("t", ""), verified(1), asked, answered, changed("u", ""), verified(2), asked},
+			`change u, own u; table 2, own 2, base 0; 1 attempts, done false, published "", commit ""`,
+		},
+		{
+			"a base that moved",
+			[]happening{verified(0), asked, answered, changed("t", ""), verified(1), changed("u", "c"), verified(0), verified(1)},
+			`change u, own t; table 1, own 1, base 0; 0 attempts, done true, published "", commit ""`,
+		},
+		{
+			"published",
+			[]happening{asked, answered, changed("t", ""), published("commit", "c"), published("push", "")},
+			`change t, own t; table none, own none, base none; 0 attempts, done true, published "push", commit "c"`,
+		},
+		{
+			"went on after publishing",
+			[]happening{asked, answered, published("commit", "c"), published("commit", "d"), published("push", ""), resumed, asked},
+			`change none, own none; table none, own none, base none; 0 attempts, done false, published "", commit "d"`,
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, workInWords(surveyed(t, transcripttest.Recorded(t, test.run)))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheOwnTableIsNotThatOfABaseThatMoved(t *testing.T) {
+	moved := happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Passed: true}}
+	view := surveyed(t, transcripttest.Recorded(t, []happening{changed("t", ""), verified(1), changed("u", "c"), moved}))
+	if !view.Moved() || !view.Verify.Passed || view.Work.Verify.Passed {
+		t.Errorf("moved %t, the last table %+v, that of the work %+v", view.Moved(), view.Verify, view.Work.Verify)
+	}
+}
+
+func TestSurveyOfARunThatWentOn(t *testing.T) {
+	view := surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled}))
+	if view.Finished == nil || view.Resumed != nil || !view.Begun() {
+		t.Errorf("stopped: finished %v, resumed %v, begun %t", view.Finished, view.Resumed, view.Begun())
+	}
+	view = surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled, resumed}))
+	if view.Finished != nil || view.Resumed == nil || !slices.Equal(view.Resumed.Limits, []string{"limits.turns=9"}) {
+		t.Errorf("went on: finished %v, resumed %+v", view.Finished, view.Resumed)
+	}
+	view = surveyed(t, transcripttest.Recorded(t, []happening{started, resumed, placed, resumed, cancelled}))
+	if view.Finished == nil || view.Finished.Outcome != "cancelled" {
+		t.Errorf("ended again: %+v", view.Finished)
+	}
+	confined := happening{Kind: transcript.TypePolicy, Data: transcript.Policy{WorkTree: "checkout", NoOverlay: "it takes namespaces"}}
+	elsewhere := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{WorkTree: "overlay"}}
+	view = surveyed(t, transcripttest.Recorded(t, []happening{started, confined, placed, elsewhere, resumed}))
+	if words := view.Policy.WorkTreeWords(); words != "overlay" {
+		t.Errorf("it works in the work tree %q", words)
+	}
+}
+
+func TestOnlyARunWithAWorkspaceHasBegun(t *testing.T) {
+	for name, run := range map[string][]happening{"nothing": nil, "no workspace": {started}, "no start": {placed}} {
+		if surveyed(t, transcripttest.Recorded(t, run)).Begun() {
+			t.Errorf("%s: it has begun", name)
+		}
+	}
+}
+
+// The clock of a recorded run moves on by a second with each event.
+func TestTimeOfALife(t *testing.T) {
+	later := happening{Kind: "later.type", Data: 1}
+	longer := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Seconds: 60}}
+	for _, test := range []struct {
+		name        string
+		run         []happening
+		lived, life time.Duration
+	}{
+		{"nothing", nil, 0, 0},
+		{"one event", []happening{started}, 0, 0},
+		{"an event that is not known", []happening{started, placed, later}, 0, 2 * time.Second},
+		{"went on", []happening{started, placed, later, resumed, asked}, 2 * time.Second, time.Second},
+		{"went on twice", []happening{started, placed, resumed, asked, resumed}, 2 * time.Second, 0},
+		{"lived without events", []happening{started, placed, longer, asked}, time.Minute, time.Second},
+		{"and went on again", []happening{started, longer, asked, resumed}, time.Minute + time.Second, 0},
+	} {
+		view := surveyed(t, transcripttest.Recorded(t, test.run))
+		if life := view.Until.Sub(view.Since); view.Lived != test.lived || life != test.life {
+			t.Errorf("%s: lived %s and %s, want %s and %s", test.name, view.Lived, life, test.lived, test.life)
+		}
+	}
+}
+
+func TestSurveyOfATornLogKnowsItsWholeLines(t *testing.T) {
+	log := transcripttest.Recorded(t, []happening{started, placed, asked, answered, changed("t", "")})
+	whole := surveyed(t, log)
+	last := strings.LastIndex(strings.TrimSuffix(log, "\n"), "\n") + 1
+	for cut := last; cut < len(log); cut++ {
+		view := surveyed(t, log[:cut])
+		if view.Torn != (cut > last) || view.Events != 4 || view.Change != nil || !view.Until.Before(whole.Until) {
+			t.Fatalf("cut at %d of %d: %+v", cut, len(log), view)
+		}
+	}
+}
+
+// A view without entries knows the same as one with them, whichever way its lines
+// are read.
+func TestSurveyKnowsWhatProjectKnows(t *testing.T) {
+	log := transcripttest.Recorded(t, append(transcripttest.Greeting(), resumed, transcripttest.Finished(154))) + `{"v":1,`
+	want, err := transcript.Project(strings.NewReader(log), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Entries = nil
+	for name, visit := range map[string]func(*transcript.View, transcript.Event) error{
+		"alone": nil, "visited": func(*transcript.View, transcript.Event) error { return nil },
+	} {
+		got, err := transcript.Survey(strings.NewReader(log), visit)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestSurveyHandsOnEachEventOnceItIsKnown(t *testing.T) {
+	var seen []string
+	log := transcripttest.Recorded(t, []happening{started, {Kind: "later.type", Data: 1}, asked, answered})
+	_, err := transcript.Survey(strings.NewReader(log+`{"v":1`), func(v *transcript.View, e transcript.Event) error {
+		seen = append(seen, fmt.Sprintf("%s %s %d", e.Type, v.Started.RunID, v.Turns))
+		return nil
+	})
+	want := []string{"run.started r 0", "later.type r 0", "model.request r 0", "model.response r 1"}
+	if diff := cmp.Diff(want, seen); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	enough := errors.New("enough")
+	if _, err := transcript.Survey(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("an error of who looks at events: %v", err)
+	}
+}

@@ -1,0 +1,270 @@
+package timeline
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
+)
+
+// table has a row for each type of event but model.response, which a page shows with its request.
+var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
+	transcript.TypeRunStarted: as(func(d transcript.RunStarted) Entry {
+		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
+		if scripted != "" {
+			scripted += "), no model is asked"
+		}
+		return Entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: noTexts}
+	}),
+	transcript.TypeRunResumed: as(func(d transcript.RunResumed) Entry {
+		e := quiet("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
+		if d.Torn > 0 {
+			e.Line = append(e.Line, document.Span{Text: "; " + transcript.Count(d.Torn, "byte") + " of a torn last line were cut off"})
+		}
+		if d.Undone {
+			e.Line = append(e.Line, document.Span{Text: "; a half-applied patch was undone"})
+		}
+		if d.Elsewhere {
+			e.Line = append(e.Line, document.Span{Text: "; the work was put into the checkout again"})
+		}
+		return e
+	}),
+	transcript.TypeRunFinished: as(func(d transcript.RunFinished) Entry {
+		e := quiet("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.Duration(d.Seconds))
+		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, noTexts
+		return e
+	}),
+	transcript.TypeTask: as(func(d transcript.Task) Entry {
+		e := quiet("task", prefixed(": ", d.Title))
+		e.Texts = []Text{{"Text", d.Text}}
+		return e
+	}),
+	transcript.TypeWorkspace: as(func(d transcript.Workspace) Entry {
+		return Entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: noTexts}
+	}),
+	transcript.TypePolicy: as(func(d transcript.Policy) Entry {
+		if len(d.Layers) == 0 {
+			return Entry{Line: line("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
+		}
+		return Entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.WorkTreeWords())), Bad: d.Unconfined()}
+	}),
+	transcript.TypeSetup: as(func(d transcript.Setup) Entry {
+		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
+		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
+	}),
+	transcript.TypeNetwork: as(func(d transcript.Network) Entry {
+		if d.Allowed {
+			return quiet("allowed", " to reach ", d.Target)
+		}
+		e := Entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), Inner: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
+		if d.Request != "" {
+			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
+		}
+		if d.Remedy != "" {
+			e.Line = append(e.Line, document.Span{Text: " To let it through, " + d.Remedy + "."})
+		}
+		return e
+	}),
+	transcript.TypeSecretUsed: as(func(d transcript.SecretUsed) Entry {
+		e := Entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), Inner: true, Quiet: d.Uses == 1 || !d.Ended}
+		if d.Uses == 1 && !d.Ended {
+			e.Line, e.Quiet = line("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
+		}
+		return e
+	}),
+	transcript.TypeService: as(func(d transcript.Service) Entry {
+		if d.State == transcript.ServiceReady {
+			return Entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), Inner: true}
+		}
+		return Entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), Inner: true, Bad: true}
+	}),
+	transcript.TypeMCPServer: as(func(d transcript.MCPServer) Entry {
+		if d.State == transcript.MCPReady && d.Why == "" {
+			return Entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), Inner: true}
+		}
+		return Entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), Inner: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+	}),
+	transcript.TypeHooks: as(func(d transcript.Hooks) Entry { return quiet("hooks", ": "+transcript.Count(len(d.Hooks), "hook")) }),
+	transcript.TypeHook: as(func(d transcript.Hook) Entry {
+		e := Entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), Inner: true}
+		e.Quiet, e.Bad = hookWords[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
+		return e
+	}),
+	transcript.TypeSkills: as(func(d transcript.Skills) Entry {
+		return quiet("skills", ": "+transcript.Count(len(d.Skills), "skill")+" can be loaded")
+	}),
+	transcript.TypeMemory: as(func(d transcript.Memory) Entry {
+		e := quiet("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
+		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
+		return e
+	}),
+	transcript.TypeLesson: as(func(d transcript.Lesson) Entry { return Entry{Line: line("lesson proposed", ": "+d.Claim)} }),
+	transcript.TypeLessons: as(func(d transcript.Lessons) Entry {
+		e := quiet("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
+		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}}
+		return e
+	}),
+	transcript.TypeModelRequest: as(func(d transcript.ModelRequest) Entry { return Entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
+	transcript.TypeModelRetry: as(func(d transcript.ModelRetry) Entry {
+		return Entry{Line: line(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+seconds(d.Wait)), Bad: true}
+	}),
+	transcript.TypeModelFailure: as(func(d transcript.ModelFailure) Entry {
+		e := quiet("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
+		e.Bad = true
+		return e
+	}),
+	transcript.TypeModelFallback: as(func(d transcript.ModelFallback) Entry {
+		return Entry{Line: line("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
+	}),
+	transcript.TypeCompaction: as(func(d transcript.Compaction) Entry {
+		e := quiet("conversation shortened", " by "+d.Method+", for "+d.Reason)
+		if d.Reason == transcript.Refused {
+			e = quiet("conversation repaired", ": the API refused a part of it")
+		}
+		if d.Before > 0 && d.After > 0 {
+			e.Line = append(e.Line, document.Span{Text: fmt.Sprintf(": from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))})
+		}
+		var items bytes.Buffer
+		for _, item := range d.Items {
+			if json.Indent(&items, item, "", "  ") == nil {
+				items.WriteByte('\n')
+			}
+		}
+		e.Texts = []Text{{"The conversation from here on", items.String()}}
+		return e
+	}),
+	transcript.TypeAgentStarted: as(func(d transcript.AgentStarted) Entry {
+		return Entry{Line: line("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
+	}),
+	transcript.TypeAgentFinished: as(func(d transcript.AgentFinished) Entry {
+		return Entry{Line: line("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
+	}),
+	transcript.TypeToolStarted: as(func(d transcript.ToolStarted) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.Shown()))), Inner: true}
+	}),
+	transcript.TypeToolFinished: as(func(d transcript.ToolFinished) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), Inner: true, Quiet: !d.Failed}
+	}),
+	transcript.TypePlan: as(plan),
+	transcript.TypeChange: as(func(d transcript.Change) Entry {
+		e := quiet("change", ": "+d.Size())
+		var files strings.Builder
+		for _, f := range d.Files {
+			files.WriteString(f.Status + " " + markdown.FileName(f.Path) + "\n")
+		}
+		e.Texts = []Text{{"Files", files.String()}}
+		return e
+	}),
+	transcript.TypeVerify:  as(verify),
+	transcript.TypePublish: as(publish),
+	transcript.TypeWarning: as(func(d transcript.Warning) Entry {
+		text := append(line("warning"), document.Span{Text: " " + d.Code, Paged: true})
+		return Entry{Line: text, Message: d.Message, Bad: true, Texts: noTexts}
+	}),
+}
+
+// hookWords are the decisions of hooks that a person should know.
+var hookWords = map[string]string{
+	transcript.HookDeny: "refuses", transcript.HookFailed: "failed", transcript.HookMore: "wants more work",
+	transcript.HookRewrite: "rewrites", transcript.HookReplace: "replaces the output",
+}
+
+// indent is for a call that a script made, which is below that script.
+func indent(call transcript.CallRef) string {
+	if call.Caller > 0 {
+		return "  "
+	}
+	return ""
+}
+
+func lessons(all []transcript.Lesson) string {
+	var s strings.Builder
+	for _, l := range all {
+		s.WriteString(l.ID + ": " + l.Claim + "\n  " + strings.Join(l.Evidence, ", ") + "\n")
+	}
+	return s.String()
+}
+
+// plan says how many steps are done, and the current one.
+func plan(d transcript.Plan) Entry {
+	e := Entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), Inner: true}
+	if at, begun := d.Current(); begun {
+		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
+	} else if at >= 0 {
+		e.Line = append(e.Line, document.Span{Text: ", next: " + d.Steps[at].Step})
+	}
+	e.Texts = []Text{{"Why", d.Explanation}, {"Steps", document.Lines(sections.Steps(d))}}
+	return e
+}
+
+// verify has a row for each check, its last lines, and what the tests of the change prove.
+func verify(d transcript.Verify) Entry {
+	e := Entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
+	if d.Attempt == 0 {
+		e.Line[0].Text = "before the change"
+	}
+	var rows []string
+	checks := ""
+	for _, row := range d.Rows {
+		before := cmp.Or(row.Before, "not run")
+		words, now, end := row.Name+" is "+before+row.Origin(), row.Before+row.Origin(), row.Before+" before the change"
+		if d.Attempt > 0 {
+			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
+		}
+		rows = append(rows, words+inBrackets(row.Tests()))
+		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds), prefixed(": ", row.Tests()))
+		e.Outputs = append(e.Outputs, outputs(row.Name, end, row.Tail)...)
+		e.Seconds += row.Took()
+	}
+	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})
+	e.Texts = []Text{{"Checks", checks}}
+	if d.Attempt == 0 {
+		return e
+	}
+	e.Line = append(e.Line, document.Span{Text: proofs(d)})
+	for _, s := range (&sections.Source{View: &transcript.View{Verify: &d}}).On(sections.Proofs) {
+		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
+	}
+	return e
+}
+
+// proofs are the classes of the test files of a change, and how many tests of the base it removed or breaks.
+func proofs(d transcript.Verify) (words string) {
+	const most = 10
+	var all []string
+	for _, p := range d.Proofs() {
+		if len(all) == most {
+			all = append(all, "…")
+			break
+		}
+		all = append(all, p.File+" "+p.Class)
+	}
+	words = prefixed("; red proof: ", strings.Join(all, ", "))
+	old, scripts := d.CountOldTests()
+	if old > 0 {
+		words += "; " + transcript.Count(old, "test") + " of the base deleted or failing"
+	}
+	if scripts > 0 {
+		words += "; " + transcript.Count(scripts, "file") + " of the checks changed to pass"
+	}
+	return words
+}
+
+func publish(d transcript.Publish) Entry {
+	switch d.Step {
+	case "commit":
+		return Entry{Line: line("committed", " "+transcript.ShortSHA(d.HeadSHA)+" on ", d.Branch)}
+	case "push":
+		return Entry{Line: line("pushed", " ", d.Branch, " to ", d.Remote)}
+	case "pull_request":
+		return Entry{Line: line("pull request", prefixed(" of ", d.Of), " "+d.Operation+": ", d.URL)}
+	}
+	return Entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
+}

@@ -1,0 +1,25 @@
+package timeline
+
+import (
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+func TestEveryTypeOfEventHasWords(t *testing.T) {
+	source, err := os.ReadFile("../event.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := regexp.MustCompile(`(?m)^\tType\w+ +Type = "([a-z_.]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(types) < 30 {
+		t.Fatalf("found %d types", len(types))
+	}
+	for _, m := range types {
+		if kind := transcript.Type(m[1]); table[kind] == nil && kind != transcript.TypeModelResponse {
+			t.Errorf("%s has no row", kind)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+// Package timeline owns the wording of events: one line for each, and the texts behind it. A terminal shows
+// the lines, the report lines and texts. Its texts are raw, also those of strangers: who draws them escapes
+// them. It refuses to know terminals and pages.
+package timeline
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
+)
+
+// Entry is what is said of an event.
+type Entry struct {
+	Line    document.Text // one sentence; empty for nothing
+	Message string        // ends the line where there is no Markdown, else stands below it
+	Texts   []Text        // more of it; nil for the data of the event
+	Outputs []Output      // of commands that failed
+	Quiet   bool          // shown only where all events are
+	Inner   bool          // part of what the lines around it say
+	Bad     bool
+	Seconds float64
+	Host    string // that the event is about
+	Refused string // the rule by which the host was refused
+}
+
+// Text is a longer text of an event.
+type Text struct{ Title, Text string }
+
+// Output is the last lines of a command that failed.
+type Output struct{ Name, End, Tail string }
+
+// Title says whose lines they are.
+func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.End + ")" }
+
+// Of returns what is said of an event. An event of an unknown type is named alone.
+func Of(e transcript.Event) (Entry, error) {
+	if describe, known := table[e.Type]; known {
+		return describe(e.Data)
+	}
+	return quiet(string(e.Type)), nil
+}
+
+// noTexts is for an event of which the line, or other parts of a page, say all.
+var noTexts = []Text{}
+
+// as reads the data of one type of event.
+func as[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
+	return func(raw json.RawMessage) (Entry, error) {
+		var data T
+		if err := json.Unmarshal(raw, &data); err != nil {
+			return Entry{}, err
+		}
+		return describe(data), nil
+	}
+}
+
+// outputs is the output of a command, if it left some.
+func outputs(name, end, tail string) []Output {
+	if tail == "" {
+		return nil
+	}
+	return []Output{{name, end, tail}}
+}
+
+// line is a sentence that begins with strong words.
+func line(begin string, rest ...string) document.Text {
+	text := document.Text{{Text: begin, Style: document.Strong}}
+	for _, each := range rest {
+		if each != "" {
+			text = append(text, document.Span{Text: each})
+		}
+	}
+	return text
+}
+
+func quiet(begin string, rest ...string) Entry { return Entry{Line: line(begin, rest...), Quiet: true} }
+
+// prefixed is a text that something comes before; nothing for an empty text.
+func prefixed(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+// inBrackets is what is added to words; nothing for an empty text.
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.1f s", s) }

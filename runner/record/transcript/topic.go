@@ -1,0 +1,199 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/tools/dialect"
+)
+
+// topicWidth is the most that a topic takes, in UTF-16 units.
+const topicWidth = 100
+
+// topicKeys are the arguments that say what a call is about, the most telling first.
+var topicKeys = sync.OnceValue(func() []string {
+	command := func(t dialect.Tool) string {
+		if t.Name == dialect.WriteStdin { // what it types says less than to which command
+			return ""
+		}
+		return t.Command
+	}
+	return slices.Concat(
+		dialect.Arguments(command), dialect.Arguments(func(t dialect.Tool) string { return t.Path }), []string{"dir_path", "pattern", "query", "url"},
+		dialect.Arguments(func(t dialect.Tool) string { return t.Patch }), []string{"patch", "session_id", "chars", "explanation", "name", "description"},
+	)
+})
+
+// Topic is what a call is about, in one line of at most 100 characters, from its
+// arguments as the model wrote them: the command, the path, the files of a
+// patch. The text is the model's.
+func Topic(input string) string {
+	text := input
+	var args map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(input), &args); err == nil {
+		text = topicOf(args)
+	}
+	if files := patchedFiles(text); files != "" {
+		text = files
+	}
+	text = strings.TrimSpace(text)
+	first, rest, _ := strings.Cut(strings.TrimSpace(text[len(pragma.FindString(text)):]), "\n")
+	if rest != "" {
+		first = strings.TrimRight(first, " \\") + " …"
+	}
+	return strings.Clone(markdown.Cut(first, topicWidth))
+}
+
+func topicOf(args map[string]json.RawMessage) string {
+	for _, key := range topicKeys() {
+		if value, ok := args[key]; ok {
+			return argument(value)
+		}
+	}
+	return ""
+}
+
+// argument shows one JSON value: a string as it is, an argv joined by spaces.
+func argument(value json.RawMessage) string {
+	var text string
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	var argv []string
+	if json.Unmarshal(value, &argv) == nil {
+		return strings.Join(argv, " ")
+	}
+	return string(value)
+}
+
+var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
+
+// patchCommand is what stands before a patch in a command that applies it; its
+// group is the delimiter of the here-document.
+var patchCommand = regexp.MustCompile(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
+
+// isPatch says whether text is a V4A patch, or a command that applies one and
+// does nothing else: what else it did must not be hidden behind the files.
+func isPatch(text string) bool {
+	before, patch, found := strings.Cut(text, "*** Begin Patch")
+	if !found {
+		return false
+	}
+	if strings.TrimSpace(before) == "" {
+		return true
+	}
+	command := patchCommand.FindStringSubmatch(before)
+	_, after, ended := strings.Cut(patch, "\n*** End Patch")
+	return command != nil && ended && strings.Trim(after, " \t\r\n'\"") == command[1]
+}
+
+// patchedFiles names the files of a V4A patch; "" for other text.
+func patchedFiles(text string) string {
+	if !isPatch(text) {
+		return ""
+	}
+	var files []string
+	for line := range strings.Lines(text) {
+		for _, mark := range patchMarks {
+			if path, ok := strings.CutPrefix(line, mark); ok {
+				files = append(files, strings.TrimSpace(path))
+			}
+		}
+	}
+	return some(files)
+}
+
+func some(files []string) string {
+	if len(files) > 3 {
+		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
+	}
+	return strings.Join(files, ", ")
+}
+
+// Files are those that the call changed, in one line; empty where it does not tell of any.
+func (f ToolFinished) Files() string {
+	all, _ := f.Detail["files"].([]any)
+	var names []string
+	for _, each := range all {
+		file, _ := each.(map[string]any)
+		if name, is := file["path"].(string); is {
+			names = append(names, name)
+		}
+	}
+	return markdown.Cut(some(names), topicWidth)
+}
+
+// Readable lays out arguments for a person: one a line, texts of several lines
+// as such. A text alone (a patch, a script) is that text.
+func Readable(input string) string {
+	args, ok := arguments(input)
+	if !ok {
+		return input
+	}
+	if len(args) == 1 {
+		if text, isText := decoded(args[0].value); isText {
+			return text
+		}
+	}
+	var b strings.Builder
+	for _, arg := range args {
+		b.WriteString(arg.name + ":" + arg.layout() + "\n")
+	}
+	return b.String()
+}
+
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// arguments are the members of a JSON object in their order; false for what is
+// none, or an empty one.
+func arguments(input string) ([]member, bool) {
+	d := json.NewDecoder(strings.NewReader(input))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil, false
+	}
+	var all []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, false
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, false
+		}
+		all = append(all, member{name.(string), value})
+	}
+	if _, err := d.Token(); err != nil || d.More() {
+		return nil, false
+	}
+	return all, len(all) > 0
+}
+
+func (m member) layout() string {
+	text, isText := decoded(m.value)
+	switch {
+	case !isText:
+		var b bytes.Buffer
+		if json.Compact(&b, m.value) != nil {
+			return " " + string(m.value)
+		}
+		return " " + b.String()
+	case strings.Contains(strings.TrimRight(text, "\n"), "\n"):
+		return "\n  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+	}
+	return " " + text
+}
+
+func decoded(value json.RawMessage) (text string, isText bool) {
+	isText = json.Unmarshal(value, &text) == nil && value[0] == '"'
+	return text, isText
+}

@@ -1,0 +1,137 @@
+package transcript_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+func logLines(t testing.TB) []string {
+	t.Helper()
+	return strings.SplitAfter(strings.TrimSuffix(transcripttest.Recorded(t, transcripttest.Greeting()), "\n"), "\n")
+}
+
+func digestOf(line string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(line))) }
+
+func TestVerifyChain(t *testing.T) {
+	text := transcripttest.Recorded(t, transcripttest.Greeting())
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	head, err := transcript.VerifyChain(strings.NewReader(text))
+	if want := digestOf(lines[len(lines)-1]); err != nil || head != want {
+		t.Errorf("head %s, %v; want %s", head, err, want)
+	}
+	if head, err := transcript.VerifyChain(strings.NewReader("")); err != nil || head != strings.Repeat("0", 64) {
+		t.Errorf("an empty log: %s, %v", head, err)
+	}
+}
+
+// alterations are ways to change one line so that it is still an event.
+var alterations = map[string]func(string) string{
+	"type":       func(l string) string { return strings.Replace(l, `"type":"`, `"type":"x`, 1) },
+	"data":       func(l string) string { return strings.Replace(l, `"data":{`, `"data":{"x":1,`, 1) },
+	"time":       func(l string) string { return strings.Replace(l, "2026", "2025", 1) },
+	"whitespace": func(l string) string { return strings.Replace(l, "{", "{ ", 1) },
+	"seq":        func(l string) string { return strings.Replace(l, `"seq":`, `"seq":9`, 1) },
+	"no event":   func(l string) string { return "x" + l },
+	"version":    func(l string) string { return strings.Replace(l, `"v":1`, `"v":2`, 1) },
+}
+
+func TestVerifyChainNamesAlteredLine(t *testing.T) {
+	lines := logLines(t)
+	for name, alter := range alterations {
+		for i := range len(lines) - 1 {
+			t.Run(fmt.Sprintf("%s of line %d", name, i+1), func(t *testing.T) {
+				altered := slices.Clone(lines)
+				altered[i] = alter(altered[i])
+				if altered[i] == lines[i] {
+					t.Fatal("nothing was altered")
+				}
+				wantBroken(t, altered, i+1)
+			})
+		}
+	}
+}
+
+func TestVerifyChainNamesAlteredDigest(t *testing.T) {
+	lines := logLines(t)
+	for i := range len(lines) - 1 { // whether the last or the one before was altered cannot be told
+		t.Run(fmt.Sprintf("line %d", i+1), func(t *testing.T) {
+			altered := slices.Clone(lines)
+			at := strings.LastIndex(altered[i], `"prev":"`) + len(`"prev":"`)
+			altered[i] = altered[i][:at] + strings.Repeat("e", 64) + altered[i][at+64:]
+			wantBroken(t, altered, i+1)
+		})
+	}
+}
+
+func TestVerifyChainNamesFirstOfSeveral(t *testing.T) {
+	lines := logLines(t)
+	lines[3] = alterations["data"](lines[3])
+	lines[5] = alterations["no event"](lines[5])
+	wantBroken(t, lines, 4)
+}
+
+func TestVerifyChainNamesFalseBeginning(t *testing.T) {
+	lines := logLines(t)
+	wantBroken(t, []string{strings.Replace(lines[0], strings.Repeat("0", 64), strings.Repeat("1", 64), 1)}, 1)
+}
+
+func TestVerifyChainNamesGap(t *testing.T) {
+	lines := logLines(t)
+	for i := range len(lines) - 1 {
+		t.Run(fmt.Sprintf("without line %d", i+1), func(t *testing.T) {
+			wantBroken(t, slices.Delete(slices.Clone(lines), i, i+1), i+1)
+		})
+		t.Run(fmt.Sprintf("line %d twice", i+1), func(t *testing.T) {
+			wantBroken(t, slices.Insert(slices.Clone(lines), i+1, lines[i]), i+2)
+		})
+		t.Run(fmt.Sprintf("line %d and the next swapped", i+1), func(t *testing.T) {
+			swapped := slices.Clone(lines)
+			swapped[i], swapped[i+1] = strings.TrimSuffix(swapped[i+1], "\n")+"\n", strings.TrimSuffix(swapped[i], "\n")+"\n"
+			wantBroken(t, swapped, i+1)
+		})
+	}
+}
+
+func wantBroken(t *testing.T, lines []string, line int) {
+	t.Helper()
+	head, err := transcript.VerifyChain(strings.NewReader(strings.TrimSuffix(strings.Join(lines, ""), "\n") + "\n"))
+	var broken *transcript.ChainError
+	if !errors.As(err, &broken) {
+		t.Fatalf("head %s, error %v; want a *ChainError", head, err)
+	}
+	if broken.Line != line || head != "" {
+		t.Errorf("blamed line %d (%v), head %q; want line %d", broken.Line, err, head, line)
+	}
+}
+
+func TestVerifyChainEnd(t *testing.T) {
+	lines := logLines(t)
+	whole := strings.Join(lines, "") + "\n"
+	head, err := transcript.VerifyChain(strings.NewReader(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := len(lines) - 1
+	shorter, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "")))
+	if err != nil || shorter == head {
+		t.Errorf("a log that lost its last line: %s, %v; only the head can tell", shorter, err)
+	}
+	altered, err := transcript.VerifyChain(strings.NewReader(strings.Join(lines[:last], "") + alterations["data"](lines[last]) + "\n"))
+	if err != nil || altered == head {
+		t.Errorf("an altered last line: %s, %v; only the head can tell", altered, err)
+	}
+	var torn *transcript.TornError
+	if got, err := transcript.VerifyChain(strings.NewReader(whole + `{"v":1`)); !errors.As(err, &torn) || got != head {
+		t.Errorf("a torn last line: %s, %v; want the head of the whole lines", got, err)
+	}
+	if torn.Offset != int64(len(whole)) || torn.Bytes != 6 {
+		t.Errorf("the torn line begins at %d with %d bytes, want %d and 6", torn.Offset, torn.Bytes, len(whole))
+	}
+}

@@ -1,0 +1,384 @@
+package transcript_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
+)
+
+// excerpts are what these tests keep of texts.
+var excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
+
+func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
+	t.Helper()
+	view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return view
+}
+
+// shown is an excerpt with a mark for the lines that it does not have.
+func shown(e transcript.Excerpt) string {
+	if e.Hidden == 0 {
+		return e.Head
+	}
+	return e.Head + "\n…\n" + e.Tail
+}
+
+// outlines tell of each entry in a line: who said what, or how a call went.
+func outlines(v *transcript.View) []string {
+	var all []string
+	for _, e := range v.Entries {
+		if e.Call == nil {
+			all = append(all, fmt.Sprintf("%s: %s", e.Agent, shown(e.Message)))
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %s %s: %q %s", e.Agent, e.Call.Tool, e.Call.ID, shown(e.Call.Output), ending(e.Call)))
+	}
+	return all
+}
+
+func ending(c *transcript.Call) string {
+	switch {
+	case !c.Finished:
+		return "did not end"
+	case c.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *c.ExitCode)
+	case c.Failed:
+		return "failed"
+	}
+	return "ok"
+}
+
+func TestProject(t *testing.T) {
+	text := transcripttest.Recorded(t, append(transcripttest.Greeting(), transcripttest.Finished(154)))
+	view, err := transcript.Project(strings.NewReader(text), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := transcript.VerifyChain(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view.Head != head || view.Events != 23 || view.Torn {
+		t.Errorf("head %s of %d events, torn %t; the chain ends in %s", view.Head, view.Events, view.Torn, head)
+	}
+	if diff := cmp.Diff(transcript.Usage{Input: 8400, Cached: 6200, Output: 620, Reasoning: 240}, view.Usage); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+	if view.Turns != 4 || view.Calls != 3 || view.Retries != 1 || view.Finished == nil {
+		t.Errorf("%d turns, %d calls, %d retries, finished %v", view.Turns, view.Calls, view.Retries, view.Finished)
+	}
+	if got := view.Plan.Steps[2].Status; got != "in_progress" {
+		t.Errorf("the plan is not the last one: %s", got)
+	}
+	if got, want := shown(view.Entries[1].Call.Input), "cmd: go test ./...\nworkdir: ."; got != want {
+		t.Errorf("the first call's arguments are %q, want %q", got, want)
+	}
+}
+
+func TestProjectCalls(t *testing.T) {
+	tests := []struct {
+		name string
+		run  []transcripttest.Happening
+		want []string
+	}{
+		{
+			"without an end",
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "exec_command", "{}"), transcripttest.Called(1, "b", "exec_command", "{}"), transcripttest.Ended(1, "b", "exec_command", "B", 0)},
+			[]string{`main exec_command a: "" did not end`, `main exec_command b: "B" exit 0`},
+		},
+		{
+			"out of order",
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "b", "x", ""), transcripttest.Ended(1, "b", "x", "B", 0), transcripttest.Ended(1, "a", "x", "A", 2)},
+			[]string{`main x a: "A" exit 2`, `main x b: "B" exit 0`},
+		},
+		{
+			"the same id twice at a time",
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "a", "y", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Ended(1, "a", "y", "2", 0)},
+			[]string{`main x a: "1" exit 0`, `main y a: "2" exit 0`},
+		},
+		{
+			"the same id again",
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Called(2, "a", "x", ""), transcripttest.Ended(2, "a", "x", "2", 0)},
+			[]string{`main x a: "1" exit 0`, `main x a: "2" exit 0`},
+		},
+		{
+			"without a beginning",
+			[]transcripttest.Happening{transcripttest.Ended(1, "a", "x", "A", 0)},
+			[]string{`main x a: "A" exit 0`},
+		},
+		{
+			"failed without an exit code",
+			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), {Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{CallID: "a", Failed: true, Output: "no"}}},
+			[]string{`main x a: "no" failed`},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			view := projected(t, test.run)
+			if diff := cmp.Diff(test.want, outlines(view)); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if view.Calls != len(test.want) {
+				t.Errorf("%d calls, want %d", view.Calls, len(test.want))
+			}
+		})
+	}
+}
+
+// withAgent changes who the events of a log are by; the chain is broken then.
+func withAgent(log, agent string) string {
+	return strings.ReplaceAll(log, `"agent":"main"`, `"agent":"`+agent+`"`)
+}
+
+func TestProjectAgents(t *testing.T) {
+	mine := transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "mine")})
+	other := withAgent(transcripttest.Recorded(t, []transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Said(1, "theirs"), transcripttest.Ended(1, "a", "x", "A", 0)}), "reviewer")
+	view, err := transcript.Project(strings.NewReader(mine+other), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"main: mine", `main x a: "" did not end`, "reviewer: theirs", `reviewer x a: "A" exit 0`} // a response that stands behind its calls
+	if diff := cmp.Diff(want, outlines(view)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if view.Summary() != "mine" {
+		t.Errorf("the summary is another agent's: %s", view.Summary())
+	}
+}
+
+func TestProjectSkipsWhatItDoesNotKnow(t *testing.T) {
+	view := projected(t, []transcripttest.Happening{
+		{Kind: "later.type", Data: map[string]any{"x": 1}},
+		{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Turn: 1, Output: []json.RawMessage{
+			json.RawMessage(`{"type":"reasoning","encrypted_content":"x"}`), json.RawMessage(`{"type":"message","content":"of a later shape"}`),
+			json.RawMessage(`7`), transcripttest.Message(" \n"), transcripttest.Message("hello"),
+		}}},
+	})
+	if diff := cmp.Diff([]string{"main: hello"}, outlines(view)); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestProjectNamesBadEvent(t *testing.T) {
+	text := strings.Replace(transcripttest.Recorded(t, transcripttest.Greeting()), `"type":"plan","data":{`, `"type":"plan","data":{"steps":7},"x":{`, 1)
+	if _, err := transcript.Project(strings.NewReader(text), excerpts); err == nil || !strings.Contains(err.Error(), "event 9 (plan)") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestProjectTornLog(t *testing.T) {
+	text := transcripttest.Recorded(t, transcripttest.Greeting()) + `{"v":1,"seq":24,`
+	view, err := transcript.Project(strings.NewReader(text), excerpts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !view.Torn || view.Events != 22 {
+		t.Errorf("torn %t, %d events", view.Torn, view.Events)
+	}
+}
+
+func TestProjectCutsTexts(t *testing.T) {
+	wide := strings.Repeat("漢", 400)
+	run := []transcripttest.Happening{
+		transcripttest.Said(1, transcripttest.Numbered(30)),
+		transcripttest.Called(1, "a", "exec_command", `{"cmd":"x"}`),
+		transcripttest.Ended(1, "a", "exec_command", wide+"\n"+transcripttest.Numbered(99), 0),
+	}
+	view := projected(t, run)
+	output := view.Entries[1].Call.Output
+	if got := strings.Count(shown(output), "\n") + 1; got != 41 || output.Hidden != 60 {
+		t.Errorf("%d lines are shown, %d hidden", got, output.Hidden)
+	}
+	if first, _, _ := strings.Cut(output.Head, "\n"); first != strings.Repeat("漢", 299)+"…" {
+		t.Errorf("the first line is %q", first)
+	}
+	if got := view.Entries[0].Message; got.Hidden != 22 || !strings.HasSuffix(got.Tail, "line 30") {
+		t.Errorf("message: %+v", got)
+	}
+	whole, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown(whole.Entries[1].Call.Output), wide+"\n"+strings.TrimSuffix(transcripttest.Numbered(99), "\n"); got != want {
+		t.Errorf("a whole projection holds %q", got)
+	}
+	if view.LastMessage != transcripttest.Numbered(30) {
+		t.Error("the last message is cut")
+	}
+}
+
+func TestTopic(t *testing.T) {
+	tests := []struct{ name, input, want string }{
+		{"command", `{"workdir":".","cmd":"go test ./..."}`, "go test ./..."},
+		{"argv", `{"command":["bash","-lc","ls"]}`, "bash -lc ls"},
+		{"script", `{"cmd":"cd x \\\n && make"}`, "cd x …"},
+		{"path", `{"file_path":"a/b.go","offset":1}`, "a/b.go"},
+		{"number", `{"session_id":7}`, "7"},
+		{"patch", "*** Begin Patch\n*** Add File: a\n+x\n*** Delete File: b\n*** End Patch", "a, b"},
+		{"patch as an argument", `{"input":"*** Begin Patch\n*** Update File: a\n*** End Patch"}`, "a"},
+		{"patch of a built-in tool", `{"type":"update_file","path":"a/b.go","diff":"@@\n-x\n+y"}`, "a/b.go"},
+		{"patch in a script", `{"cmd":"cd sub && apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\nEOF\n"}`, "a"},
+		{"patch in an argv", `{"command":["apply_patch","*** Begin Patch\n*** Delete File: a\n*** End Patch\n"]}`, "a"},
+		{"patch in a script in an argv", `{"command":["bash","-lc","apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"]}`, "a"},
+		{"patch after a command", `{"cmd":"make; apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"}`, "make; apply_patch <<EOF …"},
+		{"patch before a command", `{"cmd":"apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF\nmake"}`, "apply_patch <<EOF …"},
+		{"patch in a substitution", `{"cmd":"cd $(make) && apply_patch <<EOF\n*** Begin Patch\n*** Delete File: a\n*** End Patch\nEOF"}`, "cd $(make) && apply_patch <<EOF …"},
+		{"many files", "*** Begin Patch\n" + strings.Repeat("*** Delete File: f\n", 5), "f, f, f, and 2 more"},
+		{"nothing that is known", `{"x":1}`, ""},
+		{"no JSON", `go test`, "go test"},
+		{"JavaScript", "// @exec: {\"yield_time_ms\": 1}\n\nconst a = 1;\ntext(a);\n", "const a = 1; …"},
+		{"JavaScript that is one line", "text(1);", "text(1);"},
+		{"nothing but a pragma", "// @exec: {}", "// @exec: {}"},
+		{"long", `{"cmd":"` + strings.Repeat("x", 200) + `"}`, strings.Repeat("x", 99) + "…"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := transcript.Topic(test.input); got != test.want {
+				t.Errorf("Topic(%s)\n got %q\nwant %q", test.input, got, test.want)
+			}
+		})
+	}
+}
+
+func TestReadable(t *testing.T) {
+	tests := []struct{ name, input, want string }{
+		{"one text", `{"cmd":"a\nb"}`, "a\nb"},
+		{"several", `{"cmd":"a","n":[1, 2],"env":{"x":"é"}}`, "cmd: a\nn: [1,2]\nenv: {\"x\":\"é\"}\n"},
+		{"a script among them", `{"workdir":".","cmd":"a\nb\n"}`, "workdir: .\ncmd:\n  a\n  b\n"},
+		{"one number", `{"n":1.0}`, "n: 1.0\n"},
+		{"nothing", `{}`, `{}`},
+		{"a patch", "*** Begin Patch\n", "*** Begin Patch\n"},
+		{"an array", `[1]`, `[1]`},
+		{"half an object", `{"cmd":"a"`, `{"cmd":"a"`},
+		{"two objects", `{"a":1}{"b":2}`, `{"a":1}{"b":2}`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, transcript.Readable(test.input)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func BenchmarkProject(b *testing.B) {
+	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
+	for name, cut := range map[string]transcript.Cut{"cut": excerpts, "whole": {}} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := transcript.Project(strings.NewReader(text), cut); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkVerifyChain(b *testing.B) {
+	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := transcript.VerifyChain(strings.NewReader(text)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
+	list := &price.List{
+		Rates:   price.Rates{Input: 1, Cached: 0.1, CacheWrite: 1.25, Output: 10},
+		Tiers:   []price.Tier{{Above: 500_000, Rates: price.Rates{Input: 2, Output: 15}}},
+		Service: map[string]price.Rates{"flex": {Input: 0.5, Output: 5}},
+	}
+	answered := func(u transcript.Usage) transcripttest.Happening {
+		return transcripttest.Happening{Kind: transcript.TypeModelResponse, Data: transcript.ModelResponse{Status: "completed", Usage: u}}
+	}
+	for _, test := range []struct {
+		name string
+		list *price.List
+		run  []transcripttest.Happening
+		want float64
+	}{
+		{"no answer", list, nil, 0},
+		{"what the cache has", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000, Cached: 200_000, CacheWrite: 100_000, Output: 10_000})}, 0.1 + 0.02 + 0.125 + 0.1},
+		{"two short answers are no long one", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000}), answered(transcript.Usage{Input: 400_000})}, 0.8},
+		{"a long one", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000}), answered(transcript.Usage{Input: 600_000})}, 0.4 + 1.2},
+		{"tiers of service", list, []transcripttest.Happening{answered(transcript.Usage{Input: 400_000, ServiceTier: "flex"}), answered(transcript.Usage{Input: 400_000, ServiceTier: "default"})}, 0.2 + 0.4},
+		{"what failed, and what made it shorter", list, []transcripttest.Happening{
+			{Kind: transcript.TypeModelRetry, Data: transcript.ModelRetry{Usage: &transcript.Usage{Input: 100_000}}},
+			{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Usage: &transcript.Usage{Input: 10_000}}},
+			{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Usage: &transcript.Usage{Input: 1000}}},
+		}, 0.111},
+		{"a price of nothing", new(price.List), []transcripttest.Happening{answered(transcript.Usage{Input: 400_000})}, 0},
+	} {
+		view := projected(t, append([]transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Price: test.list}}}, test.run...))
+		if cost, known := transcript.CostOf(view.Models); !known || math.Abs(cost-test.want) > 1e-9 {
+			t.Errorf("%s: costs %v (known: %t), want %v", test.name, cost, known, test.want)
+		}
+	}
+	unpriced := projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
+	if cost, known := transcript.CostOf(unpriced.Models); known {
+		t.Errorf("costs %v without a price", cost)
+	}
+}
+
+// Calls of scripts are known by the script's call, whatever the model calls meanwhile by the same
+// numbers.
+func TestProjectScripts(t *testing.T) {
+	view := projected(t, transcripttest.Scripts())
+	var got []string
+	for _, e := range view.Entries {
+		if e.Call == nil {
+			got = append(got, "says "+e.Message.Head)
+			continue
+		}
+		line := e.Call.Tool + " " + e.Call.ID
+		if e.Call.By != nil {
+			line += " by " + e.Call.By.ID
+		}
+		got = append(got, line+": "+e.Call.Output.Head)
+	}
+	want := []string{
+		"says I read all files by a script.", "exec c1: Script running with cell ID 1\nWall time 1.0 seconds\nOutput:",
+		"exec_command c1.1 by c1: a\nb", "read_file c1.2 by c1: L1: A", "read_file c1.3 by c1: L1: B",
+		"says The script goes on.", "wait c2: Script completed\nWall time 0.2 seconds\nOutput:",
+		"apply_patch c1.4 by c1: Success. Updated the following files:\nM greet/greet.go",
+		"says The greeting has its comma.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	if view.Calls != 6 {
+		t.Errorf("%d calls, want 6", view.Calls)
+	}
+}
+
+// A script that goes on beside the last answer does not make that one of work to do.
+func TestAScriptDoesNotKeepWorkFromBeingDone(t *testing.T) {
+	run := []transcripttest.Happening{
+		{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 2}},
+		transcripttest.CalledBy(1, 1, 1, "c1.1", "read_file", "{}"), transcripttest.Said(2, "Done."),
+		{Kind: transcript.TypeChange, Data: transcript.Change{}},
+	}
+	if view := projected(t, run); !view.Work.Done {
+		t.Error("the work is not done")
+	}
+	run[1] = transcripttest.CalledBy(2, 2, 0, "c2", "read_file", "{}")
+	if view := projected(t, run); view.Work.Done {
+		t.Error("the work is done, though the last answer called a tool")
+	}
+}

@@ -1,0 +1,379 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/check/verify"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/tools"
+)
+
+// Record is a run as its directory tells of it.
+type Record struct {
+	*record.Directory
+	*transcript.View
+	Job *job.Job // with the limits that it had last
+}
+
+type Replay struct {
+	Stop   *outcome.Stop
+	Base   string // tree of the base commit
+	Tree   string // of the change; the base's when nothing changed
+	Checks []transcript.VerifyRow
+}
+
+// Requests builds each request from the events, compares its digest, and gives how
+// many there are.
+func (r Record) Requests() (found Differences, number int, err error) {
+	all := map[string]*model.Rebuilt{} // by agent
+	_, err = r.Survey(func(_ *transcript.View, e transcript.Event) error {
+		var d struct {
+			Turn                 int
+			SHA256               string
+			Settings             json.RawMessage
+			Input, Output, Items []json.RawMessage
+			ID, Status           string
+			LeftOut              []int `json:"left_out"`
+		}
+		switch e.Type {
+		case transcript.TypeModelRequest, transcript.TypeModelResponse, transcript.TypeModelFallback, transcript.TypeCompaction:
+		default:
+			return nil
+		}
+		if err := json.Unmarshal(e.Data, &d); err != nil {
+			return err
+		}
+		if all[e.Agent] == nil {
+			all[e.Agent] = &model.Rebuilt{Chat: r.Job.Model.Wire == "chat" && r.Started.Scripted == ""}
+		}
+		rebuilt := all[e.Agent]
+		switch e.Type {
+		case transcript.TypeModelRequest:
+			digest, err := rebuilt.Request(d.Settings, d.Input)
+			if err != nil {
+				return err
+			}
+			number++
+			if digest != d.SHA256 && !rebuilt.LacksImages() {
+				found.note(strings.TrimSpace(fmt.Sprintf("%s request of turn %d", e.By(), d.Turn)), d.SHA256, digest)
+			}
+		case transcript.TypeModelResponse:
+			rebuilt.Response(d.Output)
+		case transcript.TypeModelFallback:
+			rebuilt.Fallback(d.LeftOut)
+		case transcript.TypeCompaction:
+			rebuilt.Compaction(d.Items)
+		}
+		return nil
+	})
+	return found, number, err
+}
+
+// Outputs finds the calls whose outputs in the directory of a replay are not what they
+// were, but for the folder that the work is in and what the header of an output has of
+// one run alone. Outputs of commands are compared by exit status, and by their lines
+// without times, ids, temporary folders and addresses. at is the folder of the work in
+// the replay.
+func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
+	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
+	now, err := outputsIn(replay, places)
+	if err != nil {
+		return nil, err
+	}
+	polled, err := now.likeThoseOf(r.Directory)
+	if err != nil {
+		return nil, err
+	}
+	byNumber := func(a, b transcript.ToolFinished) int { return a.Ref().Compare(b.Ref()) }
+	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
+	commands := sessionsOf(recorded, polled)
+	for _, was := range recorded {
+		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: tools.RunsCommands(was.Tool)}
+		is, ran := now.of(was.Ref())
+		if !ran {
+			is.Output, is.Failed = "(not called)", was.Failed
+		}
+		d.Recorded, d.Replayed = texts(was, r.Directory, is, replay)
+		d.Replayed = places.Replace(d.Replayed)
+		if ran && commands.join(was.Ref(), &d) {
+			continue
+		}
+		found.add(d)
+		if was.Failed != is.Failed && d.compared(d.Recorded) == d.compared(d.Replayed) {
+			found.note(d.What, failedInWords(was.Failed), failedInWords(is.Failed))
+		}
+	}
+	return found, err
+}
+
+// replayed are the outputs of a replay.
+type replayed struct {
+	ended  map[transcript.CallRef]transcript.ToolFinished
+	nested transcript.Nested
+	same   map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
+	taken  map[transcript.CallRef]bool
+}
+
+// outputsIn reads those of a directory, with the places of the record in what is asked for.
+func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, error) {
+	r := &replayed{
+		ended: map[transcript.CallRef]transcript.ToolFinished{}, same: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
+	}
+	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) (err error) {
+		switch e.Type {
+		case transcript.TypeToolStarted:
+			var d transcript.ToolStarted
+			err = json.Unmarshal(e.Data, &d)
+			d.Agent, d.Input = e.By(), places.Replace(d.Input)
+			r.nested.Add(d)
+		case transcript.TypeToolFinished:
+			var d transcript.ToolFinished
+			err = json.Unmarshal(e.Data, &d)
+			d.Agent = e.By()
+			r.ended[d.Ref()] = d
+		}
+		return err
+	})
+	return r, err
+}
+
+// likeThoseOf finds each call that a script of a directory made: its script may have made it at
+// another place now. polled are the sessions that the calls there name.
+func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
+	polled = map[transcript.CallRef]float64{}
+	_, err = dir.Survey(func(_ *transcript.View, e transcript.Event) error {
+		if e.Type != transcript.TypeToolStarted {
+			return nil
+		}
+		var d transcript.ToolStarted
+		err := json.Unmarshal(e.Data, &d)
+		d.Agent = e.By()
+		if ref, is := r.nested.Take(d); is {
+			r.same[d.Ref()], r.taken[ref] = ref, true
+		}
+		polled[d.Ref()] = polls(d)
+		return err
+	})
+	return polled, err
+}
+
+// of is what a call of the record came to.
+func (r *replayed) of(was transcript.CallRef) (transcript.ToolFinished, bool) {
+	ref, is := r.same[was]
+	if !is && r.taken[was] {
+		return transcript.ToolFinished{}, false
+	}
+	if !is {
+		ref = was
+	}
+	d, ran := r.ended[ref]
+	return d, ran
+}
+
+// texts are two outputs as they are compared: where one was cut, as a whole if both
+// are kept, since what passes moves the place of the cut.
+func texts(was transcript.ToolFinished, before *record.Directory, is transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
+	if was.Truncated || is.Truncated {
+		recorded, kept := whole(was, before)
+		replayed, also := whole(is, after)
+		if kept && also {
+			return recorded, replayed
+		}
+	}
+	return lasting(was.Output), lasting(is.Output)
+}
+
+// whole is an output before it was cut, with the header that the model got.
+func whole(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
+	if !d.Truncated {
+		return lasting(d.Output), true
+	}
+	if d.File == "" {
+		return "", false
+	}
+	content, err := dir.Read(d.File)
+	head, _, _ := strings.Cut(d.Output, tools.CutWarning)
+	return lasting(head) + string(content), err == nil
+}
+
+func failedInWords(failed bool) string {
+	if failed {
+		return "the call failed"
+	}
+	return "the call did not fail"
+}
+
+// Itself looks for what a record says and what does not follow from the rest of it:
+// its chain, its result, its checks and its end.
+func (r Record) Itself() (found Differences) {
+	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
+		found.note("transcript", "as it was written", err.Error())
+	}
+	r.servers(&found)
+	r.rows(&found)
+	end := r.Finished
+	if end == nil {
+		return found
+	}
+	if r.Has(record.ResultFile) {
+		if err := r.CheckResult(r.View); err != nil {
+			found.note(record.ResultFile, "as it was written", err.Error())
+		}
+	}
+	follows := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
+	found.note("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(follows))
+	found.note("outcome", end.Outcome, string(r.follows()))
+	r.reason(&found)
+	return found
+}
+
+// servers compares the lists of tools that were kept with their digests.
+func (r Record) servers(found *Differences) {
+	for _, server := range r.MCPServers {
+		if server.File == "" {
+			continue
+		}
+		raw, err := r.Read(server.File)
+		digest := sha256.Sum256(raw)
+		is := hex.EncodeToString(digest[:])
+		if err != nil {
+			is = err.Error()
+		}
+		if is != server.SHA256 {
+			found.note(server.File, server.SHA256, is)
+		}
+	}
+}
+
+// rows compares the last table of a record with the checks of its job, and what
+// passed with how each came out.
+func (r Record) rows(found *Differences) {
+	table := r.Work.Verify
+	if table == nil {
+		return
+	}
+	passed := true
+	for i, row := range table.Rows {
+		is := row
+		if i < len(r.Job.Verify) {
+			check := r.Job.Verify[i]
+			is.Name, is.Run, is.Must, is.Flaky = check.Name, check.Run, check.Must, ""
+			if check.Flaky == "accept" {
+				is.Flaky = check.Flaky
+			}
+			if row.NotRun == transcript.NotConcerned && r.concerns(check) {
+				is.NotRun = ""
+			}
+		}
+		is.Passed = table.Attempt > 0 && verify.Passes(is)
+		passed = passed && (is.Passed || table.Attempt == 0)
+		found.note("check "+row.Name, checkInWords(row), checkInWords(is))
+	}
+	found.note("number of checks", fmt.Sprint(len(table.Rows)), fmt.Sprint(len(r.Job.Verify)))
+	found.note("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
+}
+
+// concerns says whether a check is for the change of the record. A pattern that can't be
+// read is for any.
+func (r Record) concerns(check job.VerifyCheck) bool {
+	if r.Work.Change == nil {
+		return false
+	}
+	var paths []string
+	for _, f := range r.Work.Change.Files {
+		paths = append(paths, f.Path)
+	}
+	is, err := verify.Concerns(check, paths)
+	return is || err != nil
+}
+
+// reason compares the reason of a run that worked with how far it was published.
+func (r Record) reason(found *Differences) {
+	if !r.Moved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
+		found.note("reason", r.Finished.Reason, r.reasonOfWork())
+	}
+}
+
+// Patch compares the patch of the change with its digest. Who published a bundle wrote
+// it anew.
+func (r Record) Patch(ctx context.Context) (found Differences, err error) {
+	change := r.Work.Change
+	if change == nil || r.Moved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
+		return nil, nil
+	}
+	is, err := r.Digest(ctx, change.Patch)
+	if err == nil {
+		found.note(change.Patch, change.SHA256, is.SHA256)
+	}
+	return found, err
+}
+
+// Files compares the files of the change with those that the record tells of. tree is
+// that of the objects.
+func (r Record) Files(files []transcript.ChangeFile, tree string) Differences {
+	if transcript.SameFiles(files, r.Work.Change.Files) {
+		return nil
+	}
+	return Differences{{What: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}
+}
+
+// End compares what a replay that had all answers came to with what the record says:
+// the end, the checks and the tree.
+func (r Record) End(replay Replay) (found Differences) {
+	if r.Finished == nil {
+		return nil
+	}
+	if !r.Moved() { // else the checks on another base decided
+		found.note("outcome", r.workEnd(), endInWords(replay.Stop))
+	}
+	r.reason(&found)
+	tree := replay.Base
+	if r.hasChange() {
+		tree = r.Work.Change.TreeSHA
+	}
+	found.note("tree", tree, replay.Tree)
+	r.checks(&found, replay.Checks)
+	return found
+}
+
+// GoesOn compares a replay that asked for more answers than there are: the run ended
+// there.
+func (r Record) GoesOn(replay Replay, message string) Differences {
+	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: message}}
+	r.checks(&found, replay.Checks)
+	return found
+}
+
+func (r Record) checks(found *Differences, replayed []transcript.VerifyRow) {
+	var recorded []transcript.VerifyRow
+	if table := r.Work.Verify; table != nil {
+		recorded = table.Rows
+	}
+	for i := range max(len(recorded), len(replayed)) {
+		was, is := "(not there)", "(not there)"
+		var name string
+		if i < len(replayed) {
+			name, is = replayed[i].Name, checkInWords(replayed[i])
+		}
+		if i < len(recorded) {
+			name, was = recorded[i].Name, checkInWords(recorded[i])
+		}
+		found.note("check "+name, was, is)
+	}
+}
+
+func checkInWords(row transcript.VerifyRow) string {
+	return fmt.Sprintf("%s (%s): %s before, %s after, passed: %v", row.Name, row.Run, row.Before, cmp.Or(row.After, "not run"), row.Passed)
+}

@@ -1,0 +1,198 @@
+// Package history reads what the record of a run tells of it: for a run that goes on, and for one
+// that is replayed. It decides which runs can go on.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Run is a run that was killed or stopped, as its transcript tells it.
+type Run struct {
+	*transcript.View
+	conversation worker.Past
+	hooks        hooks.Answers
+	Listed       transcript.Hooks // that it had
+	Job          job.Job          // with the limits that it has
+	Limits       job.Limits       // when the run was stopped
+	Elapsed      time.Duration    // while the run lived
+	Scripted     int              // turns that a scripted session gave
+	Torn         int              // bytes that were cut off the transcript
+	Raised       []string         // limits that the run is given to go on: KEY=VALUE
+	hasTree      bool             // the run directory has the work tree
+	inTree       bool             // it ended, and its work tree alone has its work, as of a run that was killed
+	Found        workspace.Found  // how the checkout is, once it is opened
+	Foreign      bool             // this machine did not record the run
+}
+
+// Read folds the events of a run directory.
+func Read(rec *record.Record) (*Run, error) {
+	h := &Run{inTree: workspace.LeftInTree(rec.Directory), hasTree: confine.LeftTree(rec.Directory)}
+	view, err := rec.Survey(h.take)
+	if err != nil {
+		return nil, err
+	}
+	h.View = view
+	last := view.Until
+	if alive := rec.LastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
+		last = alive
+	}
+	h.Elapsed = view.Lived + last.Sub(view.Since)
+	return h, nil
+}
+
+// take adds what an event says beside what the view knows.
+func (h *Run) take(known *transcript.View, e transcript.Event) error {
+	err := h.note(known, e)
+	if err == nil {
+		err = h.hooks.Take(e)
+	}
+	h.conversation.Written = worker.Writing(h.Job.Model)
+	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
+	if err == nil && e.By() == "" {
+		err = h.conversation.Take(e)
+	}
+	if err != nil {
+		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
+	}
+	return nil
+}
+
+func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
+	switch e.Type {
+	case transcript.TypeRunStarted:
+		err = json.Unmarshal(known.Started.Job, &h.Job)
+	case transcript.TypeHooks:
+		h.Listed = transcript.Hooks{}
+		err = json.Unmarshal(e.Data, &h.Listed)
+	case transcript.TypeModelResponse:
+		var d struct{ ID string }
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" {
+			h.Scripted = max(h.Scripted, model.ScriptedTurn(d.ID))
+		}
+	case transcript.TypeModelRetry, transcript.TypeModelFailure:
+		var d struct{ Kind model.Kind }
+		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
+			h.Scripted++
+		}
+	case transcript.TypeRunResumed:
+		h.Job.Limits, err = settings.SetLimits(h.Job.Limits, known.Resumed.Limits)
+	}
+	return err
+}
+
+// Worked says that the agent had begun.
+func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
+
+// ended says that the run ended and that the end put its work aside.
+func (h *Run) ended() bool { return h.Finished != nil && !h.inTree }
+
+// OnPull says that the run goes on with a pull request, whose change was in the
+// checkout before the agent began.
+func (h *Run) OnPull() bool { return OnPull(h.View) }
+
+func OnPull(v *transcript.View) bool {
+	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
+}
+
+// OnHead says that the run works on the head of a pull request that it says something on.
+func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
+
+// AskedOn is the issue or pull request on which an event asked for the run; zero for none.
+func (h *Run) AskedOn() job.Issue {
+	if h.Task.Trigger == "" || h.Task.Subject != nil {
+		return job.Issue{}
+	}
+	if h.OnPull() {
+		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
+		return job.Issue{Repository: h.Workspace.Repository, Number: number}
+	}
+	issue, _ := job.ParseIssue(h.Task.Issue) // none where it is not one
+	return issue
+}
+
+// Earlier is the run for the workspace.
+func (h *Run) Earlier() workspace.Earlier {
+	return workspace.Earlier{
+		Workspace: h.Workspace, Worked: h.Worked(), Ended: h.ended(), OnPull: h.OnPull(), OnHead: h.OnHead(),
+		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
+	}
+}
+
+// WorkTree is the backing of the work tree that has the work; empty for none.
+func (h *Run) WorkTree() string {
+	if !h.Worked() || h.Found.Away != "" {
+		return ""
+	}
+	return h.Policy.WorkTree
+}
+
+// Returned is how the agent goes on.
+func (h *Run) Returned() worker.Earlier {
+	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.Found, Servers: h.MCPServers, Agents: h.Agents}
+}
+
+// Prices are those of the models of the run, by their names.
+func (h *Run) Prices() map[string]*price.List {
+	prices := map[string]*price.List{h.Job.Model.Name: h.Started.Price}
+	for _, fallback := range h.Fallbacks {
+		prices[fallback.To] = fallback.Price
+	}
+	for _, a := range h.Agents {
+		for _, used := range a.Models {
+			prices[used.Model] = used.Price
+		}
+	}
+	return prices
+}
+
+// BaselineTable is what the checks said of the base.
+func (h *Run) BaselineTable() (transcript.Verify, error) {
+	table := transcript.Verify{Passed: true}
+	if h.Baseline != nil {
+		table = *h.Baseline
+	}
+	if len(table.Rows) != len(h.Job.Verify) {
+		return table, workspace.CannotResume("its transcript has no baseline of the verify commands")
+	}
+	return table, nil
+}
+
+// HookAnswers is what the record of a run says of its hooks.
+func (h *Run) HookAnswers() hooks.Answers {
+	answers := h.hooks
+	answers.Uses = h.Hooks
+	return answers
+}
+
+// SameOperators makes sure that a run goes on under the hooks of the operator that it began
+// under.
+func (h *Run) SameOperators(all []hooks.Hook) error {
+	if h.Listed.Hooks == nil && !h.Worked() { // it was killed before it had hooks
+		return nil
+	}
+	if slices.EqualFunc(hooks.Operators(hooks.Recorded(h.Listed)), hooks.Operators(all), func(a, b hooks.Hook) bool {
+		return a.Name == b.Name && a.SHA256 == b.SHA256
+	}) {
+		return nil
+	}
+	return outcome.Stopf(outcome.InvalidInput, "operator_file",
+		"The operator's hooks are not those that the run started with; resume it with the same operator's file (--operator-file).")
+}

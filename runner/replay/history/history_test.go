@@ -1,0 +1,209 @@
+package history
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
+	dir, err := record.NewDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, step := range []struct {
+		event transcript.Type
+		data  any
+		want  int // calls that the run may make
+	}{
+		{transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"tool_calls":3}}`)}, 3},
+		{transcript.TypeRunFinished, transcript.RunFinished{Outcome: "budget_exceeded"}, 3},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.tool_calls=5"}}, 5},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.turns=7"}}, 5},
+		{transcript.TypeRunResumed, transcript.RunResumed{Limits: []string{"limits.tool_calls=4"}}, 4},
+	} {
+		if _, err := log.Append(step.event, step.data); err != nil {
+			t.Fatal(err)
+		}
+		h, err := Read(recordIn(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Job.Limits.ToolCalls != step.want || h.conversation.CallLimit != step.want {
+			t.Errorf("after %s %+v: %d calls, and %d for the agent; want %d", step.event, step.data, h.Job.Limits.ToolCalls, h.conversation.CallLimit, step.want)
+		}
+	}
+}
+
+func TestCallsOfOtherAgentsCount(t *testing.T) {
+	dir, err := record.NewDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	for _, step := range []struct {
+		by    string
+		event transcript.Type
+		data  any
+		want  int
+	}{
+		{"", transcript.TypeRunStarted, transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{"limits":{"tool_calls":30}}`)}, 0},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 10}, 10},
+		{"below", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: "one", ToolCalls: 4}, 10},
+		{"below", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
+		{"below", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 10},
+		{"one", transcript.TypeToolStarted, transcript.ToolStarted{}, 10},
+		{"one", transcript.TypeAgentFinished, transcript.AgentFinished{Status: "completed"}, 2},
+		{"two", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 7}, 9},
+		{"one", transcript.TypeAgentStarted, transcript.AgentStarted{AskedBy: transcript.MainAgent, ToolCalls: 6}, 13},
+	} {
+		by := log
+		if step.by != "" {
+			by = log.As(step.by)
+		}
+		if _, err := by.Append(step.event, step.data); err != nil {
+			t.Fatal(err)
+		}
+		h, err := Read(recordIn(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.conversation.OthersCalls != step.want {
+			t.Errorf("after %s of %q, others have %d calls, want %d", step.event, step.by, h.conversation.OthersCalls, step.want)
+		}
+	}
+}
+
+func TestTimeWithoutEventsCounts(t *testing.T) {
+	dir, err := record.NewDirectory(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if _, err := dir.MakeFolder(record.StateFolder); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
+	now := began
+	log, err := transcript.Create(dir.Join(record.TranscriptFile), transcript.Options{Clock: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	rec := recordIn(dir)
+	for _, step := range []struct {
+		name  string
+		at    time.Duration // since the run began
+		event transcript.Type
+		data  any
+		alive time.Duration
+		want  time.Duration
+	}{
+		{"an event", 0, transcript.TypeWarning, transcript.Warning{}, 0, 0},
+		{"killed in a long command", 10 * time.Second, transcript.TypeWarning, transcript.Warning{}, 90 * time.Second, 90 * time.Second},
+		{"went on an hour later", time.Hour, transcript.TypeRunResumed, transcript.RunResumed{Seconds: 90}, 90 * time.Second, 90 * time.Second},
+		{"killed at an event", time.Hour + 5*time.Second, transcript.TypeWarning, transcript.Warning{}, 90 * time.Second, 95 * time.Second},
+		{"killed in a long command again", time.Hour + 6*time.Second, transcript.TypeWarning, transcript.Warning{}, time.Hour + time.Minute, 150 * time.Second},
+		{"a clock that was put back", time.Hour + 7*time.Second, transcript.TypeWarning, transcript.Warning{}, 100 * 365 * 24 * time.Hour, 97 * time.Second},
+	} {
+		now = began.Add(step.at)
+		if _, err := log.Append(step.event, step.data); err != nil {
+			t.Fatal(err)
+		}
+		if step.alive > 0 {
+			if err := dir.Write("state/alive", []byte(began.Add(step.alive).Format("2006-01-02T15:04:05.000Z"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := Read(rec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Elapsed != step.want {
+			t.Errorf("%s: the run lived %s, want %s", step.name, h.Elapsed, step.want)
+		}
+	}
+}
+
+// recordIn is the record of a run in a directory that is there.
+func recordIn(dir *record.Directory) *record.Record {
+	rec := record.New("", nil)
+	rec.Directory = dir
+	return rec
+}
+
+func TestWhatARecordMustHaveToGoOn(t *testing.T) {
+	begun := func(alter func(*Run)) *Run {
+		h := &Run{View: &transcript.View{}}
+		h.Started = transcript.RunStarted{RunID: "r", Job: json.RawMessage(`{}`)}
+		h.Workspace = transcript.Workspace{BaseSHA: "0123", Branch: "agent-ci/x"}
+		h.Finished = &transcript.RunFinished{Outcome: "cancelled", Reason: "sigterm"}
+		if alter != nil {
+			alter(h)
+		}
+		return h
+	}
+	onPull := func(h *Run) { h.Task = transcript.Task{Source: "event", URL: "https://x/o/r/pull/7"} }
+	for name, c := range map[string]struct {
+		alter   func(*Run)
+		pending bool
+		says    string // empty: it can go on
+	}{
+		"a run that was cancelled":              {nil, false, ""},
+		"a run that was killed":                 {func(h *Run) { h.Finished = nil }, false, ""},
+		"one that had not begun":                {func(h *Run) { h.Started.RunID = "" }, false, "before it had begun"},
+		"one that ended":                        {func(h *Run) { h.Finished.Outcome = "changed" }, false, "it has ended"},
+		"one whose work was not there yet":      {func(h *Run) { h.Finished.Outcome = "changed" }, true, ""},
+		"a job with a secret":                   {func(h *Run) { h.Started.Job = json.RawMessage(`{"x":"[secret TOKEN]"}`) }, false, "holds a secret"},
+		"on a pull request that was not in yet": {onPull, false, "before the change of its pull request"},
+		"a limit that is as it was": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 5, 5
+		}, false, "limits.turns is used up"},
+		"a limit that was raised": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Job.Limits.Turns, h.Limits.Turns = "budget_exceeded", "turns", 6, 5
+		}, false, ""},
+		"a limit that was taken away": {func(h *Run) {
+			h.Finished.Outcome, h.Finished.Reason, h.Limits.CostUSD = "budget_exceeded", "cost", 5
+		}, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := begun(c.alter).MayResumeWithin(c.pending)
+			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+func TestWhereARunWasAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		task transcript.Task
+		want job.Issue
+	}{
+		"nowhere":          {task: transcript.Task{Source: "prompt"}},
+		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, job.Issue{Repository: "o/r", Number: 7}},
+		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, job.Issue{Repository: "of/run", Number: 9}},
+		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
+		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
+	} {
+		if got := (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).AskedOn(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

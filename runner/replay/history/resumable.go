@@ -1,0 +1,112 @@
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Stopped are the outcomes of runs that were stopped: something around them ended
+// them, not their work.
+var Stopped = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
+
+// InVain are the ends after which the same run would come to the same end: its next request is the one
+// that was refused, and resume changes nothing but limits.
+var InVain = map[outcome.Outcome][]string{
+	outcome.ModelFailed: {
+		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
+	},
+	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
+}
+
+// RedactedMark begins what stands in a transcript in the place of a secret.
+const RedactedMark = "[secret "
+
+// Resumable says whether the run in a directory can go on, without a scripted session, and with
+// higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
+// killed between its last event and its result goes on to write that.
+func Resumable(dir *record.Directory) error {
+	var end record.Result
+	pending := workspace.Pending(dir)
+	there, err := dir.ReadJSON(record.ResultFile, &end)
+	if there && err == nil && !pending && !slices.Contains(Stopped, end.Outcome) {
+		return hasEnded() // as most have: nothing of the transcript has to be read
+	}
+	rec := record.New("", nil)
+	rec.Directory = dir
+	h, err := Read(rec)
+	if err != nil {
+		return err
+	}
+	if h.Finished != nil && !dir.Has(record.ResultFile) {
+		return nil
+	}
+	if err := h.MayResume(pending); err != nil {
+		return err
+	}
+	return h.SameAnswers("")
+}
+
+// MayResumeWithin says whether a run can go on, with the limits that it then has. pending
+// says that it ended while its work was not in the checkout.
+func (h *Run) MayResumeWithin(pending bool) error {
+	if err := h.MayResume(pending); err != nil {
+		return err
+	}
+	return h.withinLimit()
+}
+
+// MayResume is MayResumeWithin for any limits.
+func (h *Run) MayResume(pending bool) error {
+	switch {
+	case !h.Begun():
+		return workspace.CannotResume("it was stopped before it had begun; start a new one")
+	case h.Finished != nil && !pending && !slices.Contains(Stopped, outcome.Outcome(h.Finished.Outcome)):
+		return hasEnded()
+	case strings.Contains(string(h.Started.Job), RedactedMark):
+		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
+	case h.OnHead() && !h.Worked():
+		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
+	case h.OnPull() && !h.Worked():
+		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
+	case h.Task.Repair != nil:
+		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
+	case h.OnPull() && !intake.OfRun(h.Workspace.Branch):
+		return workspace.CannotResume("it went on with a person's pull request; ask there again")
+	}
+	return nil
+}
+
+// SameAnswers says whether the run goes on with the kind of answers that it began with. script is
+// the path of a scripted session.
+func (h *Run) SameAnswers(script string) error {
+	switch {
+	case h.Started.Scripted != "" && script == "":
+		return workspace.CannotResume("its answers came from the scripted session %s; give it again with --replay FILE", h.Started.Scripted)
+	case h.Started.Scripted == "" && script != "":
+		return workspace.CannotResume("its answers came from a model; leave --replay out")
+	}
+	return nil
+}
+
+func hasEnded() error {
+	return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
+}
+
+// withinLimit makes sure that the limit which ended a run has been raised.
+func (h *Run) withinLimit() error {
+	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
+		return nil
+	}
+	key := settings.LimitKey(h.Finished.Reason)
+	if limit, was := settings.LimitOf(h.Job.Limits, key), settings.LimitOf(h.Limits, key); limit > was || limit == 0 {
+		return nil
+	}
+	return workspace.CannotResume("%s is used up; raise it with --set %s=…", key, key)
+}

@@ -1,0 +1,204 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/agent/identity"
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+)
+
+// Answer is what an API said when it was asked whether it is there.
+type Answer struct {
+	Asked     bool   `json:"asked"` // nothing is asked unless a person wants it
+	Reachable bool   `json:"reachable"`
+	Status    int    `json:"status,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// ask gets a page once, with a limit of time and size; without a key where that is
+// empty. The error in the answer is the transport's, without the address.
+func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	failed := func(err error) (Answer, http.Header, []byte) {
+		if failure, is := errors.AsType[*url.Error](err); is { // the address may hold a password
+			err = failure.Err
+		}
+		return Answer{Asked: true, Error: err.Error()}, http.Header{}, nil
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return failed(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	for name, value := range headers {
+		request.Header.Set(name, value)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return failed(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	return Answer{Asked: true, Reachable: true, Status: response.StatusCode}, response.Header, body
+}
+
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(not a URL)"
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
+}
+
+type Model struct {
+	Name    string `json:"name"`
+	BaseURL string `json:"base_url"`
+	KeyName string `json:"key_variable"`
+	KeySet  bool   `json:"key_set"`
+	// Identity says where the job's token comes from, with model.auth: oidc, which needs
+	// no key; empty where that is not known.
+	Auth     string `json:"auth"`
+	Identity string `json:"identity,omitempty"`
+	Answer
+	Endpoint *Endpoint `json:"endpoint,omitempty"` // where it was asked
+}
+
+func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
+	m := &d.Model
+	asked := p.Job.Model
+	key, from := p.Environ.Get(asked.APIKeyEnv), "in "+asked.APIKeyEnv
+	m.Name, m.Auth, m.KeyName, m.KeySet = asked.Name, asked.Auth, asked.APIKeyEnv, key != ""
+	base := cmp.Or(asked.BaseURL, p.Environ.Get("OPENAI_BASE_URL"), model.DefaultBaseURL)
+	m.BaseURL = p.Record.Redact(withoutPassword(base))
+	if asked.Auth == "oidc" {
+		var let bool
+		from = "that the identity of the job gave"
+		if key, let = d.examineIdentity(ctx, p, base, online); !let {
+			return
+		}
+	}
+	if _, err := model.NewOpenAI(model.Endpoint{BaseURL: base}); err != nil || !online {
+		return // examineReadiness reports the error
+	}
+	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)
+	m.Answer = answer
+	switch {
+	case !answer.Reachable:
+		d.fault("model", "The model's API at "+m.BaseURL+" does not answer: "+answer.Error+".", "Check OPENAI_BASE_URL or model.base_url, and proxies and firewalls of this machine.")
+	case answer.Status == http.StatusUnauthorized || answer.Status == http.StatusForbidden:
+		d.fault("model", fmt.Sprintf("The model's API refuses the key %s (status %d).", from, answer.Status), "Set a key that is valid for this API.")
+	case answer.Status >= http.StatusInternalServerError:
+		d.note("model", fmt.Sprintf("The model's API answers with status %d.", answer.Status), "")
+	case key != "" || asked.APIKeyEnv == "":
+		d.examineEndpoint(ctx, p, model.Endpoint{BaseURL: base, APIKey: key})
+	}
+}
+
+// examineIdentity finds out whether the machine gives the token of a job and, online,
+// whether that gives a key.
+func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
+	m := &d.Model
+	m.KeyName = ""
+	own, err := identity.New(identity.Options{Job: p.Job.Model.Identity, BaseURL: base, Env: p.Environ, Learn: p.Record.Learn})
+	if err != nil { // which examineReadiness reports
+		return "", false
+	}
+	m.Identity = own.From()
+	if !online {
+		return "", true
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if key, err = own.Key(ctx); err != nil {
+		m.Answer = Answer{Asked: true, Error: "there is no key"}
+		d.fault("model", whyNoKey(err), "docs/how-to/keyless.md says what to set up.")
+	}
+	return key, err == nil
+}
+
+func whyNoKey(err error) string {
+	if failure, is := errors.AsType[*model.Failure](err); is {
+		return failure.Stop().Message
+	}
+	return outcome.Sentence(err.Error()) + "."
+}
+
+// GitHub says what the token is good for, as far as GitHub tells.
+type GitHub struct {
+	APIURL      string          `json:"api_url"`
+	Repository  string          `json:"repository,omitempty"`
+	Token       string          `json:"token"` // its kind; none where there is none
+	Scopes      string          `json:"scopes,omitempty"`
+	Permissions map[string]bool `json:"permissions,omitempty"` // in the repository
+	Answer
+}
+
+func (d *Diagnosis) examineGitHub(ctx context.Context, p *sandboxcommand.Prepared, online bool) {
+	g := &d.GitHub
+	token := p.Environ.Token()
+	api, server := github.Addresses(p.Environ.Get)
+	g.APIURL, g.Token, g.Repository = api, github.TokenKind(token), d.repositoryName(ctx, p, server)
+	if token == "" {
+		d.note("github", "There is no GitHub token: runs commit here and publish nothing on GitHub.", "Set GITHUB_TOKEN; in Actions: env: {GITHUB_TOKEN: ${{ github.token }}}.")
+	}
+	if g.Repository == "" {
+		d.note("github", "It is not known which repository on GitHub this is.", "Set repository.name or GITHUB_REPOSITORY, or give the checkout an origin there.")
+	}
+	if !online || g.Repository == "" {
+		return
+	}
+	answer, header, body := ask(ctx, strings.TrimSuffix(g.APIURL, "/")+"/repos/"+g.Repository, token, map[string]string{"Accept": "application/vnd.github+json"})
+	g.Answer, g.Scopes = answer, header.Get("X-OAuth-Scopes")
+	var said struct {
+		Permissions map[string]bool `json:"permissions"`
+	}
+	if json.Unmarshal(body, &said) == nil {
+		g.Permissions = said.Permissions
+	}
+	d.judgeGitHub(token != "")
+}
+
+func (d *Diagnosis) repositoryName(ctx context.Context, p *sandboxcommand.Prepared, server string) string {
+	n := intake.Naming{Job: p.Job, Server: server}
+	n.Event.Repository = p.Environ.Get("GITHUB_REPOSITORY")
+	if checkout := p.Workspace.Checkout(); checkout != nil {
+		n.Origin = checkout.Origin()
+	}
+	name, err := n.Repository()
+	if err != nil {
+		d.fault("github", outcome.Of(ctx, err).Message, "")
+	}
+	return name
+}
+
+func (d *Diagnosis) judgeGitHub(hasToken bool) {
+	g := d.GitHub
+	switch {
+	case !g.Reachable:
+		d.fault("github", "GitHub's API at "+g.APIURL+" does not answer: "+g.Error+".", "Check GITHUB_API_URL, and proxies and firewalls of this machine.")
+	case g.Status == http.StatusUnauthorized:
+		d.fault("github", "GitHub refuses the token.", "It may have expired: make a new one.")
+	case g.Status == http.StatusNotFound || g.Status == http.StatusForbidden:
+		d.fault("github", fmt.Sprintf("The repository %s can't be read with it (status %d).", g.Repository, g.Status), "Give the token access to the repository: contents, pull requests and issues, read and write.")
+	case g.Status == http.StatusOK && hasToken && g.Permissions != nil && !g.Permissions["push"]:
+		d.fault("github", "The token may not write to "+g.Repository+".", "Give it contents: write and pull-requests: write.")
+	}
+}

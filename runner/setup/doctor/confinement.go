@@ -1,0 +1,101 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+type Confinement struct {
+	Sandbox   string            `json:"sandbox"` // policy.sandbox as it is configured
+	Network   string            `json:"network"`
+	Proxy     string            `json:"proxy,omitempty"` // of the machine, by which hosts are reached
+	Secrets   []string          `json:"secrets"`         // of the job: what each is for, and whose
+	Require   string            `json:"require,omitempty"`
+	Level     string            `json:"level"` // that a run reaches
+	Layers    []string          `json:"layers"`
+	WorkTree  string            `json:"work_tree,omitempty"`  // what commands would work in: overlay, private; empty where there is no checkout
+	NoOverlay string            `json:"no_overlay,omitempty"` // why that is not an overlay, though it may be one
+	Trials    []sandbox.Trial   `json:"trials"`
+	Settings  []sandbox.Setting `json:"settings"`
+	Processes string            `json:"processes"` // what limits them
+}
+
+func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcommand.Prepared) error {
+	boxes, err := prepared.Sandboxes(nil)
+	if err != nil {
+		return err
+	}
+	place := boxes.MostConfined()
+	options := boxes.Options(place)
+	defer boxes.Remove(place)
+	p := prepared.Job.Policy
+	c := &d.Confinement
+	c.Sandbox, c.Network, c.Require, c.Level = p.Sandbox, p.Network.String(), p.Require, string(sandbox.LevelNone)
+	c.Proxy, c.Secrets = boxes.MachineProxy(), boxes.SecretsWords()
+	c.Settings, c.Layers = sandbox.Settings(), []string{}
+	found, err := sandbox.Probe(ctx, options)
+	if err != nil {
+		d.fault("confinement", outcome.Sentence(err.Error())+".", "")
+	} else {
+		c.Level, c.Layers = string(found.Level), found.Layers
+		d.examineWorkTree(ctx, boxes)
+		if err := boxes.TryServices(ctx, found.Level); err != nil {
+			d.fault("confinement", outcome.Of(ctx, err).Message, "")
+		}
+	}
+	if _, err := prepared.Authorities(ctx); err != nil {
+		d.fault("configuration", outcome.Of(ctx, err).Message, "")
+	}
+	if err := boxes.SettleProxy(); err != nil {
+		d.fault("confinement", outcome.Of(ctx, err).Message, "")
+	}
+	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
+	if options.Mode == grants.DangerFullAccess {
+		options.Mode = grants.WorkspaceWrite
+		d.note("confinement", confine.UnconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
+	}
+	c.Trials = sandbox.Trials(ctx, options)
+	d.judgeConfinement()
+	return nil
+}
+
+// examineWorkTree finds out which backing the work tree of a run would have.
+func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxes) {
+	if boxes.NoOverlay == nil { // there is no checkout
+		return
+	}
+	if err := boxes.FindWorkTree(ctx); err != nil {
+		d.fault("confinement", outcome.Of(ctx, err).Message, "")
+	}
+	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Reached().WorkTree, boxes.WhyNoOverlay()
+}
+
+// ProcessLimit is the layer that limits processes; empty where none does.
+func ProcessLimit(layers []string) string {
+	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
+	if i < 0 {
+		return ""
+	}
+	return layers[i]
+}
+
+func (d *Diagnosis) judgeConfinement() {
+	c := d.Confinement
+	for _, s := range c.Settings {
+		if s.Remedy != "" && c.Level != string(sandbox.LevelFull) {
+			d.note("confinement", s.Name+" is "+s.Value+".", s.Remedy+".")
+		}
+	}
+	if strings.Contains(c.Processes, "not limited") {
+		d.note("confinement", "Nothing limits how many processes commands start: "+c.Processes+".",
+			"Run as an ordinary user, on Linux 6.14 or newer, or in a cgroup of version 2 that hands pids on to its children.")
+	}
+}

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+)
+
+// Diagnosis is what a run would find here. docs/reference/doctor.md describes it as
+// JSON; keys may be added.
+type Diagnosis struct {
+	Version     int         `json:"version"` // of this shape: 1
+	AgentCI     string      `json:"agent_ci"`
+	System      string      `json:"system"` // operating system, architecture, kernel
+	Confinement Confinement `json:"confinement"`
+	Git         Git         `json:"git"`
+	Model       Model       `json:"model"`
+	GitHub      GitHub      `json:"github"`
+	Problems    []Problem   `json:"problems"`
+}
+
+// Problem is something that keeps a run from starting (error) or that a person
+// should know.
+type Problem struct {
+	About    string `json:"about"`    // configuration, confinement, git, model, github
+	Severity string `json:"severity"` // error or warning
+	Message  string `json:"message"`
+	Remedy   string `json:"remedy,omitempty"`
+}
+
+const (
+	severityError   = "error"
+	severityWarning = "warning"
+)
+
+// Broken says whether a run could not start here.
+func (d *Diagnosis) Broken() bool {
+	return slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Severity == severityError })
+}
+
+func (d *Diagnosis) fault(about, message, remedy string) {
+	d.Problems = append(d.Problems, Problem{about, severityError, message, remedy})
+}
+
+func (d *Diagnosis) note(about, message, remedy string) {
+	d.Problems = append(d.Problems, Problem{about, severityWarning, message, remedy})
+}
+
+type Options struct {
+	Dir      string // the checkout, or a folder; empty is the current one
+	Environ  []string
+	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
+	Version  string   // of this program
+	// Online has the model's API and GitHub asked, once each, about the key and the
+	// token; else nothing leaves.
+	Online bool
+}
+
+// Diagnose looks at this machine as a run in the folder would.
+func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
+	system := strings.TrimSpace(runtime.GOOS + "/" + runtime.GOARCH + " " + sandbox.Kernel())
+	d := &Diagnosis{Version: 1, AgentCI: o.Version, System: system, Problems: []Problem{}}
+	p, err := d.prepare(ctx, sandboxcommand.Options{Dir: o.Dir, Environ: o.Environ, Reserved: o.Reserved})
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if err := d.examineConfinement(ctx, p); err != nil {
+		return nil, err
+	}
+	for _, w := range p.Record.Warnings() {
+		d.note("configuration", w.Message, "")
+	}
+	d.examineGit(ctx, p)
+	if err := d.examineReadiness(ctx, p); err != nil {
+		return nil, err
+	}
+	d.examineModel(ctx, p, o.Online)
+	d.examineGitHub(ctx, p, o.Online)
+	for i, found := range d.Problems {
+		d.Problems[i].Message, d.Problems[i].Remedy = outcome.Shortened(p.Record.Redact(found.Message)), p.Record.Redact(found.Remedy)
+	}
+	return d, nil
+}
+
+// prepare reads the configuration. Where it has a mistake, the machine is looked at
+// all the same.
+func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
+	p, err := sandboxcommand.Prepare(ctx, o)
+	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {
+		if stop.Reason != "no_git" { // which examineGit finds, too
+			d.fault("configuration", stop.Message, "")
+		}
+		return sandboxcommand.Prepare(ctx, o.BuiltIn())
+	}
+	return p, err
+}

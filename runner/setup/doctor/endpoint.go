@@ -1,0 +1,303 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/record/price"
+)
+
+// Endpoint is what small requests found out of the endpoint of a model.
+type Endpoint struct {
+	Capabilities []Capability   `json:"capabilities"`
+	Settings     map[string]any `json:"settings"` // keys of model that a job should set, with their values
+	Requests     int            `json:"requests"`
+	Tokens       int64          `json:"tokens"`
+	CostUSD      *float64       `json:"cost_usd"` // null where the price is not known
+}
+
+// Capability is something that an endpoint can, or can't, do.
+type Capability struct {
+	Name  string `json:"name"`
+	Works bool   `json:"works"`
+	Note  string `json:"note,omitempty"`
+}
+
+// What the trials of an endpoint may take.
+const (
+	mostRequests  = 24
+	mostTokens    = 2048 // of an answer, thoughts included
+	mostTrialTime = 3 * time.Minute
+	mostSilence   = time.Minute
+)
+
+// trials ask an endpoint, each request by what those before found out.
+type trials struct {
+	at       model.Endpoint
+	api      model.Responder
+	wire     string
+	settings model.Settings
+	found    Endpoint
+	used     model.Usage
+	guessed  bool                // tokens were estimated
+	redact   func(string) string // secrets out of what an endpoint says
+}
+
+// examineEndpoint tries what a run needs of the endpoint, and what it would use.
+func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
+	defer cancel()
+	m := p.Job.Model
+	profile := model.ProfileAt(m.Name, at.BaseURL)
+	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
+	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
+		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
+		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream, Wordy: m.Writes(),
+	}}
+	t.found = Endpoint{Capabilities: []Capability{}, Settings: map[string]any{}}
+	if profile.Reasoning {
+		t.settings.Effort = m.ReasoningEffort
+	}
+	for _, name := range m.Chat {
+		t.settings.Chat = append(t.settings.Chat, model.Quirk(name))
+	}
+	known := len(t.settings.Chat)
+	if err := t.speak(m.Wire); err != nil {
+		return // a mistake of the configuration, which is told
+	}
+	d.Model.Endpoint = &t.found
+	if failure := t.answers(ctx); failure != nil {
+		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
+	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.Wordy {
+		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
+			"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
+	}
+	if t.wire != m.Wire {
+		t.found.Settings["wire"] = t.wire
+	}
+	if t.settings.Whole == m.Stream {
+		t.found.Settings["stream"] = !t.settings.Whole
+	}
+	if t.settings.Wordy && !m.Writes() {
+		t.found.Settings["tools"] = "aider-diff"
+	}
+	if len(t.settings.Chat) > known {
+		t.found.Settings["chat"] = t.settings.Chat
+	}
+	t.found.Tokens = t.used.Total()
+	if list := profile.Price; list.Known() {
+		cost := list.Of(price.Tokens{Input: t.used.Input, Cached: t.used.Cached, CacheWrite: t.used.CacheWrite, Output: t.used.Output}, "")
+		t.found.CostUSD = &cost
+	}
+}
+
+// speak makes the client of a wire.
+func (t *trials) speak(wire string) (err error) {
+	t.wire = wire
+	if wire == "chat" {
+		t.api, err = model.NewChat(t.at)
+		return err
+	}
+	t.api, err = model.NewOpenAI(t.at)
+	return err
+}
+
+// ask sends one request, and again for each quirk that its refusal tells of.
+func (t *trials) ask(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
+	for t.found.Requests < mostRequests {
+		t.found.Requests++
+		settings.Chat = t.settings.Chat // what was found out since
+		answer, err := t.api.Respond(ctx, model.Request{Settings: settings, History: history}, model.Observer{})
+		if err == nil {
+			t.used, t.guessed = t.used.Add(answer.Usage), t.guessed || answer.Uncounted
+			return answer, nil
+		}
+		failure, is := errors.AsType[*model.Failure](err)
+		if !is {
+			return nil, &model.Failure{Kind: model.Silent, Message: "the trials took too long", Err: err}
+		}
+		t.used = t.used.Add(failure.Usage)
+		if failure.Quirk == "" {
+			return nil, failure
+		}
+		t.settings.Chat = append(slices.Clip(t.settings.Chat), failure.Quirk)
+	}
+	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
+}
+
+// add tells of a capability; why is of one that does not work.
+func (t *trials) add(name string, works bool, why string) {
+	if works {
+		why = ""
+	}
+	t.found.Capabilities = append(t.found.Capabilities, Capability{name, works, t.redact(why)})
+}
+
+func (t *trials) works(name string) bool {
+	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
+}
+
+// answered takes an answer that is cut at its limit of tokens for one.
+func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
+
+func whyNot(failure *model.Failure) string {
+	if failure == nil {
+		return ""
+	}
+	return failure.Error()
+}
+
+// answers finds a wire, and a way of reading it, by which there is an answer at all.
+func (t *trials) answers(ctx context.Context) *model.Failure {
+	asked := said("Answer with the word yes.")
+	_, first := t.ask(ctx, t.settings, asked)
+	failure := first
+	if t.wire == "responses" && !answered(failure) && (failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest) && t.speak("chat") == nil {
+		if _, failure = t.ask(ctx, t.settings, asked); !answered(failure) {
+			failure = first
+			_ = t.speak("responses") // as before
+		}
+	}
+	if !answered(failure) && !t.settings.Whole && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
+		t.settings.Whole = true
+		_, failure = t.ask(ctx, t.settings, asked)
+	}
+	if !answered(failure) && failure.RefusesTools() { // though none are there, the fields about them are
+		t.settings.Wordy = true
+		_, failure = t.ask(ctx, t.settings, asked)
+	}
+	t.add("answers", answered(failure), whyNot(first))
+	if !answered(failure) {
+		return first
+	}
+	t.add("streaming", !t.settings.Whole && !slices.Contains(t.settings.Chat, "no_stream"), "answers are asked for in one piece")
+	return nil
+}
+
+// tryAll tries what a run does beside asking.
+func (t *trials) tryAll(ctx context.Context) {
+	asked := said(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
+	withTools := t.settings
+	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
+	var called []json.RawMessage
+	if !t.settings.Wordy {
+		called = t.tools(ctx, withTools, asked)
+	}
+	withTools.Wordy = t.settings.Wordy
+	if len(called) > 0 {
+		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, said("Now answer with the word yes.")))
+		t.add("outputs", answered(failure), whyNot(failure))
+	}
+	ordered := withTools
+	ordered.Speaking, ordered.Schema = true, json.RawMessage(okSchema)
+	_, failure := t.ask(ctx, ordered, said(`Answer with the JSON object {"ok": true}.`))
+	t.add("answers by a schema", answered(failure), whyNot(failure))
+	if t.wire == "responses" && !t.settings.Wordy {
+		t.kindsOfTools(ctx)
+	}
+	t.add("usage", !t.guessed, "it is not told, and estimated")
+}
+
+// The definitions of what the trials offer and ask for.
+const (
+	report = `{"type":"function","name":"report","description":"Notes a value.","strict":false,` +
+		`"parameters":{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}}`
+	freeform = `{"type":"custom","name":"note","description":"Notes a text."}`
+	okSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
+)
+
+// tools has the model make calls, and gives what came with their outputs; nothing where it made
+// none.
+func (t *trials) tools(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
+	answer, failure := t.ask(ctx, settings, asked)
+	calls := callsOf(answer)
+	if t.wire == "chat" && failure == nil && len(calls) == 0 && slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") }) {
+		had := t.settings.Chat
+		t.settings.Chat = append(slices.Clip(had), model.TextCalls)
+		if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
+			t.settings.Chat = had
+		}
+		calls = callsOf(answer)
+	}
+	why := "the model answered without a call"
+	if failure != nil {
+		why = whyNot(failure)
+	}
+	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
+		wordy := t.settings
+		wordy.Wordy = true
+		_, without := t.ask(ctx, wordy, said("Answer with the word yes."))
+		t.settings.Wordy = answered(without)
+	}
+	t.add("tools", len(calls) > 0, why)
+	if len(calls) == 0 {
+		return nil
+	}
+	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
+	items, _, err := model.Distinct(answer.Output)
+	if err != nil {
+		return nil
+	}
+	for _, id := range callsOf(&model.Response{Output: items}) {
+		output, err := model.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
+		if err != nil {
+			return nil
+		}
+		items = append(slices.Clip(items), output)
+	}
+	return items
+}
+
+// callsOf are the ids of the calls of an answer, which may be nil.
+func callsOf(answer *model.Response) (ids []string) {
+	if answer == nil {
+		return nil
+	}
+	for _, raw := range answer.Output {
+		var item struct {
+			Type string `json:"type"`
+			ID   string `json:"call_id"`
+		}
+		if json.Unmarshal(raw, &item) == nil && item.Type == "function_call" {
+			ids = append(ids, item.ID)
+		}
+	}
+	return ids
+}
+
+// kindsOfTools tries the kinds of tools that the Responses API alone has.
+func (t *trials) kindsOfTools(ctx context.Context) {
+	asked := said("Answer with the word yes.")
+	settings := t.settings
+	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
+	_, failure := t.ask(ctx, settings, asked)
+	t.add("freeform tools", answered(failure), whyNot(failure))
+	if !answered(failure) && failure.Kind == model.InvalidRequest {
+		t.found.Settings["tools"] = "function"
+	}
+	group, err := model.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
+	if err != nil {
+		return
+	}
+	settings.Tools = []json.RawMessage{group}
+	_, failure = t.ask(ctx, settings, asked)
+	t.add("namespaces", answered(failure), whyNot(failure))
+	settings.Tools, settings.Additional = []json.RawMessage{json.RawMessage(report)}, true
+	_, failure = t.ask(ctx, settings, asked)
+	t.add("tools in the input", answered(failure), whyNot(failure))
+}
+
+// said is a conversation in which the user says something.
+func said(text string) []json.RawMessage {
+	raw, err := model.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
+	if err != nil {
+		return nil
+	}
+	return []json.RawMessage{raw}
+}

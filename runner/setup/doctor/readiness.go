@@ -1,0 +1,38 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/setup/preflight"
+)
+
+// ofModel are the reasons of findings that are about the model; the others are about the configuration.
+var ofModel = map[string]string{"no_api_key": "model", "no_identity": "model", "base_url": "model", "no_price": "model"}
+
+// examineReadiness reports what a run of the defaults would lack here, by the check that a run makes first.
+func (d *Diagnosis) examineReadiness(ctx context.Context, p *sandboxcommand.Prepared) error {
+	boxes, err := p.Sandboxes(nil)
+	if err != nil {
+		return err
+	}
+	folders := boxes.Changeable()
+	o := preflight.Options{
+		Job: p.Job, Environ: p.Environ, Signs: true, Path: confine.PathOutside(p.Environ.Get("PATH"), folders),
+		Changeable: func(path string) bool { return confine.LeadsInto(path, folders) },
+	}
+	if checkout := p.Workspace.Checkout(); checkout != nil {
+		o.InBase = checkout.HasBase
+	}
+	found, err := preflight.Check(ctx, o)
+	for _, f := range found {
+		report := d.fault
+		if f.Kind == preflight.Note {
+			report = d.note
+		}
+		report(cmp.Or(ofModel[f.Reason], "configuration"), f.Message, "")
+	}
+	return err
+}

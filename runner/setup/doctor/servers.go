@@ -1,0 +1,109 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/runner/agent/extensions"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Server is a server of tools (mcp_servers) as a run would find it here.
+type Server struct {
+	Name     string       `json:"name"`
+	Ready    bool         `json:"ready"`
+	Required bool         `json:"required"`
+	Reason   string       `json:"reason,omitempty"` // of the outcome where it is not ready
+	Why      string       `json:"why,omitempty"`
+	Unknown  string       `json:"unknown,omitempty"` // why it could not be looked at; of a fault Why
+	Revision string       `json:"revision,omitempty"`
+	Server   string       `json:"server,omitempty"` // as it calls itself
+	Version  string       `json:"version,omitempty"`
+	Deferred bool         `json:"deferred"` // the model would have to look for its tools
+	Tools    []ServerTool `json:"tools"`
+	Others   []string     `json:"others"` // tools that it has and the job does not allow
+}
+
+// ServerTool is a tool that the model could call.
+type ServerTool struct {
+	Name      string `json:"name"` // for the model
+	Tool      string `json:"tool"` // the server's own name
+	SHA256    string `json:"sha256"`
+	Unchecked string `json:"unchecked,omitempty"` // by what of its schema arguments are not checked here
+}
+
+// LookAtServers starts the servers of tools of a job, or of the defaults, as a run would, and
+// tells what they offer. The error says what keeps a run from coming so far.
+func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Server, err error) {
+	p, err := sandboxcommand.Prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	found = []Server{}
+	if len(p.Job.MCPServers) == 0 {
+		return found, nil
+	}
+	if p.NoCheckout != nil { // of which a run would end
+		return nil, workspace.CheckoutFailure(p.NoCheckout)
+	}
+	if err := settings.CheckServerSecrets(p.Environ, p.Job); err != nil {
+		return nil, err
+	}
+	boxes, err := p.Sandboxes(nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.Workspace.Checkout() != nil {
+		boxes.BaseTree = p.Workspace.BaseTree()
+	}
+	if err := boxes.Confine(ctx); err != nil {
+		return nil, err
+	}
+	if !boxes.Apart() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
+		agents, failed := boxes.Open(ctx, confine.Agent())
+		if failed != nil {
+			return nil, failed
+		}
+		defer func() { err = errors.Join(err, agents.Close()) }()
+		if err := agents.Ready(); err != nil {
+			return nil, err
+		}
+	}
+	servers := extensions.New(extensions.Options{
+		Record: p.Record, Sandboxes: boxes, Job: p.Job, Environ: p.Environ, WorkDir: p.Workspace.WorkDir(p.Job.Repository.Path),
+	})
+	all, err := servers.Look(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at the servers of tools: %w", err)
+	}
+	for _, one := range all {
+		found = append(found, serverOf(ctx, one))
+	}
+	return found, nil
+}
+
+func serverOf(ctx context.Context, one extensions.Looked) Server {
+	s := Server{
+		Name: one.Name, Ready: one.Err == nil && one.Unknown == "", Unknown: one.Unknown, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,
+		Deferred: one.Deferred, Tools: []ServerTool{}, Others: []string{},
+	}
+	if one.Err != nil {
+		stop := outcome.Of(ctx, one.Err)
+		s.Reason, s.Why = stop.Reason, stop.Message
+	}
+	for _, tool := range one.Offered {
+		s.Tools = append(s.Tools, ServerTool{tool.Spec.Name, tool.Tool, tool.SHA256, tool.Unchecked})
+	}
+	for _, tool := range one.List.Tools {
+		if !tool.Allowed {
+			s.Others = append(s.Others, tool.Tool)
+		}
+	}
+	return s
+}

@@ -1,0 +1,220 @@
+package onboard
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+const commit = "0123456789abcdef0123456789abcdef01234567"
+
+// read gives the files that init writes.
+func read(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join("../../../cmd/agent-ci/starter", name+".yml"))
+}
+
+func content(t *testing.T, name string) string {
+	t.Helper()
+	raw, err := read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestWorkflowsAreValidForEachBuild(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		build Build
+		uses  string
+		known bool
+		setup bool
+	}{
+		"a release":            {Build{Version: "v1.2.3", Commit: commit}, "agent-ci/agent-ci@v1.2.3", true, false},
+		"a commit":             {Build{Version: "v0.0.0-test", Commit: commit}, "agent-ci/agent-ci@" + commit, true, true},
+		"a changed tree":       {Build{Commit: commit, Modified: true}, "agent-ci/agent-ci@COMMIT", false, true},
+		"an unknown commit":    {Build{}, "agent-ci/agent-ci@COMMIT", false, true},
+		"a commit's beginning": {Build{Commit: commit[:12]}, "agent-ci/agent-ci@COMMIT", false, true},
+	} {
+		for _, workflow := range []string{"issue", "comment", "schedule", "step", "two-jobs", "matrix"} {
+			was := content(t, workflow)
+			got := string(c.build.Pinned([]byte(was)))
+			if strings.Count(got, "- uses: "+c.uses+" ") != strings.Count(was, "agent-ci/agent-ci@v0") || strings.Contains(got, "@v0 ") || c.build.Known() != c.known {
+				t.Errorf("%s, %s:\n%s", name, workflow, got)
+			}
+			var parsed struct {
+				Jobs map[string]struct{ Steps []map[string]any }
+			}
+			if err := yaml.Unmarshal([]byte(got), &parsed); err != nil {
+				t.Fatalf("%s, %s: %v", name, workflow, err)
+			}
+			for _, job := range parsed.Jobs {
+				setup := false
+				for _, step := range job.Steps {
+					uses, _ := step["uses"].(string)
+					setup = setup || strings.HasPrefix(uses, "actions/setup-go@")
+					if strings.HasPrefix(uses, "agent-ci/") && setup != c.setup {
+						t.Errorf("%s, %s: Go before the action: %v", name, workflow, setup)
+					}
+				}
+			}
+		}
+	}
+	if why := (Build{Commit: commit, Modified: true}).Unknown(); !strings.Contains(why, "changed tree") {
+		t.Errorf("said %q", why)
+	}
+}
+
+func TestAKeyIsCheckedWithOneRequest(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	p, _ := Lookup("other")
+	p, err := p.At(server.URL + "/v1/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		status  int
+		checked bool
+		fails   string
+	}{
+		{200, true, ""}, {404, false, ""}, {401, true, "refuses the key (status 401)"}, {403, true, "refuses the key"}, {500, false, "try again later"}, {302, false, ""}, {400, false, ""},
+	} {
+		status, asked = c.status, nil
+		checked, err := p.Check(t.Context(), "sk-1")
+		if checked != c.checked || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			t.Errorf("%d: %v, %v", c.status, checked, err)
+		}
+		if diff := cmp.Diff([]string{"GET /v1/models Bearer sk-1"}, asked); diff != "" {
+			t.Error(diff)
+		}
+	}
+	server.Close()
+	if _, err := p.Check(t.Context(), "sk-1"); err == nil || !strings.Contains(err.Error(), "does not answer") || strings.Contains(err.Error(), "sk-1") {
+		t.Errorf("nobody there: %v", err)
+	}
+	for _, address := range []string{"ftp://host/v1", "https://me:pw@host/v1", "host/v1", "https://host/v1?key=x", "http://host/v1", "http://192.168.0.1/v1"} {
+		if _, err := p.At(address); err == nil {
+			t.Errorf("%s is taken", address)
+		}
+	}
+}
+
+// world is a repository on a forge, of one commit.
+type world struct {
+	forge *forgetest.Forge
+	repo  *forgetest.Repository
+	hub   github.Setup
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	f := forgetest.New(t, forgetest.Options{})
+	client, err := github.New(github.Options{APIURL: f.APIURL, Token: f.Token, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := world{f, f.AddRepository("octo", "widgets"), client.Setup("octo/widgets")}
+	seed := gittest.New(t)
+	seed.Seed()
+	seed.Git("push", "-q", w.repo.Dir, "main")
+	return w
+}
+
+func (w world) git(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.Command("git", append([]string{"-C", w.repo.Dir}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// merge merges a pull request, as a person does.
+func (w world) merge(t *testing.T, number int, branch string) {
+	t.Helper()
+	w.git(t, "update-ref", "refs/heads/main", "refs/heads/"+branch)
+	w.repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
+}
+
+func (w world) setup(t *testing.T) Setup {
+	t.Helper()
+	p, _ := Lookup("openrouter")
+	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Read: read, Build: Build{Commit: commit}, Server: w.forge.URL}
+}
+
+func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	forbidden := forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible by personal access token"}`}
+	w.forge.On("GET", "/repos/octo/widgets/actions/secrets/public-key", forbidden, 1)
+	w.forge.On("PUT", "/repos/octo/widgets/actions/permissions/workflow", forgetest.Reply{Status: 409, Body: `{"message": "Conflict"}`}, 1)
+	w.forge.On("POST", "/repos/octo/widgets/labels", forbidden, 1)
+	s := w.setup(t)
+	s.Build.Modified = true
+	report, err := s.Do(t.Context(), w.hub)
+	if err != nil || len(report.Left) != 4 || report.URL == "" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for i, want := range []string{"/octo/widgets/settings/actions", "/octo/widgets/labels", "replace COMMIT", "/octo/widgets/settings/secrets/actions/new"} {
+		if !strings.Contains(report.Left[i], want) || !strings.Contains(w.repo.PullRequests()[0].Body, report.Left[i]) {
+			t.Errorf("%q lacks %s, or the pull request does", report.Left[i], want)
+		}
+	}
+
+	w = newWorld(t)
+	w.forge.On("POST", "/repos/octo/widgets/git/refs", forbidden, 1)
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "workflows: write") {
+		t.Errorf("a token that may write no workflow: %v", err)
+	}
+	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); set {
+		t.Error("the secret is set before the branch is made")
+	}
+	w.git(t, "branch", "agent-ci-setup", "main")
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {
+		t.Errorf("a branch in the way: %v", err)
+	}
+}
+
+func TestASetupThatIsNotMergedIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := Remove(t.Context(), w.hub, w.forge.URL); err == nil || !strings.Contains(err.Error(), "by hand") {
+		t.Errorf("nothing to remove: %v", err)
+	}
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Remove(t.Context(), w.hub, w.forge.URL)
+	if err != nil || report.URL != "" || w.repo.PullRequests()[0].State != "closed" || w.git(t, "branch", "--list", "agent-ci-*") != "" {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || !strings.Contains(report.Done[0], "without being merged") {
+		t.Errorf("again: %+v, %v", report, err)
+	}
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "somebody else's" })
+	if _, err := Remove(t.Context(), w.hub, w.forge.URL); err == nil {
+		t.Error("a pull request of somebody else is taken for a setup")
+	}
+}

@@ -1,0 +1,274 @@
+package onboard
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+)
+
+// push commits files to a branch as somebody else does.
+func (w world) push(t *testing.T, branch string, files map[string]string) {
+	t.Helper()
+	w.change(t, branch, func(dir string) {
+		for path, content := range files {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func (w world) change(t *testing.T, branch string, do func(dir string)) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "clone")
+	w.git(t, "clone", "-q", "--branch", branch, w.repo.Dir, dir)
+	do(dir)
+	for _, args := range [][]string{{"add", "--all"}, {"-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--message=m"}, {"push", "-q", "origin", branch}} {
+		w.git(t, append([]string{"-C", dir}, args...)...)
+	}
+}
+
+// refused fails unless a setup is refused with words, and nothing is changed.
+func (w world) refused(t *testing.T, s Setup, words string) {
+	t.Helper()
+	before := len(w.forge.Requests())
+	if report, err := s.Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("want %q, got %v, %+v", words, err, report)
+	}
+	for _, sent := range w.forge.Requests()[before:] {
+		if sent.Method != "GET" {
+			t.Errorf("%s %s is sent", sent.Method, sent.Path)
+		}
+	}
+}
+
+const (
+	openRouter = "version: 1\nmodel: {base_url: https://openrouter.ai/api/v1/, wire: chat}\n"
+	passes     = "jobs: {a: {steps: [{uses: agent-ci/agent-ci@v0, with: {openai-api-key: '${{ secrets.%s }}'}}]}}\n"
+)
+
+func passing(secret string) string { return strings.Replace(passes, "%s", secret, 1) }
+
+func TestAKeyGoesToNoOtherProvider(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ path, content, words string }{
+		"defaults of OpenAI":        {".github/agent-ci.yml", "version: 1\n", "is for https://api.openai.com/v1 with the API responses and the secret OPENAI_API_KEY, not for https://openrouter.ai/api/v1"},
+		"another wire":              {".github/agent-ci.yml", "version: 1\nmodel: {base_url: https://openrouter.ai/api/v1}\n", "the API responses"},
+		"a variable of defaults":    {".github/agent-ci.yml", strings.Replace(openRouter, "chat", "chat, api_key_env: MINE", 1), "the secret MINE"},
+		"broken defaults":           {".github/agent-ci.yml", "model: [", "read .github/agent-ci.yml, which is there"},
+		"the workflow":              {".github/workflows/agent-ci-issue.yml", passing("OPENAI_API_KEY"), "passes the key ${{ secrets.OPENAI_API_KEY }}"},
+		"the workflow, by variable": {".github/workflows/agent-ci-issue.yml", "env: {OPENAI_API_KEY: sk-clear}\n", "passes the key of another form"},
+		"a workflow without a key":  {".github/workflows/agent-ci-issue.yml", "jobs: {}\n", "passes no openai-api-key"},
+		"a workflow with an address": {
+			".github/workflows/agent-ci-issue.yml", strings.Replace(passing("OPENROUTER_API_KEY"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1), "says itself where",
+		},
+		"another workflow":             {".github/workflows/mine.yaml", passing("OPENAI_API_KEY"), ".github/workflows/mine.yaml is there already and passes"},
+		"a workflow of something else": {".github/workflows/mine.yaml", strings.ReplaceAll(passing("OPENAI_API_KEY"), "agent-ci", "other"), ""},
+		"the workflow of a setup":      {".github/workflows/agent-ci-issue.yml", passing("OPENROUTER_API_KEY"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.push(t, "main", map[string]string{c.path: c.content})
+			if c.words != "" {
+				w.refused(t, w.setup(t), c.words)
+				return
+			}
+			if report, err := w.setup(t).Do(t.Context(), w.hub); err != nil || report.URL == "" {
+				t.Errorf("%+v, %v", report, err)
+			}
+		})
+	}
+}
+
+// Defaults without an address change nothing for workflows that choose theirs.
+func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
+	s := w.setup(t)
+	w.refused(t, s, "mine.yml is there already and passes the key ${{ secrets.MINE }}")
+	s.Provider, _ = Lookup("openai")
+	if report, err := s.Do(t.Context(), w.hub); err != nil || report.URL == "" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Where the defaults name a variable, the workflow has the action's in its place.
+func TestTheVariableOfTheDefaultsIsKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.push(t, "main", map[string]string{".github/agent-ci.yml": strings.Replace(openRouter, "chat", "chat, api_key_env: OPENROUTER_API_KEY", 1)})
+	report, err := w.setup(t).Do(t.Context(), w.hub)
+	if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0], "that file names none") {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if got := w.git(t, "show", "agent-ci-setup:.github/workflows/agent-ci-issue.yml"); !strings.Contains(got, "          set: model.api_key_env=OPENAI_API_KEY") || !strings.Contains(got, "${{ secrets.OPENROUTER_API_KEY }}") {
+		t.Error(got)
+	}
+}
+
+func TestTheSecretIsThatOfTheAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"": "OPENAI_API_KEY", "https://api.openai.com/v1/": "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY", "https://elsewhere/v1": "MODEL_API_KEY"} {
+		p, _ := Lookup("openai")
+		if p, err := p.At(address); err != nil || p.Secret != want {
+			t.Errorf("%q: %s, %v", address, p.Secret, err)
+		}
+		if p, _, err := OfDefaults([]byte("model: {base_url: '" + address + "'}")); err != nil || p.Secret != want {
+			t.Errorf("%q of defaults: %s, %v", address, p.Secret, err)
+		}
+	}
+	if _, _, err := OfDefaults([]byte("model: {api_key_env: 'A }}'}")); err == nil {
+		t.Error("a variable's name that is none is taken")
+	}
+}
+
+func TestASecretThatIsThereIsNotReplacedUnasked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.hub.PutSecret(t.Context(), "OPENROUTER_API_KEY", "theirs"); err != nil {
+		t.Fatal(err)
+	}
+	s := w.setup(t)
+	report, err := s.Do(t.Context(), w.hub)
+	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || value != "theirs" || len(report.Left) != 1 || !strings.Contains(report.Left[0], "--replace-secret") {
+		t.Errorf("%q, %+v, %v", value, report, err)
+	}
+	s.Replace = true
+	report, err = s.Do(t.Context(), w.hub)
+	if value, _ := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || value != s.Key || !strings.Contains(strings.Join(report.Done, "\n"), "the secret OPENROUTER_API_KEY is replaced") {
+		t.Errorf("%q, %+v, %v", value, report, err)
+	}
+	w = newWorld(t)
+	w.forge.On("GET", "/repos/octo/widgets/actions/secrets/OPENROUTER_API_KEY", forgetest.Reply{Status: 403, Body: `{"message": "Resource not accessible"}`}, 1)
+	report, err = w.setup(t).Do(t.Context(), w.hub)
+	if _, set := w.repo.Secret("OPENROUTER_API_KEY"); err != nil || set || len(report.Left) != 1 {
+		t.Errorf("not known whether it is there: %+v, %v", report, err)
+	}
+}
+
+func TestASetupBesideAnotherIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	other := w.setup(t)
+	other.Workflow = "comment"
+	w.refused(t, other, "of another setup is open (it has no .github/workflows/agent-ci-comment.yml): merge it, or run agent-ci init --github --remove first")
+	other = w.setup(t)
+	other.Model = "another"
+	w.refused(t, other, "its model is qwen")
+	other.Provider, _ = Lookup("deepseek")
+	w.refused(t, other, "--remove first")
+	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State = "closed" })
+	w.refused(t, w.setup(t), "has a branch agent-ci-setup without an open pull request")
+}
+
+func TestALinkInTheWayIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	for _, link := range []string{".github/workflows", ".github/agent-ci.yml", ".github"} {
+		w := newWorld(t)
+		w.change(t, "main", func(dir string) {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink("../elsewhere", filepath.Join(dir, link)); err != nil {
+				t.Fatal(err)
+			}
+		})
+		w.refused(t, w.setup(t), link)
+	}
+}
+
+func TestAllSetupsAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	w.merge(t, 1, "agent-ci-setup")
+	w.git(t, "branch", "-D", "agent-ci-setup")
+	s := w.setup(t)
+	s.Workflow = "comment"
+	if _, err := s.Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	w.push(t, "main", map[string]string{".github/agent-ci.yml": "version: 1\n", ".github/workflows/agent-ci-mine.yml": "on: push\n"})
+	w.push(t, "agent-ci-setup", map[string]string{"more": "work"})
+	report, err := Remove(t.Context(), w.hub, w.forge.URL)
+	if err != nil || report.URL == "" || w.repo.PullRequests()[1].State != "closed" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if diff := cmp.Diff("D\t.github/agent-ci.yml\nD\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
+		t.Error(diff)
+	}
+	left := strings.Join(report.Left, "\n")
+	for _, want := range []string{"delete the secret OPENROUTER_API_KEY", "turn off \"Allow GitHub Actions", "delete the label agent-ci", "delete the branch agent-ci-setup if you want to: it has commits that others pushed", "look at .github/agent-ci.yml before"} {
+		if strings.Count(left, want) != 1 || !strings.Contains(w.repo.PullRequests()[2].Body, want) {
+			t.Errorf("%q is not left, or the pull request does not say so:\n%s", want, left)
+		}
+	}
+	if w.git(t, "branch", "--list", "agent-ci-setup") == "" {
+		t.Error("a branch with others' commits is deleted")
+	}
+}
+
+// The key of a workflow that stays goes to no other provider when the rest is removed.
+func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
+		t.Fatal(err)
+	}
+	w.merge(t, 1, "agent-ci-setup")
+	w.push(t, "main", map[string]string{".github/workflows/agent-ci-review.yml": passing("OPENROUTER_API_KEY")})
+	report, err := Remove(t.Context(), w.hub, w.forge.URL)
+	if err != nil || !strings.Contains(strings.Join(report.Left, "\n"), "delete .github/agent-ci.yml after .github/workflows/agent-ci-review.yml") {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if diff := cmp.Diff("D\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
+		t.Error(diff)
+	}
+	w.merge(t, 2, "agent-ci-remove")
+	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || report.URL != "" || len(report.Done) > 0 {
+		t.Errorf("only what is needed is left: %+v, %v", report, err)
+	}
+}
+
+func TestEachWorkflowCanNameTheVariable(t *testing.T) {
+	t.Parallel()
+	starters, _ := filepath.Glob("../../../cmd/agent-ci/starter/*.yml")
+	recipes, _ := filepath.Glob("../../../cmd/agent-ci/recipes/*/workflow.yml")
+	for _, file := range append(starters, recipes...) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parsed struct {
+			Jobs map[string]struct {
+				Steps []struct{ With map[string]string }
+			}
+		}
+		if err := yaml.Unmarshal(Provider{Secret: "MINE", KeyEnv: "MINE"}.Of(raw), &parsed); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, job := range parsed.Jobs {
+			for _, step := range job.Steps {
+				key, set := step.With["openai-api-key"], strings.Split(strings.TrimSpace(step.With["set"]), "\n")
+				if key != "" && (key != "${{ secrets.MINE }}" || set[0] != "model.api_key_env=OPENAI_API_KEY") {
+					t.Errorf("%s: the key is %s, set is %q", file, key, set)
+				}
+			}
+		}
+	}
+}

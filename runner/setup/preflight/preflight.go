@@ -1,0 +1,120 @@
+// Package preflight owns what can be known of a run before anything is spent on it: whether its
+// models have the price that a limit needs, and whether this machine has its keys, secrets and
+// programs. It refuses to know networks, forges, sandboxes and how a run works: it looks, and
+// neither asks nor starts anything.
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Kind says what a finding means for a run.
+type Kind string
+
+// The kinds of findings.
+const (
+	Mistake Kind = "mistake" // of the job: no machine can run it
+	Missing Kind = "missing" // on this machine: a run here would end with it
+	Note    Kind = "note"    // a run here may do without, or bring it itself
+)
+
+// Finding is one thing that is wrong or missing.
+type Finding struct {
+	Kind    Kind   `json:"kind"`
+	Reason  string `json:"reason"`        // of the outcome
+	Key     string `json:"key,omitempty"` // of a program: where the job names it
+	Message string `json:"message"`       // a sentence that says what to do
+}
+
+// Findings are in the order in which a run would come to them.
+type Findings []Finding
+
+// Options say which run it is.
+type Options struct {
+	Job      *job.Job
+	Environ  settings.Environment
+	Scripted bool   // the answers come from a file: no key and no price is needed
+	Signs    bool   // a commit is made, for which a signing key may be needed
+	Path     string // where programs of hooks and servers are looked for
+	// Changeable reports whether the agent could change a file; nil where its folder is not known. A run
+	// says itself why it takes no such program.
+	Changeable func(path string) bool
+	// InBase reports whether the base commit has a path; nil where that commit is not known.
+	InBase func(path string) (bool, error)
+}
+
+// Check returns all that is wrong or missing. The error is of the machine itself.
+func Check(ctx context.Context, o Options) (Findings, error) {
+	var all Findings
+	if !o.Scripted {
+		for _, err := range worker.Unusable(o.Job, o.Environ) {
+			all.Add(ctx, Mistake, err)
+		}
+		if worker.DefaultLimitUnpriced(o.Job, o.Environ) {
+			all = append(all, Finding{Note, "no_price", "", "The price of " + o.Job.Model.Name + " is unknown, so the default of limits.cost_usd has no effect; set model.price, or set limits.cost_usd to 0."})
+		}
+		for _, err := range worker.KeptOut(o.Job, o.Environ) {
+			all.Add(ctx, Missing, err)
+		}
+	}
+	_, err := settings.ReadCredentials(ctx, o.Environ, o.Job)
+	all.Add(ctx, Missing, err)
+	for _, err := range settings.ServerSecretProblems(o.Environ, o.Job) {
+		all.Add(ctx, Missing, err)
+	}
+	if o.Signs && !o.Job.Publish.Feedback() {
+		_, err := publish.ReadKey(ctx, o.Environ, o.Job.PullRequest.Commit)
+		all.Add(ctx, Missing, err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	programs, err := o.programs()
+	return append(all, programs...), err
+}
+
+// Add adds what an error, which may be nil, says.
+func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
+	if err == nil {
+		return
+	}
+	stop := outcome.Of(ctx, err)
+	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
+}
+
+// Refused are the findings with which a run here ends.
+func (fs Findings) Refused() Findings {
+	var refused Findings
+	for _, f := range fs {
+		if f.Kind != Note {
+			refused = append(refused, f)
+		}
+	}
+	return refused
+}
+
+// Stop is how a run ends by the findings, with all of them in its message; nil where it can begin.
+func (fs Findings) Stop() error {
+	refused := fs.Refused()
+	if len(refused) == 0 {
+		return nil
+	}
+	messages := make([]string, len(refused))
+	for i, f := range refused {
+		messages[i] = f.Message
+	}
+	words := strings.Join(messages, " ")
+	if len(refused) > 1 {
+		words = fmt.Sprintf("%d things keep the run from starting. %s", len(refused), words)
+	}
+	return outcome.Stopf(outcome.InvalidInput, refused[0].Reason, "%s", words).Because(errors.New(words))
+}

@@ -1,0 +1,151 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// program is what a hook, a server or a tool of a job is started by.
+type program struct {
+	of     string // "hook lint"
+	key    string // where the job names it
+	name   string
+	script string // that an interpreter reads, of the base commit; empty for none
+	path   string // where a bare name is looked for
+	home   string // the folder that ~/ names
+	hint   string // for one that is missing; may be empty
+	// needed says that a run ends without it, and installable that setup commands may bring it.
+	needed, installable bool
+}
+
+// programs returns the programs that are missing.
+func (o Options) programs() (found Findings, err error) {
+	for _, p := range slices.Concat(o.hooks(), o.servers(), o.tools()) {
+		f, err := o.look(p)
+		if err != nil {
+			return found, err
+		}
+		if f != nil {
+			found = append(found, *f)
+		}
+	}
+	return found, nil
+}
+
+func (o Options) hooks() (all []program) {
+	home := o.Environ.Get("HOME")
+	for _, name := range slices.Sorted(maps.Keys(o.Job.Hooks)) {
+		hook := o.Job.Hooks[name]
+		words := slices.Clone(hook.Run)
+		for i := range words {
+			words[i] = job.AtHome(words[i], home)
+		}
+		all = append(all, program{
+			of: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], script: job.ScriptOf(words), path: o.Path, home: home, needed: hook.OnError != job.OnErrorContinue,
+		})
+	}
+	return all
+}
+
+func (o Options) servers() (all []program) {
+	for _, name := range slices.Sorted(maps.Keys(o.Job.MCPServers)) {
+		server := o.Job.MCPServers[name]
+		if server.Command == "" {
+			continue
+		}
+		path, home := o.Path, o.Environ.Get("HOME")
+		if own, set := server.Env.Set["PATH"]; set {
+			path = own
+		}
+		if own, set := server.Env.Set["HOME"]; set {
+			home = own
+		}
+		all = append(all, program{
+			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, home: home, hint: server.InOneWord(), needed: server.Required, installable: o.installs(),
+		})
+	}
+	return all
+}
+
+func (o Options) tools() (all []program) {
+	path := stage.Variable(policy.Environment(o.Environ, o.Job.Policy.Env.Pass, o.Job.Policy.Env.Set), "PATH")
+	for i, tool := range o.Job.Tools.Dynamic {
+		if len(tool.Run.Argv) == 0 { // a script for the shell
+			continue
+		}
+		all = append(all, program{
+			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
+		})
+	}
+	return all
+}
+
+// installs says whether the run has commands before the agent, which may install programs.
+func (o Options) installs() bool { return len(o.Job.Setup) > 0 }
+
+// look looks for a program; nil where it is there, or where that cannot be known.
+func (o Options) look(p program) (*Finding, error) {
+	switch name := filepath.FromSlash(job.AtHome(p.name, p.home)); {
+	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
+		return nil, nil // some folder of the run
+	case filepath.IsAbs(name):
+		if !executable(name) && (o.Changeable == nil || !o.Changeable(name)) {
+			return p.missing("is not on this machine, or is no program"), nil
+		}
+	case !strings.Contains(p.name, "/"):
+		if !slices.ContainsFunc(filepath.SplitList(p.path), func(dir string) bool { return filepath.IsAbs(dir) && executable(filepath.Join(dir, name)) }) {
+			return p.missing("is not in PATH"), nil
+		}
+		return o.inBase(p, p.script)
+	default:
+		return o.inBase(p, p.name)
+	}
+	return nil, nil
+}
+
+// inBase looks for a file of the repository. Setup commands bring none: it comes from the commit.
+func (o Options) inBase(p program, name string) (*Finding, error) {
+	switch {
+	case name == "":
+		return nil, nil
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is outside of the repository; give an absolute path (%s).", p.of, name, p.key)), nil
+	case o.InBase == nil:
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s; without a checkout agent-ci cannot tell whether the base commit has it.", p.of, name)), nil
+	}
+	there, err := o.InBase(filepath.ToSlash(filepath.Clean(name)))
+	if err != nil || there {
+		return nil, err
+	}
+	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)), nil
+}
+
+// missing is the finding that the program is not where this machine would have it.
+func (p program) missing(where string) *Finding {
+	if p.installable {
+		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.of, p.name, where, p.hint))
+	}
+	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s%s.", p.of, p.name, where, p.key, p.hint))
+}
+
+// finding is a note where a run does without the program.
+func (p program) finding(kind Kind, stop *outcome.Stop) *Finding {
+	if !p.needed {
+		kind = Note
+	}
+	return &Finding{kind, stop.Reason, p.key, stop.Message}
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,173 @@
+package actions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+)
+
+// eventLimit is how long an event may be, in bytes: GitHub sends no longer
+// webhook (https://docs.github.com/webhooks/webhook-events-and-payloads).
+const eventLimit = 25 << 20
+
+// Event is what started a workflow: GITHUB_EVENT_NAME and the fields that are
+// used of the webhook at GITHUB_EVENT_PATH. Its texts are those of the moment
+// when it happened.
+type Event struct {
+	Name          string         `json:"-"`
+	Action        string         `json:"action"`
+	Sender        Account        `json:"sender"`
+	Label         *Label         `json:"label"`
+	Assignee      *Account       `json:"assignee"`
+	Issue         *Issue         `json:"issue"`
+	Comment       *Comment       `json:"comment"`
+	Review        *Review        `json:"review"`
+	PullRequest   *PullRequest   `json:"pull_request"`
+	WorkflowRun   *WorkflowRun   `json:"workflow_run"`
+	CheckSuite    *CheckSuite    `json:"check_suite"`
+	Inputs        map[string]any `json:"inputs"`         // of workflow_dispatch
+	ClientPayload map[string]any `json:"client_payload"` // of repository_dispatch
+}
+
+// Account is who did or wrote something.
+type Account struct {
+	Login string `json:"login"`
+	ID    int64  `json:"id"`
+	Type  string `json:"type"` // User, Bot, Organization
+}
+
+// Bot says whether it is the account of an App.
+func (a Account) Bot() bool { return a.Type == "Bot" }
+
+type Label struct {
+	Name string `json:"name"`
+}
+
+// Issue is an issue, or a pull request seen as one.
+type Issue struct {
+	Number      int             `json:"number"`
+	Title       string          `json:"title"`
+	Body        string          `json:"body"`
+	UpdatedAt   time.Time       `json:"updated_at"`
+	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
+}
+
+// OfPull says whether it is a pull request.
+func (i *Issue) OfPull() bool {
+	return len(i.PullRequest) > 0 && string(i.PullRequest) != "null"
+}
+
+// Comment is a comment on an issue or pull request, or on a line of a diff.
+type Comment struct {
+	ID        int64     `json:"id"`
+	Body      string    `json:"body"`
+	User      Account   `json:"user"`
+	CreatedAt time.Time `json:"created_at"`
+	Path      string    `json:"path"`      // of a comment on a diff
+	Line      int       `json:"line"`      // likewise; 0 when the line is gone
+	DiffHunk  string    `json:"diff_hunk"` // likewise
+}
+
+type Review struct {
+	ID          int64     `json:"id"`
+	Body        string    `json:"body"`
+	State       string    `json:"state"` // approved, changes_requested, commented
+	User        Account   `json:"user"`
+	SubmittedAt time.Time `json:"submitted_at"`
+}
+
+type PullRequest struct {
+	Number int    `json:"number"`
+	Title  string `json:"title"`
+	Body   string `json:"body"`
+	Head   End    `json:"head"`
+	Base   End    `json:"base"`
+}
+
+// End is one of the two branches of a pull request.
+type End struct {
+	Ref        string      `json:"ref"`
+	Repository *Repository `json:"repo"` // nil when a fork is gone
+}
+
+// Repository is where a branch is.
+type Repository struct {
+	FullName string `json:"full_name"`
+}
+
+// Name is OWNER/REPO, "" for a repository that is gone.
+func (r *Repository) Name() string {
+	if r == nil {
+		return ""
+	}
+	return r.FullName
+}
+
+// WorkflowRun is a run of another workflow, which may have been for a fork.
+type WorkflowRun struct {
+	ID             int64        `json:"id"`
+	Name           string       `json:"name"`
+	Event          string       `json:"event"`      // that started it
+	Conclusion     string       `json:"conclusion"` // success, failure, timed_out, …; "" until it is completed
+	Attempt        int          `json:"run_attempt"`
+	HeadSHA        string       `json:"head_sha"`
+	HeadBranch     string       `json:"head_branch"`
+	HeadRepository *Repository  `json:"head_repository"`
+	PullRequests   []PullNumber `json:"pull_requests"` // of its branch; none for a fork's
+}
+
+// CheckSuite is what an app's checks of a commit came to.
+type CheckSuite struct {
+	ID           int64        `json:"id"`
+	Conclusion   string       `json:"conclusion"` // as of a WorkflowRun
+	HeadSHA      string       `json:"head_sha"`
+	HeadBranch   string       `json:"head_branch"` // "" for a fork's
+	App          App          `json:"app"`
+	PullRequests []PullNumber `json:"pull_requests"` // as of a WorkflowRun
+}
+
+// App is who made checks.
+type App struct {
+	Slug string `json:"slug"`
+}
+
+// PullNumber is a pull request of which an event tells little more.
+type PullNumber struct {
+	Number int `json:"number"`
+}
+
+// OnIssueAt is when something happened to the issue of the event: when it was
+// commented on, else when it changed.
+func (e *Event) OnIssueAt() time.Time {
+	if e.Comment != nil {
+		return e.Comment.CreatedAt
+	}
+	return e.Issue.UpdatedAt
+}
+
+// ErrNoEvent says that nothing tells which event started the workflow.
+var ErrNoEvent = errors.New("there is no event: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set")
+
+// ReadEvent reads the event that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH tell
+// of.
+func ReadEvent(ctx context.Context, name, path string) (*Event, error) {
+	if name == "" || path == "" {
+		return nil, ErrNoEvent
+	}
+	raw, err := boundedfile.Read(ctx, path, eventLimit)
+	if err != nil {
+		return nil, fmt.Errorf("read the event: %w", err)
+	}
+	if len(raw) > eventLimit {
+		return nil, fmt.Errorf("the event is longer than %d bytes", eventLimit)
+	}
+	event := Event{Name: name}
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return nil, fmt.Errorf("read the event %s: %w", name, err)
+	}
+	return &event, nil
+}

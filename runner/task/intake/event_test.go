@@ -1,0 +1,118 @@
+package intake_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func TestRequest(t *testing.T) {
+	own := &job.Job{Task: job.Task{Prompt: "Greet."}}
+	elsewhere := inActions
+	elsewhere.Repository = "o"
+	nowhere := eventOf(t, "issues", labeled)
+	nowhere.Surroundings = elsewhere
+	for name, c := range map[string]struct {
+		event intake.Event
+		job   *job.Job
+		ends  string
+		asks  bool
+	}{
+		"a label":                         {eventOf(t, "issues", labeled), trusting(), "", true},
+		"a task of the job's own":         {eventOf(t, "issues", labeled), own, "", false},
+		"a broken event that is not used": {eventOf(t, "issues", `{`), own, "", false},
+		"a broken event":                  {eventOf(t, "issues", `{`), trusting(), "invalid_input/event", false},
+		"no event":                        {eventOf(t, "", ""), trusting(), "invalid_input/event", false},
+		"an event of no repository":       {nowhere, trusting(), "invalid_input/event", false},
+		"what asks for nothing":           {eventOf(t, "push", `{}`), trusting(), "skipped/event_asks_nothing", false},
+	} {
+		request, err := c.event.Request(c.job)
+		if reasonOf(err) != c.ends || (request != nil) != c.asks {
+			t.Errorf("%s: %v, %v", name, request, err)
+		}
+	}
+}
+
+// TestTypedIssues is about what people type when they start a workflow.
+func TestTypedIssues(t *testing.T) {
+	for typed, want := range map[string]struct {
+		number int
+		ends   string
+	}{
+		"7":                                    {7, ""},
+		" #7 ":                                 {7, ""},
+		"o/r#7":                                {7, ""},
+		"O/R#7":                                {7, ""},
+		"https://github.com/o/r/issues/7":      {7, ""},
+		"github.com/o/r/pull/7#issuecomment-1": {7, ""},
+		"seven":                                {0, "invalid_input/event"},
+		"#0":                                   {0, "invalid_input/event"},
+		"07":                                   {0, "invalid_input/event"},
+		"o/r":                                  {0, "invalid_input/event"},
+		"7 and 8":                              {0, "invalid_input/event"},
+		"https://github.com/o/r":               {0, "invalid_input/event"},
+		"o/other#7":                            {0, "invalid_input/issue"},
+		"https://github.com/o/other/issues/7":  {0, "invalid_input/issue"},
+		"https://ghe.example/o/r/issues/7":     {0, "invalid_input/issue"},
+		"":                                     {0, "invalid_input/event"},
+	} {
+		input, err := json.Marshal(typed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, payload := range map[string]string{"workflow_dispatch": `{"inputs": {"issue": %s}}`, "repository_dispatch": `{"client_payload": {"issue": %s}}`} {
+			ends := want.ends
+			if name == "repository_dispatch" && typed == "" {
+				ends = "skipped/event_asks_nothing" // a program sends it, maybe to others
+			}
+			e := eventOf(t, name, fmt.Sprintf(payload, input))
+			request, err := e.Request(trusting())
+			if reasonOf(err) != ends || request != nil && request.Number != want.number {
+				t.Errorf("%s %q: %+v, %v", name, typed, request, err)
+			}
+			if number, err := e.Subject(); number != want.number || (err != nil) != (ends != "" && typed != "") {
+				t.Errorf("%s %q: the subject is %d, %v", name, typed, number, err)
+			}
+		}
+	}
+	both := eventOf(t, "workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Greet."}}`)
+	if _, err := both.Request(trusting()); reasonOf(err) != "invalid_input/event" {
+		t.Error(err)
+	}
+}
+
+func TestUnusableEvents(t *testing.T) {
+	for name, c := range map[string]struct {
+		event intake.Event
+		want  string
+	}{
+		"none":   {eventOf(t, "", ""), ""},
+		"whole":  {eventOf(t, "push", `{}`), ""},
+		"broken": {eventOf(t, "push", `[`), "invalid_input/event"},
+	} {
+		if err := c.event.Unusable(); reasonOf(err) != c.want {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestBase takes care that the head of a pull request, which anybody may write,
+// configures nothing.
+func TestBase(t *testing.T) {
+	const pull = `{"pull_request": {"head": {"ref": "theirs"}, "base": {"ref": "next"}}}`
+	outside := eventOf(t, "pull_request", pull)
+	outside.InActions = false
+	for want, e := range map[string]intake.Event{"next": eventOf(t, "pull_request", pull), "": outside} {
+		if got := e.Base(); got != want {
+			t.Errorf("the base is %q, want %q", got, want)
+		}
+	}
+	for _, name := range []string{"", "issues"} {
+		if got := eventOf(t, name, labeled).Base(); got != "" {
+			t.Errorf("the event %q has the base %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/picture"
+)
+
+// Every request carries the images of the task again.
+const (
+	mostImages     = 8
+	mostImageBytes = 16 << 20 // of all that are sent
+	imagesTime     = time.Minute
+)
+
+// Images are the images that belong to the task: those that the job names, and
+// those that stand in what people wrote on the forge. What cannot be had is a
+// warning and a word to the model, never the end of a run.
+func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
+	addresses := slices.Clone(s.Job.Task.Images)
+	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {
+		addresses = append(addresses, clean.Images(t.Text)...)
+	}
+	left := max(len(addresses)-mostImages, 0)
+	addresses = addresses[:len(addresses)-left]
+	sent := 0
+	for i, got := range s.fetchImages(ctx, addresses) {
+		image, err := s.fitImage(got, len(images)+1)
+		if err == nil && sent+len(image.Data) > mostImageBytes {
+			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", mostImageBytes>>20)
+		}
+		if err != nil {
+			missing = append(missing, s.missImage(addresses[i], err))
+			continue
+		}
+		sent += len(image.Data)
+		images = append(images, image)
+	}
+	if left > 0 {
+		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.Counted(left, "image"), mostImages)
+		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.Counted(left, "image"), mostImages))
+	}
+	return images, missing
+}
+
+func (s *Source) missImage(address string, why error) string {
+	words := s.Record.Redact(fmt.Sprintf("%.300q: %s", address, outcome.Trimmed(why)))
+	s.Record.Warn("image", "An image of the task is not shown to the agent: %s.", words)
+	return words
+}
+
+// fetched is what came of an address.
+type fetched struct {
+	address string
+	data    []byte
+	err     error
+}
+
+func (s *Source) fetchImages(ctx context.Context, addresses []string) []fetched {
+	ctx, cancel := context.WithTimeout(ctx, imagesTime)
+	defer cancel()
+	all := make([]fetched, len(addresses))
+	var files sync.Mutex // the checkout is read by one at a time
+	var work sync.WaitGroup
+	for i, address := range addresses {
+		all[i] = fetched{address: address}
+		work.Go(func() { all[i].data, all[i].err = s.fetchImage(ctx, address, &files) })
+	}
+	work.Wait()
+	return all
+}
+
+func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mutex) ([]byte, error) {
+	if strings.HasPrefix(address, "https://") || !slices.Contains(s.Job.Task.Images, address) {
+		return s.To.Attachment(ctx, address)
+	}
+	files.Lock()
+	defer files.Unlock()
+	data, err := s.Beside(ctx, address, forge.MaxAttachment)
+	var stop *outcome.Stop
+	switch {
+	case errors.As(err, &stop):
+		return nil, errors.New(strings.TrimSuffix(stop.Message, "."))
+	case err != nil:
+		return nil, err
+	case len(data) > forge.MaxAttachment:
+		return nil, fmt.Errorf("it has more than %d MiB", forge.MaxAttachment>>20)
+	}
+	return data, nil
+}
+
+// fitImage makes of what came an image that the model takes, whatever it was
+// called, and keeps it where the agent can look at it again.
+func (s *Source) fitImage(got fetched, number int) (tools.NamedImage, error) {
+	if got.err != nil {
+		return tools.NamedImage{}, got.err
+	}
+	p, err := picture.Fit(got.data)
+	if err != nil {
+		return tools.NamedImage{}, err
+	}
+	kept := path.Join(record.OutputsFolder, fmt.Sprintf("image-%d.%s", number, strings.TrimPrefix(p.MediaType, "image/")))
+	if err := s.Record.Write(kept, p.Data); err != nil {
+		return tools.NamedImage{}, err
+	}
+	name := s.Record.Redact(fmt.Sprintf("%.300q, %d×%d, kept as %s", got.address, p.Width, p.Height, s.Record.Join(kept)))
+	return tools.NamedImage{Name: name, Image: tools.Image{MediaType: p.MediaType, Data: p.Data}}, nil
+}

@@ -1,0 +1,137 @@
+package intake
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// input is what people wrote for a task, as it was when it was asked for.
+type input struct {
+	title    string
+	parts    []clean.Part    // as written
+	progress []forge.Comment // of runs, as it seems, among the comments
+	ref      job.Issue
+	issue    *forge.Issue // that the input is about; nil for none
+}
+
+// digest names the input: the same words of the same people have the same.
+func (in *input) digest() (string, error) {
+	raw, err := json.Marshal(struct {
+		Title string
+		Parts []clean.Part
+	}{in.title, in.parts})
+	if err != nil {
+		return "", fmt.Errorf("encode the task's input: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// withWords is the task with the words of an input. A warning tells what was removed
+// from them.
+func (s *Source) withWords(t Task, in input, where string) (Task, error) {
+	var err error
+	if t.Snapshot, err = in.digest(); err != nil {
+		return t, err
+	}
+	if in.issue != nil {
+		t.Issue, t.Author = &in.ref, &in.issue.Author
+	}
+	title, removed := clean.Text(in.title)
+	t.Title, t.ProgressLike = strings.Join(strings.Fields(title), " "), in.progress
+	text, more := clean.Parts(unmarked(in.parts))
+	t.Text = text
+	if removed.Add(more); removed.Any() {
+		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
+			outcome.Counted(removed.Characters, "invisible character"), outcome.Counted(removed.Comments, "HTML comment"))
+	}
+	return t, nil
+}
+
+// unmarked returns the parts without agent-ci's own marks. What is shown as it stands keeps them.
+func unmarked(parts []clean.Part) []clean.Part {
+	parts = slices.Clone(parts) // the digest is of what was written
+	for i, p := range parts {
+		if !p.Shown {
+			parts[i].Text = withoutMarks(p.Text)
+		}
+	}
+	return parts
+}
+
+// readIssue reads an issue that can be worked on, what who counts wrote below it,
+// and what else is asked for.
+func (s *Source) readIssue(ctx context.Context, t Task, ref job.Issue, more ...clean.Part) (Task, error) {
+	issue, err := s.issue(ctx, ref)
+	switch {
+	case err != nil:
+		return t, err
+	case issue.PullRequest:
+		return t, outcome.Stopf(outcome.InvalidInput, "issue", "%s is a pull request; give the number of an issue.", ref)
+	case issue.State != "open":
+		return t, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on: %s.", ref, issue.URL)
+	}
+	in, err := s.issueInput(ctx, ref, issue, t.AskedAt)
+	if err != nil {
+		return t, err
+	}
+	in.parts = append(in.parts, more...)
+	t.Name, t.URL = "issue "+ref.String(), issue.URL
+	return s.withWords(t, in, ref.String())
+}
+
+// issue reads an issue, or a pull request as one.
+func (s *Source) issue(ctx context.Context, ref job.Issue) (*forge.Issue, error) {
+	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
+	if forge.KindOf(err) == forge.NotFound {
+		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
+			"The issue %s does not exist, or the token may not read it; check the number, and that GITHUB_TOKEN has the permission issues: read.", ref).Because(err)
+	}
+	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
+}
+
+// issueInput is an issue as it was when it was asked for, with the comments that
+// were there then and count.
+func (s *Source) issueInput(ctx context.Context, ref job.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
+	title, body := issue.Title, issue.Body
+	if then := s.asItWas(ref); then != nil {
+		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
+			s.Record.Warn("edited_after_trigger", "%s was edited after the request; the earlier text was used.", ref)
+		}
+	}
+	said, progress, err := s.commentsThatCount(ctx, ref, issue, askedAt)
+	return input{
+		title: title, ref: ref, issue: issue, progress: progress,
+		parts: append([]clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}, said...),
+	}, err
+}
+
+// asItWas is an issue as the event has it that started the workflow; nil when the
+// event is about something else. That the job names the issue itself changes
+// nothing: somebody's label or comment asked for it.
+func (s *Source) asItWas(ref job.Issue) *actions.Issue {
+	switch q, e := s.Request, s.Event; {
+	case q != nil && q.OnPull:
+		return nil
+	case q != nil:
+		return q.Issue
+	case e.Event == nil || e.Issue == nil || !e.InActions:
+		return nil
+	case e.Issue.Number != ref.Number || !strings.EqualFold(ref.Repository, e.Repository):
+		return nil
+	default:
+		return e.Issue
+	}
+}

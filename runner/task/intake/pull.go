@@ -1,0 +1,178 @@
+package intake
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// readPull takes the task from what was said on a pull request: for one of a run
+// the issue that it was made for, and the words that ask for more.
+func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, error) {
+	t := s.requested()
+	t.Name, t.URL = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
+	read := s.continueInput
+	if ModeOf(pull) == Join {
+		read = s.joinInput
+	}
+	in, err := read(ctx, pull)
+	if err != nil {
+		return t, err
+	}
+	said, progress, err := s.saidOnPull(ctx, pull)
+	if err != nil {
+		return t, err
+	}
+	words, err := s.requestParts(ctx)
+	if err != nil {
+		return t, err
+	}
+	if ModeOf(pull) == Continue {
+		t.Request = asking(words)
+	}
+	in.parts, in.progress = slices.Concat(in.parts, said, words, s.Failing), progress
+	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
+}
+
+// asking are the words of those parts that ask for more, cleaned.
+func asking(parts []clean.Part) string {
+	var all []string
+	for _, p := range parts {
+		if p.Kind == "request" {
+			text, _ := clean.Text(p.Text)
+			all = append(all, strings.TrimSpace(text))
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// continueInput is what a run's pull request is about.
+func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (input, error) {
+	var in input
+	if number := IssueOfBranch(pull.Head); number != 0 {
+		var err error
+		if in, err = s.originalIssue(ctx, number); err != nil {
+			return input{}, err
+		}
+	}
+	in.title, _ = s.pullAsItWas(pull)
+	in.parts = append(in.parts, clean.Part{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
+		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)})
+	return in, nil
+}
+
+// joinInput is a person's pull request, as it was when more was asked for. The
+// title becomes that of the commit, so it is taken from the words that ask: the pull
+// request keeps its own.
+func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
+	title, described := s.pullAsItWas(pull)
+	described = title + "\n\n" + described
+	if asked, _, _ := strings.Cut(s.Request.Words, "\n"); strings.TrimSpace(asked) != "" {
+		title = asked
+	}
+	return input{title: title, parts: []clean.Part{
+		{Kind: "pull_request", Author: pull.Author.Login, Text: described},
+		{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf(
+			"The checkout holds the branch of this pull request with its commits; it goes to %s. Your change becomes one commit on top of them. Add what is asked for below, and leave the rest as its author made it.", pull.Base)},
+	}}, nil
+}
+
+// pullAsItWas is the pull request as it was when it was asked for.
+func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
+	switch q := s.Request; {
+	case q.Pull != nil:
+		return q.Pull.Title, q.Pull.Body
+	case q.Issue != nil:
+		return q.Issue.Title, q.Issue.Body
+	}
+	return pull.Title, pull.Body
+}
+
+// saidOnPull are the comments below the pull request that count.
+func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
+	ref := job.Issue{Repository: s.Event.Repository, Number: pull.Number}
+	below, err := s.issue(ctx, ref)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.commentsThatCount(ctx, ref, below, s.Request.At)
+}
+
+// originalIssue reads the issue of a run's branch; that it is gone, or closed
+// meanwhile, does not matter to the pull request. The event does not tell what
+// stood there when it happened: an issue that was touched since is left out.
+func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
+	ref := job.Issue{Repository: s.Event.Repository, Number: number}
+	issue, err := s.issue(ctx, ref)
+	switch {
+	case forge.KindOf(err) == forge.NotFound:
+		return input{}, nil
+	case err != nil:
+		return input{}, err
+	case issue.PullRequest:
+		return input{}, nil
+	}
+	askedAt := s.Request.At
+	if s.Request.Repair { // a run's own comment on the issue is later than its commit
+		why, err := s.distrust(ctx, s.here(), issue.Author)
+		if err != nil {
+			return input{}, err
+		}
+		if why == "" {
+			askedAt = time.Time{}
+		}
+	}
+	if isAfter(askedAt, issue.UpdatedAt) {
+		s.Record.Warn("edited_after_trigger", "%s was changed after the request on the pull request; its text was not read.", ref)
+		return input{ref: ref, issue: issue}, nil
+	}
+	return s.issueInput(ctx, ref, issue, askedAt)
+}
+
+// requestParts are the words that ask for more, of the comment or review itself,
+// after what was said on lines of the diff: by the review that asks, and by who
+// counts before it.
+func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
+	q := s.Request
+	said, err := s.here().ReviewComments(ctx, q.Number)
+	if err != nil {
+		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
+	}
+	var earlier, asking []clean.Part
+	for _, c := range said {
+		switch {
+		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
+			asking = append(asking, linePart("request", c))
+		case c.ID != q.WordsID && !isAfter(q.At, c.CreatedAt, c.UpdatedAt):
+			counts, err := s.commentCounts(ctx, s.here(), forge.Comment{Author: c.Author})
+			if err != nil {
+				return nil, err
+			}
+			if counts {
+				earlier = append(earlier, linePart("comment", c))
+			}
+		}
+	}
+	words := q.Words
+	if on := q.On; on != nil {
+		words = fmt.Sprintf("On line %d of %s:\n\n%s\n\n%s", on.Line, markdown.FileName(on.Path), on.DiffHunk, words)
+	}
+	if strings.TrimSpace(words) != "" {
+		earlier = append(earlier, clean.Part{Kind: "request", Author: q.Actor.Login, Text: words})
+	}
+	return append(earlier, asking...), nil
+}
+
+// linePart is a comment on a line of the diff. Its number is left out: that changes
+// with the branch, and the same input would be another one.
+func linePart(kind string, c forge.ReviewComment) clean.Part {
+	return clean.Part{Kind: kind, Author: c.Author.Login, Text: fmt.Sprintf(
+		"On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}
+}

@@ -1,0 +1,221 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+)
+
+// The trailers by which a commit tells of the attempts to repair its pull request, itself
+// among them: how many, and what they cost together.
+const (
+	RepairTrailer = "Agent-CI-Repair"
+	SpentTrailer  = "Agent-CI-Spent"
+)
+
+// RepairMark begins the one comment that tells of repairs.
+const RepairMark = "<!-- agent-ci: repair -->\n"
+
+// Repair is what a task mends of a run's own pull request.
+type Repair struct {
+	Head    string // the commit that the branch ends in; nothing is pushed over another one
+	Attempt int    // from 1 on, since a person last asked for or pushed something
+	Spent   float64
+}
+
+// Trailers tell in a commit of the attempts, this one among them. cost is what this one
+// cost; nil where that is not known.
+func (r *Repair) Trailers(cost *float64) []string {
+	if r == nil {
+		return nil
+	}
+	all := []string{fmt.Sprintf("%s: %d", RepairTrailer, r.Attempt)}
+	if spent := r.SpentWith(cost); spent > 0 {
+		all = append(all, SpentTrailer+": "+Dollars(spent))
+	}
+	return all
+}
+
+// SpentWith is what all attempts cost with this one.
+func (r *Repair) SpentWith(cost *float64) float64 {
+	if cost == nil {
+		return r.Spent
+	}
+	return r.Spent + *cost
+}
+
+// Dollars is an amount as trailers and marks have it.
+func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
+
+// Repaired is how many attempts to repair a commit tells of, and what they cost. What is
+// there and cannot be read is more than any bound.
+func Repaired(of *gitops.CommitInfo) (attempts int, spent float64) {
+	return ReadAttempts(of.Trailer(RepairTrailer)), ReadDollars(of.Trailer(SpentTrailer))
+}
+
+// ReadAttempts reads a count of attempts; "" is none.
+func ReadAttempts(text string) int {
+	n, err := strconv.Atoi(cmp.Or(text, "0"))
+	if err != nil || n < 0 {
+		return math.MaxInt32
+	}
+	return n
+}
+
+// mostDollars is more than any bound, and an amount that marks have room for.
+const mostDollars = 100_000_000
+
+// ReadDollars reads an amount; "" is none.
+func ReadDollars(text string) float64 {
+	d, err := strconv.ParseFloat(cmp.Or(text, "0"), 64)
+	if err != nil || !(d >= 0) {
+		return mostDollars
+	}
+	return min(d, mostDollars)
+}
+
+func (r *Repair) event() *transcript.Repair {
+	if r == nil {
+		return nil
+	}
+	return &transcript.Repair{HeadSHA: r.Head, Attempt: r.Attempt, SpentUSD: r.Spent}
+}
+
+func recordedRepair(told *transcript.Repair) *Repair {
+	if told == nil {
+		return nil
+	}
+	return &Repair{Head: told.HeadSHA, Attempt: told.Attempt, Spent: told.SpentUSD}
+}
+
+// Repairs is the event of a repair that somebody, or a schedule, asks for by a command: no
+// event of a workflow counts beside that.
+func Repairs(number int, repository string, hasToken bool) Event {
+	return Event{
+		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: repository, HasToken: hasToken}, repair: actions.RepairRequest("agent-ci repair", number, ""),
+	}
+}
+
+// admitRepair reads the pull request whose red checks are to be mended. Nobody is asked
+// who caused the event: what may be repaired is decided by the commit that its branch
+// ends in, which has to be a run's as it is, and pushed by the token's own account. Text
+// of a commit proves neither, so that the forge is asked for who pushed.
+func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
+	if !s.Event.HasToken {
+		return nil, outcome.Stopf(outcome.InvalidInput, "no_token", "Repairing a pull request needs a token: set GITHUB_TOKEN.")
+	}
+	if !s.Publishes || s.Job.Publish.Feedback() {
+		return nil, outcome.Stopf(outcome.InvalidInput, "repair_publish", "A repair pushes its change itself; remove --publish and publish.as.")
+	}
+	pull, err := s.pullToRepair(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.stopped(pull); err != nil {
+		return nil, err
+	}
+	switch {
+	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
+		return nil, refuse(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
+	case !OfRun(pull.Head):
+		return nil, refuse(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
+	case s.Job.Repair.Attempts == 0:
+		return nil, refuse(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
+	}
+	return pull, s.ownHead(ctx, pull)
+}
+
+func refuse(pull *forge.PullRequest, reason, format string, args ...any) error {
+	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
+}
+
+// stopped ends a repair that a person stopped, before it began or while it works.
+func (s *Source) stopped(pull *forge.PullRequest) error {
+	stop := s.Job.Repair.StopLabel
+	switch {
+	case pull.State != "open":
+		return refuse(pull, "pull_request_closed", "is closed, and nothing of it is repaired")
+	case stop != "" && slices.ContainsFunc(pull.Labels, func(l string) bool { return strings.EqualFold(l, stop) }):
+		return refuse(pull, "hands_off", "has the label %q, with which it is left alone (repair.stop_label)", stop)
+	}
+	return nil
+}
+
+// StillRepairs ends a repair that a person stopped while its agent was at work.
+func (s *Source) StillRepairs(ctx context.Context, number int) error {
+	pull, err := ReadPullRequest(ctx, s.here(), number)
+	if err != nil {
+		return err
+	}
+	return s.stopped(pull)
+}
+
+// pullToRepair is the pull request of the request. A commit may be the head of several:
+// one of a run goes first.
+func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
+	if s.Request.Number != 0 {
+		return ReadPullRequest(ctx, s.here(), s.Request.Number)
+	}
+	if run := s.Event.WorkflowRun; run != nil && !strings.EqualFold(run.HeadRepository.Name(), s.Event.Repository) {
+		return nil, outcome.Stopf(outcome.Skipped, "fork", "The checks ran for a fork, and agent-ci repairs no branches of forks.")
+	}
+	pulls, err := s.here().PullRequestsWith(ctx, s.Request.SHA)
+	if err != nil {
+		return nil, ForgeFailure("The pull requests of commit "+gitops.Short(s.Request.SHA)+" cannot be listed", err)
+	}
+	if len(pulls) == 0 {
+		return nil, outcome.Stopf(outcome.Skipped, "head_moved",
+			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", gitops.Short(s.Request.SHA))
+	}
+	of := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
+		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && OfRun(p.Head)
+	})
+	s.Request.Number = pulls[max(of, 0)].Number
+	return ReadPullRequest(ctx, s.here(), s.Request.Number) // lists leave out how it stands to its base
+}
+
+// ownHead ends a run on a branch that ends in what a run did not push, and notes what is
+// to be mended.
+func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
+	tip, err := LookUpBranch(ctx, s.here(), pull.Head)
+	switch {
+	case err != nil:
+		return err
+	case tip == nil:
+		return refuse(pull, "foreign_branch", "has no branch %s any more", pull.Head)
+	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
+		return refuse(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
+	}
+	info := InfoOf(tip)
+	if !info.Ours() {
+		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), info.By())
+	}
+	own, err := s.Forge.ActingAs(ctx)
+	if err != nil {
+		return ForgeFailure("The account of the token cannot be asked for", err)
+	}
+	by, err := s.here().PushedBy(ctx, pull.Head, tip.SHA)
+	if err != nil {
+		return ForgeFailure("Who pushed to "+pull.Head+" cannot be asked for", err)
+	}
+	if own == "" || !strings.EqualFold(by.Login, own) {
+		return refuse(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
+			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(own, "nobody"))
+	}
+	s.head = info
+	s.Request.At = tip.Committed // nobody asks after that
+	return nil
+}
+
+// Head is the commit that a repair mends; nil for another task.
+func (s *Source) Head() *gitops.CommitInfo { return s.head }

@@ -1,0 +1,141 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Source is where a task comes from. Its stages are Admit, Read, NotDone and Images,
+// in this order.
+type Source struct {
+	Event    Event
+	Request  *actions.Request // that the event makes; nil for a task of the job's own
+	Job      *job.Job
+	JobFile  string // its name; empty for none
+	Forge    forge.Forge
+	To       forge.Repository // that the change goes to; without a name where none is known
+	Accounts Accounts
+	Record   *record.Record // gets warnings, and images
+	// Publishes says that the run publishes its change itself.
+	Publishes bool
+	// Failing is what is told of red checks that are to be mended. Repair says within
+	// which bounds; nil for another task.
+	Failing []clean.Part
+	Repair  *Repair
+
+	head *gitops.CommitInfo // of the pull request to be mended; nil for another task
+
+	// Prompt is what task.prompt or task.prompt_file asks for.
+	Prompt func(ctx context.Context) (string, error)
+	// Beside reads a file of at most limit bytes that stands beside the job file.
+	Beside func(ctx context.Context, name string, limit int64) ([]byte, error)
+}
+
+// here is the repository where the event happened.
+func (s *Source) here() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
+
+// Read reads what is to be done. The pull request is the one that Admit found.
+func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
+	t, err := s.read(ctx, pull)
+	if err != nil {
+		return Task{}, err
+	}
+	if t.Subject != nil {
+		pull = nil // nothing goes on with it
+	}
+	t.Title, t.Text = cmp.Or(s.Job.Task.Title, t.Title), s.Record.Redact(t.Text)
+	t.Mode, t.Pull, t.Repair = ModeOf(pull), pull, s.Repair
+	t.Key, t.Branch = s.keyAndBranch(t)
+	switch {
+	case t.Subject != nil, t.Repair != nil: // what is said there is all that there is to see
+	case s.Request != nil:
+		t.ProgressOn = s.Request.Number
+	case !t.AskedAt.IsZero() && t.Issue != nil:
+		t.ProgressOn = t.Issue.Number
+	}
+	return t, nil
+}
+
+func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
+	switch {
+	case s.Job.Publish.Feedback():
+		return s.readSubject(ctx)
+	case pull != nil:
+		return s.readPull(ctx, pull)
+	case s.Request != nil:
+		return s.readRequest(ctx)
+	case s.Job.Task.Issue != "":
+		return s.readNamedIssue(ctx)
+	}
+	text, err := s.Prompt(ctx)
+	t := Task{Source: "prompt", Name: "prompt", Text: text}
+	if s.JobFile != "" {
+		t.Source, t.Name = "job", "job "+s.JobFile
+	}
+	return t, err
+}
+
+// keyAndBranch gives the job's key to a task of the job's own. A job that takes its
+// tasks from events has a key for each issue. The branch of a pull request is gone
+// on with; what is only said needs none.
+func (s *Source) keyAndBranch(t Task) (key, branch string) {
+	switch {
+	case t.Subject != nil: // its text is another one each time
+		return cmp.Or(s.Job.Name, s.Job.Publish.As), ""
+	case t.Pull != nil:
+		return strings.TrimPrefix(t.Pull.Head, BranchPrefix), t.Pull.Head
+	case s.Request != nil && t.Issue != nil:
+		key = issueKey(s.Job.Name, t.Issue.Number)
+	default:
+		key = s.Job.Key(t.Text)
+	}
+	return key, cmp.Or(s.Job.PullRequest.Branch, BranchPrefix+key)
+}
+
+// requested is the task of the event's request, without what it says.
+func (s *Source) requested() Task {
+	q := s.Request
+	return Task{
+		Source: "event", Name: "event " + s.Event.Name, Trigger: q.Trigger, Actor: q.Actor.Login, ActorID: q.Actor.ID, AskedAt: q.At,
+	}
+}
+
+// readRequest takes the task from the event: its texts are those of the moment when
+// it was asked for, whatever was written since.
+func (s *Source) readRequest(ctx context.Context) (Task, error) {
+	t, q := s.requested(), s.Request
+	if q.Prompt != "" {
+		return s.withWords(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
+	}
+	var words []clean.Part
+	if q.Words != "" {
+		words = []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}
+	}
+	return s.readIssue(ctx, t, job.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
+}
+
+func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
+	ref, err := job.ParseIssue(s.Job.Task.Issue)
+	if err != nil {
+		return Task{}, err // the job was checked
+	}
+	if s.To.Name() == "" {
+		return Task{}, outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
+	}
+	ref.Repository = cmp.Or(ref.Repository, s.To.Name())
+	t := Task{Source: "issue"}
+	if s.asItWas(ref) != nil {
+		t.AskedAt = s.Event.OnIssueAt()
+	}
+	return s.readIssue(ctx, t, ref)
+}

@@ -1,0 +1,285 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Subject is the issue or pull request that a run says something on.
+type Subject struct {
+	Repository string // OWNER/NAME
+	Number     int
+	URL        string
+	OnPull     bool
+	HeadSHA    string // of a pull request: the commit that the run looks at
+	// Pull and Files are a pull request and what it changes at that commit, as they were
+	// read; nil for an issue, and for a run that goes on.
+	Pull  *forge.PullRequest
+	Files []forge.PullFile
+}
+
+// Name is the subject for a person.
+func (s Subject) Name() string {
+	if s.OnPull {
+		return fmt.Sprintf("Pull request #%d", s.Number)
+	}
+	return fmt.Sprintf("Issue #%d", s.Number)
+}
+
+func (s *Subject) event() *transcript.Subject {
+	if s == nil {
+		return nil
+	}
+	return &transcript.Subject{Repository: s.Repository, Number: s.Number, URL: s.URL, Pull: s.OnPull, HeadSHA: s.HeadSHA}
+}
+
+func recordedSubject(told *transcript.Subject) *Subject {
+	if told == nil {
+		return nil
+	}
+	return &Subject{Repository: told.Repository, Number: told.Number, URL: told.URL, OnPull: told.Pull, HeadSHA: told.HeadSHA}
+}
+
+// OnPull is the pull request that the task is about: that the run goes on with, or
+// says something on. It is nil for other tasks.
+func (t Task) OnPull() *forge.PullRequest {
+	if t.Pull == nil && t.Subject != nil {
+		return t.Subject.Pull
+	}
+	return t.Pull
+}
+
+// OnHead says that the agent works on the head of a pull request, while the base
+// configures the run.
+func (t Task) OnHead() bool {
+	return t.Mode == Join || t.Subject != nil && t.Subject.OnPull
+}
+
+// readSubject is the task of a run that says something on an issue or a pull request:
+// what the job asks for, and what stands there as data.
+func (s *Source) readSubject(ctx context.Context) (Task, error) {
+	ref, err := s.subjectRef()
+	if err != nil {
+		return Task{}, err
+	}
+	t, asked, err := s.askedOf(ctx)
+	if err != nil {
+		return t, err
+	}
+	issue, err := s.issue(ctx, ref)
+	if err != nil {
+		return t, err
+	}
+	t.Subject = &Subject{Repository: ref.Repository, Number: ref.Number, URL: issue.URL, OnPull: issue.PullRequest}
+	t.URL = issue.URL
+	if issue.State != "open" {
+		reason := map[bool]string{false: "issue_closed", true: "pull_request_closed"}[issue.PullRequest]
+		return t, &outcome.Stop{Outcome: outcome.Skipped, Reason: reason, Message: fmt.Sprintf("%s is closed; reopen it to have something said on it: %s.", t.Subject.Name(), issue.URL)}
+	}
+	read := s.issueSubject
+	if issue.PullRequest {
+		read = s.pullSubject
+	}
+	in, err := read(ctx, &t, ref, issue)
+	if err != nil {
+		return t, err
+	}
+	return s.withSubject(ctx, t, asked, in)
+}
+
+// withSubject is the task with the words of the job, which stand outside of all marks,
+// and what stands on the subject.
+func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input) (Task, error) {
+	words, err := s.wordsOnSubject(ctx, t.Subject)
+	if err != nil {
+		return t, err
+	}
+	note := clean.Part{Kind: "note", Author: "agent-ci", Text: s.feedbackWords(t.Subject)}
+	in.parts = slices.Concat([]clean.Part{note}, in.parts, words)
+	in.title = ""
+	if t, err = s.withWords(t, in, t.Subject.Name()); err != nil {
+		return t, err
+	}
+	whole := in
+	whole.parts = append([]clean.Part{{Kind: "job", Text: asked}}, in.parts...)
+	if t.Snapshot, err = whole.digest(); err != nil {
+		return t, err
+	}
+	t.Title, t.ProgressLike, t.Text = s.feedbackTitle(t.Subject), nil, strings.TrimSpace(asked+"\n\n"+t.Text)
+	return t, nil
+}
+
+// subjectRef finds out what something is to be said on.
+func (s *Source) subjectRef() (job.Issue, error) {
+	number := 0
+	switch e := s.Event; {
+	case s.Job.Task.Issue != "":
+		ref, err := job.ParseIssue(s.Job.Task.Issue)
+		if err != nil {
+			return ref, err // the job was checked
+		}
+		if ref.Repository = cmp.Or(ref.Repository, s.To.Name()); ref.Repository == "" {
+			return ref, outcome.Stopf(outcome.InvalidInput, "no_repository",
+				"task.issue is %s and no repository is known; write OWNER/REPO#%d or set repository.name.", s.Job.Task.Issue, ref.Number)
+		}
+		return ref, nil
+	case s.Request != nil:
+		number = s.Request.Number
+	case e.InActions && e.Event != nil:
+		var err error
+		if number, err = e.Subject(); err != nil {
+			return job.Issue{}, err
+		}
+	}
+	if number == 0 {
+		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
+			"publish.as is %s, but no issue or pull request is named: start the job by an event of one, by workflow_dispatch with the input issue, or set task.issue.", s.Job.Publish.As)
+	}
+	return job.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
+}
+
+// askedOf is a task with its source, and what the job asks for in words.
+func (s *Source) askedOf(ctx context.Context) (t Task, asked string, err error) {
+	t = Task{Source: "prompt", Name: "prompt"}
+	switch {
+	case s.Request != nil:
+		t = s.requested()
+	case s.JobFile != "":
+		t.Source, t.Name = "job", "job "+s.JobFile
+	}
+	if s.Job.Task.Prompt+s.Job.Task.PromptFile != "" {
+		asked, err = s.Prompt(ctx)
+	}
+	return t, asked, err
+}
+
+// subjectAt is when something was asked for on the subject; the zero time is now.
+func (s *Source) subjectAt(ref job.Issue) time.Time {
+	switch {
+	case s.Request != nil:
+		return s.Request.At
+	case s.asItWas(ref) != nil:
+		return s.Event.OnIssueAt()
+	}
+	return time.Time{}
+}
+
+// issueSubject is an issue with what was said there.
+func (s *Source) issueSubject(ctx context.Context, _ *Task, ref job.Issue, issue *forge.Issue) (input, error) {
+	if s.Job.Publish.As == job.AsReview {
+		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
+	}
+	in, err := s.issueInput(ctx, ref, issue, s.subjectAt(ref))
+	if err != nil {
+		return in, err
+	}
+	in.parts[0].Text = in.title + "\n\n" + in.parts[0].Text
+	return in, nil
+}
+
+// pullSubject is a pull request with its diff and what was said there. One of a fork is
+// refused always: what it brings would be in the checkout of the agent.
+func (s *Source) pullSubject(ctx context.Context, t *Task, ref job.Issue, issue *forge.Issue) (input, error) {
+	if err := pullFits(s.Job, ref.Repository); err != nil {
+		return input{}, err
+	}
+	to := s.Forge.Repository(ref.Repository)
+	pull, files, err := ReadDiff(ctx, to, ref.Number)
+	if err != nil {
+		return input{}, err
+	}
+	if !strings.EqualFold(pull.HeadRepository, ref.Repository) {
+		return input{}, outcome.Stopf(outcome.Skipped, "fork",
+			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
+	}
+	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
+	said, _, err := s.commentsThatCount(ctx, ref, issue, s.subjectAt(ref))
+	if err != nil {
+		return input{}, err
+	}
+	onLines, err := s.saidOnLines(ctx, to, ref.Number)
+	if err != nil {
+		return input{}, err
+	}
+	parts := []clean.Part{{Kind: "pull_request", Author: pull.Author.Login, Text: pull.Title + "\n\n" + pull.Body}, diffPart(pull, files)}
+	return input{ref: ref, parts: slices.Concat(parts, said, onLines)}, nil
+}
+
+// saidOnLines are the comments on the diff that count: those of people who do, and what
+// runs found before, which is not to be found again.
+func (s *Source) saidOnLines(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
+	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
+		return nil, nil
+	}
+	said, err := to.ReviewComments(ctx, number)
+	if err != nil {
+		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", number), err)
+	}
+	own := ofAccount(func() (string, error) { return s.Forge.ActingAs(ctx) })
+	var parts []clean.Part
+	for _, c := range said {
+		comment := forge.Comment{Author: c.Author}
+		if strings.HasPrefix(c.Body, FindingMark) && own(comment) {
+			c.Body = strings.TrimPrefix(c.Body, FindingMark)
+			found := linePart("comment", c)
+			found.Text = "Found by an earlier run, and said there already: do not say it again.\n\n" + found.Text
+			parts = append(parts, found)
+			continue
+		}
+		counts, err := s.commentCounts(ctx, to, comment)
+		if err != nil {
+			return nil, err
+		}
+		if counts {
+			parts = append(parts, linePart("comment", c))
+		}
+	}
+	return parts, nil
+}
+
+// wordsOnSubject are the words of who asked for the run, beside the command.
+func (s *Source) wordsOnSubject(ctx context.Context, on *Subject) ([]clean.Part, error) {
+	switch q := s.Request; {
+	case q == nil:
+		return nil, nil
+	case on.OnPull && q.On != nil:
+		return s.requestParts(ctx)
+	case q.Words != "":
+		return []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}, nil
+	}
+	return nil, nil
+}
+
+// feedbackTitle is in words of the runner: those of a stranger stand between marks.
+func (s *Source) feedbackTitle(on *Subject) string {
+	to := map[string]string{job.AsReview: "Review of", job.AsLabels: "Labels for", job.AsComment: "Comment on"}[s.Job.Publish.As]
+	name := on.Name()
+	return to + " " + strings.ToLower(name[:1]) + name[1:]
+}
+
+// feedbackWords tell the agent what becomes of its work.
+func (s *Source) feedbackWords(on *Subject) string {
+	words := "Change no file: the runner publishes no change of this task, and refuses one. "
+	if on.OnPull {
+		words += fmt.Sprintf("The checkout holds the head of the pull request, commit %s; its diff is below, with the numbers of the new lines. ", on.HeadSHA)
+	}
+	what := on.Name()
+	switch s.Job.Publish.As {
+	case job.AsReview:
+		return words + "Review the pull request. When you are done you are asked for the review as a JSON object, which the runner publishes: a summary, and findings, each on lines of the new side of the diff. " +
+			"A finding says what is wrong, or what a reader has to know, and why; leave out what is fine and what is a matter of taste. No finding is a good answer, too."
+	case job.AsLabels:
+		return words + fmt.Sprintf("Choose labels for %s. When you are done you are asked for a JSON object with those of these labels that fit, none if none does: %s.", what, strings.Join(s.Job.Publish.Labels, ", "))
+	}
+	return words + fmt.Sprintf("When you are done you are asked for a JSON object with a comment in Markdown, which the runner writes on %s.", what)
+}

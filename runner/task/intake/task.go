@@ -1,0 +1,105 @@
+package intake
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Task is what a run is asked to do. It is not changed once it is read.
+type Task struct {
+	Source string // prompt, job, issue, event
+	Name   string // for the agent: "issue o/r#7"
+	Title  string
+	Text   string
+	// Request are the words of Text that ask for more on the pull request of a run.
+	Request string
+	Key     string
+	Branch  string // that the change goes to
+	URL     string
+	Issue   *job.Issue
+	Author  *forge.User // who wrote the issue
+
+	Mode Mode
+	Pull *forge.PullRequest // that the run goes on with; nil for New
+
+	// Repair is what the run mends of that; nil for another task.
+	Repair *Repair
+
+	// Subject is what a run says something on; nil for one that makes a change.
+	Subject *Subject
+
+	Snapshot string // digest of what people wrote for it; empty for a task of the job's own
+	Trigger  string // of an event
+	Actor    string // who asked for it
+	ActorID  int64
+	AskedAt  time.Time // what was written later does not count; the zero time is no bound
+
+	// ProgressOn is the issue or pull request on which an event asked for the run,
+	// by itself or in a workflow that names its issue; 0 for none.
+	ProgressOn int
+	// ProgressLike are the comments there that may be an earlier run's progress.
+	ProgressLike []forge.Comment
+}
+
+// Mode is how a run goes on with a pull request.
+type Mode int
+
+const (
+	// New is a task without a pull request: the change gets a branch of the task's own.
+	New Mode = iota
+	// Continue goes on with a run's pull request: its change and what is added
+	// become one commit on the base.
+	Continue
+	// Join goes on with a person's pull request: what is added becomes one commit on
+	// top of that person's, pushed only if it is next. Configuration stays that of
+	// the branch that the pull request goes to.
+	Join
+)
+
+// ModeOf is the mode for a pull request, which may be nil.
+func ModeOf(pull *forge.PullRequest) Mode {
+	switch {
+	case pull == nil:
+		return New
+	case OfRun(pull.Head):
+		return Continue
+	}
+	return Join
+}
+
+// Event is the task for the transcript, as the model gets it.
+func (t Task) Event() transcript.Task {
+	sum := sha256.Sum256([]byte(t.Text))
+	event := transcript.Task{
+		Source: t.Source, Title: t.Title, Text: t.Text, Request: t.Request, URL: t.URL, SHA256: hex.EncodeToString(sum[:]),
+		Snapshot: t.Snapshot, Trigger: t.Trigger, Actor: t.Actor, ActorID: t.ActorID, Subject: t.Subject.event(), Repair: t.Repair.event(),
+	}
+	if t.Issue != nil {
+		event.Issue = t.Issue.String()
+	}
+	if t.Author != nil && !t.Author.Bot {
+		event.Author, event.AuthorID = t.Author.Login, t.Author.ID
+	}
+	return event
+}
+
+// Recorded is the task of a run as its transcript tells it. Key and branch are
+// told by other events.
+func Recorded(told transcript.Task) Task {
+	t := Task{
+		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,
+		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
+	}
+	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+		t.Issue, t.Name = &issue, "issue "+issue.String()
+	}
+	if told.Author != "" {
+		t.Author = &forge.User{Login: told.Author, ID: told.AuthorID}
+	}
+	return t
+}

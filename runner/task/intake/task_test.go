@@ -1,0 +1,80 @@
+package intake_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// TestRecorded reads back from the transcript what a run that goes on needs.
+func TestRecorded(t *testing.T) {
+	issue := job.Issue{Repository: "o/r", Number: 7}
+	for name, task := range map[string]intake.Task{
+		"a prompt": {Source: "prompt", Name: "prompt", Text: "Greet."},
+		"an issue": {
+			Source: "issue", Name: "issue o/r#7", Title: "Greet", Text: "Say hello.", URL: "https://forge/o/r/issues/7", Snapshot: "5a",
+			Issue: &issue, Author: &forge.User{Login: "mona", ID: 5},
+		},
+		"an event": {Source: "event", Name: "event", Text: "Greet.", Trigger: "label agent-ci", Actor: "octocat", ActorID: 1},
+	} {
+		if diff := cmp.Diff(task, intake.Recorded(task.Event())); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	bot := intake.Task{Author: &forge.User{Login: "helper[bot]", ID: 5, Bot: true}}
+	if got := bot.Event(); got.Author != "" || got.AuthorID != 0 {
+		t.Errorf("a bot is told as an author: %+v", got)
+	}
+	for _, text := range []string{"", "#7", "nonsense"} {
+		if got := intake.Recorded(transcript.Task{Source: "issue", Issue: text}); got.Issue != nil || got.Name != "issue" {
+			t.Errorf("%q is read as %+v", text, got)
+		}
+	}
+}
+
+func TestModeOf(t *testing.T) {
+	for want, pull := range map[intake.Mode]*forge.PullRequest{
+		intake.New: nil, intake.Continue: {Head: "agent-ci/greet"}, intake.Join: {Head: "agent-cities"},
+	} {
+		if got := intake.ModeOf(pull); got != want {
+			t.Errorf("%+v: %d, want %d", pull, got, want)
+		}
+	}
+}
+
+func TestIssueOfKey(t *testing.T) {
+	type known struct {
+		Name   string
+		Number int
+	}
+	for key, want := range map[string]known{
+		"issue-7": {"", 7}, "greeter-issue-7": {"greeter", 7}, "a-issue-1-issue-2": {"a-issue-1", 2},
+		"greeter": {}, "tissue-7": {}, "issue-0": {}, "issue-07": {}, "issue-7-more": {}, "issue-1234567890": {}, "": {},
+	} {
+		name, number := intake.IssueOfKey(key)
+		if diff := cmp.Diff(want, known{name, number}); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
+		if got := intake.IssueOfBranch(intake.BranchPrefix + key); got != want.Number {
+			t.Errorf("the branch of %s is of issue %d", key, got)
+		}
+	}
+}
+
+// TestIsFinished reads the mark of a body. Without one the body is a person's, and
+// is left as it is.
+func TestIsFinished(t *testing.T) {
+	for body, want := range map[string]bool{
+		intake.FinishedMark("c1") + "Hello.": true, "Hello.": true, "": true,
+		intake.FinishedMark("c2") + "Hello.": false, intake.FinishedMark("c12"): false, intake.UnfinishedMark: false, intake.UncommentedMark: false,
+	} {
+		if got := intake.IsFinished(body, "c1"); got != want {
+			t.Errorf("%q: %v", body, got)
+		}
+	}
+}

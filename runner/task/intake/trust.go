@@ -1,0 +1,191 @@
+package intake
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// writersEvents are the events that people and programs with write permission
+// cause, or that nobody causes. Who causes another event must have a role that
+// counts, whether the event brings the task or the job has one.
+var writersEvents = map[string]bool{
+	"push": true, "create": true, "delete": true, "release": true, "schedule": true, "deployment": true,
+	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
+}
+
+// Admit ends a run if the account that asked for it may not. It costs a call of the
+// API, and two more on a pull request. It gives the pull request that the run goes on
+// with, nil for other tasks.
+func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
+	e := s.Event
+	if s.Request != nil && s.Request.Repair {
+		return s.admitRepair(ctx)
+	}
+	if s.Request == nil && !e.InActions || writersEvents[e.EventName] || e.missing() {
+		return nil, nil
+	}
+	if err := e.Unusable(); err != nil {
+		return nil, err
+	}
+	actor, trigger := e.Sender, "event "+e.EventName
+	if s.Request != nil {
+		actor, trigger = s.Request.Actor, s.Request.Trigger
+	}
+	why, err := s.distrustActor(ctx, forge.User{Login: actor.Login, ID: actor.ID, Bot: actor.Bot()})
+	switch {
+	case err != nil:
+		return nil, err
+	case why != "":
+		return nil, outcome.Stopf(outcome.Skipped, "untrusted_actor", "%s; nothing was done (%s).", outcome.Sentence(why), trigger)
+	case s.Request == nil:
+		return nil, s.refuseForksEvent(ctx)
+	case !s.Request.OnPull:
+		return nil, nil
+	}
+	return s.admitPull(ctx)
+}
+
+func (s *Source) distrustActor(ctx context.Context, actor forge.User) (why string, err error) {
+	if actor.Login == "" {
+		return "the event does not say who caused it", nil
+	}
+	if !s.Event.HasToken {
+		return "", outcome.Stopf(outcome.InvalidInput, "no_token", "agent-ci needs a token to check who asks: set GITHUB_TOKEN.")
+	}
+	if err := s.Event.ofRepository(); err != nil {
+		return "", err
+	}
+	return s.distrust(ctx, s.here(), actor)
+}
+
+// admitPull reads the pull request that a request is on. One of a fork is refused
+// always: its branch belongs to somebody outside and cannot be pushed to, and its
+// commits on a branch of this repository would get past the approval that workflows
+// of outsiders wait for.
+func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
+	pull, err := ReadPullRequest(ctx, s.here(), s.Request.Number)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
+		return nil, outcome.Stopf(outcome.Skipped, "fork",
+			"Pull request #%d comes from a fork, and agent-ci does not work on branches of forks: %s.", pull.Number, pull.URL)
+	case pull.State != "open":
+		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
+	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
+		return pull, s.mayJoin(ctx, pull)
+	}
+	return pull, nil
+}
+
+// mayJoin ends a run that would push where more than a pull request hangs on
+// it, or that leaves the push to another one, which knows of no person's branch.
+func (s *Source) mayJoin(ctx context.Context, pull *forge.PullRequest) error {
+	refuse := func(why string) error {
+		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)
+	}
+	if !s.Publishes {
+		return refuse("only a run that publishes its change itself goes on with one")
+	}
+	branch, err := DefaultBranch(ctx, s.here())
+	if err == nil && branch == pull.Head {
+		return refuse("its branch is the default branch, to which no run pushes")
+	}
+	return err
+}
+
+// refuseForksEvent ends a run whose task is the job's own on the event of a fork.
+// trust.forks lets it run: it works on the base, and nothing of the head comes near
+// it.
+func (s *Source) refuseForksEvent(ctx context.Context) error {
+	if s.Job.Trust.Forks {
+		return nil
+	}
+	head, what, err := s.eventHead(ctx)
+	if err != nil || what == "" || strings.EqualFold(head, s.Event.Repository) {
+		return err
+	}
+	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
+}
+
+// eventHead is the repository of the branch that the event is about, "" for one
+// that is gone, and what has that branch; "" for an event about none.
+func (s *Source) eventHead(ctx context.Context) (repository, what string, err error) {
+	e := s.Event
+	switch {
+	case e.PullRequest != nil:
+		return e.PullRequest.Head.Repository.Name(), fmt.Sprintf("Pull request #%d", e.PullRequest.Number), nil
+	case e.WorkflowRun != nil:
+		return e.WorkflowRun.HeadRepository.Name(), "What the workflow ran for", nil
+	case e.Issue == nil || !e.Issue.OfPull():
+		return "", "", nil
+	}
+	pull, err := ReadPullRequest(ctx, s.here(), e.Issue.Number)
+	if err != nil {
+		return "", "", err
+	}
+	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
+}
+
+// Distrust says why what an account says in a repository does not count for a job; "" where it does.
+func Distrust(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
+	s := &Source{Job: j, Accounts: Accounts{}}
+	return s.distrust(ctx, in, who)
+}
+
+// distrust says why the words of an account in a repository do not count; ""
+// when they do.
+func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.User) (why string, err error) {
+	trust := s.Job.Trust
+	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
+		if slices.ContainsFunc(trust.Bots, func(bot string) bool { return strings.EqualFold(bot, who.Login) }) {
+			return "", nil
+		}
+		return fmt.Sprintf("the bot %s is not in trust.bots", who.Login), nil
+	}
+	permission, err := s.Accounts.permission(ctx, in, who.Login)
+	switch {
+	case forge.KindOf(err) == forge.Invalid: // an account that is gone has no name
+		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
+	case err != nil:
+		return "", ForgeFailure("The role of "+who.Login+" cannot be asked for", err)
+	case roleCounts(permission, trust.Roles):
+		return "", nil
+	}
+	return fmt.Sprintf("the account %s has the role %q in %s, and trust.roles is %s",
+		who.Login, cmp.Or(permission.Role, permission.Level), in.Name(), strings.Join(trust.Roles, ", ")), nil
+}
+
+// ranks orders the roles that GitHub gives in a repository.
+var ranks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
+
+// roleCounts compares with the least of the trusted roles. A role of the
+// organisation's own counts as the level that it builds on.
+func roleCounts(p forge.Permission, trusted []string) bool {
+	has := max(ranks[p.Level], ranks[p.Role])
+	return slices.ContainsFunc(trusted, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
+}
+
+// Accounts are what accounts may do in repositories, as far as that was asked for:
+// once for each account in a repository.
+type Accounts map[string]forge.Permission
+
+func (a Accounts) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {
+	key := strings.ToLower(in.Name() + " " + login)
+	if known, asked := a[key]; asked {
+		return known, nil
+	}
+	p, err := in.Permission(ctx, login)
+	if err == nil {
+		a[key] = p
+	}
+	return p, err
+}

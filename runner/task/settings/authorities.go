@@ -1,0 +1,105 @@
+package settings
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Authorities are the certificates, in PEM, of the files that lists of hosts and secrets name by ca,
+// by the names that the job has for the files.
+type Authorities map[string][]byte
+
+// ReadAuthorities reads the files that a job names: as those of policy.rules,
+// from the base commit where they lie in the checkout.
+func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities, error) {
+	all := make(Authorities)
+	for key, host := range j.Entries() {
+		if name := host.CA; name != "" && all[name] == nil {
+			read, err := base.readAuthority(ctx, name)
+			if err != nil {
+				return nil, outcome.Stopf(outcome.InvalidInput, "authority", "The authority %s of %s (%s) cannot be used: %v; correct the path, or give a file with certificates in PEM.",
+					name, host.Host, key, outcome.RootCause(err)).Because(err)
+			}
+			all[name] = read
+		}
+	}
+	return all, nil
+}
+
+func (c Commit) readAuthority(ctx context.Context, name string) ([]byte, error) {
+	if c.Checkout == nil && !filepath.IsAbs(name) {
+		return nil, errors.New("it lies in a repository, and there is none here")
+	}
+	raw, err := c.readConfigured(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > MaxFile {
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxFile)
+	}
+	return certificates(raw)
+}
+
+// certificates are those of a file in PEM, without what stands around them. A file that
+// holds anything else in PEM is refused: commands are given what is in it.
+func certificates(raw []byte) (all []byte, err error) {
+	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("it holds a %s, and may hold certificates alone", block.Type)
+		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return nil, errors.New("it holds a certificate that cannot be read")
+		}
+		all = append(all, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
+	}
+	if all == nil {
+		return nil, errors.New("it holds no certificate in PEM")
+	}
+	return all, nil
+}
+
+// Of are the certificates, in PEM, that entries name; empty for none.
+func (a Authorities) Of(entries []job.Allowed) []byte {
+	var all []byte
+	var known []string
+	for _, host := range entries {
+		if host.CA != "" && !slices.Contains(known, host.CA) {
+			known = append(known, host.CA)
+			all = append(all, a[host.CA]...)
+		}
+	}
+	return all
+}
+
+// Roots gives who vouches for a target: the machine's authorities and those of its
+// entries; nil for the machine's alone.
+func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertPool {
+	return func(t reach.Target) (pool *x509.CertPool) {
+		for _, host := range entries {
+			if entry, file, ok := host.Trusts(); ok && entry.Opens(t) {
+				if pool == nil {
+					pool = machineRoots()
+				}
+				pool.AppendCertsFromPEM(a[file])
+			}
+		}
+		return pool
+	}
+}
+
+func machineRoots() *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return x509.NewCertPool() // a machine without any
+	}
+	return pool
+}

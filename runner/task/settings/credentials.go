@@ -1,0 +1,137 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// How long the value of a secret may be, in bytes: a shorter one could not be removed
+// from what a run writes, and a longer one is no credential.
+const (
+	shortestSecret = secrets.MinLength
+	longestSecret  = 4096
+)
+
+// ReadCredentials reads the values of a job's secrets for kinds of commands, where none is
+// given of all, which commands are never to see. The credentials have no placeholders yet.
+// No error says anything of a value.
+func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...string) (credential.Set, error) {
+	if len(j.Policy.Secrets) == 0 {
+		return nil, nil
+	}
+	var set credential.Set
+	var wrong []string
+	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
+	for _, secret := range j.Policy.Secrets {
+		if len(kinds) > 0 && !slices.ContainsFunc(kinds, secret.For) {
+			continue
+		}
+		c, err := readCredential(ctx, env, secret)
+		if err == nil {
+			err = unseen(c, seen)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s (policy.secrets) %v", secret.Name, err))
+		}
+		set = append(set, c)
+	}
+	if len(wrong) > 0 {
+		return nil, outcome.Stopf(outcome.InvalidInput, "secret", "The secret %s.", strings.Join(wrong, "; the secret "))
+	}
+	return set, nil
+}
+
+func readCredential(ctx context.Context, env Environment, s job.Secret) (c credential.Credential, err error) {
+	c = credential.Credential{Name: s.Name, Header: s.Header, Parameter: s.Parameter, Private: s.Private, Methods: s.Methods, Fetch: s.Preset == job.PresetGit}
+	for _, text := range s.Hosts {
+		scope, err := credential.ParseScope(text)
+		if err != nil {
+			return c, fmt.Errorf("is for %q, which %w", text, err)
+		}
+		c.Scopes = append(c.Scopes, scope)
+	}
+	if s.FromFile() {
+		c.Value, err = readSecretFile(ctx, env.SecretFile(s))
+	} else if c.Value = env.Get(s.From); c.Value == "" {
+		err = fmt.Errorf("has no value: the variable %s is not set; set it where agent-ci is started", s.From)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, fitValue(c.Value)
+}
+
+// SecretFile is the file with the value of a secret; empty where a variable has it.
+func (e Environment) SecretFile(s job.Secret) string {
+	switch rest, inHome := strings.CutPrefix(s.From, "~/"); {
+	case !s.FromFile():
+		return ""
+	case inHome:
+		return filepath.Join(e.Home(), rest)
+	}
+	return s.From
+}
+
+func readSecretFile(ctx context.Context, path string) (string, error) {
+	raw, err := boundedfile.Read(ctx, path, longestSecret+2)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("has no value: there is no file %s", path)
+	case err != nil:
+		return "", fmt.Errorf("has no value: the file %s can't be read: %w", path, outcome.RootCause(err))
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
+}
+
+// fitValue says what is wrong with a value, and nothing of it.
+func fitValue(value string) error {
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	switch {
+	case strings.ContainsAny(value, "\r\n"):
+		return errors.New("has a value of several lines; a credential is one")
+	case strings.ContainsFunc(value, odd):
+		return errors.New("has a value with a space, or with a character that is none of printable ASCII")
+	case len(value) < shortestSecret:
+		return fmt.Errorf("has a value of fewer than %d characters, which could not be kept out of what the run writes", shortestSecret)
+	case len(value) > longestSecret:
+		return fmt.Errorf("has a value of more than %d characters", longestSecret)
+	}
+	return nil
+}
+
+// unseen refuses a value that commands have in their environment anyway.
+func unseen(c credential.Credential, environment []string) error {
+	i := slices.IndexFunc(environment, func(variable string) bool {
+		_, value, _ := strings.Cut(variable, "=")
+		return strings.Contains(value, c.Value)
+	})
+	if i < 0 {
+		return nil
+	}
+	name, _, _ := strings.Cut(environment[i], "=")
+	return fmt.Errorf("has a value that commands would see in the variable %s; take it out of there", name)
+}
+
+// CredentialSecrets are the values of credentials, which must not appear anywhere.
+func CredentialSecrets(set credential.Set) []secrets.Value {
+	var values []secrets.Value
+	for _, c := range set {
+		values = append(values, secrets.Value{Name: c.Name, Secret: c.Value})
+	}
+	return values
+}

@@ -1,0 +1,204 @@
+package settings
+
+import (
+	"cmp"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Environment is the environment of agent-ci itself, NAME=value each.
+type Environment []string
+
+// Get is the value of a variable; empty where it is not set.
+func (e Environment) Get(name string) string { return stage.Variable(e, name) }
+
+// Home is the user's folder; empty where the environment names none. A relative
+// one would be another in each folder.
+func (e Environment) Home() string {
+	if home := e.Get("HOME"); filepath.IsAbs(home) {
+		return home
+	}
+	return ""
+}
+
+// Absolute gives paths of the job, which are absolute, or below the user's folder
+// (~/), or below root.
+func (e Environment) Absolute(root string, paths []string) []string {
+	all := make([]string, len(paths))
+	for i, path := range paths {
+		switch rest, inHome := strings.CutPrefix(path, "~/"); {
+		case inHome:
+			all[i] = filepath.Join(e.Home(), rest)
+		case filepath.IsAbs(path):
+			all[i] = path
+		default:
+			all[i] = filepath.Join(root, filepath.FromSlash(path))
+		}
+	}
+	return all
+}
+
+// InActions says whether this is a step of a job in GitHub Actions.
+func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
+
+func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
+
+// RunLink is the page of the run in Actions, of this attempt at it; empty elsewhere.
+func (e Environment) RunLink() string {
+	server, repo, id := e.Get("GITHUB_SERVER_URL"), e.Get("GITHUB_REPOSITORY"), e.Get("GITHUB_RUN_ID")
+	if server == "" || repo == "" || id == "" {
+		return ""
+	}
+	page := server + "/" + repo + "/actions/runs/" + id
+	if attempt := e.Get("GITHUB_RUN_ATTEMPT"); attempt != "" {
+		page += "/attempts/" + attempt
+	}
+	return page
+}
+
+// UploadVariable is set by the action where it uploads report, transcript and result of
+// the run at its end.
+const UploadVariable = "AGENT_CI_UPLOAD"
+
+// PaceVariable names the file by which the runs of a campaign create content on the forge no faster
+// than it takes it. Commands don't see the variable.
+const PaceVariable = "AGENT_CI_PACE"
+
+// CampaignVariable names the folder in which a campaign keeps its runs. Commands see neither the
+// variable nor, but for the checkout that they work in and what that borrows, the folder.
+const CampaignVariable = "AGENT_CI_CAMPAIGN"
+
+// Artifacts is where on the page of the run the files are that the action uploads; empty
+// where it uploads none.
+func (e Environment) Artifacts() string {
+	page := e.RunLink()
+	if page == "" || e.Get(UploadVariable) != "true" {
+		return ""
+	}
+	return page + "#artifacts"
+}
+
+// IdentityFileVariable names the file with the token of the job.
+const IdentityFileVariable = "OPENAI_IDENTITY_TOKEN_FILE"
+
+// secretNames are the variables that hold credentials of a run.
+var secretNames = []string{
+	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
+	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
+}
+
+// Secrets are the values that must not appear anywhere: those of the known
+// names and of more, whatever they look like, those of all variables that
+// are named like a credential, and the logins of the machine's proxies.
+func (e Environment) Secrets(more ...string) []secrets.Value {
+	var values []secrets.Value
+	known := slices.Concat(secretNames, more)
+	for _, name := range known {
+		if value := e.Get(name); value != "" {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+	}
+	for _, variable := range e {
+		name, value, _ := strings.Cut(variable, "=")
+		if len(value) >= secrets.MinLength && !slices.Contains(known, name) && policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: name, Secret: value})
+		}
+		for _, login := range proxyLogins(name, value) {
+			values = append(values, secrets.Value{Name: name, Secret: login})
+		}
+	}
+	return values
+}
+
+// proxyLogins are user and password in the address of a proxy, as the address has them and
+// as the proxy is sent them. They are looked for as a pair: a password by itself may be a
+// word. A user without a password is taken for a token where it is long enough for one.
+func proxyLogins(name, address string) []string {
+	if !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
+		return nil
+	}
+	if _, after, schemed := strings.Cut(address, "://"); schemed {
+		address = after
+	}
+	login := beforeHost(address)
+	user, password, _ := strings.Cut(login, ":")
+	least, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
+	if password == "" {
+		least, logins = leastToken, []string{user, unescaped(user)}
+	}
+	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < least })
+}
+
+const leastToken = 16
+
+// beforeHost is what stands before the host, empty for nothing. What a URL does not take of
+// a password may stand in it all the same.
+func beforeHost(address string) string {
+	authority := address
+	if end := strings.IndexAny(address, "/?#"); end >= 0 && strings.Contains(address[:end], "@") {
+		authority = address[:end]
+	}
+	return authority[:max(strings.LastIndexByte(authority, '@'), 0)]
+}
+
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// Secrets are what a run removes from everything that it writes or sends: the keys
+// and tokens of its environment, and what the job, which may be nil, gives to
+// commands or to the model's API under a name like theirs.
+func Secrets(env Environment, j *job.Job) []secrets.Value {
+	if j == nil {
+		return env.Secrets()
+	}
+	var values []secrets.Value
+	add := func(prefix string, of map[string]string) {
+		for name, value := range of {
+			if policy.HoldsSecret(name, value) {
+				values = append(values, secrets.Value{Name: prefix + name, Secret: value})
+			}
+		}
+	}
+	add("model.headers.", j.Model.Headers)
+	add("policy.env.set.", j.Policy.Env.Set)
+	for _, secret := range j.Policy.Secrets { // those in files are added when they are read
+		if value := env.Get(secret.From); value != "" && !secret.FromFile() {
+			values = append(values, secrets.Value{Name: secret.Name, Secret: value})
+		}
+	}
+	for name, server := range j.MCPServers {
+		add("mcp_servers."+name+".headers.", server.Headers)
+		add("mcp_servers."+name+".env.set.", server.Env.Set)
+	}
+	values = append(values, ServerSecrets(env, j)...)
+	for _, tool := range j.Tools.Hosted {
+		values = append(values, hostedSecrets(tool)...)
+	}
+	return append(values, env.Secrets(j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv)...)
+}
+
+// hostedSecrets are what a tool of the API needs to be let in elsewhere.
+func hostedSecrets(tool map[string]any) []secrets.Value {
+	var values []secrets.Value
+	if token, _ := tool["authorization"].(string); token != "" {
+		values = append(values, secrets.Value{Name: "tools.hosted.authorization", Secret: token})
+	}
+	headers, _ := tool["headers"].(map[string]any)
+	for name, header := range headers {
+		if value, _ := header.(string); policy.HoldsSecret(name, value) {
+			values = append(values, secrets.Value{Name: "tools.hosted.headers." + name, Secret: value})
+		}
+	}
+	return values
+}

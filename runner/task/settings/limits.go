@@ -1,0 +1,65 @@
+package settings
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+const TimeReason = "time"
+
+// AgentBudgets are the reasons of a run whose agent a limit ended.
+var AgentBudgets = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
+
+// LimitKey is the job key of a limit that ended a run for that reason.
+func LimitKey(reason string) string {
+	if reason == "cost" {
+		reason = "cost_usd"
+	}
+	return "limits." + reason
+}
+
+func LimitOf(l job.Limits, key string) float64 {
+	switch limit := limitIn(&l, key); {
+	case limit.CanInt():
+		return float64(limit.Int())
+	case limit.CanFloat():
+		return limit.Float()
+	}
+	return 0
+}
+
+// limitIn is the field of the limit that a key names; the zero Value for none.
+func limitIn(l *job.Limits, key string) reflect.Value {
+	for field, limit := range reflect.ValueOf(l).Elem().Fields() {
+		if "limits."+field.Tag.Get("json") == key {
+			return limit
+		}
+	}
+	return reflect.Value{}
+}
+
+// SetLimits are the limits of a run that goes on, as the user gives them: no
+// other setting can be another one.
+func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
+	layer, err := job.Set(assignments)
+	if err != nil {
+		return l, invalidJob(err)
+	}
+	for _, a := range layer.Values {
+		if !strings.HasPrefix(a.Key, "limits.") {
+			return l, outcome.Stopf(outcome.InvalidInput, "not_resumable",
+				"%s cannot be changed when a run resumes, since only limits can; leave it out, or start a new run.", a.Key)
+		}
+	}
+	given, err := job.LoadTemplate(layer)
+	if err != nil {
+		return l, invalidJob(err)
+	}
+	for _, a := range layer.Values {
+		limitIn(&l, a.Key).Set(limitIn(&given.Limits, a.Key))
+	}
+	return l, nil
+}

@@ -1,0 +1,49 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// ReadOperatorFile reads the hooks of the operator, which no job changes; none without a name.
+// The file lies outside of the checkout, so that nobody who writes there has a say in it.
+func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]job.Hook, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if !filepath.IsAbs(name) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is named by a relative path; give an absolute one.", name)
+	}
+	if checkout != "" && leadsInto(name, checkout) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file %s is in the checkout, where others can write; move it elsewhere.", name)
+	}
+	content, err := boundedfile.Read(ctx, name, MaxFile)
+	if err != nil {
+		return nil, NotReadable(name, err)
+	}
+	hooks, err := job.LoadOperator(name, content)
+	var problems job.Problems
+	if errors.As(err, &problems) {
+		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file has a mistake: %s", problems[0]).Because(err)
+	}
+	return hooks, err
+}
+
+// leadsInto says whether a file lies in a folder, by its name or by links.
+func leadsInto(name, folder string) bool {
+	ways := []string{filepath.Clean(name)}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		ways = append(ways, real)
+	}
+	for _, way := range ways {
+		if inside, err := filepath.Rel(folder, way); err == nil && filepath.IsLocal(inside) {
+			return true
+		}
+	}
+	return false
+}

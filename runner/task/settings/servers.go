@@ -1,0 +1,79 @@
+package settings
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// ServerSecrets are the values that servers of tools are given by names of variables, and that
+// must not appear anywhere: tokens, and of what is passed all that commands do not see anyway.
+func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
+	seen := policy.Environment(env, j.Policy.Env.Pass, nil)
+	for _, name := range serverVariables(j) {
+		value := env.Get(name)
+		if value == "" || slices.Contains(seen, name+"="+value) {
+			continue
+		}
+		values = append(values, secrets.Value{Name: name, Secret: value})
+	}
+	return values
+}
+
+// serverVariables are the names of variables that servers are given, sorted, each once.
+func serverVariables(j *job.Job) []string {
+	names := make(map[string]bool)
+	for _, server := range j.MCPServers {
+		for _, name := range server.Env.Pass {
+			names[name] = true
+		}
+		if server.BearerTokenEnv != "" {
+			names[server.BearerTokenEnv] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// CheckServerSecrets returns the first of ServerSecretProblems.
+func CheckServerSecrets(env Environment, j *job.Job) error {
+	if all := ServerSecretProblems(env, j); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// ServerSecretProblems refuses each value for a server that commands would see in another variable,
+// and each that is missing.
+func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
+	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
+		for _, of := range j.MCPServers[name].Env.Pass {
+			if env.Get(of) == "" {
+				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
+					"The server %s needs %s, which is not set: set it in agent-ci's environment, or remove it from mcp_servers.%s.env.pass.", name, of, name))
+			}
+		}
+		if of := j.MCPServers[name].BearerTokenEnv; of != "" && env.Get(of) == "" {
+			all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
+				"There is no token for the server %s: set %s in agent-ci's environment, or name another variable with mcp_servers.%s.bearer_token_env.", name, of, name))
+		}
+	}
+	seen := policy.Environment(env, j.Policy.Env.Pass, j.Policy.Env.Set)
+	for _, value := range ServerSecrets(env, j) {
+		if len(value.Secret) < secrets.MinLength {
+			continue // it could be found anywhere; that it is short is told
+		}
+		for _, variable := range seen {
+			if other, text, _ := strings.Cut(variable, "="); strings.Contains(text, value.Secret) {
+				all = append(all, outcome.Stopf(outcome.InvalidInput, "secret",
+					"The variable %s, which a server gets (mcp_servers), has a value that commands would see in the variable %s; remove it there.", value.Name, other))
+				break
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,39 @@
+package settings
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+func servers() *job.Job {
+	return &job.Job{MCPServers: map[string]job.MCPServer{
+		"docs":   {Command: "docs", Env: job.Env{Pass: []string{"DOCS_LOGIN", "LANG", "SHORT"}}},
+		"remote": {URL: "https://a.example.com", BearerTokenEnv: "REMOTE"},
+	}}
+}
+
+func TestWhatServersAreGivenIsSecret(t *testing.T) {
+	env := Environment{"DOCS_LOGIN=correct-horse", "LANG=en_GB.UTF-8", "SHORT=on", "REMOTE=battery-staple"}
+	want := []secrets.Value{{Name: "DOCS_LOGIN", Secret: "correct-horse"}, {Name: "REMOTE", Secret: "battery-staple"}, {Name: "SHORT", Secret: "on"}} // which is told to be too short
+	if diff := cmp.Diff(want, ServerSecrets(env, servers())); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
+	}
+	if err := CheckServerSecrets(env, servers()); err != nil {
+		t.Error(err)
+	}
+	for want, env := range map[string]Environment{
+		"set REMOTE where agent-ci is started":                {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on"},
+		"is to be given LANG, which is not set":               {"DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "SHORT=on"},
+		"commands would see in the variable PIP_INDEX_URL":    {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "PIP_INDEX_URL=https://a.example.com/battery-staple/"},
+		"commands would see in the variable GOFLAGS; take it": {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "GOFLAGS=-ldflags=correct-horse"},
+	} {
+		if err := CheckServerSecrets(env, servers()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+}

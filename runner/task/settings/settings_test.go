@@ -1,0 +1,229 @@
+package settings_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func TestVariables(t *testing.T) {
+	env := settings.Environment{"A=first", "B=", "A=last", "HOME=/home/octocat", "NAME_MORE=x", "GH_TOKEN=gh"}
+	for name, want := range map[string]string{"A": "last", "B": "", "C": "", "NAME": "", "": ""} {
+		if got := env.Get(name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if env.InActions() || env.Token() != "gh" || append(env, "GITHUB_TOKEN=github").Token() != "github" {
+		t.Error("the token, or where it is, is another")
+	}
+	for home, want := range map[string]string{"/home/octocat": "/home/octocat", "home": "", "": ""} {
+		if got := (settings.Environment{"HOME=" + home}).Home(); got != want {
+			t.Errorf("the home folder %q is %q", home, got)
+		}
+	}
+	paths := []string{"~/cache", "/var/cache", "below/cache", "~", "../beside"}
+	want := []string{"/home/octocat/cache", "/var/cache", "/work/below/cache", "/work/~", "/beside"}
+	if diff := cmp.Diff(want, env.Absolute("/work", paths)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheLinkOfARunNeedsAllItsParts(t *testing.T) {
+	env := settings.Environment{"GITHUB_SERVER_URL=https://github.com", "GITHUB_REPOSITORY=o/r", "GITHUB_RUN_ID=7"}
+	if got := env.RunLink(); got != "https://github.com/o/r/actions/runs/7" {
+		t.Errorf("the link is %s", got)
+	}
+	if got := append(env, "GITHUB_RUN_ATTEMPT=2").RunLink(); got != "https://github.com/o/r/actions/runs/7/attempts/2" {
+		t.Errorf("the link of a second attempt is %s", got)
+	}
+	uploading := append(env, "AGENT_CI_UPLOAD=true")
+	if got := uploading.Artifacts(); got != "https://github.com/o/r/actions/runs/7#artifacts" || env.Artifacts() != "" || uploading[1:].Artifacts() != "" {
+		t.Errorf("the artifacts are at %q, %q where none are uploaded, %q outside of Actions", got, env.Artifacts(), uploading[1:].Artifacts())
+	}
+	for i := range env {
+		if got := slices.Delete(slices.Clone(env), i, i+1).RunLink(); got != "" {
+			t.Errorf("without %s the link is %s", env[i], got)
+		}
+	}
+}
+
+// names are the names of secrets, sorted.
+func names(values []secrets.Value) []string {
+	var all []string
+	for _, v := range values {
+		all = append(all, v.Name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestSecretsOfTheEnvironment(t *testing.T) {
+	env := settings.Environment{
+		"GITHUB_TOKEN=short", "OPENAI_API_KEY=/path-of-a-key", // known names, whatever they look like
+		"GH_TOKEN=", "PATH=/bin", "KEYBOARD=us-international-layout",
+		"NPM_TOKEN=npm-of-the-octocat", "DB_PASSWORD=tiny", "MY_KEY_FILE=/etc/key.pem", "URL_SECRET=https://example.com/page",
+		"HOOK_SECRET=https://name:password@example.com",
+	}
+	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "HOOK_SECRET", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets())); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"GITHUB_TOKEN", "HOOK_SECRET", "KEYBOARD", "NPM_TOKEN", "OPENAI_API_KEY"}, names(env.Secrets("KEYBOARD", "UNSET", "NPM_TOKEN"))); diff != "" {
+		t.Errorf("with more names: %s", diff)
+	}
+}
+
+func TestLoginsOfProxiesAreSecret(t *testing.T) {
+	for variable, want := range map[string][]string{
+		"HTTPS_PROXY=http://me:p%40ss%3Aword@proxy.example.com:3128": {"me:p%40ss%3Aword", "me:p@ss:word"},
+		"http_proxy=me:pass@word:more@proxy:3128":                    {"me:pass@word:more"},
+		"ALL_PROXY=socks5://me:a%zzpassword@proxy":                   {"me:a%zzpassword"},
+		"HTTPS_PROXY=http://octo:s3cr3t-pw@proxy:3128/?x=@y":         {"octo:s3cr3t-pw"},
+		"HTTPS_PROXY=http://octo:s3cr3t-pw@proxy:3128/a@b":           {"octo:s3cr3t-pw"},
+		"HTTPS_PROXY=http://octo:s3/cr3t#pw@proxy:3128":              {"octo:s3/cr3t#pw"},
+		"HTTPS_PROXY=http://a-token-of-the-octocat@proxy:3128":       {"a-token-of-the-octocat"},
+		"HTTPS_PROXY=http://a-token%2Dof-the-octocat:@proxy:3128":    {"a-token%2Dof-the-octocat", "a-token-of-the-octocat"},
+		"HTTPS_PROXY=http://me@proxy.example.com:3128":               nil,
+		"HTTPS_PROXY=http://fifteen-letters@proxy.example.com:3128":  nil,
+		"HTTPS_PROXY=http://proxy.example.com:3128":                  nil,
+		"HTTPS_PROXY=http://proxy.example.com:3128/?x=@y":            {"proxy.example.com:3128/?x="}, // which a password with a slash looks like
+		"HTTPS_PROXY=http://me:brief@proxy.example.com:3128":         {"me:brief"},
+		"HTTPS_PROXY=http://me:pw@proxy.example.com:3128":            nil,
+		"GOPROXY=https://proxy.example.com":                          nil,
+		"NO_PROXY=a.example.com,b.example.com":                       nil,
+	} {
+		var got []string
+		for _, v := range (settings.Environment{variable}).Secrets() {
+			got = append(got, v.Secret)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", variable, diff)
+		}
+	}
+}
+
+// A password that is a word is no reason to take the word out of a change, but the pair is
+// known as a proxy is sent it.
+func TestAPasswordThatIsAWord(t *testing.T) {
+	redactor := secrets.NewRedactor(settings.Environment{"HTTPS_PROXY=http://octo:building%21@proxy:3128"}.Secrets())
+	for _, stays := range []string{"the building!", "building!", "octo", "http://proxy:3128"} {
+		if got := redactor.Redact(stays); got != stays {
+			t.Errorf("%q becomes %q", stays, got)
+		}
+	}
+	for _, goes := range []string{"octo:building!", "http://octo:building%21@proxy:3128", "Basic " + base64.StdEncoding.EncodeToString([]byte("octo:building!"))} {
+		if got := redactor.Redact(goes); !strings.Contains(got, "[secret HTTPS_PROXY]") {
+			t.Errorf("%q becomes %q", goes, got)
+		}
+	}
+}
+
+func TestSecretsOfAJob(t *testing.T) {
+	var j job.Job
+	j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv = "MODEL", "SIGNING"
+	j.Model.Headers = map[string]string{"X-Api-Key": "key-of-a-header", "X-Team": "octocats"}
+	j.Policy.Env.Set = map[string]string{"NPM_TOKEN": "npm-of-the-octocat", "CI": "true"}
+	j.Tools.Hosted = []map[string]any{
+		{"type": "web_search"},
+		{"type": "mcp", "authorization": "oauth-of-a-server", "headers": map[string]any{"X-Secret": "secret-of-a-header", "X-Number": 7, "Accept": "text/html"}},
+		{"type": "mcp", "authorization": 7, "headers": "none"},
+	}
+	env := settings.Environment{"MODEL=key-of-the-model", "SIGNING=key-of-commits", "OTHER=of-nobody"}
+	want := []string{
+		"MODEL", "SIGNING", "model.headers.X-Api-Key", "policy.env.set.NPM_TOKEN",
+		"tools.hosted.authorization", "tools.hosted.headers.X-Secret",
+	}
+	if diff := cmp.Diff(want, names(settings.Secrets(env, &j))); diff != "" {
+		t.Error(diff)
+	}
+	if got := settings.Secrets(env, nil); len(got) > 0 {
+		t.Errorf("before there is a job: %v", names(got))
+	}
+}
+
+// A limit that is added to the job must be one that a run can be given when it goes
+// on.
+func TestEveryLimitCanBeGivenLater(t *testing.T) {
+	values := map[string]string{"time": "90m", "cost_usd": "1.5", "on_budget": "draft"}
+	limits := reflect.TypeFor[job.Limits]()
+	for i := range limits.NumField() {
+		name, _, _ := strings.Cut(limits.Field(i).Tag.Get("json"), ",")
+		value := values[name]
+		if value == "" {
+			value = "77"
+		}
+		was := job.Limits{Turns: 1, ToolCalls: 2, Tokens: 3, CostUSD: 4, Time: job.Duration(time.Hour), DiffLines: 5, DiffFiles: 6, OnBudget: "keep"}
+		is, err := settings.SetLimits(was, []string{"limits." + name + "=" + value})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		before, after := asMap(t, was), asMap(t, is)
+		if before[name] == after[name] {
+			t.Errorf("%s stays %v", name, before[name])
+		}
+		if name != "on_budget" && settings.LimitOf(is, "limits."+name) == settings.LimitOf(was, "limits."+name) {
+			t.Errorf("%s is not looked up", name)
+		}
+		delete(before, name)
+		delete(after, name)
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("%s changes others: %s", name, diff)
+		}
+	}
+	if got := settings.LimitOf(job.Limits{}, "limits.of_nothing"); got != 0 {
+		t.Errorf("a limit that there is not is %v", got)
+	}
+}
+
+func asMap(t *testing.T, l job.Limits) map[string]any {
+	t.Helper()
+	raw, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestNothingButLimitsIsGivenLater(t *testing.T) {
+	was := job.Limits{Turns: 1, Tokens: 3}
+	for reason, assignments := range map[string][]string{
+		"not_resumable": {"limits.turns=9", "model.name=another"},
+		"job":           {"limits.turns=0"},
+		"":              nil,
+	} {
+		got, err := settings.SetLimits(was, assignments)
+		if reason != "" {
+			wantStop(t, err, reason, "")
+		} else if err != nil {
+			t.Error(err)
+		}
+		if got != was {
+			t.Errorf("%v makes them %+v", assignments, got)
+		}
+	}
+	_, err := settings.SetLimits(was, []string{"limits.turns"})
+	wantStop(t, err, "job", "")
+}
+
+func TestReasonsOfBudgetsNameTheirKeys(t *testing.T) {
+	all := job.Limits{Turns: 1, ToolCalls: 1, Tokens: 1, CostUSD: 1, Time: 1}
+	for _, reason := range settings.AgentBudgets {
+		if key := settings.LimitKey(reason); settings.LimitOf(all, key) != 1 {
+			t.Errorf("%s is limited by %s", reason, key)
+		}
+	}
+}

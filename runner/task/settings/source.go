@@ -1,0 +1,408 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// defaultsFile holds a repository's defaults, in its base commit.
+const defaultsFile = ".github/agent-ci.yml"
+
+// MaxFile is how long a configuration file or a prompt may be, in bytes.
+const MaxFile = job.MaxSize
+
+type File struct {
+	Name    string // as messages show it
+	Path    string // on disk, absolute
+	Content []byte
+
+	inside string // slash-separated path in the checkout; empty when outside of it
+}
+
+// Settings are what a run goes by once they are read. They are not changed: what
+// makes them stricter gives new ones.
+type Settings struct {
+	Job  job.Job
+	File File // of the job; the zero value is none
+}
+
+// OnBranch are the settings of a run whose change goes to that branch.
+func (s *Settings) OnBranch(name string) *Settings {
+	on := *s
+	on.Job.PullRequest.Branch = name
+	return &on
+}
+
+// ForPerson are the settings of a run that goes on with a person's branch, which gets
+// what is done and passes, and nothing else.
+func (s *Settings) ForPerson() *Settings {
+	careful := *s
+	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
+	return &careful
+}
+
+// ForRepair are the settings of an attempt to repair a run's pull request: what is not
+// green is no repair. left are the dollars that it may cost; 0 for no bound.
+func (s *Settings) ForRepair(left float64) *Settings {
+	careful := *s
+	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
+	if limit := &careful.Job.Limits.CostUSD; left > 0 && (*limit == 0 || left < *limit) {
+		*limit = left
+	}
+	return &careful
+}
+
+// Given is what the surroundings of a run say of its settings.
+type Given struct {
+	JobFile    string // path; empty for none
+	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
+	Issue      string // as job.ParseIssue reads it
+	Prompt     string
+	PromptFile string // path, or - for Stdin
+	Model      string
+	Set        []string // KEY=VALUE
+	Env        Environment
+	Reserved   []string // names of AGENT_CI_ variables that are flags, not job keys
+	Stdin      io.Reader
+}
+
+// Source is where settings are read: what was given, and the base commit of a
+// checkout. It is used by one goroutine at a time.
+type Source struct {
+	Given
+	Warn func(code, format string, args ...any)
+
+	prompt string // from standard input
+}
+
+// Commit is the base commit of a checkout; the zero value is none.
+type Commit struct {
+	*gitops.Checkout
+	SHA string
+}
+
+// Load merges the layers of configuration. Files in the checkout are read from
+// the base commit.
+func (s *Source) Load(ctx context.Context, base Commit) (*Settings, error) {
+	return s.merge(ctx, base, job.Load)
+}
+
+// LoadTemplate takes the configuration for a change that is there already: it
+// needs no task.
+func (s *Source) LoadTemplate(ctx context.Context, base Commit) (*Settings, error) {
+	return s.merge(ctx, base, job.LoadTemplate)
+}
+
+// LoadGiven is LoadTemplate without the files of any commit.
+func (s *Source) LoadGiven(ctx context.Context, base Commit) (*Settings, error) {
+	layers, err := s.givenLayers(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return mergeLayers(job.LoadTemplate, File{}, append(s.eventLayer(), layers...))
+}
+
+func (s *Source) merge(ctx context.Context, base Commit, load func(...job.Layer) (*job.Job, error)) (*Settings, error) {
+	layers, file, err := s.layers(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return mergeLayers(load, file, layers)
+}
+
+func mergeLayers(load func(...job.Layer) (*job.Job, error), file File, layers []job.Layer) (*Settings, error) {
+	merged, err := load(layers...)
+	if err != nil {
+		return nil, invalidJob(err)
+	}
+	return &Settings{Job: *merged, File: file}, nil
+}
+
+func invalidJob(err error) error {
+	var problems job.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	count := "a mistake"
+	if len(problems) > 1 {
+		count = fmt.Sprintf("%d mistakes, the first", len(problems))
+	}
+	return outcome.Stopf(outcome.InvalidInput, "job", "The job has %s: %s", count, problems[0]).Because(err)
+}
+
+// layers are the sources of the job, the lowest first, and the job file among them.
+func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, error) {
+	var file File
+	defaults, err := s.defaults(ctx, base)
+	if err != nil {
+		return nil, file, err
+	}
+	layers := append(s.eventLayer(), defaults...)
+	if s.JobFile != "" {
+		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFile); err != nil {
+			return nil, file, err
+		}
+		layers = append(layers, job.Layer{Name: file.Name, Kind: job.File, Data: file.Content})
+	}
+	given, err := s.givenLayers(ctx, base)
+	return append(layers, given...), file, err
+}
+
+// eventLayer makes the event the task of a job in Actions that has none.
+func (s *Source) eventLayer() []job.Layer {
+	if !s.Env.InActions() || s.Env.Get("GITHUB_EVENT_NAME") == "" {
+		return nil
+	}
+	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
+}
+
+func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, error) {
+	variables, warnings := job.Environment(s.Env, s.Reserved)
+	for _, warning := range warnings {
+		s.Warn("environment", "%s", warning)
+	}
+	set, err := job.Set(s.Set)
+	if err != nil {
+		return nil, invalidJob(err)
+	}
+	flags, err := s.flagLayer(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	return []job.Layer{variables, set, flags}, nil
+}
+
+func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) {
+	layer := job.Layer{Name: "flags", Kind: job.Values}
+	add := func(key, value, flag string) {
+		if value != "" {
+			layer.Values = append(layer.Values, job.Assignment{Key: key, Value: value, Origin: flag})
+		}
+	}
+	prompt, err := s.promptOf(ctx, base)
+	if err != nil {
+		return layer, err
+	}
+	add("task.issue", s.Issue, "--issue")
+	add("task.prompt", prompt, "--prompt")
+	add("model.name", s.Model, "--model")
+	return layer, nil
+}
+
+func (s *Source) promptOf(ctx context.Context, base Commit) (string, error) {
+	switch s.PromptFile {
+	case "":
+		return s.Prompt, nil
+	case "-":
+		return s.promptFromInput()
+	}
+	file, err := s.ReadFile(ctx, base, s.PromptFile, MaxFile)
+	if err != nil {
+		return "", err
+	}
+	return promptText(file.Name, file.Content)
+}
+
+// promptFromInput reads standard input, once: the job may be merged again on
+// another base.
+func (s *Source) promptFromInput() (string, error) {
+	if s.prompt != "" {
+		return s.prompt, nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(s.Stdin, MaxFile+1))
+	if err != nil {
+		return "", fmt.Errorf("read prompt from standard input: %w", err)
+	}
+	s.prompt, err = promptText("standard input", raw)
+	return s.prompt, err
+}
+
+// ReadPrompt is what task.prompt asks for, or task.prompt_file, which stands beside
+// the job file.
+func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (string, error) {
+	name := from.Job.Task.PromptFile
+	if name == "" {
+		return strings.TrimSpace(from.Job.Task.Prompt), nil
+	}
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	if err != nil {
+		return "", err
+	}
+	return promptText(name, content)
+}
+
+// ReadBeside is ReadFile for one that stands beside the job file.
+func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
+	if from.File.Path != "" && !filepath.IsAbs(name) {
+		name = filepath.Join(filepath.Dir(from.File.Path), filepath.FromSlash(name))
+	}
+	file, err := s.ReadFile(ctx, base, name, limit)
+	return file.Content, err
+}
+
+// promptText is a prompt from a file, which must say something.
+func promptText(name string, raw []byte) (string, error) {
+	switch text := strings.TrimSpace(string(raw)); {
+	case len(raw) > MaxFile:
+		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is longer than %d bytes; give a shorter one.", name, MaxFile)
+	case text == "":
+		return "", outcome.Stopf(outcome.InvalidInput, "prompt", "The prompt in %s is empty; say what to do.", name)
+	default:
+		return text, nil
+	}
+}
+
+// defaults are those of the file that was given for them, else the repository's.
+func (s *Source) defaults(ctx context.Context, base Commit) ([]job.Layer, error) {
+	if s.Defaults == "" {
+		return base.defaults()
+	}
+	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFile)
+	return []job.Layer{{Name: s.Defaults, Kind: job.Defaults, Data: raw}}, NotReadable(s.Defaults, err)
+}
+
+// defaults are the repository's, in its base commit.
+func (c Commit) defaults() ([]job.Layer, error) {
+	if c.Checkout == nil {
+		return nil, nil
+	}
+	raw, err := c.ReadBase(defaultsFile, MaxFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return []job.Layer{{Name: defaultsFile, Kind: job.Defaults, Data: raw}}, err
+}
+
+// ReadFile reads a file that the user named, of at most limit bytes. Inside the
+// checkout its base commit counts, so that nothing that an agent or a pull request
+// wrote can configure a run; a person's own machine may use a file that is not
+// committed yet, and is told so.
+func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit int64) (File, error) {
+	file, err := base.locate(name)
+	if err != nil {
+		return file, err
+	}
+	if file.inside == "" {
+		file.Content, err = boundedfile.Read(ctx, file.Path, limit)
+		return file, NotReadable(name, err)
+	}
+	committed, err := base.ReadBase(file.inside, limit)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err != nil && !missing:
+		return file, NotReadable(name, err)
+	case missing && s.Env.InActions():
+		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
+			"%s is not in the base commit %s; in Actions, agent-ci reads its configuration only from there: commit the file first.", name, gitops.Short(base.SHA))
+	}
+	file.Content = committed
+	if s.Env.InActions() {
+		return file, nil
+	}
+	disk, err := boundedfile.Read(ctx, file.Path, limit)
+	if err != nil && missing {
+		return file, NotReadable(name, err)
+	}
+	if err != nil { // deleted here: the commit counts
+		return file, nil
+	}
+	file.Content = disk
+	if missing || string(disk) != string(committed) {
+		s.Warn("job_not_committed", "%s differs from the base commit %s; the file on disk is used, but Actions would use the commit.", name, gitops.Short(base.SHA))
+	}
+	return file, nil
+}
+
+// locate finds a file, and where it lies in the checkout if any way to it, by its name or
+// by where links lead, goes there.
+func (c Commit) locate(name string) (File, error) {
+	file := File{Name: name}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return file, fmt.Errorf("find %s: %w", name, err)
+	}
+	file.Path = path
+	if c.Checkout == nil {
+		return file, nil
+	}
+	real, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return file, NotReadable(name, err)
+	}
+	ways := []string{filepath.Join(real, filepath.Base(path)), path}
+	if whole, err := filepath.EvalSymlinks(path); err == nil {
+		ways = append(ways, whole)
+	}
+	for _, way := range ways { // a link may lead into the checkout, or out of it
+		if rel, err := filepath.Rel(c.Root(), way); err == nil && filepath.IsLocal(rel) {
+			file.inside = filepath.ToSlash(rel)
+			break
+		}
+	}
+	return file, nil
+}
+
+// NotReadable is the outcome of a file that the user named; nil for no error.
+func NotReadable(name string, err error) error {
+	var ended *outcome.Stop
+	if err == nil || errors.As(err, &ended) {
+		return err
+	}
+	return outcome.Stopf(outcome.InvalidInput, "file", "%s cannot be read (%v); check the path.", name, outcome.RootCause(err)).Because(err)
+}
+
+// OutputSchema is task.output_schema. The zero value is none.
+type OutputSchema struct {
+	Source   json.RawMessage // nil when the job has none
+	resolved *jsonschema.Resolved
+}
+
+// ReadOutputSchema reads task.output_schema, which stands beside the job file.
+func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settings) (OutputSchema, error) {
+	name := from.Job.Task.OutputSchema
+	if name == "" {
+		return OutputSchema{}, nil
+	}
+	content, err := s.ReadBeside(ctx, base, from, name, MaxFile)
+	if err != nil {
+		return OutputSchema{}, err
+	}
+	schema, err := ParseOutputSchema(content)
+	if err != nil {
+		return schema, outcome.Stopf(outcome.InvalidInput, "output_schema", "%s is not a usable JSON Schema (%v); correct it.", name, err).Because(err)
+	}
+	return schema, nil
+}
+
+func ParseOutputSchema(content []byte) (s OutputSchema, err error) {
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(content, &schema); err != nil {
+		return s, err
+	}
+	if s.resolved, err = schema.Resolve(nil); err != nil {
+		return s, err
+	}
+	s.Source, err = json.Marshal(json.RawMessage(content)) // on one line
+	return s, err
+}
+
+func (s OutputSchema) Check(raw json.RawMessage) error {
+	var value map[string]any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return fmt.Errorf("it is not a JSON object: %w", err)
+	}
+	return s.resolved.Validate(value)
+}

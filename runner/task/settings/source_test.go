@@ -1,0 +1,376 @@
+package settings_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// files are what lies below a folder, by path; "-> " begins the target of a link.
+type files map[string]string
+
+func (f files) put(t *testing.T, folder string) {
+	t.Helper()
+	for name, content := range f {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write := func() error { return os.WriteFile(path, []byte(content), 0o600) }
+		if target, is := strings.CutPrefix(content, "-> "); is {
+			write = func() error { return os.Symlink(target, path) }
+		}
+		if err := write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// committed is a checkout whose base commit has these files.
+func committed(t *testing.T, have files) settings.Commit {
+	t.Helper()
+	repo := gittest.New(t)
+	have.put(t, repo.Dir)
+	repo.Git("add", "--all")
+	repo.Git("commit", "--quiet", "--allow-empty", "--message=first")
+	checkout, err := gitops.Open(t.Context(), gitops.Options{Dir: repo.Dir, Git: gittest.Program(t), State: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = checkout.Close() })
+	base, err := checkout.SetBase(t.Context(), gitops.BaseSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return settings.Commit{Checkout: checkout, SHA: base.SHA}
+}
+
+// source reads settings, and gives the codes of its warnings.
+func source(given settings.Given) (*settings.Source, *[]string) {
+	codes := &[]string{}
+	return &settings.Source{Given: given, Warn: func(code, _ string, _ ...any) { *codes = append(*codes, code) }}, codes
+}
+
+// wantStop makes sure that an error is an outcome with this reason, and says this.
+func wantStop(t *testing.T, err error, reason, says string) {
+	t.Helper()
+	if stop, is := errors.AsType[*outcome.Stop](err); !is || stop.Outcome != outcome.InvalidInput || stop.Reason != reason || !strings.Contains(stop.Message, says) {
+		t.Errorf("the error is %v, want %s that says %q", err, reason, says)
+	}
+}
+
+var inActions = settings.Environment{"GITHUB_ACTIONS=true"}
+
+func TestWhichFileConfigures(t *testing.T) {
+	write := func(name, text string) func(string) error {
+		return func(root string) error { return os.WriteFile(filepath.Join(root, name), []byte(text), 0o600) }
+	}
+	remove := func(root string) error { return os.Remove(filepath.Join(root, "ci/job.yml")) }
+	for name, c := range map[string]struct {
+		file              string // below the checkout
+		change            func(root string) error
+		here, actions     string // what counts
+		warned            bool   // here
+		noHere, noActions string // the reason, where nothing counts
+	}{
+		"as it is in the base": {"ci/job.yml", nil, "base", "base", false, "", ""},
+		"changed":              {"ci/job.yml", write("ci/job.yml", "disk"), "disk", "base", true, "", ""},
+		"emptied":              {"ci/job.yml", write("ci/job.yml", ""), "", "base", true, "", ""},
+		"deleted":              {"ci/job.yml", remove, "base", "base", false, "", ""},
+		"a folder in its place": {"ci/job.yml", func(root string) error {
+			return errors.Join(remove(root), os.Mkdir(filepath.Join(root, "ci/job.yml"), 0o700))
+		}, "base", "base", false, "", ""},
+		"not committed":     {"ci/new.yml", write("ci/new.yml", "disk"), "disk", "", true, "", "job_not_in_base"},
+		"nowhere":           {"ci/none.yml", nil, "", "", false, "file", "job_not_in_base"},
+		"in no folder":      {"none/job.yml", nil, "", "", false, "file", "file"},
+		"a committed link":  {"ci/link.yml", nil, "base", "", true, "", "job_not_in_base"},
+		"by a linked way":   {"also/job.yml", write("ci/job.yml", "disk"), "disk", "base", true, "", ""},
+		"in a folder above": {"../outside.yml", write("../outside.yml", "outside"), "outside", "outside", false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base := committed(t, files{"ci/job.yml": "base", "ci/link.yml": "-> job.yml", "also": "-> ci"})
+			if c.change != nil {
+				if err := c.change(base.Root()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(base.Root(), c.file)
+			s, warnings := source(settings.Given{})
+			file, err := s.ReadFile(t.Context(), base, path, settings.MaxFile)
+			judge(t, "here", file, err, c.here, c.noHere)
+			if (len(*warnings) == 1 && (*warnings)[0] == "job_not_committed") != c.warned {
+				t.Errorf("here the warnings are %v", *warnings)
+			}
+			s, warnings = source(settings.Given{Env: inActions})
+			file, err = s.ReadFile(t.Context(), base, path, settings.MaxFile)
+			judge(t, "in Actions", file, err, c.actions, c.noActions)
+			if len(*warnings) > 0 {
+				t.Errorf("in Actions the warnings are %v", *warnings)
+			}
+		})
+	}
+}
+
+func judge(t *testing.T, where string, file settings.File, err error, want, reason string) {
+	t.Helper()
+	if reason != "" {
+		wantStop(t, err, reason, "")
+		return
+	}
+	if err != nil || string(file.Content) != want || !filepath.IsAbs(file.Path) {
+		t.Errorf("%s %s has %q, %v, want %q", where, file.Path, file.Content, err, want)
+	}
+}
+
+func TestFilesAreReadInBounds(t *testing.T) {
+	base := committed(t, files{"job.yml": "12345"})
+	outside := t.TempDir()
+	files{"job.yml": "12345"}.put(t, outside)
+	s, _ := source(settings.Given{})
+	for limit, fails := range map[int64]bool{4: true, 5: false} {
+		if _, err := s.ReadFile(t.Context(), base, filepath.Join(base.Root(), "job.yml"), limit); (err != nil) != fails {
+			t.Errorf("%d bytes of the base: %v", limit, err)
+		}
+		file, err := s.ReadFile(t.Context(), base, filepath.Join(outside, "job.yml"), limit)
+		if err != nil || len(file.Content) != 5 { // one byte more tells that it is too long
+			t.Errorf("%d bytes from outside: %q, %v", limit, file.Content, err)
+		}
+	}
+	late := outcome.Stopf(outcome.BudgetExceeded, "time", "It is late.")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(late)
+	if _, err := s.ReadFile(ctx, base, filepath.Join(outside, "job.yml"), 5); !errors.Is(err, late) {
+		t.Errorf("after the end of time: %v", err)
+	}
+	if _, err := s.ReadFile(t.Context(), settings.Commit{}, "none.yml", 5); err == nil {
+		t.Error("without a checkout a file is read that is not there")
+	}
+}
+
+func TestWhatIsNearerWins(t *testing.T) {
+	layers := []func(*settings.Given, files){
+		func(_ *settings.Given, have files) {
+			have[".github/agent-ci.yml"] = "version: 1\nlimits: {turns: 1, tool_calls: 7}\nmodel: {name: by-defaults}\n"
+		},
+		func(g *settings.Given, have files) {
+			have["job.yml"], g.JobFile = "version: 1\nlimits: {turns: 2}\nmodel: {name: by-file}\n", "job.yml"
+		},
+		func(g *settings.Given, _ files) {
+			g.Env = append(g.Env, "AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_MODEL_NAME=by-environment")
+		},
+		func(g *settings.Given, _ files) { g.Set = []string{"limits.turns=4", "model.name=by-set"} },
+		func(g *settings.Given, _ files) { g.Model = "by-flag" },
+	}
+	want := []struct {
+		model string
+		turns int
+	}{{"by-defaults", 1}, {"by-file", 2}, {"by-environment", 3}, {"by-set", 4}, {"by-flag", 4}}
+	given, have := settings.Given{Prompt: "Greet."}, files{}
+	for i, add := range layers {
+		add(&given, have)
+		base, nearest := committed(t, have), given
+		if given.JobFile != "" {
+			nearest.JobFile = filepath.Join(base.Root(), given.JobFile)
+		}
+		s, warnings := source(nearest)
+		got, err := s.Load(t.Context(), base)
+		if err != nil || len(*warnings) > 0 {
+			t.Fatalf("with %d layers: %v, %v", i+1, err, *warnings)
+		}
+		if j := got.Job; j.Model.Name != want[i].model || j.Limits.Turns != want[i].turns || j.Limits.ToolCalls != 7 || j.Task.Prompt != "Greet." {
+			t.Errorf("with %d layers: %s, %+v", i+1, j.Model.Name, j.Limits)
+		}
+		if (got.File.Path != "") != (i >= 1) {
+			t.Errorf("with %d layers the job file is %q", i+1, got.File.Path)
+		}
+	}
+}
+
+func TestDefaultsAreThoseOfTheBaseWhereverItIs(t *testing.T) {
+	const name = ".github/agent-ci.yml"
+	for _, env := range []settings.Environment{nil, inActions} {
+		base := committed(t, files{name: "version: 1\nlimits: {turns: 5}\n"})
+		files{name: "version: 1\nlimits: {turns: 99}\n"}.put(t, base.Root())
+		s, warnings := source(settings.Given{Env: env, Set: []string{"limits.tokens=9"}})
+		for load, want := range map[string]struct {
+			from  func(context.Context, settings.Commit) (*settings.Settings, error)
+			turns int
+			base  settings.Commit
+		}{
+			"with files":    {s.LoadTemplate, 5, base},
+			"as given":      {s.LoadGiven, 200, base},
+			"without a git": {s.LoadTemplate, 200, settings.Commit{}},
+		} {
+			got, err := want.from(t.Context(), want.base)
+			if err != nil || got.Job.Limits.Turns != want.turns || got.Job.Limits.Tokens != 9 {
+				t.Errorf("%s: %+v, %v", load, got, err)
+			}
+		}
+		if len(*warnings) > 0 {
+			t.Errorf("the warnings are %v", *warnings)
+		}
+	}
+	large := committed(t, files{name: "version: 1\n" + strings.Repeat("#", settings.MaxFile)})
+	s, _ := source(settings.Given{Prompt: "Greet."})
+	if _, err := s.Load(t.Context(), large); err == nil {
+		t.Error("defaults that are too long are read")
+	}
+	none := committed(t, files{name + "/file": ""})
+	if _, err := s.Load(t.Context(), none); err != nil {
+		t.Errorf("a folder of that name: %v", err)
+	}
+}
+
+func TestAnEventIsTheTaskOfAJobInActions(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  settings.Environment
+		set  []string
+		want string
+	}{
+		"in Actions":             {settings.Environment{"GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issues"}, nil, "event"},
+		"elsewhere":              {settings.Environment{"GITHUB_EVENT_NAME=issues"}, nil, ""},
+		"without an event":       {inActions, nil, ""},
+		"the job says something": {settings.Environment{"GITHUB_ACTIONS=true", "GITHUB_EVENT_NAME=issues"}, []string{"task.prompt=Greet."}, ""},
+	} {
+		s, _ := source(settings.Given{Env: c.env, Set: c.set})
+		for _, load := range []func(context.Context, settings.Commit) (*settings.Settings, error){s.LoadTemplate, s.LoadGiven} {
+			got, err := load(t.Context(), settings.Commit{})
+			if err != nil || got.Job.Task.From != c.want {
+				t.Errorf("%s: %+v, %v", name, got, err)
+			}
+		}
+	}
+}
+
+func TestMistakesAreCounted(t *testing.T) {
+	for says, given := range map[string]settings.Given{
+		"The job has a mistake: ":            {Prompt: "Greet.", Set: []string{"limits.turns=none"}},
+		"The job has 2 mistakes, the first:": {Prompt: "Greet.", Set: []string{"limits.turns=none", "policy.sandbox=everything"}},
+		"--set":                              {Prompt: "Greet.", Set: []string{"no assignment"}},
+		"task":                               {}, // there is none
+	} {
+		s, _ := source(given)
+		_, err := s.Load(t.Context(), settings.Commit{})
+		wantStop(t, err, "job", says)
+		var problems job.Problems
+		if !errors.As(err, &problems) {
+			t.Errorf("%v does not list them", err)
+		}
+	}
+}
+
+func TestVariablesThatNameNoKeyAreToldOf(t *testing.T) {
+	s, warnings := source(settings.Given{
+		Prompt: "Greet.", Env: settings.Environment{"AGENT_CI_LIMITS_TURN=3", "AGENT_CI_OUT=/out", "AGENT_CI_LIMITS_TOKENS=9"}, Reserved: []string{"AGENT_CI_OUT"},
+	})
+	got, err := s.Load(t.Context(), settings.Commit{})
+	if err != nil || got.Job.Limits.Tokens != 9 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if diff := cmp.Diff([]string{"environment"}, *warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAPromptFromStandardInputIsReadOnce(t *testing.T) {
+	long := strings.Repeat("x", settings.MaxFile)
+	for name, c := range map[string]struct{ input, want, says string }{
+		"a prompt":   {"\n Greet the octocat.\n", "Greet the octocat.", ""},
+		"the most":   {long, long, ""},
+		"a byte too": {long + "\n", "", "longer than"},
+		"blank":      {" \n\t", "", "is empty"},
+		"nothing":    {"", "", "is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := source(settings.Given{PromptFile: "-", Stdin: iotest.HalfReader(strings.NewReader(c.input))})
+			for range 2 { // the job is merged again on another base
+				got, err := s.Load(t.Context(), settings.Commit{})
+				if c.says != "" {
+					wantStop(t, err, "prompt", "standard input")
+					return
+				}
+				if err != nil || got.Job.Task.Prompt != c.want {
+					t.Errorf("%v, %v", got, err)
+				}
+			}
+		})
+	}
+	broken := errors.New("broken")
+	s, _ := source(settings.Given{PromptFile: "-", Stdin: iotest.ErrReader(broken)})
+	if _, err := s.Load(t.Context(), settings.Commit{}); !errors.Is(err, broken) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestAPromptFileIsReadWhereItCounts(t *testing.T) {
+	base := committed(t, files{"prompt.txt": "Of the base.\n", "blank.txt": "\n"})
+	files{"prompt.txt": "Of the disk.\n"}.put(t, base.Root())
+	for _, c := range []struct {
+		env        settings.Environment
+		file, want string
+	}{
+		{nil, "prompt.txt", "Of the disk."},
+		{inActions, "prompt.txt", "Of the base."},
+		{nil, "blank.txt", ""},
+		{nil, "none.txt", ""},
+	} {
+		s, _ := source(settings.Given{Env: c.env, PromptFile: filepath.Join(base.Root(), c.file)})
+		got, err := s.Load(t.Context(), base)
+		if c.want == "" {
+			wantStop(t, err, map[string]string{"blank.txt": "prompt", "none.txt": "file"}[c.file], c.file)
+			continue
+		}
+		if err != nil || got.Job.Task.Prompt != c.want {
+			t.Errorf("%v %s: %v, %v", c.env, c.file, got, err)
+		}
+	}
+}
+
+func TestAnOutputSchemaStandsBesideTheJobFile(t *testing.T) {
+	const schema = `{"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}`
+	have := files{"ci/schema.json": schema, "ci/text.json": "text", "ci/wrong.json": `{"type": 7}`, "ci/other.json": `{"$ref": "https://example.com/schema"}`}
+	for name, reason := range map[string]string{"schema.json": "", "text.json": "output_schema", "wrong.json": "output_schema", "other.json": "output_schema", "none.json": "file"} {
+		job := "ci/job-" + name + ".yml"
+		all := maps.Clone(have)
+		all[job] = fmt.Sprintf("version: 1\ntask: {prompt: Count., output_schema: %s}\n", name)
+		base := committed(t, all)
+		s, _ := source(settings.Given{JobFile: filepath.Join(base.Root(), job)})
+		from, err := s.Load(t.Context(), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := s.ReadOutputSchema(t.Context(), base, from)
+		if reason != "" {
+			wantStop(t, err, reason, name)
+			continue
+		}
+		if err != nil || string(read.Source) != strings.ReplaceAll(schema, " ", "") {
+			t.Fatalf("%s, %v", read.Source, err)
+		}
+		for value, right := range map[string]bool{`{"count": 3}`: true, `{"count": "3"}`: false, `{}`: false, `[3]`: false, `null`: false, `{`: false, ``: false} {
+			if err := read.Check([]byte(value)); (err == nil) != right {
+				t.Errorf("%s: %v", value, err)
+			}
+		}
+	}
+	s, _ := source(settings.Given{})
+	if none, err := s.ReadOutputSchema(t.Context(), settings.Commit{}, &settings.Settings{}); err != nil || none.Source != nil {
+		t.Errorf("a job without one: %s, %v", none.Source, err)
+	}
+}
