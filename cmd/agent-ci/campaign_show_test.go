@@ -114,7 +114,7 @@ func TestSubcommandsOfCampaignExplainThemselves(t *testing.T) {
 func TestCampaignFilesAreValidated(t *testing.T) {
 	t.Parallel()
 	good, err := filepath.Glob(examples + "campaigns/*.yml")
-	if err != nil || len(good) != 4 {
+	if err != nil || len(good) != 5 {
 		t.Fatalf("%q, %v", good, err)
 	}
 	for _, file := range append(good, examples+"campaigns/local/campaign.yml") {
@@ -138,7 +138,7 @@ func TestCampaignFilesAreValidated(t *testing.T) {
 	if json.Unmarshal(out, &told) != nil || err == nil || len(told) != 1 || told[0].Valid || len(told[0].Problems) != 2 || told[0].Problems[0].Line != 3 || told[0].Problems[1].Key != "limits.turn" {
 		t.Errorf("%v: %s", err, out)
 	}
-	schema, err := exec.Command(binary, "schema", "--campaign").Output()
+	schema, err := exec.Command(binary, "schema", "campaign").Output()
 	if err != nil || !strings.Contains(string(schema), `"title": "agent-ci campaign"`) {
 		t.Errorf("%v: %s", err, schema)
 	}

@@ -54,7 +54,7 @@ turns:
 		"a setup's network": {`"setup":[]`, `"setup":[{"name":"x","run":"true","network":"full","timeout":"1m0s"}]`, "setup[].network", replays},
 		"a variable":        {`"pass":[]`, `"pass":["HELD_TOKEN"]`, "policy.env.pass", replays},
 		"a secret": {
-			`"secrets":[]`, `"secrets":[{"name":"T","from":"HELD_TOKEN","hosts":["evil.example"],"in":"header","header":"Authorization","methods":["GET"],"commands":["agent"]}]`,
+			`"secrets":[]`, `"secrets":[{"name":"T","from":"HELD_TOKEN","hosts":["evil.example"],"header":"Authorization","methods":["GET"],"commands":["agent"]}]`,
 			"policy.secrets", replays,
 		},
 		"a hook":    {`"hooks":{}`, `"hooks":{"evil":{"on":"SessionStart","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},

@@ -19,6 +19,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // scene is what is to be the same after a run as before it, and a word for each.
@@ -76,10 +78,10 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // look takes in what is to stay.
 func (s *siege) look() scene {
 	s.t.Helper()
-	kept := map[string]string{}
+	kept, tree := map[string]string{}, s.leftTree()
 	for _, top := range []string{s.world.Outside, s.world.Home, s.world.Cache, filepath.Dir(s.world.Denied), s.world.Temp, filepath.Join(s.world.Workspace, ".git")} {
 		s.walk(top, func(path string, info fs.FileInfo) {
-			if !s.gitsOwn(path) && !s.baseline(path) {
+			if !s.gitsOwn(path) && !s.baseline(path) && !within(path, tree) && (path == s.world.Temp || !within(tree, path)) {
 				kept[path] = s.describe(path, info)
 			}
 		})
@@ -99,6 +101,17 @@ func (s *siege) look() scene {
 		}
 	}
 	return scene{kept, hidden}
+}
+
+// leftTree is the folder of the work tree that the run left because it alone has the work, where that is
+// beside the run directories; the folder of the siege where there is none.
+func (s *siege) leftTree() string {
+	raw, err := os.ReadFile(filepath.Join(s.out(), record.MadeTreeFile))
+	var made record.MadeTree
+	if err != nil || json.Unmarshal(raw, &made) != nil || made.Folder == "" {
+		return s.out()
+	}
+	return filepath.Dir(made.Folder)
 }
 
 // mendDevices gives the machine back what a breach took from it: a test that

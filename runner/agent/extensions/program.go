@@ -12,7 +12,7 @@ import (
 func findProgram(name, base string, changeable func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
 		if changeable(name) {
-			return "", fmt.Sprintf("%s lies in the checkout or in a folder of policy.writable, where the agent could change it, or leads there; name it by its path in the repository (./…), which is taken of the base commit, or put it elsewhere", name)
+			return "", fmt.Sprintf("%s is in the checkout or in a folder of policy.writable, where the agent could change it, or is a link to one; name it by its path in the repository (./…), so that it comes from the base commit, or move it elsewhere", name)
 		}
 		return name, "" // which the sandbox alone may have: of the user's folder it shows what setup made
 	}

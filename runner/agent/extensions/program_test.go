@@ -36,7 +36,7 @@ func TestProgramsAreThoseOfTheBase(t *testing.T) {
 		"./out.sh":         "there is no ./out.sh",
 		"~/tool.sh":        "HOME is not set",
 		"../tool.sh":       "leads out of the repository",
-		"/checkout/x.sh":   "lies in the checkout",
+		"/checkout/x.sh":   "is in the checkout",
 	} {
 		path, why := findProgram(name, base, func(path string) bool { return strings.HasPrefix(path, "/checkout/") })
 		if path != want && !(why != "" && strings.Contains(why, want)) {

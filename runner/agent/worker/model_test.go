@@ -190,7 +190,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		{"a URL that is none", job.Model{BaseURL: "ftp//host"}, nil, "base_url", "give a URL like https://api.openai.com/v1."},
 		{"one in the clear", job.Model{BaseURL: "http://models.example.com/v1"}, nil, "base_url", "is http to the public host models.example.com, where others could read the key"},
 		{"as a chat, too", job.Model{BaseURL: "ftp//host", Wire: "chat"}, nil, "base_url", "give a URL like"},
-		{"the job's URL before the environment's", job.Model{BaseURL: "ftp//host"}, settings.Environment{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "base_url", "ftp//host"},
+		{"the job's URL before the environment's", job.Model{BaseURL: "ftp//host"}, settings.Environment{"OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "base_url", "is not an http or https URL"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}

@@ -98,8 +98,8 @@ func hiddenTracked(secret grants.Secret, path string) error {
 		remedy = "unset the variable for agent-ci"
 	}
 	return outcome.Stopf(outcome.InvalidInput, "deny_read_tracked",
-		"%s names %s%s, which the base commit tracks: git shows it to every command, so it cannot be hidden. "+
-			"If it is secret, replace the secret, since older commits keep it, and take the file out of the repository; else %s.", secret.By, path, named, remedy)
+		"%s names %s%s, which the base commit tracks: git shows it to every command, so agent-ci cannot hide it. "+
+			"If it is secret, replace the secret (older commits keep it), and remove the file from the repository; else %s.", secret.By, path, named, remedy)
 }
 
 // hideAgain reads what was hidden when the run was cut short. It comes before the

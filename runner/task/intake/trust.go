@@ -124,7 +124,7 @@ func (s *Source) eventHead(ctx context.Context) (repository, what string, err er
 	case e.PullRequest != nil:
 		return e.PullRequest.Head.Repository.Name(), fmt.Sprintf("Pull request #%d", e.PullRequest.Number), nil
 	case e.WorkflowRun != nil:
-		return e.WorkflowRun.HeadRepository.Name(), "What the workflow ran for", nil
+		return e.WorkflowRun.HeadRepository.Name(), "The branch of the workflow run", nil
 	case e.Issue == nil || !e.Issue.OfPull():
 		return "", "", nil
 	}

@@ -14,6 +14,9 @@ type Excess struct{ Key, Value string }
 // Beyond returns the first key in which a recorded job allows more than allowed does; nil for none.
 // A run that goes on publishes, and asks a model with a key: it is held to more keys than a replay.
 func (j *Job) Beyond(allowed *Job, goesOn bool) *Excess {
+	for _, value := range setupOver(j, allowed) { // before setup itself, which is held to be the same
+		return &Excess{"setup[].network", value}
+	}
 	for _, bound := range bounds {
 		if bound.goesOn && !goesOn {
 			continue
@@ -21,9 +24,6 @@ func (j *Job) Beyond(allowed *Job, goesOn bool) *Excess {
 		for _, value := range bound.over(j.value(bound.key), allowed.value(bound.key)) {
 			return &Excess{bound.key, value}
 		}
-	}
-	for _, value := range setupOver(j, allowed) {
-		return &Excess{"setup[].network", value}
 	}
 	return nil
 }
