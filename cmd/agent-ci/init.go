@@ -51,10 +51,10 @@ secret with the model's key, the label and the setting that lets workflows open
 pull requests are set, or it is said what to click. What is not given is asked
 where there is a terminal. The key is checked with one request to the provider; it
 comes from a variable or is typed unseen, like the token (GITHUB_TOKEN). The
-repository is that of the checkout's origin, or GITHUB_REPOSITORY. It refuses where
-files are there that are for another provider, and leaves a secret that is there
-unless it is told to replace it. --remove takes all of it away again, but what a
-person has to undo.`,
+repository is that of the checkout's origin, or GITHUB_REPOSITORY. If the existing
+files are for another provider, it stops. It keeps an existing secret, unless you say
+--replace-secret. --remove opens a pull request that deletes the files, and lists what
+you must undo by hand.`,
 		example: `
 agent-ci init --workflow issue --workflow comment
 agent-ci init --recipe review --recipe triage

@@ -23,9 +23,9 @@ run gets the change that it had kept, or the recorded patches if it was killed.
 
 A scripted run needs its session again (--replay) and continues with the next turn.
 
-If this machine did not record the run, it may do what the job in --job, the base
-commit's settings and the AGENT_CI_ variables here allow. If its own job goes beyond
-them, nothing runs, and the key is named.
+A record of another machine is not trusted. Pass the job with --job. If the record
+asks for more than that job, the base commit's settings and your AGENT_CI_ variables
+allow, nothing starts, and the message names the key.
 
 You can change limits alone (--set limits.turns=400), and must raise the one that
 ended the run.`,
