@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/runs"
@@ -211,6 +212,12 @@ func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 		default:
 			count, bytes = count+1, bytes+r.Bytes
 			fmt.Fprintf(p.stdout, "%s %s (%s, %s)\n", did, r.ID, size(r.Bytes), cut(taskOf(r.Run), 60))
+		}
+	}
+	if folder, err := machine.Path(); err == nil && !o.DryRun && machine.Folder == "" {
+		if err := confine.DropAbandonedTrees(folder); err != nil {
+			fmt.Fprintf(p.stderr, "agent-ci runs: remove work trees of runs that were removed: %v\n", err)
+			status = exitFailed
 		}
 	}
 	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.Counted(count, "run"), size(bytes))

@@ -71,11 +71,16 @@ func (s *Sandboxes) Release() {
 	if s.path == nil {
 		return
 	}
-	for dir, n := s.path.dir, 0; s.path.owner() == "" && n < foldersOfPath && os.Remove(dir) == nil; n++ { // it fails where something is in it
+	s.path.release()
+	s.path = nil
+}
+
+// release removes the folders of the path that are empty, and unlocks it.
+func (p *treePath) release() {
+	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && os.Remove(dir) == nil; n++ { // it fails where something is in it
 		dir = filepath.Dir(dir)
 	}
-	_ = s.path.held.Close()
-	s.path = nil
+	_ = p.held.Close()
 }
 
 func digest(path string) string {
@@ -181,6 +186,29 @@ func (p *treePath) dropAbandoned() error {
 			failed = sandbox.RemoveScratch(filepath.Dir(name))
 		}
 		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// DropAbandonedTrees removes work trees beside the run directories below runs whose runs were removed. A checkout
+// that a run works in now is left to that run.
+func DropAbandonedTrees(runs string) error {
+	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
+	for _, dir := range folders {
+		p := &treePath{dir: dir}
+		switch failed := p.lock(); {
+		case errors.Is(failed, syscall.EWOULDBLOCK):
+			continue
+		case failed != nil:
+			err = errors.Join(err, failed)
+			continue
+		}
+		err = errors.Join(err, p.dropAbandoned())
+		if owner := p.owner(); owner != "" && missing(owner) {
+			p.run = owner
+			err = errors.Join(err, p.leave())
+		}
+		p.release()
 	}
 	return err
 }

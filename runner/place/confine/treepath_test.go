@@ -91,8 +91,15 @@ func TestRunsTakeTurnsAtThePathOfTrees(t *testing.T) {
 	// The tree of a run whose directory was removed goes, and nothing is left.
 	third := inTrees(t, root, runs)
 	must(third.takePath())
-	must(third.LeaveTree())
+	makes(t, third, "third")
 	third.Release()
+	below := filepath.Join(runs, "agent-ci")
+	must(DropAbandonedTrees(below))
+	if !LeftTree(third.Record.Directory) {
+		t.Error("the tree of a run that is there was removed")
+	}
+	must(os.RemoveAll(third.Record.Path()))
+	must(DropAbandonedTrees(below))
 	if entries, err := os.ReadDir(runs); err == nil && len(entries) > 0 {
 		t.Errorf("left: %v", entries)
 	}
