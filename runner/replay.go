@@ -177,6 +177,9 @@ func (p *replayed) openTree(ctx context.Context, dir, name string) (*workspace.W
 }
 
 func (p *replayed) close() {
+	if p.r.end.boxes != nil { // its record is thrown away, and nothing resumes it
+		_ = p.r.end.boxes.LeaveTree()
+	}
 	p.r.end.close()
 	if p.source != nil {
 		_ = p.source.Close()

@@ -67,12 +67,22 @@ func (w *Worktree) KeepGit(ctx context.Context, ix *index.File, dir string) erro
 		if ix.Mode(i) != index.Gitlink {
 			continue
 		}
-		link := path.Join(string(ix.Path(i)), ".git")
-		content, err := regularfile.ReadIn(w.dir, link)
-		if err != nil || !strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/") {
-			continue // it has none, or leads elsewhere
-		}
-		if err := there(to.WriteFile(link, content, 0o666)); err != nil && !absent(err) {
+		if err := fs.WalkDir(w.dir.FS(), string(ix.Path(i)), func(link string, e fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil {
+				return ctx.Err() // what cannot be read was not copied
+			}
+			if e.Name() != ".git" || !e.Type().IsRegular() { // of the submodule, or of one inside
+				return nil
+			}
+			content, err := regularfile.ReadIn(w.dir, link)
+			if err != nil || !strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/") {
+				return nil // it leads elsewhere
+			}
+			if err := there(to.WriteFile(link, content, 0o666)); err != nil && !absent(err) {
+				return err
+			}
+			return nil
+		}); err != nil {
 			return fmt.Errorf("keep .git: %w", err)
 		}
 	}

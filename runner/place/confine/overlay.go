@@ -175,11 +175,24 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 
 // DropTree removes the private tree, so that it can be made again.
 func (s *Sandboxes) DropTree() error {
+	s.leaveEarlierPath()
 	s.Record.Remove(record.MadeTreeFile)
 	if s.path != nil {
 		return s.path.drop()
 	}
 	return sandbox.RemoveScratch(s.treeFolder())
+}
+
+// leaveEarlierPath removes the tree of this run from the path of another checkout, in which the run began. What
+// cannot be removed goes with the run directory.
+func (s *Sandboxes) leaveEarlierPath() {
+	made, _ := s.Record.MadeTree()
+	earlier := &treePath{dir: filepath.Dir(made.Folder), run: resolved(s.Record.Path())}
+	if made.Folder == "" || s.path != nil && s.path.dir == earlier.dir || !earlier.has() || earlier.lock() != nil {
+		return
+	}
+	_ = earlier.leave()
+	earlier.release()
 }
 
 // LeaveTree is DropTree at the end of the run.

@@ -29,7 +29,8 @@ const (
 	ownerFile   = "owner" // of a folder with a tree: the directory of the run that the tree belongs to
 	idBytes     = 6       // of the digests in names: the path is to be short
 
-	foldersOfPath = 3 // that a run may have made: of the checkout, of all trees, of all runs
+	mostRemoved   = 100 // times that other runs may remove the folder while this one locks it
+	foldersOfPath = 3   // that a run may have made: of the checkout, of all trees, of all runs
 )
 
 // takePath takes the path of the private tree for this run, where all runs of the checkout have the same one. A
@@ -45,7 +46,7 @@ func (s *Sandboxes) takePath() error {
 	}
 	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), run: resolved(s.Record.Path())}
 	err = p.lock()
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // it is read-only, full, or knows no locks
 		if runs, err = record.TemporaryPath(); err != nil {
 			return err
 		}
@@ -59,10 +60,12 @@ func (s *Sandboxes) takePath() error {
 		}
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
-	s.path = p
 	if err := p.take(); err != nil {
+		p.release()
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
+	s.path = p
+	_ = DropAbandonedTrees(runs) // of checkouts that nobody works in again, such as clones
 	return nil
 }
 
@@ -77,7 +80,7 @@ func (s *Sandboxes) Release() {
 
 // release removes the folders of the path that are empty, and unlocks it.
 func (p *treePath) release() {
-	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && os.Remove(dir) == nil; n++ { // it fails where something is in it
+	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && syscall.Rmdir(dir) == nil; n++ { // it fails where something is in it, and on a link
 		dir = filepath.Dir(dir)
 	}
 	_ = p.held.Close()
@@ -88,22 +91,20 @@ func digest(path string) string {
 	return hex.EncodeToString(sum[:idBytes])
 }
 
-// lock locks the folder, which another run may remove just now.
+// lock locks the folder, which other runs may remove meanwhile.
 func (p *treePath) lock() error {
-	for {
-		err := os.MkdirAll(p.dir, 0o700)
-		var held *os.File
-		if err == nil {
-			held, err = os.Open(p.dir)
+	for range mostRemoved {
+		if err := os.MkdirAll(p.dir, 0o700); err != nil {
+			return err
 		}
+		held, err := os.Open(p.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		err = syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) // on a file system without such locks there is none
-		if errors.Is(err, syscall.EWOULDBLOCK) {
+		if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 			return errors.Join(err, held.Close())
 		}
 		mine, failed := held.Stat()
@@ -117,6 +118,7 @@ func (p *treePath) lock() error {
 			return err
 		}
 	}
+	return fmt.Errorf("%s is removed each time that it is made", p.dir)
 }
 
 func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
@@ -137,9 +139,7 @@ func (p *treePath) take() error {
 			return err
 		}
 	}
-	if err := p.dropAbandoned(); err != nil {
-		return err
-	}
+	_ = p.dropAbandoned() // what cannot be removed is in nobody's way
 	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.run), 0o600); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (p *treePath) take() error {
 func (p *treePath) moveAside(run string) error {
 	to := p.aside(run)
 	if !missing(to) || missing(run) {
-		return sandbox.RemoveScratch(p.tree())
+		return p.clear()
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (p *treePath) takeBack() error {
 	if missing(from) {
 		return nil
 	}
-	if err := sandbox.RemoveScratch(p.tree()); err != nil {
+	if err := p.clear(); err != nil {
 		return err
 	}
 	if err := os.Rename(from, p.tree()); err != nil {
@@ -196,6 +196,9 @@ func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
 		p := &treePath{dir: dir}
+		if !p.anyAbandoned() {
+			continue
+		}
 		switch failed := p.lock(); {
 		case errors.Is(failed, syscall.EWOULDBLOCK):
 			continue
@@ -213,6 +216,17 @@ func DropAbandonedTrees(runs string) error {
 	return err
 }
 
+// anyAbandoned says whether a tree of the folder belongs to a run whose directory was removed.
+func (p *treePath) anyAbandoned() bool {
+	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile))
+	for _, name := range append(owners, filepath.Join(p.dir, ownerFile)) {
+		if run, err := os.ReadFile(name); err == nil && missing(string(run)) {
+			return true
+		}
+	}
+	return false
+}
+
 // has says whether the tree of the run is there.
 func (p *treePath) has() bool {
 	return !missing(p.aside(p.run)) || p.owner() == p.run && !missing(p.tree())
@@ -220,12 +234,39 @@ func (p *treePath) has() bool {
 
 // drop removes the tree of the run.
 func (p *treePath) drop() error {
-	return errors.Join(sandbox.RemoveScratch(p.tree()), sandbox.RemoveScratch(filepath.Dir(p.aside(p.run))))
+	err := sandbox.RemoveScratch(filepath.Dir(p.aside(p.run)))
+	if p.owner() == p.run {
+		err = errors.Join(err, p.clear())
+	}
+	return err
+}
+
+// clear makes the path free. A tree that cannot be removed, since it has files of another user, is moved away.
+func (p *treePath) clear() error {
+	failed := sandbox.RemoveScratch(p.tree())
+	if failed == nil {
+		return nil
+	}
+	aside, err := os.MkdirTemp(p.dir, "stays-")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(aside, ownerFile), []byte(p.run), 0o600)
+	}
+	if err == nil {
+		err = os.Rename(p.tree(), filepath.Join(aside, "tree"))
+	}
+	if err != nil {
+		return errors.Join(failed, err)
+	}
+	return nil
 }
 
 // leave is drop at the end of a run.
 func (p *treePath) leave() error {
-	return errors.Join(p.drop(), ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile))))
+	err := p.drop()
+	if p.owner() == p.run {
+		err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile))))
+	}
+	return err
 }
 
 func missing(path string) bool {

@@ -165,6 +165,8 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
 	case other && earlier.HasTree && earlier.InOverlay:
 		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
+	case err == nil && !earlier.HasTree && w.madeTreeElsewhere() != "":
+		return "", CannotResume("its work tree was at %s and is missing there; put it back, also the run directory if that was moved, or start a new run", w.madeTreeElsewhere())
 	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree:
 		return InPatches, nil
 	}

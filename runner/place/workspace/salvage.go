@@ -69,7 +69,7 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	switch {
 	case err != nil:
 		w.left = true
-		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v); it lies in %s as it was made.", err, w.tree.Folder())
+		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())
 		return "The checkout is as it was; what the agent changed lies in " + w.tree.Folder() + "."
 	}
 	note := w.leave(ctx, e, change)
@@ -194,7 +194,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 		}
 		if err != nil {
 			w.left = true
-			w.rec.Warn("leftover", "What cannot be part of a change could not be moved out of the work tree (%v); it lies in %s.", err, w.tree.Folder())
+			w.rec.Warn("leftover", "What cannot be part of a change could not be moved out of the work tree (%v). It is still there, and agent-ci resume %s finds it.", err, w.rec.Path())
 			return ""
 		}
 	}

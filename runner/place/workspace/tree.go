@@ -92,6 +92,12 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	})
 }
 
+// madeTreeElsewhere is where the private tree of the run is outside of its directory; empty for nowhere.
+func (w *Workspace) madeTreeElsewhere() string {
+	made, _ := w.rec.MadeTree()
+	return made.Folder
+}
+
 func (w *Workspace) makeTree(ctx context.Context) (err error) {
 	if err := w.tree.Drop(OfAgent); err != nil {
 		return err
