@@ -150,7 +150,7 @@ func (p *treePath) take() error {
 // and is removed.
 func (p *treePath) moveAside(run string) error {
 	to := p.aside(run)
-	if !missing(to) || missing(run) {
+	if _, err := os.Lstat(to); err == nil || missing(run) {
 		return p.clear()
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {

@@ -104,3 +104,43 @@ func TestRunsTakeTurnsAtThePathOfTrees(t *testing.T) {
 		t.Errorf("left: %v", entries)
 	}
 }
+
+// A run that cannot take the path takes nothing of the run that left its tree there.
+func TestFailingToTakeThePathHarmsNobody(t *testing.T) {
+	root, below := t.TempDir(), t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs := filepath.Join(below, "runs")
+	must(os.MkdirAll(filepath.Join(below, "disk"), 0o700))
+	must(os.MkdirAll(runs, 0o700))
+	must(os.Symlink(filepath.Join(below, "disk"), filepath.Join(runs, "agent-ci")))
+
+	killed, failing := inTrees(t, root, runs), inTrees(t, root, runs)
+	must(killed.takePath())
+	makes(t, killed, "work")
+	dir := killed.path.dir
+	killed.path.release()
+	killed.path = nil
+	aside := filepath.Join(dir, digest(resolved(killed.Record.Path())))
+	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
+	if err := failing.takePath(); err == nil || failing.path != nil {
+		t.Fatalf("it has the path: %v", err)
+	}
+	must(failing.LeaveTree())
+	failing.Release()
+	must(os.Remove(aside))
+	if !LeftTree(killed.Record.Directory) {
+		t.Fatal("the tree of the killed run is missing")
+	}
+
+	must(killed.takePath())
+	must(killed.LeaveTree())
+	killed.Release()
+	if _, err := os.Lstat(filepath.Join(runs, "agent-ci")); err != nil {
+		t.Errorf("a link of the user's was removed: %v", err)
+	}
+}
