@@ -37,7 +37,7 @@ docs/reference/campaign.md explains the file, the budget and the ledger.`,
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
-		takes: operands{2, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
+		takes: operands{1, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
 	}
 }
 
@@ -107,12 +107,15 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.report, "report", "FILE", "work: also write the report of the run there")
 	flags.on(&f.over, "over", "settle: nothing of the wave runs any more; a run without a report is booked at its claim")
 	return func(ctx context.Context, p process, rest []string) int {
-		name, file, results := rest[0], rest[1], rest[2:]
-		all := campaignDeeds()
+		name, all := rest[0], campaignDeeds()
 		i := slices.IndexFunc(all, func(d campaignDeed) bool { return d.name == name })
 		if i < 0 {
 			return flags.wrong(p, "%s", unknownSubcommand(name))
 		}
+		if len(rest) == 1 {
+			return flags.wrong(p, "agent-ci campaign %s takes a campaign file", name)
+		}
+		file, results := rest[1], rest[2:]
 		sub := all[i]
 		if foreign := flags.foreign(append(sub.flags, "ledger")); foreign != "" {
 			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)

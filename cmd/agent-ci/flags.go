@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -118,9 +119,9 @@ func (f *flagSet) explain(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
 		if meant := job.Nearest(name, f.order); meant != "" {
-			return fmt.Errorf("there is no flag --%s; did you mean --%s?", name, meant)
+			return fmt.Errorf("there is no flag --%s; did you mean --%s?", progress.Printable(name), meant)
 		}
-		return fmt.Errorf("there is no flag --%s", name)
+		return fmt.Errorf("there is no flag --%s", progress.Printable(name))
 	}
 	if name, alone := strings.CutPrefix(message, "flag needs an argument: -"); alone {
 		return fmt.Errorf("--%s needs a value, %s", name, f.values[name])

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
@@ -91,7 +92,7 @@ func initialise(flags *flagSet) deed {
 		}
 		for _, name := range workflows {
 			if !slices.Contains(known, name) {
-				return flags.wrong(p, "there is no workflow %s; there are %s", name, strings.Join(known, ", "))
+				return flags.wrong(p, "there is no workflow %s; there are %s", progress.Printable(name), strings.Join(known, ", "))
 			}
 		}
 		if onGitHub.on {

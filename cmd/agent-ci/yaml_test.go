@@ -159,7 +159,7 @@ func TestAjvTakesExamples(t *testing.T) {
 	}
 	dir := installFromNPM(t, t.TempDir(), yamlPackage, ajvPackage)
 	schemas := map[string]string{}
-	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "--campaign"}} {
+	for name, args := range map[string][]string{"job": {"schema"}, "campaign": {"schema", "campaign"}} {
 		out, err := exec.Command(binary, args...).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func TestWhatIsSaidOnAPage(t *testing.T) {
 	} {
 		t.Run(filepath.Base(c.file), func(t *testing.T) {
 			page := filepath.Join(t.TempDir(), "said.html")
-			if err := os.WriteFile(page, pullRequestPage(t, "../../runner/"+c.file), 0o600); err != nil {
+			if err := os.WriteFile(page, pullRequestPage(t, "../../runner/publish/"+c.file), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			ctx := open(t, page, screens[0])

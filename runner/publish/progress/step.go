@@ -98,6 +98,7 @@ func (w *Watch) TellStep(t Told) error {
 	w.mu.Unlock()
 	err := errors.Join(t.setOutputs(w.Step), w.Step.AddSummary(t.summary()))
 	for _, a := range t.annotations() {
+		a.Title, a.Message = Printable(a.Title), markdown.Show(a.Message)
 		err = errors.Join(err, w.Step.Log.Annotate(a))
 	}
 	return err

@@ -44,7 +44,7 @@ func distance(a, b string) int {
 
 // nearestKey is the full path of the key that name, written among the keys of
 // group at path, was probably meant to be: a sibling with a similar name, else
-// a key of exactly that name elsewhere.
+// for a name at the top, a key of exactly that name below.
 func (d *decoder) nearestKey(group *key, path, name string) string {
 	names := make([]string, len(group.keys))
 	for i, k := range group.keys {
@@ -61,6 +61,9 @@ func (d *decoder) nearestKey(group *key, path, name string) string {
 	}
 	if strings.HasSuffix(path, ".env") && variable.check(name) == nil {
 		return join(path, "set."+name)
+	}
+	if path != "" { // its group is right, and a key of another group means something else
+		return ""
 	}
 	return pathOfName(d.root, name)
 }

@@ -40,6 +40,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 
 		{"unknown key", start + "limits: {turn: 5}", []string{"job.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"}},
 		{"unknown key with letters swapped", start + "limits: {tiem: 5m}", []string{"job.yml:3:10: limits.tiem: unknown key; did you mean limits.time?"}},
+		{"key of another group than the one above it", start + "skills: {allow: [a]}", []string{"job.yml:3:10: skills.allow: unknown key"}},
 		{"key of another group", start + "turns: 5", []string{"job.yml:3:1: turns: unknown key; did you mean limits.turns?"}},
 		{"key like no other", start + "zebra: 5", []string{"job.yml:3:1: zebra: unknown key"}},
 		{"unknown key in a list", start + "verify: [{run: x, mist: pass}]", []string{"job.yml:3:19: verify[0].mist: unknown key; did you mean verify[0].must?"}},

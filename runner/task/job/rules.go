@@ -178,7 +178,7 @@ var rules = []rule{
 	{path: "verify[].rerun", about: "How often a failed check runs again on the same files. If it then passes, it is flaky. A timeout is not rerun.", initial: 1, span: &span{0, 5}},
 	{path: "verify[].flaky", about: "reject: flaky counts as failed. accept: flaky counts as passed.", initial: "reject", values: []string{"reject", "accept"}},
 	{path: "verify[].when", about: "Patterns of paths: the check runs only if the change touches one. Empty: it always runs.", form: pathPattern, example: "[docs/**, '*.md']"},
-	{path: "verify[].proves", about: "true: the check also runs with only the change's tests on the base commit, where they must fail. required: else the pull request is a draft.", initial: "false", values: []string{"false", "true", ProvesRequired}, scalars: true},
+	{path: "verify[].proves", about: "true: the check also runs with only the change's tests on the base commit, where they must fail. required: the pull request is a draft unless the checks together prove every test file.", initial: "false", values: []string{"false", "true", ProvesRequired}, scalars: true},
 	{path: "verify[].junit", about: "JUnit XML files that the command writes. They name the failing tests; the exit status alone decides. Empty: agent-ci reads the output.", form: pathPattern},
 	{path: "verify_attempts", about: "How often a failed check goes back to the agent.", initial: 2, span: &span{0, 10}},
 	{path: "verify_tests", about: "Patterns of paths: the files of a change that count as tests or test data. Your list replaces the default.", initial: testPatterns, form: pathPattern},

@@ -204,8 +204,8 @@ func (d *decoder) fitName(i int, s Secret) {
 // fitPreset fills in what the client of a preset settles, which may not be given
 // otherwise: each sends the secret in the header Authorization.
 func (d *decoder) fitPreset(i int, s *Secret, user string) {
-	for key, value := range map[string]string{"header": s.Header, "parameter": s.Parameter} {
-		if value != "" && value != headerAuthorization {
+	for key, wrong := range map[string]bool{"header": s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "parameter": s.Parameter != ""} {
+		if wrong {
 			d.wrong(secretKey(i, key), "is settled by preset: "+s.Preset+"; leave it out")
 		}
 	}
