@@ -15,10 +15,7 @@ set -a # what the file sets, agent-ci sees; its commands do not
 set +a
 
 # Run directories are kept for a month.
-runs=${XDG_STATE_HOME:-$HOME/.local/state}/agent-ci/runs
-if [ -d "$runs" ]; then
-	find "$runs" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
-fi
+agent-ci runs prune --older-than 30d --resumable --unpublished >prune.log 2>&1 || cat prune.log
 
 status=0
 agent-ci run weekly.yml >last.log 2>&1 || status=$?
