@@ -27,9 +27,9 @@ func TestWhatServersAreGivenIsSecret(t *testing.T) {
 		t.Error(err)
 	}
 	for want, env := range map[string]Environment{
-		"set REMOTE in agent-ci's environment":                {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on"},
-		"needs LANG, which is not set":               {"DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "SHORT=on"},
-		"commands would see in the variable PIP_INDEX_URL":    {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "PIP_INDEX_URL=https://a.example.com/battery-staple/"},
+		"set REMOTE in agent-ci's environment":                  {"DOCS_LOGIN=correct-horse", "LANG=C", "SHORT=on"},
+		"needs LANG, which is not set":                          {"DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "SHORT=on"},
+		"commands would see in the variable PIP_INDEX_URL":      {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "PIP_INDEX_URL=https://a.example.com/battery-staple/"},
 		"commands would see in the variable GOFLAGS; remove it": {"LANG=C", "SHORT=on", "DOCS_LOGIN=correct-horse", "REMOTE=battery-staple", "GOFLAGS=-ldflags=correct-horse"},
 	} {
 		if err := CheckServerSecrets(env, servers()); err == nil || !strings.Contains(err.Error(), want) {
