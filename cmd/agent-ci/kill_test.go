@@ -271,7 +271,7 @@ func (w *killWorld) undisturbed(arguments func(repo, out string) []string) (took
 func (w *killWorld) asUndisturbed(n int, repo, out, tree string) {
 	w.t.Helper()
 	if got := w.git(repo, "rev-parse", "HEAD^{tree}"); got != tree {
-		w.t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "diff", "--stat", tree, got))
+		w.t.Fatalf("run %d made another tree:\n%s", n, w.git(repo, "show", "--format=", "HEAD"))
 	}
 	if got := w.git(repo, "status", "--porcelain"); got != "?? untracked.txt" {
 		w.t.Errorf("run %d left %q", n, got)
