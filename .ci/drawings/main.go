@@ -60,12 +60,16 @@ func (c *canvas) svg(d drawing) string {
 
 // box draws a rounded box with a title and lines of small text below it.
 func (c *canvas) box(x, y, w, h int, color, title string, lines ...string) {
-	fmt.Fprintf(&c.shapes, `<rect x="%d" y="%d" width="%d" height="%d" rx="8" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n", x, y, w, h, c.fill, color)
+	c.frame(x, y, w, h, color)
 	top := y + h/2 + 5 - 9*len(lines)
 	c.text(x+w/2, top, "middle", 600, c.ink, 14, title)
 	for i, line := range lines {
 		c.text(x+w/2, top+18*(i+1), "middle", 400, c.dim, 12, line)
 	}
+}
+
+func (c *canvas) frame(x, y, w, h int, color string) {
+	fmt.Fprintf(&c.shapes, `<rect x="%d" y="%d" width="%d" height="%d" rx="8" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n", x, y, w, h, c.fill, color)
 }
 
 func (c *canvas) text(x, y int, anchor string, weight int, color string, size int, text string) {
@@ -123,7 +127,7 @@ var sandboxes = drawing{
 		for i, row := range rows {
 			x := 10 + i*170
 			c.arrow(x+80, 70, x+80, 102)
-			fmt.Fprintf(&c.shapes, `<rect x="%d" y="104" width="160" height="176" rx="8" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n", x, c.fill, c.line)
+			c.frame(x, 104, 160, 176, c.line)
 			c.text(x+80, 130, "middle", 600, c.ink, 14, row.title)
 			for j, part := range [][2]string{{"sees", row.sees}, {"writes", row.writes}, {"reaches", row.reaches}} {
 				c.text(x+12, 158+j*42, "start", 600, c.dim, 11, part[0])
@@ -179,7 +183,7 @@ var packages = drawing{
 	"packages", "The layers of the program: cmd/agent-ci calls runner, runner calls tools, gitops and policy; tools calls policy; gitops and policy call nothing above them.", 860, 300,
 	func(c *canvas) {
 		c.box(300, 10, 260, 48, c.line, "cmd/agent-ci", "commands and flags")
-		c.box(10, 96, 840, 84, c.accent, "runner", "task · setup · place · agent · check · record · publish · campaign", "one run from request to publication")
+		c.box(10, 96, 840, 84, c.accent, "runner", "setup · campaign · replay · publish · agent · check · place · task · record", "one run from request to publication")
 		c.box(10, 220, 260, 64, c.line, "tools", "what the model can call")
 		c.box(300, 220, 260, 64, c.line, "gitops", "repositories, patches, forges")
 		c.box(590, 220, 260, 64, c.line, "policy", "rules, sandbox, proxy, secrets")

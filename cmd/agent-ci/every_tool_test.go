@@ -33,14 +33,14 @@ func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	events, refused, paths := play(t, "session.yml", "tools.hosted=[web_search]")
 	everyToolIsPlayed(t, events, refused)
-	compareTranscript(t, "transcript.json", normalised(t, responsesFirst(events), paths))
+	holdFile(t, filepath.Join("testdata", "every_tool", "transcript.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolInScripts is the same for a model that calls tools in scripts.
 func TestEveryToolInScripts(t *testing.T) {
 	t.Parallel()
 	events, _, paths := play(t, "code_mode.yml", "model.tools=code")
-	compareTranscript(t, "code_mode.json", normalised(t, responsesFirst(events), paths))
+	holdFile(t, filepath.Join("testdata", "every_tool", "code_mode.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolOfOpenCode is the same for a model with the tools of OpenCode.
@@ -53,7 +53,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 			t.Errorf("%s is not played", name)
 		}
 	}
-	compareTranscript(t, "opencode.json", text)
+	holdFile(t, filepath.Join("testdata", "every_tool", "opencode.json"), string(text))
 }
 
 // play plays a session. It gives the events of the run, what is said of one whose job names a
@@ -286,20 +286,15 @@ func steady(value any, paths *strings.Replacer) any {
 	return value
 }
 
-func compareTranscript(t *testing.T, file string, got []byte) {
+// holdFile holds a file to what makes it. With -update it writes the file.
+func holdFile(t *testing.T, file, made string) {
 	t.Helper()
-	golden := filepath.Join("testdata", "every_tool", file)
 	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(made), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
 	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the transcript differs (-want +got); go test ./cmd/agent-ci -run EveryTool -update rewrites it:\n%s", diff)
+	if diff := cmp.Diff(read(t, file), made); diff != "" {
+		t.Errorf("%s (-file +made); go test ./cmd/agent-ci -run %s -update rewrites it:\n%s", file, t.Name(), diff)
 	}
 }

@@ -178,16 +178,29 @@ func (p *treePath) takeBack() error {
 }
 
 // dropAbandoned removes the trees of runs whose directories were removed.
-func (p *treePath) dropAbandoned() error {
-	owners, err := filepath.Glob(filepath.Join(p.dir, "*", ownerFile))
-	for _, name := range owners {
-		run, failed := os.ReadFile(name)
-		if failed == nil && missing(string(run)) {
-			failed = sandbox.RemoveScratch(filepath.Dir(name))
-		}
-		err = errors.Join(err, failed)
+func (p *treePath) dropAbandoned() (err error) {
+	for _, folder := range p.abandoned() {
+		err = errors.Join(err, sandbox.RemoveScratch(folder))
 	}
 	return err
+}
+
+// abandoned returns the folders with trees that were moved away and belong to runs whose directories were
+// removed.
+func (p *treePath) abandoned() (folders []string) {
+	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is a good one
+	for _, name := range owners {
+		if run, err := os.ReadFile(name); err == nil && missing(string(run)) {
+			folders = append(folders, filepath.Dir(name))
+		}
+	}
+	return folders
+}
+
+// ownerIsGone says whether the tree at the path belongs to a run whose directory was removed.
+func (p *treePath) ownerIsGone() bool {
+	owner := p.owner()
+	return owner != "" && missing(owner)
 }
 
 // DropAbandonedTrees removes work trees beside the run directories below runs whose runs were removed. A checkout
@@ -196,7 +209,7 @@ func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
 		p := &treePath{dir: dir}
-		if !p.anyAbandoned() {
+		if len(p.abandoned()) == 0 && !p.ownerIsGone() {
 			continue
 		}
 		switch failed := p.lock(); {
@@ -207,24 +220,13 @@ func DropAbandonedTrees(runs string) error {
 			continue
 		}
 		err = errors.Join(err, p.dropAbandoned())
-		if owner := p.owner(); owner != "" && missing(owner) {
-			p.run = owner
+		if p.ownerIsGone() {
+			p.run = p.owner()
 			err = errors.Join(err, p.leave())
 		}
 		p.release()
 	}
 	return err
-}
-
-// anyAbandoned says whether a tree of the folder belongs to a run whose directory was removed.
-func (p *treePath) anyAbandoned() bool {
-	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile))
-	for _, name := range append(owners, filepath.Join(p.dir, ownerFile)) {
-		if run, err := os.ReadFile(name); err == nil && missing(string(run)) {
-			return true
-		}
-	}
-	return false
 }
 
 // has says whether the tree of the run is there.

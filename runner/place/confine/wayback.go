@@ -65,8 +65,11 @@ func (s *Sandboxes) waysBack(ctx context.Context) (found []string, err error) {
 }
 
 func isPathFile(e fs.DirEntry) bool {
+	if !slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) }) {
+		return false
+	}
 	info, err := e.Info()
-	return err == nil && info.Size() <= longestPathFile && slices.ContainsFunc(pathFiles, func(end string) bool { return strings.HasSuffix(e.Name(), end) })
+	return err == nil && info.Size() <= longestPathFile
 }
 
 // namesFolder says whether a file has one of some paths, or one below.

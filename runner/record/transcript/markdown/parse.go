@@ -56,13 +56,13 @@ func parse(s string, form bool) (all []Block) {
 		if len(all) > 0 && !gap {
 			last = all[len(all)-1]
 		}
-		b := Block{Gap: gap, Text: Inline(text)}
+		b := Block{Gap: gap}
 		if m := fenceLine().FindStringSubmatch(text); m != nil {
 			end := 0
 			for end < len(rest) && !closesFence(rest[end], m[1]) {
 				end++
 			}
-			b.Kind, b.Text, b.Code = CodeBlock, nil, rest[:end]
+			b.Kind, b.Code = CodeBlock, rest[:end]
 			rest = rest[min(end+1, len(rest)):]
 		} else if strings.TrimSpace(text) == "" {
 			gap = true
@@ -72,8 +72,11 @@ func parse(s string, form bool) (all []Block) {
 		} else if m := itemLine().FindStringSubmatch(text); m != nil {
 			b = item(m, all, form)
 			b.Gap = gap
-		} else if last.Kind == Item || last.Kind == ItemLine {
-			b.Kind, b.Level = ItemLine, last.Level
+		} else {
+			b.Text = Inline(text)
+			if last.Kind == Item || last.Kind == ItemLine {
+				b.Kind, b.Level = ItemLine, last.Level
+			}
 		}
 		all, gap = append(all, b), false
 	}
