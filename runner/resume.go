@@ -259,7 +259,7 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 	untracked := checks.NeedUntracked()
 	if h.Found.Away == "" {
 		// A run whose time is over goes on to publish what it has.
-		if err := rd.workspace.DropTemporary(context.WithoutCancel(ctx)); err != nil || !untracked {
+		if err := rd.workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
 		}
 		return rd.workspace.KeepUntrackedAgain(ctx)

@@ -42,10 +42,73 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, b
 	if err := w.KeepMerge(ctx, merged, own.Keep); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
 	}
-	if err := in.LayOver(ctx, merged); err != nil {
+	if err := w.layWhole(ctx, in, merged); err != nil {
 		return nil, err
 	}
 	return merged, nil
+}
+
+// mergeFile is in the run directory while a merge is written into the tree of the agent. It has the id of
+// the tree that comes of the merge. mergePack has the objects of that tree.
+const (
+	mergeFile = record.StateFolder + "/merge"
+	mergePack = record.StateFolder + "/merge.pack"
+)
+
+// layWhole puts a merge into the tree of the agent. If the process dies meanwhile, or the time of the run is
+// over, the merge is finished all the same: a second agent would do work again that is half there.
+func (w *Workspace) layWhole(ctx context.Context, in *gitops.Checkout, merged *gitops.ChangeSet) error {
+	whole, err := w.checkout.Between(ctx, w.base, merged.Tree)
+	if err == nil {
+		err = w.WritePack(ctx, whole, mergePack)
+	}
+	if err == nil {
+		err = w.rec.Write(mergeFile, []byte(merged.Tree))
+	}
+	if err != nil {
+		return fmt.Errorf("note what is merged: %w", err)
+	}
+	err = in.LayOver(ctx, merged)
+	if err != nil && ctx.Err() != nil {
+		err = w.overlayTree(context.WithoutCancel(ctx), in, merged.Tree)
+	}
+	w.rec.Remove(mergeFile)
+	w.rec.Remove(mergePack)
+	return err
+}
+
+// finishMerge completes a merge in which the process died.
+func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error {
+	if !w.rec.Has(mergeFile) {
+		return nil
+	}
+	tree, err := w.rec.Read(mergeFile)
+	if err == nil {
+		_, err = w.readPack(ctx, w.rec.Directory, mergePack, string(tree))
+	}
+	if err == nil {
+		err = w.overlayTree(ctx, in, gitops.Tree(tree))
+	}
+	if err != nil {
+		return fmt.Errorf("finish a merge that was cut off: %w", err)
+	}
+	w.rec.Remove(mergeFile)
+	w.rec.Remove(mergePack)
+	return nil
+}
+
+// overlayTree gives the tree of the agent the files of another one, whose objects are here.
+func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
+	now, err := in.Changes(ctx, w.seen())
+	if err != nil {
+		return err
+	}
+	rest, err := in.Between(ctx, gitops.Base{Tree: now.Tree}, tree)
+	if err != nil {
+		return err
+	}
+	_, err = in.Overwrite(ctx, rest)
+	return err
 }
 
 // KeepMerge keeps a change that no call of the agent makes, where it is not too large to be read again.

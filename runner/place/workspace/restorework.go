@@ -302,9 +302,13 @@ func (w *Workspace) DropState() {
 	}
 }
 
-// DropTemporary removes what a patch that was broken off had written beside the files that it changes.
-func (w *Workspace) DropTemporary(ctx context.Context) error {
+// FinishCalls tidies up after calls in which the process died: it completes a merge, and removes the temporary
+// files of a patch.
+func (w *Workspace) FinishCalls(ctx context.Context) error {
 	return w.in(ctx, OfAgent, func(c *gitops.Checkout, top *os.Root) error {
+		if err := w.finishMerge(ctx, c); err != nil {
+			return err
+		}
 		change, err := c.Changes(ctx, w.seen())
 		if err != nil {
 			return fmt.Errorf("look for what a patch left: %w", err)
