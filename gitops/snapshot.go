@@ -191,10 +191,7 @@ func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified ti
 // fresh trees as it was before the first turn, with what commands left of .git. Sockets, devices, pipes, what may not be read and what lies very deep are left
 // out.
 func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
-	if err := c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir); err != nil || !c.work.InLayer() {
-		return err
-	}
-	return c.work.KeepGit(ctx, snap.index, dir)
+	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
 // Dirty lists the tracked files that are modified or staged against the commit

@@ -21,72 +21,61 @@ import (
 // Keep copies paths of the work tree to the folder dir, and what is in the
 // submodules of ix that are checked out. Sockets, devices, pipes, what may not be
 // read, what is hidden and what lies more than DeepestPath folders deep are left
-// out.
+// out. Of the .git of a layer it copies what commands left: the configuration, the hooks, and the repositories
+// of submodules, with the files by which submodules find them.
 func (w *Worktree) Keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := w.keep(ctx, paths, ix, dir); err != nil {
 		return fmt.Errorf("keep untracked files: %w", err)
+	}
+	return nil
+}
+
+// modules is the folder with the repositories of submodules.
+const modules = ".git/modules"
+
+func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
 	}
 	to, err := os.OpenRoot(dir)
 	if err != nil {
-		return fmt.Errorf("keep untracked files: %w", err)
+		return err
 	}
 	defer to.Close()
 	c := copier{ctx: ctx, top: to, leaveOut: w.Hides}
 	for _, name := range paths {
 		if err := c.named(w.dir, name); err != nil {
-			return fmt.Errorf("keep untracked files: %w", err)
+			return err
 		}
 	}
-	c.leaveOut = func(name string) bool { return path.Base(name) == ".git" || w.Hides(name) } // it says where a repository is from here
+	c.leaveOut = func(name string) bool { return path.Base(name) == ".git" && !w.leadsToModule(name) || w.Hides(name) }
 	for i := range ix.Len() {
 		if ix.Mode(i) != index.Gitlink {
 			continue
 		}
 		if err := c.named(w.dir, string(ix.Path(i))); err != nil {
-			return fmt.Errorf("keep the files of submodules: %w", err)
+			return err
+		}
+	}
+	if !w.apart {
+		return nil
+	}
+	for _, name := range []string{".git/config", ".git/hooks", modules} {
+		if err := CopyFolder(ctx, to, w.dir, name); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// KeepGit copies to the folder dir, beside what Keep copied, what commands left of .git in the work tree: the
-// configuration, the hooks, and the repositories of submodules, with the files by which submodules find them.
-func (w *Worktree) KeepGit(ctx context.Context, ix *index.File, dir string) error {
-	const modules = ".git/modules"
-	to, err := os.OpenRoot(dir)
-	if err != nil {
-		return fmt.Errorf("keep .git: %w", err)
+// leadsToModule says whether the .git of a submodule, or of one inside, is a file that names a repository in the
+// git folder of a layer.
+func (w *Worktree) leadsToModule(link string) bool {
+	if !w.apart {
+		return false
 	}
-	defer to.Close()
-	for _, name := range []string{".git/config", ".git/hooks", modules} {
-		if err := CopyFolder(ctx, to, w.dir, name); err != nil {
-			return fmt.Errorf("keep .git: %w", err)
-		}
-	}
-	for i := range ix.Len() {
-		if ix.Mode(i) != index.Gitlink {
-			continue
-		}
-		if err := fs.WalkDir(w.dir.FS(), string(ix.Path(i)), func(link string, e fs.DirEntry, err error) error {
-			if err != nil || ctx.Err() != nil {
-				return ctx.Err() // what cannot be read was not copied
-			}
-			if e.Name() != ".git" || !e.Type().IsRegular() { // of the submodule, or of one inside
-				return nil
-			}
-			content, err := regularfile.ReadIn(w.dir, link)
-			if err != nil || !strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/") {
-				return nil // it leads elsewhere
-			}
-			if err := there(to.WriteFile(link, content, 0o666)); err != nil && !absent(err) {
-				return err
-			}
-			return nil
-		}); err != nil {
-			return fmt.Errorf("keep .git: %w", err)
-		}
-	}
-	return nil
+	content, err := regularfile.ReadIn(w.dir, link)
+	return err == nil && strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/")
 }
 
 // CopyInto puts copies of what is in the folder from into a tree.

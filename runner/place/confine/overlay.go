@@ -188,11 +188,11 @@ func (s *Sandboxes) DropTree() error {
 func (s *Sandboxes) leaveEarlierPath() {
 	made, _ := s.Record.MadeTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), run: resolved(s.Record.Path())}
-	if made.Folder == "" || s.path != nil && s.path.dir == earlier.dir || !earlier.has() || earlier.lock() != nil {
+	if made.Folder == "" || s.path != nil && s.path.dir == earlier.dir || !earlier.has() {
 		return
 	}
-	_ = earlier.leave()
-	earlier.release()
+	_ = sandbox.RemoveScratch(filepath.Dir(earlier.aside(earlier.run)))
+	_ = earlier.discard(func() bool { return earlier.owner() == earlier.run })
 }
 
 // LeaveTree is DropTree at the end of the run.

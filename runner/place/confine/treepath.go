@@ -80,10 +80,18 @@ func (s *Sandboxes) Release() {
 
 // release removes the folders of the path that are empty, and unlocks it.
 func (p *treePath) release() {
+	if gate, err := p.gate(); err == nil {
+		p.removeEmpty()
+		defer gate.Close()
+	}
+	_ = p.held.Close()
+}
+
+// removeEmpty removes the folders of the path that are empty.
+func (p *treePath) removeEmpty() {
 	for dir, n := p.dir, 0; p.owner() == "" && n < foldersOfPath && syscall.Rmdir(dir) == nil; n++ { // it fails where something is in it, and on a link
 		dir = filepath.Dir(dir)
 	}
-	_ = p.held.Close()
 }
 
 func digest(path string) string {
@@ -91,34 +99,66 @@ func digest(path string) string {
 	return hex.EncodeToString(sum[:idBytes])
 }
 
-// lock locks the folder, which other runs may remove meanwhile.
+// lock locks the path for a run. It is EWOULDBLOCK where a run has it. For others, which do no more than rename
+// a tree, it waits.
 func (p *treePath) lock() error {
+	gate, err := p.gate()
+	if err != nil {
+		return err
+	}
+	p.held, err = lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
+	return errors.Join(err, gate.Close())
+}
+
+// gate locks the folder of all paths, for a moment.
+func (p *treePath) gate() (*os.File, error) { return lockFolder(filepath.Dir(p.dir), syscall.LOCK_EX) }
+
+// whileFree does something at a path that no run has, and nothing otherwise. Runs wait at the gate meanwhile.
+func (p *treePath) whileFree(do func() error) error {
+	gate, err := p.gate()
+	if err != nil {
+		return err
+	}
+	defer gate.Close()
+	held, err := lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	return do()
+}
+
+// lockFolder makes and locks a folder, which other runs may remove meanwhile.
+func lockFolder(dir string, how int) (*os.File, error) {
 	for range mostRemoved {
-		if err := os.MkdirAll(p.dir, 0o700); err != nil {
-			return err
+		err := os.MkdirAll(dir, 0o700)
+		var held *os.File
+		if err == nil {
+			held, err = os.Open(dir)
 		}
-		held, err := os.Open(p.dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-			return errors.Join(err, held.Close())
+		if err := syscall.Flock(int(held.Fd()), how); err != nil {
+			return nil, errors.Join(err, held.Close())
 		}
 		mine, failed := held.Stat()
-		there, err := os.Stat(p.dir)
+		there, err := os.Stat(dir)
 		if failed == nil && err == nil && os.SameFile(mine, there) {
-			p.held = held
-			return nil
+			return held, nil
 		}
 		held.Close()
 		if err := errors.Join(failed, ignoreMissing(err)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return fmt.Errorf("%s is removed each time that it is made", p.dir)
+	return nil, fmt.Errorf("%s is removed each time that it is made", dir)
 }
 
 func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
@@ -190,7 +230,7 @@ func (p *treePath) dropAbandoned() (err error) {
 func (p *treePath) abandoned() (folders []string) {
 	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is a good one
 	for _, name := range owners {
-		if run, err := os.ReadFile(name); err == nil && missing(string(run)) {
+		if run, err := os.ReadFile(name); err == nil && missing(string(run)) { // or nobody's
 			folders = append(folders, filepath.Dir(name))
 		}
 	}
@@ -209,24 +249,29 @@ func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
 		p := &treePath{dir: dir}
-		if len(p.abandoned()) == 0 && !p.ownerIsGone() {
-			continue
+		if len(p.abandoned()) > 0 || p.ownerIsGone() {
+			err = errors.Join(err, p.discard(p.ownerIsGone))
 		}
-		switch failed := p.lock(); {
-		case errors.Is(failed, syscall.EWOULDBLOCK):
-			continue
-		case failed != nil:
-			err = errors.Join(err, failed)
-			continue
-		}
-		err = errors.Join(err, p.dropAbandoned())
-		if p.ownerIsGone() {
-			p.run = p.owner()
-			err = errors.Join(err, p.leave())
-		}
-		p.release()
 	}
 	return err
+}
+
+// discard removes the trees that nobody has, and the one at the path if that is one. No lock is held while files
+// are removed: no run is to find its checkout in use for that.
+func (p *treePath) discard(nobodys func() bool) error {
+	err := p.whileFree(func() error {
+		if !nobodys() {
+			return nil
+		}
+		if err := p.moveAway(); err != nil {
+			return err
+		}
+		return ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile)))
+	})
+	return errors.Join(err, p.dropAbandoned(), p.whileFree(func() error {
+		p.removeEmpty()
+		return nil
+	}))
 }
 
 // has says whether the tree of the run is there.
@@ -243,23 +288,28 @@ func (p *treePath) drop() error {
 	return err
 }
 
-// clear makes the path free. A tree that cannot be removed, since it has files of another user, is moved away.
+// clear makes the path free. A tree that cannot be removed, since it has files of another user, stays moved away.
 func (p *treePath) clear() error {
-	failed := sandbox.RemoveScratch(p.tree())
-	if failed == nil {
+	if err := p.moveAway(); err != nil {
+		return err
+	}
+	_ = p.dropAbandoned()
+	return nil
+}
+
+// moveAway moves the tree at the path to where abandoned finds it.
+func (p *treePath) moveAway() error {
+	if missing(p.tree()) {
 		return nil
 	}
-	aside, err := os.MkdirTemp(p.dir, "stays-")
+	away, err := os.MkdirTemp(p.dir, "away-")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(aside, ownerFile), []byte(p.run), 0o600)
+		err = os.WriteFile(filepath.Join(away, ownerFile), nil, 0o600)
 	}
 	if err == nil {
-		err = os.Rename(p.tree(), filepath.Join(aside, "tree"))
+		err = os.Rename(p.tree(), filepath.Join(away, "tree"))
 	}
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	return nil
+	return err
 }
 
 // leave is drop at the end of a run.

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -143,4 +144,36 @@ func TestFailingToTakeThePathHarmsNobody(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(runs, "agent-ci")); err != nil {
 		t.Errorf("a link of the user's was removed: %v", err)
 	}
+}
+
+// A run that starts while an abandoned tree of its checkout is moved away waits for that.
+func TestMovingAnAbandonedTreeAwayIsNoUse(t *testing.T) {
+	root, runs := t.TempDir(), t.TempDir()
+	removed, starting := inTrees(t, root, runs), inTrees(t, root, runs)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(removed.takePath())
+	makes(t, removed, "work")
+	dir := removed.path.dir
+	removed.Release()
+	must(os.RemoveAll(removed.Record.Path()))
+
+	took := make(chan error, 1)
+	must((&treePath{dir: dir}).discard(func() bool {
+		go func() { took <- starting.takePath() }()
+		for waiting := false; !waiting && len(took) == 0; {
+			locks, err := os.ReadFile("/proc/locks")
+			waiting = err != nil || bytes.Contains(locks, []byte("-> FLOCK"))
+		}
+		return true
+	}))
+	must(<-took)
+	if got := filesOf(t, starting); len(got) > 0 {
+		t.Errorf("the run begins with %q", got)
+	}
+	starting.Release()
 }
