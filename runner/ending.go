@@ -139,7 +139,7 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
 	case len(e.work.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
-			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, remove them from policy.protect.", markdown.SomeFiles(e.work.dropped))
+			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, change policy.protect.", markdown.SomeFiles(e.work.dropped))
 	case e.assignment.task.Subject != nil:
 		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was not published (--publish none).", e.work.outputFile)
 	case e.assignment.job().Task.Expects == "answer":

@@ -67,6 +67,7 @@ var (
 	folder         = &form{about: "path below the root, without ..", check: checkFolder}
 	skillFolder    = &form{about: "path of a folder below the root, without ..", check: checkSkillFolder}
 	pathPattern    = &form{about: "pattern of paths, with *, ** and ?", check: checkPattern}
+	protectPattern = &form{about: "pattern of paths, with *, ** and ?, or ! and a pattern that is protected by default", check: checkProtect}
 	rulesFile      = &form{about: "path of a file", check: checkRulesFile, pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
 	webAddress     = &form{about: "http or https address", check: checkAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), pattern: `https?://.+`}
 	headerValue    = &form{about: "one line", check: checkHeaderValue}
@@ -179,6 +180,9 @@ func checkSkillFolder(s string) error {
 	}
 	return checkFolder(s)
 }
+
+// checkProtect checks an entry of policy.protect.
+func checkProtect(s string) error { return checkPattern(strings.TrimPrefix(s, opens)) }
 
 func checkPattern(s string) error {
 	if _, err := path.Match(s, ""); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 		Git:    Git{Filters: []GitFilter{}},
 		Policy: Policy{
 			Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
-			Protect: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, Rules: []string{},
+			Protect: protectedByDefault(), Rules: []string{},
 			Change:  Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
 			Env:     Env{Pass: []string{}, Set: map[string]string{}},
 			Secrets: []Secret{},
@@ -229,20 +230,23 @@ func TestDurationRefusesWhatIsNone(t *testing.T) {
 
 func TestWhatTellsAgentsHowToWorkIsProtectedUnderAnyList(t *testing.T) {
 	j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(
-		"version: 1\npolicy: {protect: [CODEOWNERS, '.claude/**']}\nskills: {folders: [.agents/skills, 'docs/*/skills', team]}\n")})
+		"version: 1\npolicy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"CODEOWNERS", ".claude/**", ".agents/**", ".agent-ci/**", `docs/\*/skills/**`, "team/**"}
+	want := slices.DeleteFunc(protectedByDefault(), func(pattern string) bool { return pattern == "**/.claude/**" })
+	want = append(want, ".claude/skills/**", "AGENTS.md-skills/**", `docs/\*/skills/**`, "team/**")
 	if diff := cmp.Diff(want, j.Policy.Protect); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/settings.json"} {
+	for _, path := range []string{".agents", ".agents/skills/a/SKILL.md", "docs/*/skills/a", "team/b/c", ".agent-ci/lessons.yml", ".Claude/skills/a/SKILL.md"} {
 		if protected, err := policy.Protected(j.Policy.Protect, path); err != nil || !protected {
 			t.Errorf("%s is not protected (%v)", path, err)
 		}
 	}
-	if protected, err := policy.Protected(j.Policy.Protect, "docs/x/skills/a"); err != nil || protected {
-		t.Errorf("a folder that no skills are of is protected (%v)", err)
+	for _, path := range []string{"docs/x/skills/a", ".claude/settings.json"} {
+		if protected, err := policy.Protected(j.Policy.Protect, path); err != nil || protected {
+			t.Errorf("%s, which no skills are in, is protected (%v)", path, err)
+		}
 	}
 }

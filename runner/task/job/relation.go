@@ -65,40 +65,13 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitHooks()
 	d.fitAgents()
 	d.fitDynamicTools()
-	d.protectStanding()
+	d.protectByDefault()
 	pr := d.job.PullRequest
 	d.refuse(
 		misfit{"pull_request.commit.sign", pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "is ssh, and pull_request.commit.key_env names no variable with the key"},
 		misfit{"pull_request.branch", pr.Branch != "" && pr.Branch == d.job.Repository.Base, "is the same branch as repository.base"},
 	)
 }
-
-// standing are patterns of what tells agents of later runs how to work: they are protected
-// whatever a job has besides.
-var standing = []string{".agents/**", ".claude/**", ".agent-ci/**"}
-
-// protectStanding adds to policy.protect what is protected under any list.
-func (d *decoder) protectStanding() {
-	protect := slices.Clone(d.job.Policy.Protect)
-	add := func(pattern string) {
-		if !slices.Contains(protect, pattern) {
-			protect = append(protect, pattern)
-		}
-	}
-	for _, pattern := range standing {
-		add(pattern)
-	}
-	for _, folder := range d.job.Skills.Folders {
-		isStanding := func(pattern string) bool { return strings.HasPrefix(folder+"/", strings.TrimSuffix(pattern, "**")) }
-		if !slices.ContainsFunc(standing, isStanding) {
-			add(literal.Replace(folder) + "/**")
-		}
-	}
-	d.job.Policy.Protect = protect
-}
-
-// literal has a path stand for itself in a pattern.
-var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
 
 // nameCommands names commands without a name after themselves.
 func (d *decoder) nameCommands() {

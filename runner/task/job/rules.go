@@ -131,7 +131,7 @@ var rules = []rule{
 	{path: "policy.network", about: "What commands reach: nothing, their own loopback, everything, or that loopback and a list of hosts.", initial: Network{Mode: modeLoopback}, values: []string{"none", "loopback", "full"}},
 	{path: "policy.writable", about: "More folders that commands may write: relative to the repository, below ~/, or absolute.", form: oneLine, example: "[~/.gradle]"},
 	{path: "policy.deny_read", about: "Paths that commands and tools may not read, besides credentials. Written as in writable. git must not track them.", form: oneLine, example: "[secrets, /opt/licences]"},
-	{path: "policy.protect", about: "Patterns of paths that the change may not touch. Your list replaces the default, except .agents/**, .claude/**, .agent-ci/** and skills.folders.", initial: []string{".github/**", "CODEOWNERS", ".agents/**", ".claude/**", ".agent-ci/**"}, form: pathPattern},
+	{path: "policy.protect", about: "More patterns of paths that the change may not touch, besides those protected by default. !PATTERN opens one of the defaults.", form: protectPattern, example: "[deploy/**, '!AGENTS.md']"},
 	{path: "policy.change", about: "How doubtful parts of a change are treated. fail: nothing is published. warn: published with a warning. allow: published."},
 	{path: "policy.change.protected", about: "Files that policy.protect matches. drop: leave them out with a warning and publish the rest.", initial: "fail", values: append(slices.Clone(treatments), "drop")},
 	{path: "policy.change.submodules", about: "New, deleted or moved submodules. A commit that exists only in this run is never part of the change.", initial: "fail", values: treatments},

@@ -10,7 +10,7 @@ func TestSetIsWhatIsNotBuiltIn(t *testing.T) {
 	for given, want := range map[string]string{
 		"version: 1\n": `{}`,
 		"version: 1\nlimits: {turns: 7}\nverify: [{name: t, run: make}]\n": `{"limits":{"turns":7},"verify":[{"flaky":"reject","must":"pass","name":"t","proves":"false","rerun":1,"run":"make","timeout":"10m0s"}]}`,
-		"version: 1\npolicy: {protect: [], network: full}\n":               `{"policy":{"network":"full","protect":[".agents/**",".claude/**",".agent-ci/**"]}}`,
+		"version: 1\npolicy: {protect: [], network: full}\n":               `{"policy":{"network":"full"}}`,
 	} {
 		j, err := job.LoadTemplate(job.Layer{Name: "job.yml", Kind: job.File, Data: []byte(given)})
 		if err != nil {

@@ -1,0 +1,102 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Protection is a pattern of paths that no change may touch unless its job opens it.
+type Protection struct {
+	Pattern string
+	Why     string // the end of a sentence
+	Closed  bool   // no job can open it
+}
+
+// Protections are the paths that are protected by default. A pattern without a slash fits files of that
+// name in every folder.
+var Protections = []Protection{
+	{Pattern: ".github/**", Why: "its workflows, actions and rules run with the rights of the repository"},
+	{Pattern: ".gitea/**", Why: "its workflows run with the rights of the repository"},
+	{Pattern: ".forgejo/**", Why: "its workflows run with the rights of the repository"},
+	{Pattern: ".gitlab-ci.yml", Why: "its jobs run with the rights of the repository"},
+	{Pattern: "CODEOWNERS", Why: "it decides who must review a change"},
+	{Pattern: "**/.agents/**", Why: "agents load skills and rules from it"},
+	{Pattern: "**/.claude/**", Why: "agents load skills and settings from it, and run the hooks in these settings"},
+	{Pattern: ".agent-ci/**", Why: "later runs work by it", Closed: true},
+	{Pattern: "AGENTS.md", Why: "agents follow it as instructions"},
+	{Pattern: "CLAUDE.md", Why: "agents follow it as instructions"},
+	{Pattern: "**/.codex/**", Why: "it has settings of agents, which name commands and servers to start"},
+	{Pattern: "**/.cursor/**", Why: "it has rules for agents, and servers that the editor starts"},
+	{Pattern: "**/.gemini/**", Why: "it has settings of agents, which name commands and servers to start"},
+	{Pattern: ".mcp.json", Why: "agents start the servers in it"},
+	{Pattern: "**/.vscode/{tasks,settings,launch}.json", Why: "the editor runs its tasks and programs when somebody opens the folder"},
+	{Pattern: "**/.devcontainer/**", Why: "its commands run when somebody opens the folder in a container"},
+	{Pattern: ".devcontainer.json", Why: "its commands run when somebody opens the folder in a container"},
+	{Pattern: "**/.husky/**", Why: "git runs its hooks on the machine of everybody who commits"},
+	{Pattern: ".pre-commit-config.yaml", Why: "git runs its hooks on the machine of everybody who commits"},
+	{Pattern: ".envrc", Why: "direnv runs it when somebody enters the folder"},
+	{Pattern: ".npmrc", Why: "it decides from where packages come, and which program runs scripts"},
+	{Pattern: ".yarnrc*", Why: "it decides from where packages come, and names programs and plugins to run"},
+	{Pattern: "mise.toml", Why: "mise runs its hooks and tasks when somebody enters the folder"},
+	{Pattern: ".mise.toml", Why: "mise runs its hooks and tasks when somebody enters the folder"},
+}
+
+// protectedByDefault are the patterns of Protections.
+func protectedByDefault() (all []string) {
+	for _, p := range Protections {
+		all = append(all, p.Pattern)
+	}
+	return all
+}
+
+// opens begins an entry of policy.protect that opens what is protected by default.
+const opens = "!"
+
+// protectByDefault makes policy.protect the whole list: what is protected by default and not opened, the
+// folders of skills, and the job's own patterns.
+func (d *decoder) protectByDefault() {
+	protect, open := protectedByDefault(), map[string]bool{}
+	add := func(pattern string) {
+		if !slices.Contains(protect, pattern) {
+			protect = append(protect, pattern)
+		}
+	}
+	for i, entry := range d.job.Policy.Protect {
+		pattern, is := strings.CutPrefix(entry, opens)
+		if !is {
+			add(entry)
+			continue
+		}
+		if wrong := mayOpen(pattern); wrong != "" {
+			d.wrong(fmt.Sprintf("policy.protect[%d]", i), wrong)
+		}
+		open[pattern] = true
+	}
+	protect = slices.DeleteFunc(protect, func(pattern string) bool { return open[pattern] })
+	for _, folder := range d.job.Skills.Folders { // also where a job opens what is around it
+		isIn := func(pattern string) bool {
+			around, whole := strings.CutSuffix(strings.TrimPrefix(pattern, "**/"), "**")
+			return whole && strings.HasPrefix(folder+"/", around)
+		}
+		if !slices.ContainsFunc(protect, isIn) {
+			add(literal.Replace(folder) + "/**")
+		}
+	}
+	d.job.Policy.Protect = protect
+}
+
+// mayOpen says why a job cannot open a pattern; empty where it can.
+func mayOpen(pattern string) string {
+	i := slices.IndexFunc(Protections, func(p Protection) bool { return p.Pattern == pattern })
+	switch {
+	case i < 0:
+		return "opens " + shorten(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(protectedByDefault(), ", ")
+	case Protections[i].Closed:
+		return "opens " + pattern + ", which no job can open: " + Protections[i].Why
+	}
+	return ""
+}
+
+// literal has a path stand for itself in a pattern.
+var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

@@ -1,0 +1,105 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/policy"
+)
+
+// TestProtectedByDefaultIsDocumented compares the table of the policy page with Protections; with -update it
+// rewrites the table.
+func TestProtectedByDefaultIsDocumented(t *testing.T) {
+	const (
+		page  = "../../../docs/reference/policy.md"
+		begin = "<!-- The table below is written by go test ./runner/task/job -update. -->\n"
+		end   = "<!-- End of the table. -->\n"
+	)
+	document, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(document), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !begun || !ended {
+		t.Fatalf("%s lacks the lines between which the table stands", page)
+	}
+	var table strings.Builder
+	table.WriteString("\n| pattern | why |\n|---|---|\n")
+	for _, p := range Protections {
+		closed := ""
+		if p.Closed {
+			closed = "; no job can open it"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s%s |\n", p.Pattern, p.Why, closed)
+	}
+	compareGolden(t, page, []byte(before+begin+table.String()+"\n"+end+after))
+}
+
+func TestProtectedByDefault(t *testing.T) {
+	all := []string{
+		".github/workflows/ci.yml", ".gitea/workflows/ci.yml", ".forgejo/x", ".gitlab-ci.yml", "docs/CODEOWNERS", ".agents/skills/a/SKILL.md", ".claude/settings.json", "web/.claude/settings.json",
+		".agent-ci/lessons.md", "AGENTS.md", "sub/agents.md", "CLAUDE.md", ".codex/config.toml", "web/.cursor/rules/a.mdc", ".gemini/settings.json", "web/.mcp.json",
+		".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json", ".devcontainer/devcontainer.json", ".devcontainer.json", ".husky/pre-commit",
+		".pre-commit-config.yaml", ".envrc", "web/.npmrc", ".yarnrc", ".yarnrc.yml", "mise.toml", ".mise.toml",
+	}
+	free := []string{".vscode/extensions.json", "src/agents.go", ".githubber/x", "docs/mise.md", "npmrc", "vscode/tasks.json"}
+	fitting := func(j *Job, paths []string) (fit []string) {
+		for _, path := range paths {
+			is, err := policy.Protected(j.Policy.Protect, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is {
+				fit = append(fit, path)
+			}
+		}
+		return fit
+	}
+	for given, open := range map[string][]string{
+		"version: 1\n":                                                                  nil,
+		"version: 1\npolicy: {protect: []}\n":                                           nil,
+		"version: 1\npolicy: {protect: [deploy/**]}\n":                                  nil,
+		"version: 1\npolicy: {protect: ['!AGENTS.md', deploy/**]}\n":                    {"AGENTS.md", "sub/agents.md"},
+		"version: 1\npolicy: {protect: ['!.github/**', '!.yarnrc*']}\n":                 {".github/workflows/ci.yml", ".yarnrc", ".yarnrc.yml"},
+		"version: 1\npolicy: {protect: ['!**/.vscode/{tasks,settings,launch}.json']}\n": {".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json"},
+	} {
+		j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(given)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := slices.DeleteFunc(slices.Clone(all), func(path string) bool { return slices.Contains(open, path) })
+		if got := fitting(j, all); !slices.Equal(got, want) {
+			t.Errorf("%s protects %q, want %q", given, got, want)
+		}
+		if got := fitting(j, free); got != nil {
+			t.Errorf("%s protects %q", given, got)
+		}
+		if got := fitting(j, []string{"deploy/x"}); (got != nil) != strings.Contains(given, "deploy") {
+			t.Errorf("%s: %q of deploy is protected", given, got)
+		}
+		for _, entry := range j.Policy.Protect {
+			if strings.HasPrefix(entry, "!") {
+				t.Errorf("%s: the whole list has %q", given, entry)
+			}
+		}
+	}
+}
+
+func TestOnlyDefaultsAreOpened(t *testing.T) {
+	for entry, want := range map[string]string{
+		"!.agent-ci/**": "policy.protect[0]: opens .agent-ci/**, which no job can open: later runs work by it",
+		"!deploy/**":    "policy.protect[0]: opens deploy/**, which is not protected by default; name one of .github/**",
+		"!agents.md":    "policy.protect[0]: opens agents.md, which is not protected by default; name one of .github/**",
+		"!":             "policy.protect[0]: ",
+		"!!AGENTS.md":   "policy.protect[0]: must be a pattern of paths",
+	} {
+		_, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(fmt.Sprintf("version: 1\npolicy: {protect: [%q]}\n", entry))})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", entry, err, want)
+		}
+	}
+}
