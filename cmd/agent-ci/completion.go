@@ -2,14 +2,66 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 )
 
-// shells are those that completion knows, each with what makes its script.
-var shells = map[string]func([]completed) string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
+// shells has the script of each shell. The scripts ask the program itself, whose answer is a line with
+// what stands at the cursor (words, files, folders or commands) and then a line for each word: the word,
+// a tab, and what it means.
+var shells = map[string]string{
+	"bash": `# bash completion for agent-ci: source <(agent-ci completion bash)
+_agent_ci() {
+	local IFS=$'\n' current=${COMP_WORDS[COMP_CWORD]} found
+	found=($(command agent-ci completion words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+	[[ $current == = ]] && current= # readline takes --flag=value apart
+	case ${found[0]} in
+	files) compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$current")) ;;
+	folders) compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$current")) ;;
+	commands) COMPREPLY=($(compgen -c -- "$current")) ;;
+	*) COMPREPLY=("${found[@]:1}") && COMPREPLY=("${COMPREPLY[@]%%$'\t'*}") ;;
+	esac
+}
+complete -F _agent_ci agent-ci
+`,
+	"zsh": `#compdef agent-ci
+# zsh completion for agent-ci: source <(agent-ci completion zsh), or this as a file _agent-ci in $fpath
+_agent-ci() {
+	local -a found
+	found=("${(@f)$(command agent-ci completion words -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+	case $found[1] in
+	files) compset -P '--*='; _files ;;
+	folders) compset -P '--*='; _files -/ ;;
+	commands) _command_names -e ;;
+	*)
+		shift found
+		found=("${(@)found//:/\\:}")
+		found=("${(@)found/$'\t'/:}")
+		_describe argument found
+		;;
+	esac
+}
+if [[ $funcstack[1] == _agent-ci ]]; then _agent-ci "$@"; else compdef _agent-ci agent-ci; fi
+`,
+	"fish": `# fish completion for agent-ci: agent-ci completion fish | source
+function __agent_ci
+	set -l words (commandline -opc)
+	set -l found (command agent-ci completion words -- $words[2..] (commandline -ct) 2>/dev/null)
+	switch "$found[1]"
+		case files
+			__fish_complete_path (commandline -ct | string replace -r '^--[a-z-]+=' '')
+		case folders
+			__fish_complete_directories (commandline -ct | string replace -r '^--[a-z-]+=' '')
+		case commands
+			complete -C (commandline -ct)
+		case '*'
+			printf '%s\n' $found[2..]
+	end
+end
+complete -c agent-ci -f -a '(__agent_ci)'
+`,
+}
 
 func completionCommand() command {
 	return command{
@@ -17,138 +69,139 @@ func completionCommand() command {
 		args:  "bash|zsh|fish",
 		about: "print the shell completion of commands, flags and values",
 		details: `
-The script knows the commands and flags of this very program and starts nothing
-while it completes; print it again after an update.`,
+The script asks the agent-ci on your PATH for the commands, flags and values.`,
 		example: `
 source <(agent-ci completion bash)     # in ~/.bashrc
 source <(agent-ci completion zsh)      # in ~/.zshrc, after compinit
 agent-ci completion fish | source      # in ~/.config/fish/config.fish`,
-		takes:  operands{1, 1, wantShell},
+		takes:  anyOperands,
 		define: completion,
 	}
 }
 
-const wantShell = "it takes the name of a shell: bash, zsh or fish"
-
 func completion(flags *flagSet) deed {
 	return func(_ context.Context, p process, rest []string) int {
-		script, known := shells[rest[0]]
-		if !known {
-			return flags.wrong(p, wantShell)
+		answer := ""
+		switch {
+		case len(rest) > 1 && rest[0] == "words":
+			answer = complete(rest[1:]).String()
+		case len(rest) == 1:
+			answer = shells[rest[0]]
 		}
-		if _, err := io.WriteString(p.stdout, script(describeAll())); err != nil {
+		if answer == "" {
+			return flags.wrong(p, "it takes the name of a shell: bash, zsh or fish")
+		}
+		if _, err := io.WriteString(p.stdout, answer); err != nil {
 			return exitFailed
 		}
 		return exitOK
 	}
 }
 
-type completed struct {
-	Name, About string
-	Flags       []completedFlag
-	Argument    values       // what its arguments are, behind a subcommand where it has them
-	Runs        bool         // whether a command line follows behind --
-	Subcommands []subcommand // what the first argument is one of
+// candidates is what may stand at the cursor.
+type candidates struct {
+	kind  string // words, files, folders or commands
+	words []candidate
 }
 
-// flagsOf are the flags of a subcommand.
-func (c completed) flagsOf(sub subcommand) (all []completedFlag) {
-	for _, f := range c.Flags {
-		if slices.Contains(sub.flags, f.Name) {
-			all = append(all, f)
-		}
+type candidate struct{ word, about string }
+
+func (c candidates) String() string {
+	text := c.kind + "\n"
+	for _, each := range c.words {
+		text += strings.TrimRight(each.word+"\t"+each.about, "\t") + "\n"
 	}
-	return all
+	return text
 }
 
-// subnames are its subcommands as a list of words.
-func (c completed) subnames() string {
-	var names []string
-	for _, s := range c.Subcommands {
-		names = append(names, s.name)
+// anyOf returns the words that begin with begun.
+func anyOf(begun string, words ...candidate) candidates {
+	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, begun) })}
+}
+
+// complete returns what the last word of a command line may be. The line begins behind agent-ci.
+func complete(line []string) candidates {
+	before, current := line[:len(line)-1], line[len(line)-1]
+	if current == "=" { // as bash has --flag=
+		current = ""
 	}
-	return strings.Join(names, " ")
-}
-
-// nameList is the commands as a list of words.
-func nameList(all []completed) string {
-	var names strings.Builder
-	for _, c := range all {
-		names.WriteString(c.Name + " ")
+	before = slices.DeleteFunc(slices.Clone(before), func(word string) bool { return word == "=" })
+	if len(before) == 0 || len(before) == 1 && before[0] == "help" {
+		return anyOf(current, commandWords()...)
 	}
-	return names.String() + "help"
-}
-
-// flagList is the flags as a list of words.
-func flagList(all []completedFlag) string {
-	var names strings.Builder
-	for _, f := range all {
-		names.WriteString("--" + f.Name + " ")
+	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == before[0] })
+	if i < 0 {
+		return candidates{kind: "words"}
 	}
-	return names.String() + "--help"
+	return commands()[i].complete(before[1:], current)
 }
 
-type completedFlag struct {
-	Name, About, Placeholder string
-	Valued                   bool // it takes a value
-	Values                   values
-}
-
-// values are what may stand somewhere: words of a closed list, else files or
-// folders, else anything.
-type values struct {
-	words          []string
-	files, folders bool
-}
-
-// pick is what a shell has for values of their kind.
-func (v values) pick(files, folders, words, anything string) string {
-	switch {
-	case v.files:
-		return files
-	case v.folders:
-		return folders
-	case len(v.words) > 0:
-		return words
-	}
-	return anything
-}
-
-func describeAll() []completed {
-	var all []completed
+func commandWords() (all []candidate) {
 	for _, c := range commands() {
-		flags := newFlags(c)
-		c.define(flags)
-		each := completed{
-			Name: c.name, About: c.about, Flags: flags.describe(),
-			Argument: valuesOf(firstArgument(c.args)), Runs: strings.HasSuffix(c.args, "-- CMD..."),
-		}
-		if c.subcommands != nil {
-			_, behind, _ := strings.Cut(c.args, " ")
-			each.Subcommands, each.Argument = c.subcommands(), valuesOf(firstArgument(behind))
-		}
-		all = append(all, each)
+		all = append(all, candidate{c.name, c.about})
 	}
-	return all
+	return append(all, candidate{"help", "show how a command is called"})
 }
 
-func (f *flagSet) describe() []completedFlag {
-	var all []completedFlag
+// complete returns what may stand behind the words of a command.
+func (c command) complete(before []string, current string) candidates {
+	flags := newFlags(c)
+	c.define(flags)
+	name, value, valued := strings.Cut(current, "=")
+	switch dashes := slices.Index(before, "--"); {
+	case dashes >= 0 && dashes == len(before)-1 && strings.HasSuffix(c.args, "-- CMD..."):
+		return candidates{kind: "commands"}
+	case dashes >= 0:
+		return candidates{kind: "files"}
+	case valued && strings.HasPrefix(name, "--"): // in one word, as zsh and fish have it
+		of := flags.valuesOf(strings.TrimPrefix(name, "--"), value)
+		for i := range of.words {
+			of.words[i].word = name + "=" + of.words[i].word
+		}
+		return of
+	case len(before) > 0 && flags.values[strings.TrimPrefix(before[len(before)-1], "--")] != "":
+		return flags.valuesOf(strings.TrimPrefix(before[len(before)-1], "--"), current)
+	}
+	var subcommands []subcommand
+	argument := c.args
+	if c.subcommands != nil {
+		subcommands = c.subcommands()
+		_, argument, _ = strings.Cut(c.args, " ")
+	}
+	switch {
+	case strings.HasPrefix(current, "-"):
+		return anyOf(current, flags.words(subcommands, before)...)
+	case len(before) > 0 || subcommands == nil:
+		return valuesOf(firstArgument(argument), current)
+	}
+	var words []candidate
+	for _, sub := range subcommands {
+		words = append(words, candidate{sub.name, sub.about})
+	}
+	return anyOf(current, words...)
+}
+
+// words returns the flags, those of the subcommand where there is one.
+func (f *flagSet) words(subcommands []subcommand, before []string) (all []candidate) {
+	sub := slices.IndexFunc(subcommands, func(s subcommand) bool { return len(before) > 0 && s.name == before[0] })
 	for _, name := range f.order {
-		placeholder, valued := f.values[name]
-		each := completedFlag{name, firstClause(f.Lookup(name).Usage), placeholder, valued, valuesOf(placeholder)}
-		if words := f.choices[name]; len(words) > 0 {
-			each.Values = values{words: words}
-			if strings.HasPrefix(each.About, words[0]) {
-				each.About = "one of " + strings.Join(words, ", ")
-			}
+		if sub < 0 || slices.Contains(subcommands[sub].flags, name) {
+			about, _, _ := strings.Cut(f.Lookup(name).Usage, "\n")
+			all = append(all, candidate{"--" + name, about})
 		}
-		all = append(all, each)
 	}
-	return all
+	return append(all, candidate{"--help", "show how it is called"})
 }
 
-// firstArgument is the first word of a usage line, if it is no flag.
+// valuesOf returns what the value of a flag may be.
+func (f *flagSet) valuesOf(flag, begun string) candidates {
+	if len(f.choices[flag]) == 0 {
+		return valuesOf(f.values[flag], begun)
+	}
+	return valuesOf(strings.Join(f.choices[flag], "|"), begun)
+}
+
+// firstArgument returns the first word of a usage line, if it is no flag.
 func firstArgument(args string) string {
 	first, _, _ := strings.Cut(args, " ")
 	first = strings.TrimSuffix(strings.Trim(first, "[]"), "...")
@@ -158,197 +211,20 @@ func firstArgument(args string) string {
 	return first
 }
 
-// valuesOf reads what may stand for a placeholder of the help: lower case is
-// meant as it stands.
-func valuesOf(placeholder string) values {
+// valuesOf returns what may stand for a placeholder of the help: lower case is meant as it stands.
+func valuesOf(placeholder, begun string) candidates {
 	switch placeholder {
 	case "FILE", "JOB.yml", "CAMPAIGN.yml":
-		return values{files: true}
+		return candidates{kind: "files"}
 	case "DIR", "RUN_DIR":
-		return values{folders: true}
+		return candidates{kind: "folders"}
 	}
 	if placeholder == "" || strings.ToLower(placeholder) != placeholder {
-		return values{}
+		return candidates{kind: "words"}
 	}
-	return values{words: strings.Split(placeholder, "|")}
-}
-
-// firstClause is a usage up to where it goes into details.
-func firstClause(usage string) string {
-	usage, _, _ = strings.Cut(usage, "\n")
-	usage, _, _ = strings.Cut(usage, " (default")
-	return strings.TrimRight(usage, ";, ")
-}
-
-func bashScript(all []completed) string {
-	var values, subflags, flags, subnames, arguments strings.Builder
-	for _, c := range all {
-		for _, f := range c.Flags {
-			if f.Valued {
-				fmt.Fprintf(&values, "\t'%s --%s') %s; return ;;\n", c.Name, f.Name, bashValues(f.Values))
-			}
-		}
-		for _, s := range c.Subcommands {
-			fmt.Fprintf(&subflags, "\t\t'%s %s') _agent_ci_words \"$current\" '%s'; return ;;\n", c.Name, s.name, flagList(c.flagsOf(s)))
-		}
-		fmt.Fprintf(&flags, "\t\t%s) _agent_ci_words \"$current\" '%s' ;;\n", c.Name, flagList(c.Flags))
-		if c.Subcommands != nil {
-			fmt.Fprintf(&subnames, "\t'2 %s') _agent_ci_words \"$current\" '%s'; return ;;\n", c.Name, c.subnames())
-		}
-		fmt.Fprintf(&arguments, "\t%s) %s ;;\n", c.Name, bashValues(c.Argument))
+	var words []candidate
+	for word := range strings.SplitSeq(placeholder, "|") {
+		words = append(words, candidate{word: word})
 	}
-	names := nameList(all)
-	return `# bash completion for agent-ci: source <(agent-ci completion bash)
-_agent_ci_files() { compopt -o default 2>/dev/null || COMPREPLY=($(compgen -f -- "$1")); }
-_agent_ci_folders() { compopt -o dirnames 2>/dev/null || COMPREPLY=($(compgen -d -- "$1")); }
-_agent_ci_words() { COMPREPLY=($(compgen -W "$2" -- "$1")); }
-_agent_ci() {
-	local IFS=$' \t\n' current=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD-1]} i
-	COMPREPLY=()
-	if ((COMP_CWORD == 1)); then
-		_agent_ci_words "$current" '` + names + `'
-		return
-	fi
-	# readline takes --flag=value apart
-	if [[ $current == = ]]; then current=
-	elif [[ $flag == = ]]; then flag=${COMP_WORDS[COMP_CWORD-2]}; fi
-	for ((i = 2; i < COMP_CWORD; i++)); do
-		if [[ ${COMP_WORDS[i]} == -- ]]; then
-			if ((i == COMP_CWORD - 1)); then COMPREPLY=($(compgen -c -- "$current")); else _agent_ci_files "$current"; fi
-			return
-		fi
-	done
-	case "${COMP_WORDS[1]} $flag" in
-` + values.String() + `	esac
-	if [[ $current == -* ]]; then
-		case "${COMP_WORDS[1]} ${COMP_WORDS[2]}" in
-` + subflags.String() + `		esac
-		case "${COMP_WORDS[1]}" in
-` + flags.String() + `		esac
-		return
-	fi
-	case "$COMP_CWORD ${COMP_WORDS[1]}" in
-` + subnames.String() + `	esac
-	case "${COMP_WORDS[1]}" in
-` + arguments.String() + `	help) _agent_ci_words "$current" '` + names + `' ;;
-	esac
-}
-complete -F _agent_ci agent-ci
-`
-}
-
-func bashValues(v values) string {
-	words := `_agent_ci_words "$current" '` + strings.Join(v.words, " ") + "'"
-	return v.pick(`_agent_ci_files "$current"`, `_agent_ci_folders "$current"`, words, ":")
-}
-
-func zshScript(all []completed) string {
-	var names, commands strings.Builder
-	for _, c := range all {
-		fmt.Fprintf(&names, "\t\t'%s:%s'\n", c.Name, zshText.Replace(c.About))
-		commands.WriteString(zshCommand(c))
-	}
-	return `#compdef agent-ci
-# zsh completion for agent-ci: source <(agent-ci completion zsh), or this as a file _agent-ci in $fpath
-_agent-ci() {
-	local -a commands
-	commands=(
-` + names.String() + `	)
-	if ((CURRENT == 2)); then
-		_describe command commands
-		return
-	fi
-	shift words
-	((CURRENT--))
-	case $words[1] in
-` + commands.String() + `	help) _describe command commands ;;
-	esac
-}
-if [[ $funcstack[1] == _agent-ci ]]; then _agent-ci "$@"; else compdef _agent-ci agent-ci; fi
-`
-}
-
-func zshCommand(c completed) string {
-	var out strings.Builder
-	out.WriteString("\t" + c.Name + ")\n\t\t_arguments")
-	for _, f := range c.Flags {
-		if f.Valued {
-			fmt.Fprintf(&out, " \\\n\t\t\t'*--%s=[%s]:%s:%s'", f.Name, zshText.Replace(f.About), zshText.Replace(f.Placeholder), zshValues(f.Values))
-		} else {
-			fmt.Fprintf(&out, " \\\n\t\t\t'*--%s[%s]'", f.Name, zshText.Replace(f.About))
-		}
-	}
-	out.WriteString(" \\\n\t\t\t'--help[tell how it is called]' \\\n\t\t\t")
-	if c.Subcommands != nil {
-		out.WriteString("'1:subcommand:(" + c.subnames() + ")' ")
-	}
-	if c.Runs {
-		out.WriteString("'*::command:_normal'")
-	} else {
-		out.WriteString("'*:argument:" + zshValues(c.Argument) + "'")
-	}
-	return out.String() + "\n\t\t;;\n"
-}
-
-// zshText is a text in single quotes, within brackets or between colons of a
-// specification.
-var zshText = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`, "'", `'\''`)
-
-func zshValues(v values) string {
-	return v.pick("_files", "_files -/", "("+strings.Join(v.words, " ")+")", " ")
-}
-
-func fishScript(all []completed) string {
-	var commands strings.Builder
-	for _, c := range all {
-		commands.WriteString(fishCommand(c))
-	}
-	return `# fish completion for agent-ci: agent-ci completion fish | source
-function __agent_ci_first
-	test (count (commandline -opc)) -eq 1
-end
-function __agent_ci_is
-	set -l words (commandline -opc)
-	test (count $words) -ge 2; and test $words[2] = $argv[1]; and not contains -- -- $words
-end
-complete -c agent-ci -n 'not contains -- -- (commandline -opc)' -f
-complete -c agent-ci -n 'contains -- -- (commandline -opc)' -F -a '(complete -C (commandline -ct))'
-` + commands.String() + `complete -c agent-ci -n '__agent_ci_is help' -a '` + nameList(all) + `'
-`
-}
-
-func fishCommand(c completed) string {
-	var out strings.Builder
-	is := "complete -c agent-ci -n '__agent_ci_is " + c.Name
-	fmt.Fprintf(&out, "complete -c agent-ci -n __agent_ci_first -a %s -d '%s'\n", c.Name, fishText.Replace(c.About))
-	switch argument := fishValues(c.Argument); {
-	case c.Subcommands != nil:
-		fmt.Fprintf(&out, "%s; and test (count (commandline -opc)) -eq 2' -a '%s'\n", is, c.subnames())
-		fmt.Fprintf(&out, "%s; and test (count (commandline -opc)) -gt 2' %s\n", is, argument)
-	case argument != "":
-		fmt.Fprintf(&out, "%s' %s\n", is, argument)
-	}
-	for _, f := range c.Flags {
-		value := ""
-		if f.Valued {
-			value = " -r " + fishOnly(f.Values)
-		}
-		fmt.Fprintf(&out, "%s' -l %s%s -d '%s'\n", is, f.Name, value, fishText.Replace(f.About))
-	}
-	return out.String()
-}
-
-// fishText is a text in single quotes.
-var fishText = strings.NewReplacer(`\`, `\\`, "'", `\'`)
-
-// fishOnly is what stands behind a flag and nothing else.
-func fishOnly(v values) string {
-	if v.files {
-		return fishValues(v)
-	}
-	return strings.TrimSpace("-f " + fishValues(v))
-}
-
-func fishValues(v values) string {
-	return v.pick("-F", "-a '(__fish_complete_directories (commandline -ct))'", "-a '"+strings.Join(v.words, " ")+"'", "")
+	return anyOf(begun, words...)
 }

@@ -44,12 +44,17 @@ func needs(t *testing.T, shell string) {
 	}
 }
 
+// pathWithProgram is a PATH on which the scripts find agent-ci.
+func pathWithProgram() string {
+	return filepath.Dir(binary) + string(os.PathListSeparator) + os.Getenv("PATH")
+}
+
 // said runs a script of a shell next to the file.
 func said(t *testing.T, file, shell, script string) string {
 	t.Helper()
 	cmd := exec.Command(shell, "-c", script)
 	cmd.Dir = filepath.Dir(file)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C"}
+	cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "LC_ALL=C"}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", shell, err, out)
@@ -109,17 +114,17 @@ func TestShellsCompleteOnATerminal(t *testing.T) {
 	for _, shell := range []struct {
 		name, load string
 		argv       []string
-		want       string // bash makes two words of a flag and its value, zsh one
+		want       string
 	}{
 		{"bash", "source ./completion", []string{"bash", "--norc", "-i"}, "<run><--publish><local><job one.yml>\n<report><--format><markdown><runs/>\n"},
-		{"zsh", "autoload -Uz compinit && compinit -u -D; source ./completion", []string{"zsh", "-f", "-i"}, "<run><--publish=local><job one.yml>\n<report><--format=markdown><runs>\n"},
+		{"zsh", "autoload -Uz compinit && compinit -u -D; source ./completion", []string{"zsh", "-f", "-i"}, "<run><--publish><local><job one.yml>\n<report><--format><markdown><runs>\n"},
 	} {
 		t.Run(shell.name, func(t *testing.T) {
 			needs(t, shell.name)
 			file := completionScript(t, shell.name)
 			cmd := exec.Command(shell.argv[0], shell.argv[1:]...)
 			cmd.Dir = filepath.Dir(file)
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
+			cmd.Env = []string{"PATH=" + pathWithProgram(), "HOME=" + t.TempDir(), "TERM=dumb", "LC_ALL=C", "PS1=$ "}
 			terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 40, Cols: 200})
 			if err != nil {
 				t.Fatal(err)
@@ -157,16 +162,20 @@ func TestFishCompletes(t *testing.T) {
 	t.Parallel()
 	needs(t, "fish")
 	file := completionScript(t, "fish")
-	for _, test := range []struct{ line, want string }{
-		{"agent-ci val", "validate"},
-		{"agent-ci run --publ", "--publish"},
-		{"agent-ci run --publish n", "none"},
-		{"agent-ci report run --f", "--format"},
-		{"agent-ci validate job", "job one.yml"},
-		{"agent-ci report ru", "runs/"},
-		{"agent-ci schema ", "campaign job"},
-		{"agent-ci campaign stat", "status"},
-		{"agent-ci campaign status job", "job one.yml"},
+	for _, test := range []struct {
+		line string
+		want []string
+	}{
+		{"agent-ci val", []string{"validate"}},
+		{"agent-ci run --publ", []string{"--publish"}},
+		{"agent-ci run --publish n", []string{"none"}},
+		{"agent-ci report run --f", []string{"--format"}},
+		{"agent-ci validate job", []string{"job one.yml"}},
+		{"agent-ci report ru", []string{"runs/"}},
+		{"agent-ci run --publish=l", []string{"--publish=local"}},
+		{"agent-ci schema ", []string{"campaign", "job"}},
+		{"agent-ci campaign stat", []string{"status"}},
+		{"agent-ci campaign status job", []string{"job one.yml"}},
 	} {
 		out := said(t, file, "fish", "source ./completion; complete -C '"+test.line+"'")
 		var got []string
@@ -174,7 +183,7 @@ func TestFishCompletes(t *testing.T) {
 			word, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 			got = append(got, strings.ReplaceAll(word, `\ `, " "))
 		}
-		if diff := cmp.Diff([]string{test.want}, got); diff != "" {
+		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", test.line, diff)
 		}
 	}

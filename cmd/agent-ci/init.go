@@ -54,13 +54,11 @@ where there is a terminal. The key is checked with one request to the provider; 
 comes from a variable or is typed unseen, like the token (GITHUB_TOKEN). The
 repository is that of the checkout's origin, or GITHUB_REPOSITORY. If the existing
 files are for another provider, it stops. It keeps an existing secret, unless you say
---replace-secret. --remove opens a pull request that deletes the files, and lists what
-you must undo by hand.`,
+--replace-secret.`,
 		example: `
 agent-ci init --workflow issue --workflow comment
 agent-ci init --recipe review --recipe triage
-agent-ci init --github
-agent-ci init --github --remove`,
+agent-ci init --github`,
 		define: initialise,
 	}
 }

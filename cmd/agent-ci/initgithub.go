@@ -21,7 +21,7 @@ import (
 // gitHubSetup are the flags of init --github. Keys are none: others on the machine see
 // what a process is called with.
 type gitHubSetup struct {
-	on, remove, replace    bool
+	on, replace            bool
 	provider, model        string
 	baseURL, wire, keyName string
 
@@ -36,7 +36,6 @@ func (g *gitHubSetup) define(flags *flagSet) {
 		providers = append(providers, p.Name)
 	}
 	flags.on(&g.on, "github", "set up the repository on GitHub and open a pull request with the files")
-	flags.on(&g.remove, "remove", "with --github: remove what that pull request added")
 	flags.text(&g.provider, "provider", "NAME", "with --github: who serves the model: "+strings.Join(providers, ", "), providers...)
 	flags.text(&g.model, "model", "NAME", "with --github: the model to ask")
 	flags.text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
@@ -49,10 +48,8 @@ func (g *gitHubSetup) define(flags *flagSet) {
 func (g *gitHubSetup) wrong() string {
 	_, known := onboard.Lookup(g.provider)
 	switch {
-	case !g.on && (g.remove || g.asks()):
-		return "--remove, --provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
-	case g.remove && (g.asks() || len(g.workflows) > 0):
-		return "--remove takes all away that --github added, and goes with no flag that says what to add"
+	case !g.on && (g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""):
+		return "--provider, --model, --base-url, --wire, --key-env and --replace-secret go with --github"
 	case g.provider != "" && !known:
 		return "there is no provider " + g.provider
 	case g.on && len(g.workflows) > 1:
@@ -63,33 +60,24 @@ func (g *gitHubSetup) wrong() string {
 	return ""
 }
 
-// asks says whether a flag says how to set up.
-func (g *gitHubSetup) asks() bool {
-	return g.replace || g.provider+g.model+g.baseURL+g.wire+g.keyName != ""
-}
-
-// run sets the repository up, or clears it.
+// run sets the repository up.
 func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	person := dialogOf(p)
 	hub, server, err := g.repository(ctx, p, person)
 	if err != nil {
 		return initFailed(p, err)
 	}
-	do := func(ctx context.Context) (onboard.Report, error) { return onboard.Remove(ctx, hub, server) }
-	if !g.remove {
-		setup, err := g.asked(ctx, p, person)
-		if err == nil {
-			setup.Server = server
-			setup.Replace, err = g.confirm(ctx, person, setup, hub)
-		}
-		if err != nil {
-			return initFailed(p, err)
-		}
-		do = func(ctx context.Context) (onboard.Report, error) { return setup.Do(ctx, hub) }
+	setup, err := g.asked(ctx, p, person)
+	if err == nil {
+		setup.Server = server
+		setup.Replace, err = g.confirm(ctx, person, setup, hub)
+	}
+	if err != nil {
+		return initFailed(p, err)
 	}
 	ctx, stop := untilSignal(ctx) // not before: Ctrl-C ends a question
 	defer stop()
-	report, err := do(ctx)
+	report, err := setup.Do(ctx, hub)
 	tellReport(p, report)
 	if err != nil {
 		return initFailed(p, err)

@@ -156,19 +156,6 @@ func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// PullRequestsFrom are those from a branch of the repository, newest first, at most 1000.
-func (s Setup) PullRequestsFrom(ctx context.Context, branch string) ([]*forge.PullRequest, error) {
-	what := call{doing: fmt.Sprintf("list the pull requests from %s in %s", branch, s.fullName), permission: "pull-requests: read", ref: heads + branch}
-	all, err := pagesUpTo(ctx, 1000, s.repository, what, pullRequestFrom, func(page gh.ListOptions) ([]*gh.PullRequest, *gh.Response, error) {
-		return s.rest.PullRequests.List(ctx, s.owner, s.name, &gh.PullRequestListOptions{
-			State: "all", Head: s.owner + ":" + branch, Sort: "created", Direction: "desc", ListOptions: page,
-		})
-	})
-	return slices.DeleteFunc(all, func(p *forge.PullRequest) bool { // GitHub leaves out a filter that it does not understand
-		return p.Head != branch || p.HeadRepository != "" && !strings.EqualFold(p.HeadRepository, s.fullName)
-	}), err
-}
-
 // DeleteBranch deletes a branch. That it is gone already is no error.
 func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
 	what := call{doing: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}

@@ -151,13 +151,6 @@ func (w world) git(t *testing.T, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// merge merges a pull request, as a person does.
-func (w world) merge(t *testing.T, number int, branch string) {
-	t.Helper()
-	w.git(t, "update-ref", "refs/heads/main", "refs/heads/"+branch)
-	w.repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
-}
-
 func (w world) setup(t *testing.T) Setup {
 	t.Helper()
 	p, _ := Lookup("openrouter")
@@ -194,27 +187,5 @@ func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {
 	w.git(t, "branch", "agent-ci-setup", "main")
 	if _, err := w.setup(t).Do(t.Context(), w.hub); err == nil || !strings.Contains(err.Error(), "has a branch agent-ci-setup") {
 		t.Errorf("a branch in the way: %v", err)
-	}
-}
-
-func TestASetupThatIsNotMergedIsWithdrawn(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	if _, err := Remove(t.Context(), w.hub, w.forge.URL); err == nil || !strings.Contains(err.Error(), "by hand") {
-		t.Errorf("nothing to remove: %v", err)
-	}
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
-		t.Fatal(err)
-	}
-	report, err := Remove(t.Context(), w.hub, w.forge.URL)
-	if err != nil || report.URL != "" || w.repo.PullRequests()[0].State != "closed" || w.git(t, "branch", "--list", "agent-ci-*") != "" {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || !strings.Contains(report.Done[0], "without being merged") {
-		t.Errorf("again: %+v, %v", report, err)
-	}
-	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "somebody else's" })
-	if _, err := Remove(t.Context(), w.hub, w.forge.URL); err == nil {
-		t.Error("a pull request of somebody else is taken for a setup")
 	}
 }

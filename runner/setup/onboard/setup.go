@@ -16,9 +16,9 @@ const (
 	Label            = "agent-ci"
 	labelColor       = "5319e7"
 	labelDescription = "Ask agent-ci to work on this issue"
+	title            = "Run agent-ci on issues with the label " + Label
 
-	setupBranch  = "agent-ci-setup"
-	removeBranch = "agent-ci-remove"
+	setupBranch = "agent-ci-setup"
 )
 
 // Repository is what is asked of a repository on GitHub.
@@ -30,8 +30,6 @@ type Repository interface {
 	HasSecret(ctx context.Context, name string) (bool, error)
 	Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error)
 	Blob(ctx context.Context, id string) ([]byte, error)
-	PullRequestsFrom(ctx context.Context, branch string) ([]*forge.PullRequest, error)
-	DeleteBranch(ctx context.Context, branch string) error
 }
 
 // Setup is what a person wants to be set up.
@@ -79,9 +77,8 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	if len(found.kept) > 0 && found.kept[0] == DefaultsPath && found.model != s.Model {
 		report.Left = append(report.Left, "write the model "+s.Model+" as model.name into "+DefaultsPath+" if it is to be asked: that file names "+cmp.Or(found.model, "none"))
 	}
-	var commit string
 	if len(found.missing) > 0 {
-		if commit, err = s.proposal(found.missing).push(ctx, r, found.head); err != nil {
+		if err := push(ctx, r, found.head, found.missing); err != nil {
 			return report, err
 		}
 	}
@@ -92,10 +89,14 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	case found.open != nil:
 		report.URL = found.open.URL
 		report.Done = append(report.Done, "the pull request is open already")
-	case commit != "":
-		report.URL, err = s.proposal(found.missing).open(ctx, r, found.base, s.body(found.missing, commit, report))
+	case len(found.missing) > 0:
+		pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: title, Head: setupBranch, Base: found.base, Body: s.body(found.missing, report)})
+		if err != nil {
+			return report, err
+		}
+		report.URL = pull.URL
 	}
-	return report, err
+	return report, nil
 }
 
 func (s Setup) files() ([]File, error) {
@@ -175,24 +176,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func (s Setup) proposal(files []File) proposal {
-	return proposal{branch: setupBranch, title: "Run agent-ci on issues with the label " + Label, files: files}
-}
-
-// openPull is the open pull request of a branch of ours; nil for none.
-func openPull(ctx context.Context, r Repository, branch string) (*forge.PullRequest, error) {
-	pull, err := r.FindPullRequest(ctx, branch, "")
-	if err != nil || pull == nil || pull.State != "open" {
-		return nil, err
-	}
-	return pull, nil
-}
-
-// marker stands in the body of the pull request, by which remove knows it, the name of
-// the secret and the commit.
-const marker = "<!-- agent-ci-setup: %s %s -->"
-
-func (s Setup) body(added []File, commit string, report Report) string {
+func (s Setup) body(added []File, report Report) string {
 	var b strings.Builder
 	b.WriteString("`agent-ci init --github` made this. Once it is merged, somebody with write permission puts the label `" + Label + "` on an issue, and a pull request comes of it.\n\nIt adds\n\n")
 	for _, file := range added {
@@ -209,59 +193,33 @@ func (s Setup) body(added []File, commit string, report Report) string {
 	if checks := Checks(s.Toolchains); len(checks) > 0 {
 		todo = "A change must pass the checks in `%s`, which come from the files of this repository: " + strings.Join(checks, ", ") + ". Look at them."
 	}
-	fmt.Fprintf(&b, "\n"+todo+" `agent-ci init --github --remove` takes all of this away.\n\n"+marker+"\n", DefaultsPath, s.Provider.Secret, commit)
+	fmt.Fprintf(&b, "\n"+todo+"\n\nTo undo all this, delete these files, the secret `%s` and the label, and turn the setting off.\n", DefaultsPath, s.Provider.Secret)
 	return b.String()
 }
 
-// proposal is a pull request that is to be opened.
-type proposal struct {
-	branch, title string
-	files         []File   // that are added
-	gone          []string // paths that are taken away
-}
-
-// push makes the branch, with one commit.
-func (p proposal) push(ctx context.Context, r Repository, head *forge.Commit) (commit string, err error) {
-	edits, err := p.edits(ctx, r)
-	if err != nil {
-		return "", err
-	}
-	tree, err := r.CreateTree(ctx, head.Tree, edits)
-	if err != nil {
-		return "", err
-	}
-	made, err := r.CreateCommit(ctx, p.title, tree, head.SHA)
-	if err != nil {
-		return "", err
-	}
-	if err := r.CreateBranch(ctx, p.branch, made.SHA); err != nil {
-		if forge.KindOf(err) == forge.Invalid {
-			return "", fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), p.branch, reason(err))
-		}
-		return "", fmt.Errorf("%w; files below .github/workflows need a token with the permission workflows: write (classic: the scope workflow)", err)
-	}
-	return made.SHA, nil
-}
-
-func (p proposal) edits(ctx context.Context, r Repository) ([]forge.TreeEdit, error) {
+// push adds files on the branch of the setup, in one commit.
+func push(ctx context.Context, r Repository, head *forge.Commit, files []File) error {
 	var edits []forge.TreeEdit
-	for _, file := range p.files {
+	for _, file := range files {
 		id, err := r.CreateBlob(ctx, bytes.NewReader(file.Content))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		edits = append(edits, forge.TreeEdit{Path: file.Path, Mode: "100644", ID: id})
 	}
-	for _, path := range p.gone {
-		edits = append(edits, forge.TreeEdit{Path: path})
-	}
-	return edits, nil
-}
-
-func (p proposal) open(ctx context.Context, r Repository, base, body string) (url string, err error) {
-	pull, err := r.CreatePullRequest(ctx, forge.NewPullRequest{Title: p.title, Head: p.branch, Base: base, Body: body})
+	tree, err := r.CreateTree(ctx, head.Tree, edits)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return pull.URL, nil
+	made, err := r.CreateCommit(ctx, title, tree, head.SHA)
+	if err != nil {
+		return err
+	}
+	if err := r.CreateBranch(ctx, setupBranch, made.SHA); err != nil {
+		if forge.KindOf(err) == forge.Invalid {
+			return fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again (%s)", r.Name(), setupBranch, reason(err))
+		}
+		return fmt.Errorf("%w; files below .github/workflows need a token with the permission workflows: write (classic: the scope workflow)", err)
+	}
+	return nil
 }

@@ -140,8 +140,11 @@ func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
 	if g.base, g.head, err = tip(ctx, r); err != nil {
 		return g, err
 	}
-	if g.open, err = openPull(ctx, r, setupBranch); err != nil {
+	if g.open, err = r.FindPullRequest(ctx, setupBranch, ""); err != nil {
 		return g, err
+	}
+	if g.open != nil && g.open.State != "open" {
+		g.open = nil
 	}
 	branch, err := r.Branch(ctx, setupBranch)
 	if err != nil {
@@ -181,7 +184,7 @@ func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
 	}
 	switch {
 	case g.open != nil && differs != "":
-		return g, fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or run agent-ci init --github --remove first", g.open.URL, differs)
+		return g, fmt.Errorf("the pull request %s of another setup is open (%s): merge it, or close it and delete its branch, first", g.open.URL, differs)
 	case err == nil && branch != nil && g.open == nil && len(g.missing) > 0:
 		return g, fmt.Errorf("%s has a branch %s without an open pull request: delete it and run this again", r.Name(), setupBranch)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
@@ -164,12 +163,12 @@ func TestASetupBesideAnotherIsRefused(t *testing.T) {
 	}
 	other := w.setup(t)
 	other.Workflow = "comment"
-	w.refused(t, other, "of another setup is open (it has no .github/workflows/agent-ci-comment.yml): merge it, or run agent-ci init --github --remove first")
+	w.refused(t, other, "of another setup is open (it has no .github/workflows/agent-ci-comment.yml): merge it, or close it and delete its branch, first")
 	other = w.setup(t)
 	other.Model = "another"
 	w.refused(t, other, "its model is qwen")
 	other.Provider, _ = Lookup("deepseek")
-	w.refused(t, other, "--remove first")
+	w.refused(t, other, "close it and delete its branch")
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State = "closed" })
 	w.refused(t, w.setup(t), "has a branch agent-ci-setup without an open pull request")
 }
@@ -187,61 +186,6 @@ func TestALinkInTheWayIsNotReplaced(t *testing.T) {
 			}
 		})
 		w.refused(t, w.setup(t), link)
-	}
-}
-
-func TestAllSetupsAreRemoved(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
-		t.Fatal(err)
-	}
-	w.merge(t, 1, "agent-ci-setup")
-	w.git(t, "branch", "-D", "agent-ci-setup")
-	s := w.setup(t)
-	s.Workflow = "comment"
-	if _, err := s.Do(t.Context(), w.hub); err != nil {
-		t.Fatal(err)
-	}
-	w.push(t, "main", map[string]string{".github/agent-ci.yml": "version: 1\n", ".github/workflows/agent-ci-mine.yml": "on: push\n"})
-	w.push(t, "agent-ci-setup", map[string]string{"more": "work"})
-	report, err := Remove(t.Context(), w.hub, w.forge.URL)
-	if err != nil || report.URL == "" || w.repo.PullRequests()[1].State != "closed" {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	if diff := cmp.Diff("D\t.github/agent-ci.yml\nD\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
-		t.Error(diff)
-	}
-	left := strings.Join(report.Left, "\n")
-	for _, want := range []string{"delete the secret OPENROUTER_API_KEY", "turn off \"Allow GitHub Actions", "delete the label agent-ci", "delete the branch agent-ci-setup if you want to: it has commits that others pushed", "look at .github/agent-ci.yml before"} {
-		if strings.Count(left, want) != 1 || !strings.Contains(w.repo.PullRequests()[2].Body, want) {
-			t.Errorf("%q is not left, or the pull request does not say so:\n%s", want, left)
-		}
-	}
-	if w.git(t, "branch", "--list", "agent-ci-setup") == "" {
-		t.Error("a branch with others' commits is deleted")
-	}
-}
-
-// The key of a workflow that stays goes to no other provider when the rest is removed.
-func TestDefaultsThatAWorkflowNeedsStay(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	if _, err := w.setup(t).Do(t.Context(), w.hub); err != nil {
-		t.Fatal(err)
-	}
-	w.merge(t, 1, "agent-ci-setup")
-	w.push(t, "main", map[string]string{".github/workflows/agent-ci-review.yml": passing("OPENROUTER_API_KEY")})
-	report, err := Remove(t.Context(), w.hub, w.forge.URL)
-	if err != nil || !strings.Contains(strings.Join(report.Left, "\n"), "delete .github/agent-ci.yml after .github/workflows/agent-ci-review.yml") {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	if diff := cmp.Diff("D\t.github/workflows/agent-ci-issue.yml", w.git(t, "diff", "--name-status", "main", "agent-ci-remove")); diff != "" {
-		t.Error(diff)
-	}
-	w.merge(t, 2, "agent-ci-remove")
-	if report, err = Remove(t.Context(), w.hub, w.forge.URL); err != nil || report.URL != "" || len(report.Done) > 0 {
-		t.Errorf("only what is needed is left: %+v, %v", report, err)
 	}
 }
 
