@@ -17,14 +17,9 @@ import (
 // tool runs.
 type ciCheck struct{ name, run string }
 
-// ciChecks are checks that ask git. Those whose names begin with "red" are red in the CI of the change.
-var ciChecks = []ciCheck{
-	{"generated code by status", `sh gen.sh && test -z "$(git status --porcelain)"`},
-	{"generated code by the index", `sh gen.sh && git add -A && git diff --cached --exit-code`},
-	{"generated code by diff", `sh gen.sh && git diff --exit-code`},
-	{"generated code by diff-index", `sh gen.sh && git update-index -q --refresh && git diff-index --quiet HEAD --`},
-	{"red: stale code by status", `sh gen.sh && echo stale >> gen.txt && test -z "$(git status --porcelain)"`},
-	{"red: stale code by the index", `sh gen.sh && echo new > not-committed.txt && git add -A && git diff --cached --exit-code`},
+// ciQuestions are what such checks ask without changing the tree. One check asks all of them. Those whose
+// names begin with "red" fail in the CI of the change.
+var ciQuestions = []ciCheck{
 	{"fresh checkout by diff-index", `git diff-index --quiet HEAD --`},
 	{"version by describe", `git describe --tags | grep -E '^v1\.0-[0-9]+-g[0-9a-f]+$'`},
 	{"red: release by describe", `git describe --tags --exact-match`},
@@ -40,16 +35,26 @@ var ciChecks = []ciCheck{
 	{"licence headers", `for f in $(git ls-files '*.txt'); do grep -q SPDX $f || exit 1; done`},
 	{"red: licence headers of scripts", `for f in $(git ls-files '*.sh'); do grep -q SPDX $f || exit 1; done`},
 	{"branch name", `git rev-parse --abbrev-ref HEAD | grep -x agent-ci/ci`},
-	{"stash", `echo more >> src.txt && git stash && git diff --exit-code && git stash pop && grep more src.txt`},
 	{"archive", `git archive HEAD | tar -tf - | grep -x made.txt`},
-	{"commit in a check", `git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && git log -1 --format=%s | grep -x more`},
-	{"another work tree", `d=$(mktemp -d) && git worktree add -q $d/w HEAD~1 && test ! -e $d/w/made.txt`},
 	{"old version of a file", `git show origin/main:src.txt | grep base`},
 	{"tracked and ignored", `git ls-files --cached --ignored --exclude-standard | grep -x kept.log`},
-	{"line endings", `git add --renormalize . && git diff --cached --exit-code`},
 	{"submodules", `test ! -e .gitmodules || { git submodule status --recursive && ! git submodule status | grep '^[-+U]' && git -C sub log -1 --format=%s | grep inner; }`},
 	{"remote", `git remote get-url origin && git config --get-all remote.origin.fetch`},
 	{"no credential", `! git config --list | grep hunter22`},
+}
+
+// ciChecks are checks that change their tree. Those whose names begin with "red" are red in the CI of the change.
+var ciChecks = []ciCheck{
+	{"generated code by status", `sh gen.sh && test -z "$(git status --porcelain)"`},
+	{"generated code by the index", `sh gen.sh && git add -A && git diff --cached --exit-code`},
+	{"generated code by diff", `sh gen.sh && git diff --exit-code`},
+	{"generated code by diff-index", `sh gen.sh && git update-index -q --refresh && git diff-index --quiet HEAD --`},
+	{"red: stale code by status", `sh gen.sh && echo stale >> gen.txt && test -z "$(git status --porcelain)"`},
+	{"red: stale code by the index", `sh gen.sh && echo new > not-committed.txt && git add -A && git diff --cached --exit-code`},
+	{"stash", `echo more >> src.txt && git stash && git diff --exit-code && git stash pop && grep more src.txt`},
+	{"commit in a check", `git -c user.name=a -c user.email=a@example.invalid commit -q --allow-empty -m more && git log -1 --format=%s | grep -x more`},
+	{"another work tree", `d=$(mktemp -d) && git worktree add -q $d/w HEAD~1 && test ! -e $d/w/made.txt`},
+	{"line endings", `git add --renormalize . && git diff --cached --exit-code`},
 }
 
 // TestChecksSayWhatCISays has checks run in runs, and in clones of what these published, and compares.
@@ -119,7 +124,7 @@ func TestChecksSayWhatCISays(t *testing.T) {
 			if kind.make != nil {
 				checkout = kind.make(&w, checkout, filepath.Join(w.dir, "linked"))
 			}
-			checks := append(slices.Clone(ciChecks), kind.more...)
+			checks := append([]ciCheck{{"questions", inOneCheck(ciQuestions)}}, append(slices.Clone(ciChecks), kind.more...)...)
 			got := w.runChecks(checkout, kind.setup, checks)
 
 			ci := filepath.Join(w.dir, "ci")
@@ -131,23 +136,56 @@ func TestChecksSayWhatCISays(t *testing.T) {
 			if kind.inCI != nil {
 				kind.inCI(&w, ci)
 			}
-			reds := 0
+			plain := kind.setup == "" && kind.clone == nil
 			for i, check := range checks {
 				want, output := w.inCI(ci, fmt.Sprintf("%s-%d", ci, i), kind.setup, check.run)
-				if want == "red" {
-					reds++
+				log, err := os.ReadFile(filepath.Join(w.dir, "run", got[check.name].Log))
+				if err != nil {
+					t.Error(err)
 				}
 				if got[check.name].After != want {
-					log, _ := os.ReadFile(filepath.Join(w.dir, "run", got[check.name].Log))
 					t.Errorf("%s is %s, in CI %s\n%s\nin CI:\n%s", check.name, got[check.name].After, want, log, output)
 				}
-				if kind.setup == "" && kind.clone == nil && strings.HasPrefix(check.name, "red") != (want == "red") {
+				if plain && strings.HasPrefix(check.name, "red") != (want == "red") {
 					t.Errorf("%s is %s in CI: the test is wrong\n%s", check.name, want, output)
 				}
+				if i > 0 {
+					continue
+				}
+				here, there := answersIn(string(log)), answersIn(output)
+				for _, q := range ciQuestions {
+					if here[q.name] == "" || here[q.name] != there[q.name] {
+						t.Errorf("%s is %q, in CI %q\n%s\nin CI:\n%s", q.name, here[q.name], there[q.name], log, output)
+					}
+					if plain && strings.HasPrefix(q.name, "red") != (there[q.name] == "red") {
+						t.Errorf("%s is %s in CI: the test is wrong\n%s", q.name, there[q.name], output)
+					}
+				}
 			}
-			t.Logf("%d checks, %d red in CI", len(checks), reds)
 		})
 	}
+}
+
+// inOneCheck is a command that asks all questions, each as a check of its own would.
+func inOneCheck(questions []ciCheck) string {
+	var all strings.Builder
+	all.WriteString("set +e\n")
+	for _, q := range questions {
+		fmt.Fprintf(&all, "(set -e\n%s\n)\ntest $? = 0 && echo '= green: %s' || echo '= red: %s'\n", q.run, q.name, q.name)
+	}
+	return all.String()
+}
+
+// answersIn reads the answers of inOneCheck.
+func answersIn(output string) map[string]string {
+	answers := map[string]string{}
+	for line := range strings.Lines(output) {
+		_, answer, is := strings.Cut(strings.TrimSpace(line), "= ")
+		if color, name, named := strings.Cut(answer, ": "); is && named {
+			answers[name] = color
+		}
+	}
+	return answers
 }
 
 // standInLFS works as git-lfs does, and looks for contents in the same places: its own folder, those of lenders
