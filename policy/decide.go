@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
@@ -31,6 +32,9 @@ type Request struct {
 }
 
 type Action string
+
+// shownCommand is how many bytes of a command a sentence shows.
+const shownCommand = 160
 
 const (
 	Run          Action = "run"
@@ -153,7 +157,7 @@ const mostNoted = 100
 
 func (d *Decision) note(m rules.Match, command string, via []string) Matched {
 	noted := Matched{
-		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip(command), Via: via, Justification: m.Rule.Justification,
+		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip.Line(command, shownCommand), Via: via, Justification: m.Rule.Justification,
 	}
 	if len(d.Matches) < mostNoted {
 		d.Matches = append(d.Matches, noted)
@@ -178,7 +182,7 @@ func (m Matched) refusal() refusal {
 }
 
 func (d Decision) refuse(r refusal) Decision {
-	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip(r.command), r.rule, false
+	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip.Line(r.command, shownCommand), r.rule, false
 	d.Reason, d.Remedy = r.reason+".", r.remedy+"."
 	return d
 }
@@ -186,14 +190,4 @@ func (d Decision) refuse(r refusal) Decision {
 // Words tell a model why its command was not run and what to do instead.
 func (d Decision) Words() string {
 	return fmt.Sprintf("`%s` was not run (%s). %s %s", d.Command, d.Rule, d.Reason, d.Remedy)
-}
-
-// clip shortens a command for a sentence.
-func clip(command string) string {
-	const most = 160
-	command = strings.Join(strings.Fields(command), " ")
-	if len(command) <= most {
-		return command
-	}
-	return strings.ToValidUTF8(command[:most], "") + "…"
 }

@@ -8,7 +8,8 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Limits of outputs where Outputs does not set its own.
@@ -300,10 +301,7 @@ func firstBytes(text string, n int) string {
 	if line := strings.LastIndexByte(text[:n], '\n') + 1; line >= n-n/4 && line > 0 {
 		return text[:line]
 	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return clip.Start(text, n)
 }
 
 // lastBytes is the end of text in at most n bytes, by the same rule.
@@ -318,8 +316,5 @@ func lastBytes(text string, n int) string {
 	if line := strings.IndexByte(text[start:], '\n') + 1; line > 0 && line <= n/4 {
 		return text[start+line:]
 	}
-	for start < len(text) && !utf8.RuneStart(text[start]) {
-		start++
-	}
-	return text[start:]
+	return clip.End(text, n)
 }

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // inputSchema is the function form of every tool that takes text.
@@ -233,13 +235,7 @@ func (s *schema) valuesAt(place, keyword, other string) string {
 	return valuesOf([]any{value})
 }
 
-func clipped(text string) string {
-	const longest = 200
-	if len(text) <= longest {
-		return text
-	}
-	return firstBytes(text, longest) + "…"
-}
+func clipped(text string) string { return clip.Bytes(text, 200) }
 
 // malformed says where arguments stop being JSON.
 func malformed(input string, err error) string {
@@ -253,7 +249,7 @@ func malformed(input string, err error) string {
 	line := 1 + strings.Count(input[:at], "\n")
 	column := at - int64(strings.LastIndexByte(input[:at], '\n')+1)
 	return fmt.Sprintf("not valid JSON at byte %d (line %d, column %d), after %q: %v",
-		at, line, column, lastBytes(input[:at], 40), err)
+		at, line, column, clip.End(input[:at], 40), err)
 }
 
 // CheckSchema says what is wrong with the JSON Schema of a tool's arguments.

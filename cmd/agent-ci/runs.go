@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/runs"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
 )
 
@@ -188,10 +189,7 @@ func taskOf(r runs.Run) string {
 
 // cut is a text of at most so many characters; none where there is none.
 func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return orNone(text)
+	return orNone(markdown.Cut(text, most))
 }
 
 // pruneRuns removes runs, with a line for each.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // MismatchError is an answer of which blocks don't fit, so that none is applied.
@@ -63,12 +65,8 @@ func numbers(list []int) string {
 		if last > i {
 			part += "–" + strconv.Itoa(list[last])
 		}
-		if len(parts) == shownNumbers {
-			parts = append(parts, "…")
-			break
-		}
 		parts = append(parts, part)
 		i = last + 1
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(clip.List(parts, shownNumbers), ", ")
 }

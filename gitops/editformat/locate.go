@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // hit is a run of lines of a block at its place.
@@ -111,17 +112,14 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 // numbers tells places by the numbers that their lines have before all edits.
 func (f *file) numbers(places []find.Place) string {
 	var told []string
-	for i, at := range places {
-		switch {
-		case i == find.Few-2:
-			return strings.Join(append(told, "…"), ", ")
-		case at.First > f.was:
+	for _, at := range places {
+		if at.First > f.was {
 			told = append(told, "what a block above adds")
-		default:
-			told = append(told, fmt.Sprintf("line %d", at.First))
+			continue
 		}
+		told = append(told, fmt.Sprintf("line %d", at.First))
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(clip.List(told, find.Few-2), ", ")
 }
 
 // margin is the blanks that all lines begin with.

@@ -14,6 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 const (
@@ -82,7 +83,7 @@ func checkFromStatus(status *gh.RepoStatus) forge.Check {
 // cut joins the texts that are there, and leaves out what is beyond MaxSummary.
 func cut(texts ...string) string {
 	all := strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
-	return strings.ToValidUTF8(all[:min(len(all), forge.MaxSummary)], "")
+	return strings.ToValidUTF8(clip.Start(all, forge.MaxSummary), "")
 }
 
 func (r *repository) WorkflowRun(ctx context.Context, id int64) (*forge.WorkflowRun, error) {

@@ -16,6 +16,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // call is one use of the API, as its failure has to describe it.
@@ -197,13 +198,9 @@ func (c *Client) printable(text string) string {
 	if c.token != "" {
 		text = strings.ReplaceAll(text, c.token, "***")
 	}
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
+	return clip.Bytes(strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}), " ")
-	if runes := []rune(text); len(runes) > maxMessage {
-		text = string(runes[:maxMessage]) + "…"
-	}
-	return text
+	}), " "), maxMessage)
 }
 
 func withoutQuery(u *url.URL) string {

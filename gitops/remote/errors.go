@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // What keeps a remote from being used, for errors.Is. The error that wraps one
@@ -279,10 +281,7 @@ func (w *words) String() string { return printable(string(w.kept)) }
 
 // printable makes one bounded line of what a remote said.
 func printable(text string) string {
-	if len(text) > maxWords {
-		text = text[:maxWords] + "…"
-	}
-	lines := strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
+	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxWords), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
 	kept := lines[:0]
 	for _, line := range lines {
 		line = strings.TrimSpace(strings.Map(printableRune, line))

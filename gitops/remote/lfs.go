@@ -220,7 +220,7 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 		}
 		delete(left, given.OID)
 		if given.Error != nil {
-			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, given.Error.Code, said(given.Error.Message))
+			err = lfsErrorf("the server refuses the object %.12s: %d %s", o.OID, given.Error.Code, printable(given.Error.Message))
 		} else {
 			err = c.transfer(ctx, o, given.Actions)
 		}
@@ -244,13 +244,6 @@ func (c *lfsClient) pass(err error) error {
 		return c.refused(err)
 	}
 	return err
-}
-
-// said is a few words of a server, printable.
-func said(text string) string {
-	w := &words{}
-	_, _ = io.WriteString(w, text)
-	return w.String()
 }
 
 func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
@@ -282,7 +275,7 @@ func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	case code == http.StatusNotFound:
 		return nil, lfsErrorf("the remote has none of it (404), or not for this token")
 	case code != http.StatusOK:
-		return nil, lfsErrorf("the server answers %d: %s", code, said(answer.Message))
+		return nil, lfsErrorf("the server answers %d: %s", code, printable(answer.Message))
 	case err != nil:
 		return nil, lfsErrorf("the answer of the server is not understood: %v", err)
 	}

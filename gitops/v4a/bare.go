@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // ParseDiff reads the operation of an apply_patch_call: a path and a diff
@@ -37,7 +39,7 @@ func (p *parser) readBareContent() error {
 	for p.next() && !p.atBareEnd() {
 		text, ok := strings.CutPrefix(p.line, "+")
 		if !ok {
-			return p.wrong(fmt.Sprintf(`%q: every line of a created file starts with "+", an empty line too`, clip(p.line)))
+			return p.wrong(fmt.Sprintf(`%q: every line of a created file starts with "+", an empty line too`, clip.Bytes(p.line, shownBytes)))
 		}
 		lines = append(lines, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // ParseError is a patch that does not follow the format.
@@ -40,7 +41,7 @@ func (e *MatchError) Error() string {
 	case e.unclear:
 		b.WriteString("fits more than one place")
 	case e.context:
-		fmt.Fprintf(&b, "names a line that is not in the file%s: %q", e.where(), clip(e.want[0]))
+		fmt.Fprintf(&b, "names a line that is not in the file%s: %q", e.where(), clip.Bytes(e.want[0], shownBytes))
 	default:
 		fmt.Fprintf(&b, "expects lines that are not in the file%s", e.where())
 	}
@@ -78,13 +79,10 @@ func Excerpt(lines []string) string {
 			fmt.Fprintf(&b, "… %d more lines\n", len(lines)-i)
 			break
 		}
-		b.WriteString("-" + clip(l) + "\n")
+		b.WriteString("-" + clipAround(l, 0) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
-
-// clip shortens a line for an error and makes it valid UTF-8.
-func clip(line string) string { return clipAround(line, 0) }
 
 // clipAround shortens a line to what stands around a byte of it.
 func clipAround(line string, at int) string {

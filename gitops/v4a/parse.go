@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 const (
@@ -77,13 +79,13 @@ func peeled(text string) (string, bool) {
 func envelope(text string) (string, error) {
 	first, _, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(first) != beginMarker {
-		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip(first))}
+		return "", &ParseError{Line: 1, Problem: fmt.Sprintf("a patch starts with the line %q, not %q", beginMarker, clip.Bytes(first, shownBytes))}
 	}
 	end := strings.LastIndexByte(text, '\n')
 	last := strings.TrimSpace(text[end+1:])
 	if last != endMarker {
 		lines := strings.Count(text, "\n") + 1
-		return "", &ParseError{Line: lines, Problem: fmt.Sprintf("a patch ends with the line %q, not %q", endMarker, clip(last))}
+		return "", &ParseError{Line: lines, Problem: fmt.Sprintf("a patch ends with the line %q, not %q", endMarker, clip.Bytes(last, shownBytes))}
 	}
 	return text[:end+1], nil
 }
@@ -144,7 +146,7 @@ func (p *parser) read() error {
 	case p.section == nil && strings.HasPrefix(strings.TrimSpace(p.line), environmentMarker):
 		return p.readEnvironment()
 	case p.section == nil || p.section.Op == Delete:
-		return p.wrong(fmt.Sprintf("%q is not a header; %s", clip(p.line), wantHeader))
+		return p.wrong(fmt.Sprintf("%q is not a header; %s", clip.Bytes(p.line, shownBytes), wantHeader))
 	case p.section.Op == Add:
 		return p.readAdded()
 	default:
@@ -201,7 +203,7 @@ func (p *parser) finishSection() error {
 		}
 		if len(s.Hunks) == 0 {
 			return &ParseError{Line: s.Line, Problem: fmt.Sprintf(
-				"the update of %s has no hunk; to move a file unchanged, give one line of it as context", clip(s.Path))}
+				"the update of %s has no hunk; to move a file unchanged, give one line of it as context", clip.Bytes(s.Path, shownBytes))}
 		}
 	}
 	p.section = nil
@@ -223,7 +225,7 @@ func (p *parser) readEnvironment() error {
 func (p *parser) readAdded() error {
 	text, ok := strings.CutPrefix(p.line, "+")
 	if !ok {
-		return p.wrong(fmt.Sprintf(`%q: every line of an added file starts with "+", an empty line too; otherwise %s`, clip(p.line), wantHeader))
+		return p.wrong(fmt.Sprintf(`%q: every line of an added file starts with "+", an empty line too; otherwise %s`, clip.Bytes(p.line, shownBytes), wantHeader))
 	}
 	p.content.WriteString(text)
 	p.content.WriteByte('\n')
@@ -300,12 +302,12 @@ func (p *parser) readHunkLine() error {
 		if strings.TrimSpace(p.line) == "" {
 			return nil
 		}
-		return p.wrong(fmt.Sprintf("%q: after %s comes %q or a header", clip(p.line), endOfFileMarker, hunkMarker))
+		return p.wrong(fmt.Sprintf("%q: after %s comes %q or a header", clip.Bytes(p.line, shownBytes), endOfFileMarker, hunkMarker))
 	}
 	line, ok := hunkLine(p.line)
 	if !ok {
 		return p.wrong(fmt.Sprintf(
-			`%q: a line of a hunk starts with " " (stays), "-" (goes) or "+" (comes); a new hunk starts with "@@" or "@@ " and a whole line of the file`, clip(p.line)))
+			`%q: a line of a hunk starts with " " (stays), "-" (goes) or "+" (comes); a new hunk starts with "@@" or "@@ " and a whole line of the file`, clip.Bytes(p.line, shownBytes)))
 	}
 	if p.hunk == nil {
 		p.hunk = &Hunk{Line: p.number}

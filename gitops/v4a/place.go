@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // placement is a hunk at its place in a text.
@@ -213,7 +214,7 @@ func (p *placer) narrow(i int) (n narrowed, err error) {
 		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
 			n.number, _ = strconv.Atoi(number[1])
 		case p.section.bare && !h.stacked:
-			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip(context)))
+			p.note(fmt.Sprintf(`the "@@" line %q is not in the file and was passed over.`, clip.Bytes(context, shownBytes)))
 		default:
 			in := p.above(context)
 			if in == nil || p.section.bare || n.above != nil && in.line < n.above.line {
@@ -366,14 +367,10 @@ func (p *placer) compare(spots []spot) error {
 // numbers tells the lines of places.
 func numbers(places []find.Place) string {
 	var told []string
-	for i, at := range places {
-		if i == find.Few-2 {
-			told = append(told, "…")
-			break
-		}
+	for _, at := range places {
 		told = append(told, fmt.Sprintf("line %d", at.First))
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(clip.List(told, find.Few-2), ", ")
 }
 
 // mostTold is how many hunks a note tells of one by one.

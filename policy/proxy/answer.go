@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // reply is an answer of the proxy's own.
@@ -40,18 +42,9 @@ func (r Request) Words() string {
 	}
 	why := r.Reason
 	if r.Request != "" {
-		why += fmt.Sprintf(" The request was %q.", shortened(r.Request))
+		why += fmt.Sprintf(" The request was %q.", clip.Bytes(r.Request, 100))
 	}
 	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, why, r.Remedy)
-}
-
-// shortened is what is shown of a text that may be long.
-func shortened(text string) string {
-	const longest = 100 // bytes
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // unrecorded is the answer where the run can't keep its record.

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/authority"
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -155,7 +156,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target, problem := targetOf(protocol, r)
 	asked := Request{Protocol: protocol, Target: target.String()}
 	if problem != "" {
-		asked.Target, asked.HostDecision = shownTarget(r), policy.UnreadableTarget(problem)
+		asked.Target, asked.HostDecision = clip.Bytes(r.URL.Host, 200), policy.UnreadableTarget(problem)
 	} else {
 		asked.HostDecision = p.decide(r, target)
 		switch via := p.via(target); {
@@ -214,15 +215,6 @@ func targetOf(protocol string, r *http.Request) (t reach.Target, problem string)
 		return t, err.Error()
 	}
 	return t, ""
-}
-
-// shownTarget is the target of a request that can't be read.
-func shownTarget(r *http.Request) string {
-	const longest = 200
-	if len(r.URL.Host) > longest {
-		return r.URL.Host[:longest] + "…"
-	}
-	return r.URL.Host
 }
 
 // gate lets so many connections in at once, until end is closed.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -259,7 +260,7 @@ func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, er
 		if strings.TrimSpace(whole) == "" {
 			continue
 		}
-		text := strings.ToValidUTF8(whole[:min(len(whole), left)], "") // no half character at its end
+		text := clip.Start(whole, left)
 		left -= len(text)
 		guides = append(guides, Guide{Path: name, Text: text, Left: len(whole) - len(text)})
 	}

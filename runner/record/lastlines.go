@@ -3,6 +3,7 @@ package record
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -45,5 +46,5 @@ func shownLine(line string) string {
 		return line
 	}
 	const half = shownLineBytes / 2
-	return strings.ToValidUTF8(line[:half], "") + "…" + strings.ToValidUTF8(line[len(line)-half:], "")
+	return clip.Bytes(line, half) + clip.End(line, half)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/tools/script/message"
@@ -14,7 +15,7 @@ import (
 type engine struct {
 	*attached.Program
 	reports *message.Reader // of standard output
-	said    attached.Head   // on standard error
+	said    clip.Head       // on standard error
 	ended   func() string
 }
 
@@ -26,7 +27,7 @@ var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
 // startEngine starts an engine and waits until it can take a script.
 func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
-	e := &engine{said: attached.Head{Most: mostSaid}}
+	e := &engine{said: clip.Head{Most: mostSaid}}
 	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.said)})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/tools"
@@ -29,7 +30,7 @@ const mostLast = 2 << 10
 // call mutates: what the program does, nobody knows.
 func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: attached.Tail{Most: mostLast}}
+		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Most: mostLast}}
 		return r.run(ctx, program, timeout, call.Input)
 	}}
 }
@@ -39,7 +40,7 @@ type running struct {
 	name   string
 	stdout taken
 	stderr *tools.Capture
-	last   attached.Tail // of stderr
+	last   clip.Tail // of stderr
 }
 
 func (r *running) run(ctx context.Context, program Program, timeout time.Duration, input string) (tools.Result, error) {

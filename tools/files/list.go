@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
@@ -130,7 +131,7 @@ func (l *listing) show(e walk.Entry, level int) {
 		l.more = true
 	default:
 		l.shown++
-		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), short(e.Name), suffix(e.Mode))
+		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), longestName), suffix(e.Mode))
 	}
 }
 
@@ -156,15 +157,6 @@ func suffix(mode fs.FileMode) string {
 		return "?"
 	}
 	return ""
-}
-
-// short is a name as it is shown, cut where it is very long.
-func short(name string) string {
-	name = oneLine(name)
-	if len(name) <= longestName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:longestName], "") + "…"
 }
 
 // oneLine is a name or a path as one line of text, whatever bytes it has.

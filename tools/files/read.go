@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/charset"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -245,9 +246,5 @@ func (l *lineReader) text() string {
 	if len(l.line) <= l.longest {
 		return string(l.line)
 	}
-	end := l.longest
-	for end > l.longest-utf8.UTFMax && !utf8.RuneStart(l.line[end]) {
-		end--
-	}
-	return fmt.Sprintf("%s… (line cut; it has %d bytes)", l.line[:end], l.length)
+	return fmt.Sprintf("%s (line cut; it has %d bytes)", clip.Bytes(string(l.line), l.longest), l.length)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // replacement is a text in the place of another one.
@@ -261,15 +262,12 @@ func (r replacement) mayReplace(text string, places []span) error {
 func lineNumbers(text string, places []span) string {
 	var all []string
 	number, at := 1, 0
-	for _, p := range places[:min(len(places), shownPlaces)] {
+	for _, p := range places {
 		number += strings.Count(text[at:p.from], "\n")
 		at = p.from
 		all = append(all, fmt.Sprint(number))
 	}
-	if len(places) > shownPlaces {
-		all = append(all, "…")
-	}
-	return "lines " + strings.Join(all, ", ")
+	return "lines " + strings.Join(clip.List(all, shownPlaces), ", ")
 }
 
 // indentation is which one of the file stands in the place of each that the old text has; nil where

@@ -1,7 +1,6 @@
 package repl
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
@@ -24,7 +24,7 @@ func Find(ctx context.Context, o Options) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
-	var said first
+	said := clip.Head{Most: 80}
 	status, err := o.Sandbox.Run(limited, sandbox.Command{
 		Argv: []string{"node", "--version"}, Dir: o.Dir, Env: o.Env, Output: &said,
 	})
@@ -42,13 +42,4 @@ func Find(ctx context.Context, o Options) error {
 		return fmt.Errorf("node is of version %q, and has to be of version %d or later", version, leastNode)
 	}
 	return nil
-}
-
-// first keeps the beginning of what a command prints.
-type first struct{ bytes.Buffer }
-
-func (f *first) Write(p []byte) (int, error) {
-	const most = 80
-	_, _ = f.Buffer.Write(p[:min(len(p), most-f.Len())])
-	return len(p), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -105,7 +106,7 @@ func words(found []string, specs []tools.Spec) string {
 	fmt.Fprintf(&s, "%d found; they can be called from now on:\n", len(found))
 	for _, name := range found {
 		at := slices.IndexFunc(specs, func(spec tools.Spec) bool { return spec.Name == name })
-		fmt.Fprintf(&s, "- %s: %s\n", name, clipped(specs[at].Description, longestAbout))
+		fmt.Fprintf(&s, "- %s: %s\n", name, clip.Line(specs[at].Description, longestAbout))
 	}
 	return s.String()
 }
@@ -113,15 +114,6 @@ func words(found []string, specs []tools.Spec) string {
 // longestAbout is how many bytes of a description stand in the list of what was found: the
 // whole of it comes with the definition.
 const longestAbout = 200
-
-// clipped is a text in one line and in about so many bytes.
-func clipped(text string, longest int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
-}
 
 // mostNamed is how many of those who offer tools are named in a description.
 const mostNamed = 8
@@ -136,7 +128,7 @@ func description(deferred []Candidate) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	var named []string
 	for _, name := range names[:min(len(names), mostNamed)] {
-		named = append(named, fmt.Sprintf("%s (%d)", clipped(name, 40), counts[name]))
+		named = append(named, fmt.Sprintf("%s (%d)", clip.Line(name, 40), counts[name]))
 	}
 	if more := len(names) - len(named); more > 0 {
 		named = append(named, fmt.Sprintf("%d more", more))

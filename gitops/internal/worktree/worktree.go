@@ -13,11 +13,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 type Worktree struct {
@@ -105,13 +107,9 @@ func (e *ChangedError) Error() string {
 }
 
 func quoteList(paths []string) string {
-	const shown = 5
-	quoted := make([]string, 0, shown)
-	for _, p := range paths[:min(shown, len(paths))] {
-		quoted = append(quoted, fmt.Sprintf("%q", p))
+	quoted := make([]string, len(paths))
+	for i, p := range paths {
+		quoted[i] = strconv.Quote(p)
 	}
-	if len(paths) > shown {
-		quoted = append(quoted, "…")
-	}
-	return strings.Join(quoted, ", ")
+	return strings.Join(clip.List(quoted, 5), ", ")
 }

@@ -89,14 +89,3 @@ func TestAProgramIsOverThoughAnotherProcessHoldsItsStreams(t *testing.T) {
 		t.Errorf("the other process: %v", err)
 	}
 }
-
-func TestHeadAndTail(t *testing.T) {
-	t.Parallel()
-	head, tail := attached.Head{Most: 9}, attached.Tail{Most: 9}
-	for _, text := range []string{"first\n", "second\n", "third\n"} {
-		_, _ = io.WriteString(io.MultiWriter(&head, &tail), text)
-	}
-	if head.String() != "first\nsec" || head.Line() != "first" || tail.String() != "nd\nthird" {
-		t.Errorf("got %q, %q, %q", head.String(), head.Line(), tail.String())
-	}
-}

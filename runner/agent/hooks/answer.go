@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -97,7 +98,7 @@ func lastWords(text []byte) string {
 		return ""
 	}
 	if len(words) > shown {
-		words = "…" + words[len(words)-shown:]
+		words = clip.Mark + clip.End(words, shown)
 	}
 	return ": " + strings.ToValidUTF8(words, "�")
 }

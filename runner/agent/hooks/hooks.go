@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -251,11 +252,7 @@ func (h *Hooks) Halt() error {
 const shown = 2000
 
 func cut(words string) string {
-	words = strings.TrimSpace(strings.ToValidUTF8(words, "�"))
-	if len(words) > shown {
-		words = strings.ToValidUTF8(words[:shown], "") + "…"
-	}
-	return words
+	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), shown)
 }
 
 // sentence is what a hook says as the end of a sentence.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -81,16 +82,11 @@ func (f *Failure) Error() string {
 
 // Detail is what was said or what went wrong, in one bounded line.
 func (f *Failure) Detail() string {
-	const most = 500
 	detail := f.Message
 	if detail == "" && f.Err != nil {
 		detail = f.Err.Error()
 	}
-	detail = strings.Join(strings.Fields(detail), " ")
-	if len(detail) > most {
-		detail = strings.ToValidUTF8(detail[:most], "") + " …"
-	}
-	return detail
+	return clip.Line(detail, 500)
 }
 
 func (f *Failure) Unwrap() error { return f.Err }

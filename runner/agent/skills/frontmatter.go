@@ -12,6 +12,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -59,7 +61,7 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	s.License, s.AllowedTools = oneLine(fields["license"].text, mostDescription), oneLine(fields["allowed-tools"].text, mostDescription)
 	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, mostCompatibility), fields["metadata"].entries
 	whole := tools.Visible(string(text), len(text))
-	s.Text = strings.ToValidUTF8(whole[:min(len(whole), mostText)], "") // no half character at its end
+	s.Text = clip.Start(whole, mostText)
 	s.Left = len(whole) - len(s.Text)
 	if s.Left > 0 {
 		remark("its text has %d bytes, of which %d are given to a model", len(whole), len(s.Text))
@@ -113,11 +115,7 @@ func usable(name string) bool {
 // oneLine is text of a stranger's file as a person would see it, on one line of at most most
 // characters.
 func oneLine(text string, most int) string {
-	line := strings.Join(strings.Fields(tools.Visible(text, most*utf8.UTFMax)), " ")
-	if characters := []rune(line); len(characters) > most {
-		return string(characters[:most-1]) + "…"
-	}
-	return line
+	return markdown.Cut(strings.Join(strings.Fields(tools.Visible(text, most*utf8.UTFMax)), " "), most)
 }
 
 // split parts the front matter from the text below it.

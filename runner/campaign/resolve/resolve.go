@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -66,15 +67,6 @@ func distinct(name string, all []*candidate) (kept []*candidate) {
 		}
 	}
 	return kept
-}
-
-// short is a text for a message.
-func short(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }
 
 // survey asks the forge about what it has not told yet.
@@ -145,7 +137,7 @@ func settle(o Options, all []*candidate) []campaign.Target {
 func lacks(o Options, c *candidate, f forge.Finding) string {
 	switch {
 	case c.server != "" && !strings.EqualFold(c.server, o.Server):
-		return fmt.Sprintf("the issue is of %s, and the forge that is asked is %s", short(c.server), o.Server)
+		return fmt.Sprintf("the issue is of %s, and the forge that is asked is %s", clip.Bytes(c.server, 60), o.Server)
 	case !f.Found && o.Campaign.Targets.Folder != "":
 		return "the repository is not in the folder of targets.folder"
 	case c.Issue > 0 && o.Campaign.Targets.Folder != "":
@@ -159,9 +151,9 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 	case f.Tip == "" && c.Base == "":
 		return "the repository has no commit"
 	case f.Tip == "":
-		return fmt.Sprintf("there is no branch %s", short(c.Base))
+		return fmt.Sprintf("there is no branch %s", clip.Bytes(c.Base, 60))
 	case c.commit != "" && !f.HasCommit:
-		return fmt.Sprintf("the branch %s does not have the commit %s", short(c.Base), c.commit)
+		return fmt.Sprintf("the branch %s does not have the commit %s", clip.Bytes(c.Base, 60), c.commit)
 	case c.Issue > 0 && f.IssueState == "":
 		return fmt.Sprintf("there is no issue #%d", c.Issue)
 	case c.Issue > 0 && f.IssueState != "open":

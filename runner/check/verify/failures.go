@@ -54,14 +54,6 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 // longestName is what is kept of the name of a test, in bytes.
 const longestName = 200
 
-// shortened is a name of a test as it is shown.
-func shortened(name string) string {
-	if len(name) <= longestName {
-		return name
-	}
-	return strings.ToValidUTF8(name[:longestName], "") + "…"
-}
-
 // loads is how the common languages say that a file of tests does not compile or load.
 var loads = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +

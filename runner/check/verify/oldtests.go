@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -137,7 +138,7 @@ func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool
 }
 
 func (p *proof) note(o transcript.OldTest) {
-	o.Name = shortened(o.Name)
+	o.Name = clip.Bytes(o.Name, longestName)
 	for i, other := range p.old {
 		if other.File == o.File && other.Name == o.Name {
 			p.old[i].Gone, p.old[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails

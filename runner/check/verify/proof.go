@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -424,7 +425,7 @@ func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(
 // add adds the name of a test, if there are not many.
 func (t *told) add(name string) {
 	const most = 10
-	if name = shortened(name); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
+	if name = clip.Bytes(name, longestName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
 		t.names = append(t.names, name)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -90,7 +91,7 @@ const mostWords = 1 << 10
 
 // Run runs a command with content as its standard input.
 func (p *filterPlace) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
-	words := attached.Tail{Most: mostWords}
+	words := clip.Tail{Most: mostWords}
 	status, err := attached.Run(ctx, p.box.Start, sandbox.Command{Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env}, attached.Streams{
 		Input: content, Output: attached.To(result), Errors: attached.To(&words),
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/proxy"
@@ -97,7 +98,7 @@ type hosts struct {
 
 // noteHost records what is new in what was asked for, before it has an effect.
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
-	asked.Request = atMost(transcript.RequestBytes, s.Record.Redact(asked.Request))
+	asked.Request = clip.Bytes(s.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
 		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
@@ -127,15 +128,6 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	}
 	event.Request = asked.Request // the first of them stands for all
 	return s.Record.Append(transcript.TypeNetwork, event)
-}
-
-// atMost is the beginning of a text, of so many bytes.
-func atMost(bytes int, text string) string {
-	if len(text) <= bytes {
-		return text
-	}
-	const more = "…"
-	return strings.ToValidUTF8(text[:bytes-len(more)], "") + more
 }
 
 // byMachinesProxy tells what else there is to know of what the machine's proxy is asked for.

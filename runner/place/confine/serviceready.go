@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -99,7 +99,7 @@ func (one *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-	said := &attached.Head{Most: mostWords}
+	said := &clip.Head{Most: mostWords}
 	out := record.NewLogWriter(said, record.ServiceLog, one.boxes.Record.Redact)
 	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
 	out.Flush()

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -82,7 +82,7 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 // for `publish`. movedTo is the commit of its base where that is not the one that
 // the work began on.
 func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
-	diff := &beginning{most: transcript.DiffBytes}
+	diff := &clip.Head{Most: transcript.DiffBytes}
 	digest, err := w.writePatch(ctx, change, diff)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	return w.rec.Append(transcript.TypeChange, transcript.Change{
 		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
 		Patch: record.PatchFile, SHA256: digest, BaseSHA: movedTo,
-		Diff: diff.lines(), DiffCut: diff.cut,
+		Diff: diff.Lines(), DiffCut: diff.Cut(),
 	})
 }
 
@@ -130,29 +130,6 @@ func (w *Workspace) writePatch(ctx context.Context, change *gitops.ChangeSet, mo
 		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum, more))
 	})
 	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
-// beginning keeps the first bytes of what is written.
-type beginning struct {
-	most int
-	kept []byte
-	cut  bool
-}
-
-func (b *beginning) Write(p []byte) (int, error) {
-	fits := min(len(p), b.most-len(b.kept))
-	b.kept = append(b.kept, p[:fits]...)
-	b.cut = b.cut || fits < len(p)
-	return len(p), nil
-}
-
-// lines are the whole ones of what was kept.
-func (b *beginning) lines() string {
-	kept := b.kept
-	if b.cut {
-		kept = kept[:bytes.LastIndexByte(kept, '\n')+1]
-	}
-	return strings.ToValidUTF8(string(kept), "\uFFFD")
 }
 
 // WritePack writes the objects of a change to a file of the run directory.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
@@ -113,15 +114,15 @@ func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree g
 
 // KeepMerge keeps a change that no call of the agent makes, where it is not too large to be read again.
 func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
-	diff := &beginning{most: record.MaxRead}
+	diff := &clip.Head{Most: record.MaxRead}
 	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
 		return err
 	}
-	if diff.cut {
+	if diff.Cut() {
 		w.rec.Warn("merge_not_kept", "A change of another agent, or of the recipe, is too large to be kept (%d files); a run that resumes in another checkout lacks it.", len(merged.Files))
 		return nil
 	}
-	return keep(string(diff.kept))
+	return keep(string(diff.Bytes()))
 }
 
 // Repeat makes a change again that TakeOver gave to be kept. It is made as a whole or not at all.

@@ -7,6 +7,8 @@ import (
 
 	linediff "github.com/go-git/go-git/v5/utils/diff"
 	"github.com/sergi/go-diff/diffmatchpatch"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Difference is one point in which a replay is not as the run was, or a record not
@@ -70,7 +72,7 @@ func (d Difference) Diff() string {
 			fmt.Fprintf(&s, "@@ -%d +%d @@\n", old+1, now+1)
 		}
 		if shown[i] && written < shownLines {
-			fmt.Fprintf(&s, "%c%s\n", l.sign, beginning(l.text))
+			fmt.Fprintf(&s, "%c%s\n", l.sign, clip.Bytes(l.text, shownLine))
 		}
 		if shown[i] {
 			written++
@@ -86,13 +88,6 @@ func (d Difference) Diff() string {
 		fmt.Fprintf(&s, "… %d more lines\n", written-shownLines)
 	}
 	return s.String()
-}
-
-func beginning(text string) string {
-	if len(text) <= shownLine {
-		return text
-	}
-	return strings.ToValidUTF8(text[:shownLine], "") + "…"
 }
 
 // lines are those of both sides, in an order in which each can be read.

@@ -7,7 +7,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 type Step struct {
@@ -34,7 +35,7 @@ func (s *Step) SetOutput(name, value string) error {
 	if s.OutputFile == "" {
 		return nil
 	}
-	value = Cut(value, MaxOutput)
+	value = clip.Start(value, MaxOutput)
 	delimiter := rand.Text()
 	for strings.Contains(value, delimiter) {
 		delimiter = rand.Text()
@@ -49,7 +50,7 @@ func (s *Step) AddSummary(markdown string) error {
 	if s.SummaryFile == "" {
 		return nil
 	}
-	if err := appendTo(s.SummaryFile, Cut(markdown, maxSummary)+"\n"); err != nil {
+	if err := appendTo(s.SummaryFile, clip.Start(markdown, maxSummary)+"\n"); err != nil {
 		return fmt.Errorf("write the job summary: %w", err)
 	}
 	return nil
@@ -62,15 +63,4 @@ func appendTo(path, text string) error {
 	}
 	_, err = io.WriteString(f, text)
 	return errors.Join(err, f.Close())
-}
-
-// Cut is text of at most limit bytes, whole characters.
-func Cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit]
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
@@ -243,7 +245,7 @@ func ParseWindow(text string) (Window, error) {
 	}
 	if len(fields) == 2 {
 		if w.zone, err = time.LoadLocation(fields[1]); err != nil || fields[1] == "Local" {
-			return Window{}, fmt.Errorf("names a time zone that is not known: %s", shorten(fields[1], 40))
+			return Window{}, fmt.Errorf("names a time zone that is not known: %s", clip.Bytes(fields[1], 40))
 		}
 	}
 	return w, nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // foreign is a mapping whose keys are not ours: it is handed on as it is.
@@ -48,7 +50,7 @@ func hostedTool(value any) (map[string]any, error) {
 	case slices.Contains([]string{"shell", "local_shell", "apply_patch", "function", "custom"}, kind):
 		return nil, fmt.Errorf("%s is run by agent-ci and not by the API; model.tools says how such tools are offered", kind)
 	case !slices.Contains(hostedTypes, kind):
-		return nil, fmt.Errorf("%q is not one of %s", shorten(kind, 60), strings.Join(hostedTypes, ", "))
+		return nil, fmt.Errorf("%q is not one of %s", clip.Bytes(kind, 60), strings.Join(hostedTypes, ", "))
 	}
 	return tool, completeHosted(kind, tool)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Problem is one mistake in a layer of a job.
@@ -110,21 +112,10 @@ func (r report) problems() Problems {
 // or break a line, and with its length bounded.
 func printable(text string) string {
 	const longest = 300
-	cut := shorten(text, longest)
+	cut := clip.Bytes(text, longest)
 	if strings.ContainsFunc(cut, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		quoted := strconv.Quote(cut)
 		return quoted[1 : len(quoted)-1]
 	}
 	return cut
-}
-
-func shorten(text string, limit int) string {
-	count := 0
-	for i := range text {
-		if count == limit {
-			return text[:i] + "…"
-		}
-		count++
-	}
-	return text
 }

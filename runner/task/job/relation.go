@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // chooseTask lets a task source of the layer that was just merged replace those
@@ -77,7 +79,7 @@ func (d *decoder) relations(needsTask bool) {
 func (d *decoder) nameCommands() {
 	name := func(of *string, run string) {
 		const longest = 80
-		*of = cmp.Or(*of, shorten(strings.Join(strings.Fields(run), " "), longest))
+		*of = cmp.Or(*of, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
 	}
 	for i := range d.job.Setup {
 		name(&d.job.Setup[i].Name, d.job.Setup[i].Run)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // The tags that the parser gives to scalars.
@@ -34,7 +36,7 @@ func describeNode(node *yaml.Node) string {
 	case node.Kind == yaml.SequenceNode:
 		return "a list"
 	case node.Tag == intTag || node.Tag == floatTag:
-		return "the number " + shorten(node.Value, 30)
+		return "the number " + clip.Bytes(node.Value, 30)
 	case node.Tag == boolTag:
 		return node.Value
 	default:
@@ -55,7 +57,7 @@ func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value)
 		return d.wrongType(k, path, node)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.scalars {
-		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(shorten(node.Value, 60)))
+		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
 	if d.lenient[path] {
@@ -85,7 +87,7 @@ func (k *key) judgeChoice(s string) (complaint, meant string) {
 	if slices.Contains(k.values, s) {
 		return "", ""
 	}
-	given := strconv.Quote(shorten(s, 40))
+	given := strconv.Quote(clip.Bytes(s, 40))
 	if len(k.values) == 1 {
 		return given + " is not allowed; it must be " + k.values[0], ""
 	}
@@ -194,7 +196,7 @@ func (d *decoder) wrongLength(k *key, path string, node *yaml.Node) bool {
 	if node.Tag != intTag {
 		return d.wrongType(k, path, node)
 	}
-	number := shorten(node.Value, 20)
+	number := clip.Bytes(node.Value, 20)
 	return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 }
 

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -222,12 +222,5 @@ func clean(s string, most int) string {
 	if len(s) > 4*most {
 		s = s[:4*most]
 	}
-	s = strings.Join(strings.Fields(markdown.Screen(s)), " ")
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
+	return clip.Line(markdown.Screen(s), most)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -321,9 +322,9 @@ func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	text = text[len(text)-most:]
+	text = clip.End(text, most)
 	if _, whole, cut := strings.Cut(text, "\n"); cut && whole != "" {
 		return whole
 	}
-	return strings.ToValidUTF8(text, "")
+	return text
 }

@@ -3,6 +3,8 @@ package markdown
 import (
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // FileName is a path for people: as it is, or quoted like a string of Go where it
@@ -34,9 +36,5 @@ func FileNames(paths []string) []string {
 
 // SomeFiles are the first of several paths, for a message.
 func SomeFiles(paths []string) string {
-	const shown = 3
-	if len(paths) > shown {
-		return strings.Join(FileNames(paths[:shown]), ", ") + ", …"
-	}
-	return strings.Join(FileNames(paths), ", ")
+	return strings.Join(clip.List(FileNames(paths), 3), ", ")
 }

@@ -8,6 +8,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -102,7 +103,7 @@ func (w *weights) cut(c cutter, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
 	start, middle, end := s, "", ""
 	if len(s) > 2*textBytes { // the middle need not be looked at
-		start, middle, end = strings.ToValidUTF8(s[:textBytes], ""), s[textBytes:len(s)-textBytes], strings.ToValidUTF8(s[len(s)-textBytes:], "")
+		start, middle, end = clip.Start(s, textBytes), s[textBytes:len(s)-textBytes], clip.End(s, textBytes)
 	}
 	start, end = markdown.Show(start), markdown.Show(end)
 	size := w.weigh(start) + w.weigh(end)

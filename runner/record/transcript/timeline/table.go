@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
@@ -237,16 +238,11 @@ func verify(d transcript.Verify) Entry {
 
 // proofs are the classes of the test files of a change, and how many tests of the base it removed or breaks.
 func proofs(d transcript.Verify) (words string) {
-	const most = 10
 	var all []string
 	for _, p := range d.Proofs() {
-		if len(all) == most {
-			all = append(all, "…")
-			break
-		}
 		all = append(all, p.File+" "+p.Class)
 	}
-	words = prefixed("; red proof: ", strings.Join(all, ", "))
+	words = prefixed("; red proof: ", strings.Join(clip.List(all, 10), ", "))
 	old, scripts := d.CountOldTests()
 	if old > 0 {
 		words += "; " + transcript.Count(old, "test") + " of the base deleted or failing"

@@ -1,0 +1,50 @@
+// Package clip shortens text without cutting a character in half.
+package clip
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Mark follows a text that was cut.
+const Mark = "…"
+
+// Start returns the first n bytes of text, or up to 3 fewer.
+func Start(text string, n int) string { return text[:boundary(text, n, -1)] }
+
+// End returns the last n bytes of text, or up to 3 fewer.
+func End(text string, n int) string { return text[boundary(text, len(text)-n, 1):] }
+
+// Bytes returns text, or its first n bytes and Mark if it is longer.
+func Bytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return Start(text, n) + Mark
+}
+
+// Line returns text on one line, clipped as by Bytes.
+func Line(text string, n int) string {
+	return Bytes(strings.Join(strings.Fields(text), " "), n)
+}
+
+// List returns the first n entries, and Mark if there are more.
+func List(all []string, n int) []string {
+	if len(all) <= n {
+		return all
+	}
+	return append(all[:n:n], Mark)
+}
+
+// boundary returns the offset closest to at where a character of text starts, in one direction.
+// Where there is none within the length of a character, text is binary and at is as good.
+func boundary(text string, at, step int) int {
+	at = min(max(at, 0), len(text))
+	for i := range utf8.UTFMax {
+		near := at + i*step
+		if near == len(text) || near >= 0 && near < len(text) && utf8.RuneStart(text[near]) {
+			return near
+		}
+	}
+	return at
+}

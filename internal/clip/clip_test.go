@@ -1,0 +1,80 @@
+package clip_test
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
+)
+
+func TestTextIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text                    string
+		n                       int
+		start, end, bytes, line string
+	}{
+		{"", 0, "", "", "", ""},
+		{"word", 4, "word", "word", "word", "word"},
+		{"word", 9, "word", "word", "word", "word"},
+		{"word", 2, "wo", "rd", "wo…", "wo…"},
+		{"word", 0, "", "", "…", "…"},
+		{"word", -1, "", "", "…", "…"},
+		{"aéé", 2, "a", "é", "a…", "a…"},
+		{"€€", 4, "€", "€", "€…", "€…"},
+		{"😀😀", 7, "😀", "😀", "😀…", "😀…"},
+		{"one\n\ttwo ", 7, "one\n\ttw", "e\n\ttwo ", "one\n\ttw…", "one two"},
+		{strings.Repeat("\x80", 9), 5, "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80", "\x80\x80\x80\x80\x80…", "\x80\x80\x80\x80\x80…"},
+	} {
+		if got := clip.Start(c.text, c.n); got != c.start {
+			t.Errorf("Start(%q, %d) = %q, want %q", c.text, c.n, got, c.start)
+		}
+		if got := clip.End(c.text, c.n); got != c.end {
+			t.Errorf("End(%q, %d) = %q, want %q", c.text, c.n, got, c.end)
+		}
+		if got := clip.Bytes(c.text, c.n); got != c.bytes {
+			t.Errorf("Bytes(%q, %d) = %q, want %q", c.text, c.n, got, c.bytes)
+		}
+		if got := clip.Line(c.text, c.n); got != c.line {
+			t.Errorf("Line(%q, %d) = %q, want %q", c.text, c.n, got, c.line)
+		}
+	}
+}
+
+func TestListsAreMarkedWhereTheyAreCut(t *testing.T) {
+	t.Parallel()
+	all := []string{"a", "b", "c"}
+	if got := clip.List(all, 3); !slices.Equal(got, all) {
+		t.Errorf("List of as many = %q", got)
+	}
+	if got := clip.List(all, 2); !slices.Equal(got, []string{"a", "b", "…"}) || all[2] != "c" {
+		t.Errorf("List of fewer = %q, and the list is %q", got, all)
+	}
+}
+
+func TestWritersKeepAnEnd(t *testing.T) {
+	t.Parallel()
+	head, tail := clip.Head{Most: 9}, clip.Tail{Most: 9}
+	for _, text := range []string{"first\n", "second\n", "third\n"} {
+		_, _ = io.WriteString(io.MultiWriter(&head, &tail), text)
+	}
+	if head.String() != "first\nsec" || head.Line() != "first" || head.Lines() != "first\n" || !head.Cut() || tail.String() != "nd\nthird" {
+		t.Errorf("got %q, %q, %q, %t, %q", head.String(), head.Line(), head.Lines(), head.Cut(), tail.String())
+	}
+}
+
+func FuzzTextIsCutBetweenCharacters(f *testing.F) {
+	f.Add("a€😀", 3)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		start, end := clip.Start(text, n), clip.End(text, n)
+		if !strings.HasPrefix(text, start) || !strings.HasSuffix(text, end) || len(start) > max(n, 0) || len(end) > max(n, 0) {
+			t.Errorf("%d bytes of %q: %q and %q", n, text, start, end)
+		}
+		if utf8.ValidString(text) && (!utf8.ValidString(start) || !utf8.ValidString(end)) {
+			t.Errorf("%d bytes of %q cut a character: %q and %q", n, text, start, end)
+		}
+	})
+}
