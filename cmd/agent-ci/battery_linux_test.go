@@ -201,7 +201,7 @@ func (s *siege) expectUnpoisoned() {
 }
 
 // Scripts of poison: fillScript fills folders once, stateScript prints what is in them, and poisonScript
-// attacks them, and what may keep them.
+// has the intruder attack them, and what may keep them.
 const (
 	fillScript = `for dir in %s; do
 	mkdir -p "$dir/$1/folder"
@@ -222,32 +222,14 @@ done
 echo end of state
 `
 	poisonScript = `exec 2>/dev/null
-attack() (
-	cd "$1" || exit
-	echo poison >>append
-	printf poison | dd of=write conv=notrunc
-	ln link linked && echo poison >linked
-	chmod 777 mode
-	touch -d 2001-01-01 time
-	echo poison >other && mv other replace
-	: >truncate
-	rm -f remove
-	setfattr -n user.overlay.opaque -v y . ; setfattr -n user.poison -v y attribute; echo poison >attribute
-	sed -i s/./poison/ mapped
-	mv folder moved && mkdir folder && echo poison >folder/move
-	mkdir -p moved && ln -s /tmp moved/link && echo poison >moved/link
-	rm -rf folder/opaque; mkdir folder/opaque; echo poison >folder/opaque/new
-	echo poison >new
-)
 for dir in %[1]s; do
 	for by in setup base; do
 		(while :; do echo late >>"$dir/$by/append"; sleep 1; done) >/dev/null &
-		attack "$dir/$by"
-		attack "/proc/self/root$dir/$by"
+		intruder poison "$dir/$by" "/proc/self/root$dir/$by"
 	done
 done
 for layer in %[2]s %[2]s/caches-1 %[2]s/caches-2 %[2]s/setup; do
-	for dir in $(find "$layer" -type d -name setup -o -type d -name base); do attack "$dir"; done
+	intruder poison $(find "$layer" -type d -name setup -o -type d -name base)
 	mkdir -p "$layer/home/upper/siege/base" && echo poison >"$layer/home/upper/siege/base/append"
 done
 true

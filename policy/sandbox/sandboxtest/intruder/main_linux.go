@@ -1,7 +1,7 @@
 // Command intruder is what the batteries of whole runs have around agent-ci and
 // inside of it. Outside, host inhabits the world that is attacked, takes layers
-// away and runs agent-ci. Inside, attack makes every attempt, and disturb changes
-// files. It refuses to know what a breach is: who looks from outside knows.
+// away and runs agent-ci. Inside, attack makes every attempt, disturb changes
+// files, and poison those of caches. It refuses to know what a breach is: who looks from outside knows.
 package main
 
 import (
@@ -11,12 +11,12 @@ import (
 
 // roles are what the program can be.
 var roles = map[string]func(args []string) error{
-	"host": host, "attack": attack, "attempt": attempt, "linger": linger, "disturb": disturb,
+	"host": host, "attack": attack, "attempt": attempt, "linger": linger, "disturb": disturb, "poison": poison,
 }
 
 func main() {
 	if len(os.Args) < 2 || roles[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: intruder host|attack|attempt|linger|disturb ARGUMENT…")
+		fmt.Fprintln(os.Stderr, "usage: intruder host|attack|attempt|linger|disturb|poison ARGUMENT…")
 		os.Exit(2)
 	}
 	if err := roles[os.Args[1]](os.Args[2:]); err != nil {
