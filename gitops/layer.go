@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Layer is a tree that shows the files of the checkout with changes above them, and
@@ -90,7 +91,7 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if within, err := filepath.Rel(c.repo.GitDir, c.repo.NamedBy(l.Tree, link)); err == nil && filepath.IsLocal(within) {
+		if within, is := pathname.Below(c.repo.GitDir, c.repo.NamedBy(l.Tree, link)); is {
 			if _, err := os.Lstat(filepath.Join(gitDir, within)); err == nil {
 				continue
 			}

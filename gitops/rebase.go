@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // MergeConflict is a path that a change set and a newer base, or two change sets, changed
@@ -122,7 +123,7 @@ func (m *treeMerge) leaveBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.conflicts), func(c MergeConflict) bool { return c.Marked })
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
 		i := slices.IndexFunc(kept, func(c MergeConflict) bool {
-			return strings.HasPrefix(e.Path, c.Path+"/") || strings.HasPrefix(c.Path, e.Path+"/")
+			return e.Path != c.Path && pathname.Overlap(e.Path, c.Path)
 		})
 		if i < 0 || e.Mode == 0 {
 			return false

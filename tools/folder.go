@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Folder is a folder as commands see it.
@@ -103,13 +105,12 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 // Below gives an absolute path as relative to a folder that it is in, however the
 // folder is spelt: where one above it is a link (macOS's /tmp), there are two ways.
 func Below(dir, path string) (inside string, ok bool) {
-	if inside, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(inside) {
+	if inside, is := pathname.Below(dir, path); is {
 		return inside, true
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", false
 	}
-	inside, err = filepath.Rel(real, path)
-	return inside, err == nil && filepath.IsLocal(inside)
+	return pathname.Below(real, path)
 }

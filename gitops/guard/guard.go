@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 )
 
@@ -109,12 +108,4 @@ func skip(entry fs.DirEntry) error {
 		return fs.SkipDir
 	}
 	return nil
-}
-
-// within says whether path is one of the folders or lies below one.
-func within(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool {
-		rel, err := filepath.Rel(folder, path)
-		return err == nil && filepath.IsLocal(rel)
-	})
 }

@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Mark is what git keeps of a workspace and what of it a program that runs
@@ -88,8 +89,8 @@ func (m *Mark) follow(dotGit string) {
 			forms = append(forms, real)
 		}
 		for _, folder := range forms {
-			own := within(folder, []string{filepath.Join(m.Workspace, ".git")}) // which is held, or compared
-			if !own && within(folder, []string{m.Workspace}) && !within(folder, m.Folders) {
+			own := pathname.Within(folder, filepath.Join(m.Workspace, ".git")) // which is held, or compared
+			if !own && pathname.Within(folder, m.Workspace) && !pathname.Within(folder, m.Folders...) {
 				m.Folders = append(m.Folders, folder)
 			}
 		}
@@ -286,7 +287,7 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 
 // shown is a path for people, quoted where it has in it what cannot be seen.
 func (m *Mark) shown(path string) string {
-	if below, err := filepath.Rel(m.Workspace, path); err == nil && filepath.IsLocal(below) {
+	if below, is := pathname.Below(m.Workspace, path); is {
 		path = filepath.ToSlash(below)
 	}
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {

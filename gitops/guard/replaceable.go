@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // mustHold refuses a checkout whose .git, or what that leads to, commands could
@@ -22,7 +23,7 @@ func (c Checkout) mustHold(root string, l layout) error {
 		for _, place := range places {
 			if c.replaceable(place, root, l.dotGit) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
-				if place != root && within(root, []string{place}) {
+				if place != root && pathname.Within(root, place) {
 					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
 				}
 				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
@@ -36,8 +37,8 @@ func (c Checkout) mustHold(root string, l layout) error {
 // What they are given whole they can't rename.
 func (c Checkout) replaceable(place, root, dotGit string) bool {
 	for _, folder := range c.Writable {
-		held := within(root, []string{folder}) && (place == root || within(place, []string{dotGit}))
-		if place != folder && within(place, []string{folder}) && !held {
+		held := pathname.Within(root, folder) && (place == root || pathname.Within(place, dotGit))
+		if place != folder && pathname.Within(place, folder) && !held {
 			return true
 		}
 	}

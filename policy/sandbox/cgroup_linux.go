@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // processGroup is a cgroup of a sandbox's own that limits how many processes
@@ -153,8 +155,8 @@ func cgroupFolder(mounts, groups string) string {
 		if separator < 5 || separator+1 >= len(fields) || fields[separator+1] != "cgroup2" {
 			continue
 		}
-		below, err := filepath.Rel(fields[3], own)
-		if own == "" || err != nil || !filepath.IsLocal(below) {
+		below, is := pathname.Below(fields[3], own)
+		if own == "" || !is {
 			return ""
 		}
 		return filepath.Join(fields[4], below)

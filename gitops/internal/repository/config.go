@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Settings is the part of git's configuration that this package follows, as it
@@ -169,12 +170,7 @@ func isInclude(key string) bool {
 // the checkout can change, or make.
 func (l Layout) configOutside(path string) error {
 	path = filepath.Clean(path)
-	for _, dir := range [...]string{l.GitDir, l.CommonDir} {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			return nil
-		}
-	}
-	if !program.LeadsThrough(path, l.Root) {
+	if pathname.Within(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
 		return nil
 	}
 	return &UnsupportedError{

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // ofWorkTree begin the names of references that belong to the work of a person in one work tree, or
@@ -133,8 +135,8 @@ func (r *references) set(name string, id plumbing.Hash) {
 		delete(r.direct, above)
 		delete(r.symbolic, above)
 	}
-	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return strings.HasPrefix(other, name+"/") })
-	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return other == name || strings.HasPrefix(other, name+"/") })
+	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return pathname.Within(other, name) })
+	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return pathname.Within(other, name) })
 	r.direct[name] = packedRef{name: name, id: id.String()}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // TreeFolder is a git folder that commands have for themselves. They may write to it, so that it is
@@ -152,8 +153,8 @@ func (r *Repository) module(ctx context.Context, name string) (m Module, ok bool
 		m.vars = append(m.vars, vars...)
 	}
 	s := newSettings(m.vars, "")
-	within, err := filepath.Rel(r.Root, absolute(dir, s.worktree))
-	if err != nil || s.worktree == "" || !filepath.IsLocal(within) || s.extensionsSupported() != nil {
+	within, is := pathname.Below(r.Root, absolute(dir, s.worktree))
+	if !is || s.worktree == "" || s.extensionsSupported() != nil {
 		return m, false
 	}
 	m.Path = filepath.ToSlash(within)

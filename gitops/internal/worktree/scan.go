@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Found is one thing that a scan saw and that is not as the index has it.
@@ -381,7 +382,7 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 
 // submoduleAt says whether the submodule that is checked out at path is on a commit.
 func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
-	if named, err := filepath.Rel(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); err == nil && w.git != "" && filepath.IsLocal(named) {
+	if named, is := pathname.Below(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); is && w.git != "" {
 		dir := filepath.Join(w.git, named)
 		if _, now, err := (repository.Layout{GitDir: dir, CommonDir: dir}).Head(); err == nil {
 			return now == id

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
 	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 type Worktree struct {
@@ -66,8 +67,8 @@ func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hid
 
 // leftOut are what is hidden and folders of ours that lie in the work tree.
 func (w *Worktree) leftOut() map[string]bool {
-	rel, err := filepath.Rel(w.repo.Root, w.state)
-	if err != nil || !filepath.IsLocal(rel) || rel == "." {
+	rel, is := pathname.Below(w.repo.Root, w.state)
+	if !is || rel == "." {
 		return w.hidden
 	}
 	all := map[string]bool{w.repo.Settings.SameName(filepath.ToSlash(rel)): true}

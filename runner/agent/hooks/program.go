@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -93,7 +94,7 @@ func (r Rooms) leads(name, tree string) bool {
 	if tree == "" || err != nil { // which starts nothing
 		return false
 	}
-	if base, err := filepath.EvalSymlinks(tree); err == nil && (real == base || strings.HasPrefix(real, base+string(filepath.Separator))) {
+	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.Within(real, base) {
 		return false
 	}
 	return confine.LeadsInto(real, r.Changeable)

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -99,7 +101,7 @@ func (t *Team) roleOf(name string) (job.Role, error) {
 func ownPaths(given []string) (paths []string, err error) {
 	for _, p := range given {
 		clean := path.Clean(strings.TrimSuffix(strings.TrimSpace(p), "/"))
-		if clean == "" || path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		if !filepath.IsLocal(clean) {
 			return nil, agents.Refusef("paths has %q, which is no path below the root of the repository.", p)
 		}
 		paths = append(paths, clean)
@@ -110,7 +112,7 @@ func ownPaths(given []string) (paths []string, err error) {
 // mine says whether a child may change a path.
 func (c *child) mine(name string) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
-		if own == "." || name == own || strings.HasPrefix(name, own+"/") {
+		if pathname.Within(name, own) {
 			return true
 		}
 		fits, err := doublestar.Match(own, name) // as it is spelled, and in no other folder

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
@@ -68,8 +69,8 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 // linked reports whether a path of the checkout passes a link there. The agent could make one, which would
 // show the filter a credential.
 func (s *Sandboxes) linked(path string) bool {
-	rel, err := filepath.Rel(s.Root, path)
-	if err != nil || !filepath.IsLocal(rel) {
+	rel, is := pathname.Below(s.Root, path)
+	if !is {
 		return false
 	}
 	real, err := filepath.EvalSymlinks(path)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
@@ -36,11 +37,7 @@ func (s *Sandboxes) OutOfReach(folder string) bool {
 	theirs := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())
 	return !slices.ContainsFunc(theirs, func(root string) bool {
 		root, err := realPath(root)
-		if err != nil {
-			return true
-		}
-		inside, err := filepath.Rel(root, real)
-		return err != nil || filepath.IsLocal(inside)
+		return err != nil || pathname.Within(real, root)
 	})
 }
 

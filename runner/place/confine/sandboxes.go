@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/guard"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -332,7 +333,7 @@ func (s *Sandboxes) lent(tree string) map[string]string {
 // itself where the tree does not cover it: programs could else be led to code there, and not to their tree's.
 func (s *Sandboxes) deniedIn(tree string) (all []string) {
 	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
-		if rel, err := filepath.Rel(s.Root, path); err == nil && filepath.IsLocal(rel) {
+		if rel, is := pathname.Below(s.Root, path); is {
 			all = append(all, filepath.Join(tree, rel))
 		}
 	}
@@ -384,8 +385,7 @@ func (s *Sandboxes) lentObjects() []string {
 // below says whether a path is one of others, or lies in one, by whatever names.
 func below(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
-		rel, err := filepath.Rel(resolved(other), resolved(path))
-		return err == nil && (rel == "." || filepath.IsLocal(rel))
+		return pathname.Within(resolved(path), resolved(other))
 	})
 }
 

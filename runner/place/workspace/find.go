@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
@@ -32,7 +33,7 @@ func OutsideCheckout(path, dir string) error {
 		if err != nil && at != filepath.Dir(at) {
 			continue // not there yet
 		}
-		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
+		if pathname.Within(real, root) {
 			return outcome.Stopf(outcome.InvalidInput, "run_directory",
 				"The run directory %s is in the checkout, where it would become part of the change; give one outside with --out.", path)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -59,8 +60,7 @@ func (w *Workspace) roots() []string {
 // inside gives a path as relative to the checkout, if it lies there or in a copy.
 func (w *Workspace) inside(path string) (inside string, is bool) {
 	for _, root := range w.roots() {
-		inside, err := filepath.Rel(root, path)
-		if err == nil && filepath.IsLocal(inside) {
+		if inside, is := pathname.Below(root, path); is {
 			return filepath.ToSlash(inside), true
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -255,7 +255,7 @@ func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error
 		return err
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return sameOrAbove(f.Path, path) || sameOrAbove(path, f.Path) })
+		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return pathname.Overlap(f.Path, path) })
 	})
 	if len(paths) > 0 {
 		return &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}
@@ -265,10 +265,6 @@ func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error
 		err = &inTheWayError{"others committed, staged or switched to another branch"}
 	}
 	return err
-}
-
-func sameOrAbove(above, path string) bool {
-	return path == above || strings.HasPrefix(path, above+"/")
 }
 
 func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/remote"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -140,7 +141,7 @@ func (w *Workspace) Place() string {
 	if err != nil {
 		return w.root
 	}
-	if within, err := filepath.Rel(w.root, here); err != nil || !filepath.IsLocal(within) {
+	if !pathname.Within(here, w.root) {
 		return w.root
 	}
 	return ownCheckout

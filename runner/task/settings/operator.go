@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -40,10 +42,5 @@ func leadsInto(name, folder string) bool {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		ways = append(ways, real)
 	}
-	for _, way := range ways {
-		if inside, err := filepath.Rel(folder, way); err == nil && filepath.IsLocal(inside) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ways, func(way string) bool { return pathname.Within(way, folder) })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -347,7 +348,7 @@ func (c Commit) locate(name string) (File, error) {
 		ways = append(ways, whole)
 	}
 	for _, way := range ways { // a link may lead into the checkout, or out of it
-		if rel, err := filepath.Rel(c.Root(), way); err == nil && filepath.IsLocal(rel) {
+		if rel, is := pathname.Below(c.Root(), way); is {
 			file.inside = filepath.ToSlash(rel)
 			break
 		}

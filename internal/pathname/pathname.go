@@ -1,0 +1,25 @@
+// Package pathname compares paths by their text alone. It looks at no file and follows no link.
+package pathname
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// Below returns path relative to folder, "." for folder itself. It reports false for a path that is
+// elsewhere, and where one of the two is absolute and the other is not.
+func Below(folder, path string) (rel string, is bool) {
+	rel, err := filepath.Rel(folder, path)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// Within reports whether path is one of folders, or below one.
+func Within(path string, folders ...string) bool {
+	return slices.ContainsFunc(folders, func(folder string) bool {
+		_, is := Below(folder, path)
+		return is
+	})
+}
+
+// Overlap reports whether two paths are the same, or one is below the other.
+func Overlap(a, b string) bool { return Within(a, b) || Within(b, a) }

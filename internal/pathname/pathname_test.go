@@ -1,0 +1,42 @@
+package pathname_test
+
+import (
+	"testing"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
+)
+
+func TestPathsAreComparedByElements(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		folder, path, rel string
+		below, overlap    bool
+	}{
+		{"/a", "/a", ".", true, true},
+		{"/a", "/a/b/c", "b/c", true, true},
+		{"/a/", "/a/b", "b", true, true},
+		{"/", "/a", "a", true, true},
+		{"/a", "/ab", "", false, false},
+		{"/a/b", "/a", "", false, true},
+		{"/a", "/a/../b", "", false, false},
+		{"/a", "/a/..b", "..b", true, true},
+		{"/a", "a", "", false, false},
+		{"a", "/a", "", false, false},
+		{"a", "a/b", "b", true, true},
+		{".", "a", "a", true, true},
+		{".", "../a", "", false, false},
+		{"a", "b", "", false, false},
+		{"../a", "b", "", false, false},
+	} {
+		rel, below := pathname.Below(c.folder, c.path)
+		if below != c.below || below && rel != c.rel {
+			t.Errorf("Below(%q, %q) = %q, %t", c.folder, c.path, rel, below)
+		}
+		if got := pathname.Within(c.path, "/none", c.folder); got != c.below {
+			t.Errorf("%q is within %q: %t", c.path, c.folder, got)
+		}
+		if got := pathname.Overlap(c.path, c.folder); got != c.overlap {
+			t.Errorf("%q and %q overlap: %t", c.path, c.folder, got)
+		}
+	}
+}
