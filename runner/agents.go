@@ -64,7 +64,7 @@ func (r *runner) people(a *assignment) asking {
 	if a.job().Task.Questions != "ask" || a.task.Issue == nil || r.env.Token() == "" {
 		return nil
 	}
-	return (&worker.IssuePeople{Forge: a.project.forge, Issue: *a.task.Issue, Redact: r.rec.Redact}).Ask
+	return (&worker.IssuePeople{Forge: a.project.Forge, Issue: *a.task.Issue, Redact: r.rec.Redact}).Ask
 }
 
 // work is what the agent's work has come to.

@@ -7,12 +7,16 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/feedback"
+	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
+	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -44,20 +48,6 @@ func recordedAssignment(h *history.Run, asked *request) assignment {
 	a := assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: intake.Recorded(h.Task)}
 	a.task.Key, a.task.Branch = h.Started.Key, h.Workspace.Branch
 	return a
-}
-
-// surroundings are what the environment says of where a task comes from.
-func surroundings(env settings.Environment) intake.Surroundings {
-	_, server := github.Addresses(env.Get)
-	return intake.Surroundings{
-		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
-		Repository: env.Get("GITHUB_REPOSITORY"), Server: server, HasToken: env.Token() != "",
-	}
-}
-
-// around is an event that tells of the surroundings alone, for what no event starts.
-func (r *runner) around() intake.Event {
-	return intake.Event{Surroundings: surroundings(r.env)}
 }
 
 // configure merges the layers of configuration. The job may name another base than
@@ -115,7 +105,7 @@ func (r *runner) assignHere(ctx context.Context, event intake.Event, here *works
 		if ws != nil {
 			r.end.elsewhere = ws.Base()
 			if a.job().Repository.Name == "" {
-				r.tellElsewhere(a.project.name(), intake.NameInURL(ws.Checkout().Origin(), a.project.serverURL), ws)
+				r.tellElsewhere(a.project.Name(), intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()), ws)
 			}
 		}
 		if ws, a, err = r.clone(ctx, a, event, ws); err != nil {
@@ -147,16 +137,18 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if a.source.Request, err = event.Request(&set.Job); err != nil {
 		return a, err
 	}
-	n := r.naming(&set.Job, event, ws)
-	n.Request = a.source.Request
+	n := intake.Naming{Job: &set.Job, Event: event, Request: a.source.Request}
+	if ws != nil {
+		n.Origin = ws.Checkout().Origin()
+	}
 	switch {
 	case known.source == nil:
 		if a.project, err = r.findProject(n, a.publish); err != nil {
 			return a, err
 		}
-	case !intake.Fits(&set.Job, a.project.name()):
+	case !intake.Fits(&set.Job, a.project.Name()):
 		return a, outcome.Stopf(outcome.InvalidInput, "other_repository",
-			"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", a.project.name(), set.Job.Repository.Name, set.Job.Repository.Name)
+			"The run works in a clone of %s, and repository.name is %s there; correct that, or name %s.", a.project.Name(), set.Job.Repository.Name, set.Job.Repository.Name)
 	default:
 		a.source.Accounts = known.source.Accounts
 	}
@@ -167,7 +159,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 			return a, err
 		}
 	}
-	a.source.Forge, a.source.To = a.project.forge, a.project.to
+	a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
 	pull, err := a.source.Admit(ctx)
 	if err != nil {
 		return a, err
@@ -183,28 +175,28 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if pull != nil {
 		a = r.by(a, set.OnBranch(pull.Head), ws)
 	}
-	if a.red, err = lookAtChecks(ctx, a, pull); err != nil {
+	if a.red, err = repair.Of(ctx, a.source, a.red, pull); err != nil {
 		return a, err
 	}
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
 	}
 	if a.output, err = r.source.ReadOutputSchema(ctx, commitOf(ws), a.settings); err == nil && set.Job.Publish.Feedback() {
-		a.output, err = feedbackSchema(set.Job.Publish)
+		a.output, err = feedback.Schema(set.Job.Publish)
 	}
 	return a, err
 }
 
 // preparation says what the run needs of its checkout.
 func (a *assignment) preparation(ws *workspace.Workspace) workspace.Preparation {
-	base := workspace.BaseBranch{Configured: a.job().Repository.Base != "", NoneNeeded: a.project.publish == publishNone}
+	base := workspace.BaseBranch{Configured: a.job().Repository.Base != "", NoneNeeded: a.project.Mode == publish.Nowhere}
 	if a.job().PullRequest.Branch == "" {
 		base.TaskBranch = a.task.Branch
 	}
-	if a.project.publish == publishGitHub {
-		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, a.project.to) }
+	if a.project.Mode == publish.ToForge {
+		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, a.project.Repo) }
 	}
-	shared := a.project.publish != publishNone && !ws.On(a.task.Branch)
+	shared := a.project.Mode != publish.Nowhere && !ws.On(a.task.Branch)
 	return workspace.Preparation{Base: base, Path: a.job().Repository.Path, Changes: a.job().Task.Expects == "change", Shared: shared}
 }
 
@@ -217,7 +209,7 @@ func (r *runner) baseHere(a assignment, ws *workspace.Workspace) *workspace.Work
 }
 
 func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
-	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publishNone}
+	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publish.Nowhere}
 	r.readFrom(source, set, ws)
 	return source
 }
@@ -235,4 +227,14 @@ func (r *runner) findModel(ctx context.Context, j *job.Job, script string, given
 		return worker.NewScriptedModel(ctx, script, given, j)
 	}
 	return worker.NewAPIModel(j, r.env, r.version, r.rec)
+}
+
+// checkReady ends a run before it asks anybody, with all that is wrong or missing. ws is the checkout
+// of its base commit; nil where that is not known yet.
+func (r *runner) checkReady(ctx context.Context, asked *request, ws *workspace.Workspace, set *settings.Settings) error {
+	found, err := look.Lacks(ctx, r.rec, ws, preflight.Options{Job: &set.Job, Environ: r.env, Scripted: asked.script != "", Publish: asked.publish})
+	if err != nil {
+		return err
+	}
+	return found.Stop()
 }

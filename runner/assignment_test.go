@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -32,7 +33,7 @@ func TestTheBaseOfAnEventElsewhere(t *testing.T) {
 		"elsewhere":      {of: "octo/gadgets"},
 		"a pull request": {"octo/gadgets", intake.Task{Mode: intake.Join, Pull: pull}, "main"},
 	} {
-		if got := baseOf(event, assignment{project: project{to: named{name: c.of}}, task: c.task}); got != c.want {
+		if got := baseOf(event, assignment{project: publish.Project{Repo: named{name: c.of}}, task: c.task}); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

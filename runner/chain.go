@@ -8,11 +8,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay"
@@ -49,12 +51,12 @@ type program struct {
 type assignment struct {
 	*request
 	settings *settings.Settings
-	project  project
+	project  publish.Project
 	task     intake.Task
 	source   *intake.Source // of the task; nil where it comes from a record
 	model    worker.Model
 	output   settings.OutputSchema
-	red      *repairing // what is to be repaired; nil for another task
+	red      *repair.Attempt // what is to be repaired; nil for another task
 }
 
 func (a *assignment) job() *job.Job { return &a.settings.Job }
@@ -98,6 +100,19 @@ type work struct {
 	stopped    *outcome.Stop     // by which a budget ended the work
 	summary    string            // where no agent wrote one
 	outputFile string            // with the object that task.output_schema describes
+}
+
+// repaired is what the pull request held that the run fixes; nil for another task.
+func (rd *ready) repaired() *gitops.ChangeSet {
+	if rd.task.Repair == nil {
+		return nil
+	}
+	return rd.laid.change
+}
+
+// judged is what a change of the run is judged by.
+func (rd *ready) judged(change *gitops.ChangeSet) judge.Case {
+	return rd.lessons.Case(rd.job(), change, rd.repaired())
 }
 
 // verdict is work that may be published.

@@ -23,7 +23,7 @@ func (r *runner) openHere(ctx context.Context, asked *request, event intake.Even
 		why = ws.StartOn(ctx, event.Base())
 	}
 	if named && ws != nil {
-		if of := intake.NameInURL(ws.Checkout().Origin(), r.server()); !strings.EqualFold(of, event.Repository) {
+		if of := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(of, event.Repository) {
 			r.tellElsewhere(event.Repository, of, ws)
 			ws, why = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
 		}
@@ -38,7 +38,7 @@ func baseOf(event intake.Event, a assignment) string {
 	switch pull := a.task.OnPull(); {
 	case pull != nil:
 		return pull.Base
-	case strings.EqualFold(event.Repository, a.project.name()):
+	case strings.EqualFold(event.Repository, a.project.Name()):
 		return event.Base()
 	}
 	return ""
@@ -48,18 +48,18 @@ func baseOf(event intake.Event, a assignment) string {
 // or on another base than the checkout is on, or there is no checkout.
 func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout error) bool {
 	switch {
-	case a.project.name() == "":
+	case a.project.Name() == "":
 		return false
 	case ws == nil:
 		return errors.Is(noCheckout, gitops.ErrNotRepository)
 	case a.task.OnPull() != nil && a.task.OnPull().Base != ws.Base().Branch:
 		return true // a comment's event does not tell the workflow which branch to check out
 	}
-	here := intake.NameInURL(ws.Checkout().Origin(), a.project.serverURL)
-	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.name()) {
+	here := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer())
+	if here == "" && r.env.InActions() && strings.EqualFold(r.env.Get("GITHUB_REPOSITORY"), a.project.Name()) {
 		return false // the checkout of a workflow, whose origin another step changed
 	}
-	return !strings.EqualFold(here, a.project.name())
+	return !strings.EqualFold(here, a.project.Name())
 }
 
 // tellElsewhere says that a run on one repository does not work in the checkout of another.
@@ -80,10 +80,10 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, he
 		}
 	}
 	base := baseOf(event, a)
-	defer r.rec.Begins("", "clone of "+a.project.name())()
+	defer r.rec.Begins("", "clone of "+a.project.Name())()
 	o := r.at(a.dir)
 	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
-		Options: o, From: r.onForge(a.project, nil).Remote(), Repository: a.project.name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
+		Options: o, From: r.onForge(a.project, nil).Remote(), Repository: a.project.Name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
 	})
 	if err != nil {
 		return nil, a, err

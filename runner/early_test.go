@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -62,7 +63,7 @@ func TestEarlyEnds(t *testing.T) {
 		"no such folder": {func(o *Options) { o.Set = []string{"repository.path=nosuch"} }, "invalid_input/no_such_path", base, true},
 		"no session":     {func(o *Options) { o.Replay = filepath.Join(empty, "nosuch") }, "invalid_input/file", base, true},
 		"no key":         {func(o *Options) { o.Replay = "" }, "invalid_input/no_api_key", base, true},
-		"no repository":  {func(o *Options) { o.Publish = publishGitHub }, "invalid_input/no_repository", base, true},
+		"no repository":  {func(o *Options) { o.Publish = publish.ToForge }, "invalid_input/no_repository", base, true},
 		"a clone that is none": {func(o *Options) {
 			o.Set = []string{"repository.name=octo/widgets"}
 			o.Environ = append(o.Environ, "GITHUB_SERVER_URL=http://127.0.0.1:1", "GITHUB_API_URL=http://127.0.0.1:1")
@@ -75,7 +76,7 @@ func TestEarlyEnds(t *testing.T) {
 	} {
 		for _, inStep := range []bool{false, true} {
 			var log bytes.Buffer
-			o := Options{Prompt: "Greet.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Replay: session(t), Publish: publishLocal}
+			o := Options{Prompt: "Greet.", Dir: repo.Dir, Out: filepath.Join(t.TempDir(), "run"), Replay: session(t), Publish: publish.ToLocal}
 			o.Environ = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
 			o.Set = []string{"policy.sandbox=danger-full-access"}
 			if inStep {

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -29,7 +30,7 @@ const salvageTime = 20 * time.Second
 func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	e := r.end
 	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.of(ctx, r.rec, cause))
-	if stop.Outcome == outcome.Changed && e.assignment.project.publish == publishNone {
+	if stop.Outcome == outcome.Changed && e.assignment.project.Mode == publish.Nowhere {
 		e.workspace.PutIntoCheckout(ctx, e.work.change) // which takes as long as the change is large
 	}
 	late, cancel := r.late(ctx)
@@ -80,7 +81,7 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	}
 	p := e.publication()
 	note := e.workspace.Salvage(ctx, workspace.Ending{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: e.assignment.project.publish == publishNone, GoesOn: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: e.assignment.project.Mode == publish.Nowhere, GoesOn: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
 			w, err := r.takeChange(ctx, e.place, e.work)
 			return w.change, err
@@ -211,7 +212,7 @@ func (r *runner) recordStart(a *assignment) error {
 		return nil
 	}
 	event := transcript.RunStarted{
-		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.publish, a.publish, publishLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.output.Source,
+		RunID: r.rec.ID, Version: r.version, Key: a.task.Key, Publish: cmp.Or(a.project.Mode, a.publish, publish.ToLocal), Link: r.env.RunLink(), Artifacts: r.env.Artifacts(), Price: a.model.Profile.Price, OutputSchema: a.output.Source,
 	}
 	if a.script != "" {
 		event.Scripted = filepath.Base(a.script)

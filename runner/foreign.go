@@ -52,8 +52,8 @@ func (r *runner) holdForeign(ctx context.Context, h *history.Run, ws *workspace.
 	if branch := h.Workspace.Branch; branch != set.Job.PullRequest.Branch && !intake.OfRun(branch) {
 		return r.beyond(job.Excess{Key: "pull_request.branch", Value: branch})
 	}
-	project, err := r.findProject(r.naming(&set.Job, r.around(), ws), publish)
-	if err == nil && h.Workspace.Repository != "" && !strings.EqualFold(project.name(), h.Workspace.Repository) {
+	project, err := r.findProject(intake.Naming{Job: &set.Job, Event: r.around(), Origin: ws.Checkout().Origin()}, publish)
+	if err == nil && h.Workspace.Repository != "" && !strings.EqualFold(project.Name(), h.Workspace.Repository) {
 		err = r.beyond(job.Excess{Key: "repository.name", Value: h.Workspace.Repository})
 	}
 	return err

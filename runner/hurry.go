@@ -58,6 +58,7 @@ func (r *runner) attended(ctx context.Context, work func() record.Result) record
 	whole := func() record.Result {
 		defer r.rec.Close()
 		defer r.end.close()
+		r.watch.Mask(r.env.Secrets())
 		result := work()
 		r.tellStep(&result)
 		return result
@@ -86,7 +87,7 @@ func (r *runner) attended(ctx context.Context, work func() record.Result) record
 // tellStep gives the result to the job. What cannot be given is told in the result.
 func (r *runner) tellStep(result *record.Result) {
 	a := r.end.assignment
-	site := a.project.site()
+	site := a.project.Site()
 	if site == (transcript.Site{}) { // what a transcript names is not believed here
 		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -26,13 +24,15 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	if err := a.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return nil, err
 	}
-	if a, err = r.decideRepair(ctx, a, ws); err != nil {
-		return nil, err
+	if a.red != nil {
+		if a, err = r.decideRepair(ctx, a, ws); err != nil {
+			return nil, err
+		}
 	}
 	if err := a.source.NotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err
 	}
-	if next.skills, err = r.findSkills(a, ws.Commit()); err != nil {
+	if next.skills, err = worker.OfferSkills(r.rec, ws.Commit(), a.job(), a.model.Profile.ContextWindow); err != nil {
 		return nil, err
 	}
 	lessons := proposals.Read(r.rec, r.began, ws, a.job(), a.task.Title+"\n"+a.task.Text)
@@ -50,6 +50,23 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	}
 	next.assignment, next.workspace, next.lessons = &on, ws, lessons.In(ws, on.job(), on.task.Subject != nil)
 	return r.placed(next), err
+}
+
+// decideRepair ends a run that has nothing to fix, or may not, and says so on the pull
+// request. What it may cost is settled.
+func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.Workspace) (*assignment, error) {
+	red, err := a.red.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
+	if err != nil {
+		return a, err
+	}
+	left := red.Plan.Left
+	if !a.model.Profile.Price.Known() {
+		left = 0 // what it costs is not known either
+	}
+	next := r.by(*a, a.settings.ForRepair(left), ws)
+	next.red, next.task.Repair = red, &red.Plan.Attempt
+	r.end.assignment = &next
+	return &next, nil
 }
 
 // placed registers the place of a run.
@@ -74,7 +91,7 @@ func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *wor
 // joinBranch puts the checkout on the end of a person's branch.
 func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	pull := a.task.Pull
-	tip, err := intake.LookUpBranch(ctx, a.project.forge.Repository(a.source.Event.Repository), pull.Head)
+	tip, err := intake.LookUpBranch(ctx, a.project.Forge.Repository(a.source.Event.Repository), pull.Head)
 	switch {
 	case err != nil:
 		return ws, a, err
@@ -115,26 +132,4 @@ func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
 	return func(context.Context) (string, error) {
 		return "", workspace.CannotResume("its job has programs of the commit that configured it (tools.dynamic, mcp_servers, hooks), and the transcript of a run on a pull request does not name that; start a new one")
 	}
-}
-
-// mostSkillWarnings is of how many problems with skills a run warns one by one.
-const mostSkillWarnings = 10
-
-// findSkills finds the skills of the base commit that the agent can load.
-func (r *runner) findSkills(a *assignment, base settings.Commit) (skills.Offer, error) {
-	found, err := skillsOf(base, a.settings)
-	if err != nil {
-		return skills.Offer{}, err
-	}
-	for _, p := range found.Problems[:min(len(found.Problems), mostSkillWarnings)] {
-		r.rec.Warn("skill", "The skill %s.", p)
-	}
-	if more := len(found.Problems) - mostSkillWarnings; more > 0 {
-		r.rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.Count(more, "problem"))
-	}
-	offer, leftOut := skills.NewOffer(found.Skills, a.model.Profile.ContextWindow, r.rec.Redact)
-	if leftOut > 0 {
-		r.rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name the folders of those that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
-	}
-	return offer, nil
 }

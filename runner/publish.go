@@ -8,11 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
-	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/replay/history"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -37,28 +35,26 @@ type PublishOptions struct {
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.Hurry = nil // nothing of it is waited for
 	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
-	asked := &request{dir: o.Dir, operator: o.Operator, publish: publishGitHub}
+	asked := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
 	r.end.assignment, r.end.bundle = &assignment{request: asked}, true
 	return r.attended(ctx, func() record.Result { return r.publishFrom(ctx, asked, o.RunDir) })
 }
 
 func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string) (result record.Result) {
-	r.maskSecrets()
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
 		return r.unrecorded(err)
 	}
 	r.rec.Directory = dir
-	if err := dir.Lock(); err != nil {
-		return r.unrecorded(err)
-	}
-	if err := dir.Writable(); err != nil {
+	if err := cmp.Or(dir.Lock(), dir.Writable()); err != nil {
 		return r.unrecorded(err)
 	}
 	var b bundle.Bundle
 	err = guarded(ctx, func(ctx context.Context) (err error) {
-		b, err = r.publishBundle(ctx, asked)
-		return err
+		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err != nil {
+			return err
+		}
+		return r.publishBundle(ctx, asked, b)
 	})
 	stop := r.end.of(ctx, r.rec, err)
 	stop.Message = r.rec.Redact(stop.Message)
@@ -75,23 +71,18 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 	return result
 }
 
-// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it. The bundle is
-// there beside an error as far as it was opened.
-func (r *runner) publishBundle(ctx context.Context, asked *request) (b bundle.Bundle, err error) {
-	b, err = bundle.Open(ctx, r.rec, r.env.Token() != "")
-	if err = cmp.Or(publishesChange(b), err); err != nil {
-		return b, err
-	}
+// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it.
+func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
 	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {
-		return b, workspace.CheckoutFailure(err)
+		return workspace.CheckoutFailure(err)
 	}
 	a := &assignment{request: asked}
 	r.end.assignment = a
 	half := bundle.Half{
-		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, surroundings(r.env)),
+		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.project, err = r.findProject(r.naming(j, r.around(), ws), asked.publish)
+			a.project, err = r.findProject(intake.Naming{Job: j, Event: r.around(), Origin: ws.Checkout().Origin()}, asked.publish)
 			return r.onForge(a.project, ws), err
 		},
 	}
@@ -100,37 +91,24 @@ func (r *runner) publishBundle(ctx context.Context, asked *request) (b bundle.Bu
 	if p.Job != nil {
 		a.settings = &settings.Settings{Job: *p.Job}
 	}
-	proposed := work{change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
-	r.reached(proposed)
+	at := &place{assignment: a, workspace: ws}
+	r.end.work = &work{ready: &ready{place: at, agents: r.end.agents}, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
 	if p.RunID != "" {
 		r.end.agents = &agents{recorded: worker.Work{Plan: b.View.Plan}}
 	}
 	if err != nil {
-		return b, err
+		return err
 	}
-	at := &place{assignment: a, workspace: ws, lessons: proposals.Recorded(r.rec, b.View, history.OnPull(b.View)).In(ws, a.job(), false)}
-	rd := &ready{place: at, agents: r.end.agents}
-	proposed.ready = rd
-	w := r.reached(proposed)
-	p.Follow.Judge, p.Follow.Onto, p.LessonsIn = r.follow(rd).Judge, rd.lessons.Onto, rd.lessons.Brought
-	if !p.Change.Empty() {
-		if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
-			return b, err
-		}
-		if rd.hooks, err = r.hooksOfBundle(ctx, at, b, p.Change, p.Base); err != nil {
-			return b, err
-		}
-		r.end.hooks, p.Ask = rd.hooks, askOfDraft(rd.hooks, a.project.publish)
+	if at.lessons, err = half.Admit(ctx, b, &p); err != nil {
+		return err
 	}
-	if err := r.publish(ctx, &verdict{w, p}, to); err != nil {
-		return b, err
-	}
-	if !p.Change.Empty() {
-		return b, nil
+	r.end.hooks = p.Hooks
+	if err := r.publish(ctx, &verdict{r.end.work, p}, to); err != nil || !p.Change.Empty() {
+		return err
 	}
 	stop := b.NothingToPublish()
 	stop.Message += r.end.published.OpenSentence()
-	return b, stop
+	return stop
 }
 
 // publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes

@@ -27,6 +27,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/audit"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -138,7 +139,7 @@ type replayed struct {
 func newReplay(recorded recordedRun, o ReplayOptions) *replayed {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
 	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
-	return &replayed{recorded: recorded, r: r, asked: &request{publish: publishNone, program: program{engine: o.ScriptEngine}}, into: filepath.Join(o.Out, record.CheckoutFolder)}
+	return &replayed{recorded: recorded, r: r, asked: &request{publish: publish.Nowhere, program: program{engine: o.ScriptEngine}}, into: filepath.Join(o.Out, record.CheckoutFolder)}
 }
 
 // open makes the directory of the replay and finds the base commit.
@@ -163,7 +164,7 @@ func (p *replayed) open(ctx context.Context, o ReplayOptions) (err error) {
 	if own || o.Frozen { // which runs nothing
 		return nil
 	}
-	return p.r.holdForeign(ctx, p.recorded.Run, p.source, publishNone, false)
+	return p.r.holdForeign(ctx, p.recorded.Run, p.source, publish.Nowhere, false)
 }
 
 func (p *replayed) openTree(ctx context.Context, dir, name string) (*workspace.Workspace, error) {
@@ -204,11 +205,11 @@ func (p *replayed) live(ctx context.Context) (*Replayed, error) {
 	}
 	p.asked.recorded = recorded
 	at := place{assignment: new(recordedAssignment(p.recorded.Run, p.asked)), workspace: p.tree}
-	at.project.publish = publishNone
+	at.project.Mode = publish.Nowhere
 	if at.skills, err = skills.Kept(p.recorded.rec.Directory, p.recorded.Skills); err != nil {
 		return nil, err
 	}
-	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View, p.recorded.OnPull()).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
+	at.lessons = proposals.Recorded(p.r.rec, p.recorded.View).ForReplay().In(p.tree, at.job(), at.task.Subject != nil)
 	p.r.placed(at)
 	err = guarded(ctx, func(ctx context.Context) error { return p.run(ctx, at) })
 	answers, end := recorded.Answers, p.r.end
@@ -251,8 +252,7 @@ func (p *replayed) run(ctx context.Context, at place) error {
 		if a.model, err = a.recorded.Answers.Model(a.job(), r.rec.Warn); err != nil {
 			return err
 		}
-		n := r.naming(a.job(), r.around(), at.workspace)
-		n.Recorded = p.recorded.Workspace.Repository
+		n := intake.Naming{Job: a.job(), Event: r.around(), Recorded: p.recorded.Workspace.Repository, Origin: at.workspace.Checkout().Origin()}
 		if a.project, err = r.findProject(n, a.publish); err != nil {
 			return err
 		}
@@ -318,7 +318,7 @@ func (p *replayed) writeBody(failed error) (string, error) {
 	w := p.r.end.work
 	proposal := p.r.proposal(w)
 	proposal.ShownAs = filepath.Base(p.recorded.rec.Path())
-	posts, err := body.Compose(view, p.r.means(w.project, w.workspace).BodyOptions(&proposal))
+	posts, err := body.Compose(view, w.project.Means(p.r.rec, p.r.env, w.workspace).BodyOptions(&proposal))
 	if err != nil {
 		return "", errors.Join(failed, err)
 	}

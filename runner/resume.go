@@ -42,7 +42,6 @@ type ResumeOptions struct {
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	return r.attended(ctx, func() record.Result {
-		r.maskSecrets()
 		var h *history.Run
 		err := guarded(ctx, func(ctx context.Context) (err error) {
 			h, err = r.reopen(ctx, o)
@@ -162,9 +161,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
-	n := r.naming(a.job(), r.around(), nil)
-	n.Recorded = h.Workspace.Repository
-	if a.project, err = r.findProject(n, a.publish); err != nil {
+	if a.project, err = r.findProject(intake.Naming{Job: a.job(), Event: r.around(), Recorded: h.Workspace.Repository}, a.publish); err != nil {
 		return nil, err
 	}
 	if err := confine.EndLeft(ctx, r.rec.Directory); err != nil {
@@ -182,7 +179,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 	}
 	if !h.Worked() { // else its images are in the conversation
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
-		a.source.Forge, a.source.To = a.project.forge, a.project.to
+		a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
 	}
 	if err := r.readRules(ctx, &p, &a, p.workspace); err != nil {
 		return nil, err
@@ -193,7 +190,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 		}
 	}
 	p.guides, err = worker.ReadGuides(p.workspace.Commit(), a.job().Repository.Path, r.rec.Warn)
-	p.lessons = proposals.Recorded(r.rec, h.View, h.OnPull()).In(p.workspace, a.job(), a.task.Subject != nil)
+	p.lessons = proposals.Recorded(r.rec, h.View).In(p.workspace, a.job(), a.task.Subject != nil)
 	return r.placed(p), err
 }
 
@@ -223,7 +220,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	}
 	r.rec.Remove(record.ResultFile)
 	r.end.from(r.rec)
-	if err := r.recordHooks(rd.hooks); err != nil {
+	if err := rd.hooks.List(); err != nil {
 		return err
 	}
 	r.showProgressAgain(ctx, rd.place)
@@ -238,7 +235,7 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 		return
 	}
 	var like []forge.Comment
-	if on, err := p.project.forge.Repository(here).Issue(ctx, asked.Number); err == nil {
+	if on, err := p.project.Forge.Repository(here).Issue(ctx, asked.Number); err == nil {
 		for _, c := range on.Comments {
 			if intake.IsProgress(c) {
 				like = append(like, c)

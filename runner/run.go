@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -29,7 +30,6 @@ func Run(ctx context.Context, o Options) record.Result {
 			return r.unrecorded(err)
 		}
 		r.end.from(r.rec)
-		r.maskSecrets()
 		err := guarded(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
 		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
 		r.watch.Unkept = inVain
@@ -46,9 +46,12 @@ func Run(ctx context.Context, o Options) record.Result {
 // publication. A nil error means that finish reads the outcome off what the stages registered.
 // repairs names the pull request of agent-ci repair; empty for a task of any other kind.
 func (r *runner) run(ctx context.Context, asked *request, repairs string) error {
-	event, err := r.event(ctx, repairs)
-	if err != nil {
-		return err
+	event := intake.ReadEvent(ctx, intake.Around(r.env))
+	if repairs != "" {
+		var err error
+		if event, err = intake.Repairs(repairs, r.env.Token() != ""); err != nil {
+			return err
+		}
 	}
 	here, noCheckout := r.openHere(ctx, asked, event, repairs != "")
 	if noCheckout != nil && ctx.Err() != nil {
@@ -145,7 +148,7 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 		if rd.task.Subject != nil {
 			return r.sayFound(ctx, v)
 		}
-		return r.publish(ctx, v, r.destination(rd.project, rd.workspace))
+		return r.publish(ctx, v, rd.destination(r))
 	})
 }
 
@@ -223,6 +226,6 @@ func (r *runner) publish(ctx context.Context, v *verdict, to publish.Destination
 	if err := publish.Publish(ctx, to, v.proposal, r.end.published); err != nil {
 		return err
 	}
-	r.publishLessons(ctx, v, to)
+	v.lessons.Publish(ctx, to, v.proposal, *r.end.published)
 	return nil
 }

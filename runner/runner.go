@@ -9,9 +9,11 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -44,16 +46,26 @@ func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	return r
 }
 
-// maskSecrets keeps the secrets of the environment out of the log of the step.
-func (r *runner) maskSecrets() { r.watch.Mask(r.env.Secrets()) }
-
 // keepOut makes the record remove the secrets of a job besides those of the
 // environment.
 func (r *runner) keepOut(j *job.Job) { r.rec.KeepOut(settings.Secrets(r.env, j)) }
 
 // at returns how the checkout in a folder is opened.
 func (r *runner) at(dir string) workspace.Options {
-	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.server(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
+	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
+}
+
+// around is an event that tells of the surroundings alone, for what no event starts.
+func (r *runner) around() intake.Event { return intake.Event{Surroundings: intake.Around(r.env)} }
+
+// findProject finds the repository that n names, and where its changes go. It asks nobody.
+func (r *runner) findProject(n intake.Naming, mode string) (publish.Project, error) {
+	return publish.FindProject(r.env, r.version, n, mode)
+}
+
+// onForge publishes on a project's forge.
+func (r *runner) onForge(p publish.Project, ws *workspace.Workspace) publish.Forge {
+	return p.OnForge(p.Means(r.rec, r.env, ws))
 }
 
 // makeDirectory makes the run directory, at out or in the usual place, and begins

@@ -14,13 +14,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -53,8 +54,12 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 	if err != nil {
 		return nil, "", err
 	}
-	if added, err = rd.startHooks(ctx); err != nil {
-		return nil, "", err
+	if rd.hooks != nil {
+		base, t := rd.workspace.Base(), rd.task
+		added, err = rd.hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
+		if err = cmp.Or(err, rd.hooks.Halt()); err != nil {
+			return nil, "", err
+		}
 	}
 	rd.agents, err = r.makeAgents(ctx, &rd)
 	r.reached(work{ready: &rd})
@@ -65,15 +70,22 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 // published: what stands in the way is cheaper to learn now.
 func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, error) {
 	if p.task.Subject != nil {
-		return nil, r.prepareSpeaking(ctx, p.assignment)
+		switch p.project.Mode {
+		case publish.Nowhere:
+			return nil, nil
+		case publish.ToLocal:
+			return nil, outcome.Stopf(outcome.InvalidInput, "no_token",
+				"publish.as is %s, which needs GitHub: set GITHUB_TOKEN, or use --publish none, which writes the findings to output.json.", p.job().Publish.As)
+		}
+		return nil, r.speaker(p.assignment).Ready(ctx)
 	}
-	to := r.destination(p.project, p.workspace)
+	to := p.destination(r)
 	if to == nil {
 		return nil, nil
 	}
 	// The user of a task from an issue most likely expects a pull request.
-	if p.publish == "" && p.project.publish == publishLocal && p.task.Issue != nil {
-		return nil, noTokenForIssue()
+	if p.publish == "" && p.project.Mode == publish.ToLocal && p.task.Issue != nil {
+		return nil, publish.NoTokenForIssue()
 	}
 	if local, is := to.(publish.Local); is && p.publish == "" && r.env.Token() != "" {
 		if err := local.KnowsOrigin(ctx, p.task.Branch); err != nil {
@@ -83,9 +95,27 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	return publish.Prepare(ctx, to, p.task.Branch, p.workspace.Base(), p.job())
 }
 
-func noTokenForIssue() *outcome.Stop {
-	return outcome.Stopf(outcome.InvalidInput, "no_token",
-		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")
+// destination is where a change of the run goes; nil for nowhere.
+func (p *place) destination(r *runner) publish.Destination {
+	return p.project.Destination(p.project.Means(r.rec, r.env, p.workspace))
+}
+
+// speaker says on the subject of the run what its agent found.
+func (r *runner) speaker(a *assignment) feedback.Speaker {
+	return feedback.Speaker{
+		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
+		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.Commanded(), Link: r.env.RunLink(), // one that goes on was not refused
+	}
+}
+
+// sayFound publishes the object that the agent gave.
+func (r *runner) sayFound(ctx context.Context, v *verdict) (err error) {
+	if v.project.Mode == publish.Nowhere {
+		return nil
+	}
+	base := v.workspace.Base()
+	r.end.feedback, err = r.speaker(v.assignment).SayFrom(ctx, v.outputFile, v.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.project.Mode, Title: v.task.Title})
+	return err
 }
 
 // confine finds out how commands can be confined, before anything is run or asked, and what they work in.
@@ -128,6 +158,26 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 	return boxes, nil
 }
 
+// findHooks finds the hooks of the run, and where they run; nil for none. A resumed run goes on under the hooks
+// of the operator that it began under.
+func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
+	if p.recorded != nil {
+		return p.recorded.Answers.Hooks, nil
+	}
+	all, err := hooks.Find(ctx, p.operator, p.job(), p.workspace.Commit(), r.env.Get("HOME"))
+	if err == nil && p.past != nil {
+		err = p.past.SameOperators(all)
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := hooks.New(all, boxes, p.workspace.Seen())
+	if found != nil && p.past != nil {
+		found.Answers = p.past.HookAnswers()
+	}
+	return found, nil
+}
+
 // takeCredentials reads the values of the job's secrets, and keeps them out of all that the
 // run writes from here on.
 func (r *runner) takeCredentials(ctx context.Context, p *place, boxes *confine.Sandboxes) (err error) {
@@ -149,7 +199,7 @@ func (p *place) useTree(ctx context.Context, boxes *confine.Sandboxes) error {
 		err = boxes.CheckWayBack(ctx)
 	}
 	switch {
-	case err != nil || p.project.publish == publishNone:
+	case err != nil || p.project.Mode == publish.Nowhere:
 		return err
 	case p.movesHead():
 		return p.workspace.KeepAlone()
@@ -173,7 +223,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	}{
 		{transcript.TypeTask, rd.task.Event()},
 		{transcript.TypeWorkspace, transcript.Workspace{
-			Repository: rd.project.name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: rd.task.Branch,
+			Repository: rd.project.Name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: rd.task.Branch,
 			Path: rd.job().Repository.Path, Cloned: ws.Cloned(), Root: ws.Root(),
 		}},
 		{transcript.TypePolicy, transcript.Policy{
@@ -185,14 +235,28 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 			return err
 		}
 	}
-	if err := r.recordHooks(rd.hooks); err != nil {
+	if err := rd.hooks.List(); err != nil {
 		return err
 	}
 	if err := rd.lessons.Record(); err != nil {
 		return err
 	}
 	r.showProgress(ctx, rd.place, rd.task.ProgressOn, rd.task.ProgressLike)
-	return r.beginRepair(ctx, rd.assignment)
+	if rd.red == nil {
+		return nil
+	}
+	if err := rd.red.Begin(ctx); err != nil {
+		return err
+	}
+	r.end.last = append(r.end.last, func(ctx context.Context, stop *outcome.Stop) {
+		_, cost := r.end.agents.spent()
+		pushed := ""
+		if p := r.end.publication(); p.Remote != "" {
+			pushed = p.Commit
+		}
+		rd.red.Conclude(ctx, stop, cost, pushed)
+	})
+	return nil
 }
 
 // limitsOf are the limits that the status of a run shows.
@@ -203,13 +267,13 @@ func limitsOf(j *job.Job) progress.Limits {
 // showProgress puts a comment on the issue or pull request where an event asked for the run, once
 // nothing stands in the way of its work. It takes over the comment of an earlier run.
 func (r *runner) showProgress(ctx context.Context, p *place, number int, like []forge.Comment) {
-	if number == 0 || p.project.publish != publishGitHub {
+	if number == 0 || p.project.Mode != publish.ToForge {
 		return
 	}
 	on := progress.Thread{
-		Repository: p.project.forge.Repository(r.env.Get("GITHUB_REPOSITORY")), Number: number, Pages: progress.Pages{Run: r.env.RunLink(), Artifacts: r.env.Artifacts()},
+		Repository: p.project.Forge.Repository(r.env.Get("GITHUB_REPOSITORY")), Number: number, Pages: progress.Pages{Run: r.env.RunLink(), Artifacts: r.env.Artifacts()},
 	}
-	if earlier := intake.OwnProgress(ctx, p.project.forge, like); earlier != nil {
+	if earlier := intake.OwnProgress(ctx, p.project.Forge, like); earlier != nil {
 		on.Earlier = earlier.ID
 	}
 	r.watch.Comment(ctx, on)
@@ -219,7 +283,7 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 // concludeProgress says how the run ended where a comment shows it.
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	a, done := r.end.assignment, r.end.publication()
-	end := progress.End{Stop: stop, Plan: r.end.agents.work().Plan, PullRequest: record.PullRequest{Operation: "none"}, Site: a.project.site(), Draft: done.Draft, View: r.view}
+	end := progress.End{Stop: stop, Plan: r.end.agents.work().Plan, PullRequest: record.PullRequest{Operation: "none"}, Site: a.project.Site(), Draft: done.Draft, View: r.view}
 	if done.Pull != nil {
 		end.PullRequest = record.PullRequest{Number: done.Pull.Number, URL: done.Pull.URL, Operation: done.Operation}
 	}
@@ -265,7 +329,7 @@ func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
 		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // as it would be published
 			p := r.proposal(w)
 			p.Base = base
-			return r.means(w.project, w.workspace).TrialCommit(&p, when)
+			return w.project.Means(r.rec, r.env, w.workspace).TrialCommit(&p, when)
 		},
 	}
 }
@@ -300,7 +364,7 @@ func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, e
 	if rd.task.Mode != intake.Continue {
 		return found, nil
 	}
-	from := rd.project.forge.Repository(rd.source.Event.Repository)
+	from := rd.project.Forge.Repository(rd.source.Event.Repository)
 	earlier, err := r.onForge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
@@ -439,7 +503,7 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 	if w.change.Empty() {
 		return false, nil
 	}
-	err := inGrace(ctx, whole, r.judged(w.ready, w.job(), w.change).Refusal)
+	err := inGrace(ctx, whole, w.judged(w.change).Refusal)
 	stop := (*outcome.Stop)(nil)
 	if !errors.As(err, &stop) {
 		return false, err
@@ -511,7 +575,7 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 // judge refuses a change that may not be published, and work of which nothing can be
 // part of a change.
 func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
-	c := r.judged(w.ready, w.job(), w.change)
+	c := w.judged(w.change)
 	if w.change.Empty() {
 		if err := c.LeftOut(); err != nil {
 			return nil, err
@@ -536,12 +600,6 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	return &verdict{w, p}, nil
 }
 
-// judged says what a change is judged by.
-func (r *runner) judged(rd *ready, j *job.Job, change *gitops.ChangeSet) judge.Case {
-	checkout := rd.workspace.Checkout()
-	return judge.Case{Record: r.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: rd.lessons.Written, Repairs: rd.repaired()}
-}
-
 // proposal is the change with all that is told of it.
 func (r *runner) proposal(w *work) publish.Proposal {
 	_, cost := w.agents.spent()
@@ -551,29 +609,10 @@ func (r *runner) proposal(w *work) publish.Proposal {
 	}
 	p := publish.Proposal{
 		Cost: cost, RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
-		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Follow: r.follow(w.ready), Ask: askOfDraft(w.hooks, w.project.publish),
+		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Follow: w.lessons.Follow(w.repaired()), Hooks: w.hooks,
 	}
 	if w.past != nil {
 		p.Committed = w.past.Commit()
 	}
 	return p
-}
-
-// follow says how a change follows its base.
-func (r *runner) follow(rd *ready) publish.Follow {
-	return publish.Follow{
-		Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
-			return r.judged(rd, j, change).Judge(ctx)
-		},
-		Onto: rd.lessons.Onto,
-	}
-}
-
-// publishLessons publishes the lessons that the model proposed, where the job wants them apart from its change.
-func (r *runner) publishLessons(ctx context.Context, v *verdict, to publish.Destination) {
-	v.lessons.Publish(ctx, to, v.proposal, *r.end.published, func(ctx context.Context, change *gitops.ChangeSet) error {
-		c := r.judged(v.ready, v.job(), change)
-		c.Written = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
-		return c.Judge(ctx)
-	})
 }

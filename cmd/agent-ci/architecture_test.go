@@ -38,7 +38,7 @@ var roomKnows = map[string][]string{
 	"runner/agent":            {"runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record/transcript", "tools"},
 	"runner/publish/artifact": {"runner/publish/bundle", "runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/github"},
 	"runner/publish/bundle": {
-		"runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops", "policy",
+		"runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/agent/hooks", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place", "gitops", "policy",
 	},
 	"runner/campaign": {
 		"runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside",
@@ -51,12 +51,12 @@ var roomKnows = map[string][]string{
 		"runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy", "tools",
 	},
 	"runner/setup/doctor": {
-		"runner/place/confine", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/record/outcome", "runner/setup/preflight", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
+		"runner/place/confine", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/record/outcome", "runner/setup/look", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
 	},
-	"runner/publish/feedback": {"runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
+	"runner/publish/feedback": {"runner/agent/hooks", "runner/task", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
 	"runner/agent/identity":   {"runner/record/boundedfile", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/task/settings"},
 	"runner/task/intake": {
-		"runner/task/actions", "runner/agent", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "tools",
+		"runner/task/actions", "runner/agent", "runner/task/job", "runner/task/settings", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "tools",
 	},
 	"runner/task/intake/clean": {
 		"runner/record/transcript/markdown",
@@ -71,10 +71,11 @@ var roomKnows = map[string][]string{
 	"runner/setup/onboard":   {"gitops/forge"},
 	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/worker", "policy"},
 	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
-	"runner/publish":         {"runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
+	"runner/publish":         {"runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
 	"runner/task/job":        {"policy/credential", "policy/reach", "tools"},
 	"runner/agent/lessons":   {"runner/record/boundedfile", "runner/task/job", "tools"},
 	"runner/publish/proposals": {
+		"runner/check/judge",
 		"runner/task/intake", "runner/task/job", "runner/agent/lessons", "runner/record/outcome", "runner/publish", "runner/record", "runner/record/transcript", "runner/agent/worker", "runner/place/workspace", "gitops", "tools/memory",
 	},
 	"runner/agent/model":                {"runner/record/outcome", "runner/record/price", "policy/reach"},

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
@@ -97,7 +97,7 @@ func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: what the runs are told", runner.PublishModes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: what the runs are told", publish.Modes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
 	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
@@ -132,8 +132,8 @@ func runCampaign(flags *flagSet) deed {
 		if name == "plan" && f.publish != "" && f.format != "kubernetes" {
 			return flags.wrong(p, "--publish of agent-ci campaign plan is for --format kubernetes alone; leave it out")
 		}
-		if f.publish != "" && !slices.Contains(runner.PublishModes(), f.publish) {
-			return flags.wrong(p, "--publish is one of %s, not %s", strings.Join(runner.PublishModes(), ", "), f.publish)
+		if f.publish != "" && !slices.Contains(publish.Modes(), f.publish) {
+			return flags.wrong(p, "--publish is one of %s, not %s", strings.Join(publish.Modes(), ", "), f.publish)
 		}
 		ctx, stop := untilSignal(ctx)
 		defer stop()

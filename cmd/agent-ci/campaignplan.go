@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
@@ -20,6 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
+
+// modelsOf returns the models that a run of a job may ask.
+func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
+	for _, m := range worker.Models(j, settings.Environment(environ)) {
+		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
+	}
+	return models
+}
 
 // forgeOf is the forge of the campaign's repositories, and the root of its pages.
 func forgeOf(p process) (*github.Client, string, error) {
@@ -114,7 +122,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 		return nil, err
 	}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: c.Name, Template: template, Made: time.Now().UTC().Truncate(time.Second), Limits: campaign.Claim{USD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}}
-	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, runner.ModelsOf(j, p.environ))
+	plan.Claim, plan.Unpriced = campaign.ClaimOf(j, modelsOf(j, p.environ))
 	plan.Targets, err = resolve.Targets(ctx, resolve.Options{
 		Campaign: c.Campaign, File: c.file, Folder: filepath.Dir(c.file), Forge: from, Server: server, Reads: j.Publish.Feedback(),
 	})

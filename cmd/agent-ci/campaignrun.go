@@ -12,7 +12,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
@@ -88,7 +87,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	}
 	return here.Options{
 		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: history.Resumable,
-		Models: runner.ModelsOf(j, p.environ), Discard: publish == "github",
+		Models: modelsOf(j, p.environ), Discard: publish == "github",
 	}, nil
 }
 

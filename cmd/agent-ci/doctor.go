@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 func doctorCommand() command {
@@ -54,14 +55,15 @@ func examine(flags *flagSet) deed {
 			fmt.Fprintf(p.stderr, "agent-ci doctor: %v\n", err)
 			return exitFailed
 		}
-		hooks, listed := runner.ListHooks(ctx, runner.Checked{Dir: cmp.Or(o.Dir, "."), Operator: operator, Environ: p.environ, Reserved: reserved(), Version: version})
+		run, unknown := look.At(ctx, look.Options{Given: settings.Given{Env: p.environ, Reserved: reserved()}, Dir: cmp.Or(o.Dir, "."), Operator: operator})
+		unknown = cmp.Or(unknown, run.HooksUnknown)
 		if asJSON {
-			err = writeJSON(p.stdout, withHooks{found, hooks})
+			err = writeJSON(p.stdout, withHooks{found, run.Hooks})
 		} else {
 			showDiagnosis(p.stdout, found)
-			showHooks(p.stdout, hooks, found, listed)
+			showHooks(p.stdout, run.Hooks, found, unknown)
 		}
-		starts := !slices.ContainsFunc(hooks, func(h runner.HookStatus) bool { return h.Problem != "" })
+		starts := !slices.ContainsFunc(run.Hooks, func(h look.Hook) bool { return h.Problem != "" })
 		if err != nil || found.Broken() || !starts {
 			return exitFailed
 		}
@@ -72,11 +74,11 @@ func examine(flags *flagSet) deed {
 // withHooks is a diagnosis with the hooks that a run would have.
 type withHooks struct {
 	*doctor.Diagnosis
-	Hooks []runner.HookStatus `json:"hooks,omitempty"`
+	Hooks []look.Hook `json:"hooks,omitempty"`
 }
 
 // showHooks tells of the hooks that a run in a checkout would have.
-func showHooks(to io.Writer, hooks []runner.HookStatus, d *doctor.Diagnosis, err error) {
+func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
 		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
 	}
@@ -213,7 +215,7 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 }
 
 // hookLine tells a person of a hook that a run would have.
-func hookLine(h runner.HookStatus) string {
+func hookLine(h look.Hook) string {
 	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
 	if h.Trusted {
 		line += ", outside of the sandbox"

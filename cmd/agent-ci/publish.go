@@ -21,11 +21,11 @@ operator's file.`,
 		example: `
 agent-ci run --issue octo-org/widgets#7 --publish none --out ../run   # without the token that may write
 GITHUB_TOKEN=… agent-ci publish ../run                               # in another job, on a fresh checkout`,
-		takes: operands{1, 1, "it takes one run directory, or the id of a run"}, define: publish, waits: true,
+		takes: operands{1, 1, "it takes one run directory, or the id of a run"}, define: publishRun, waits: true,
 	}
 }
 
-func publish(flags *flagSet) deed {
+func publishRun(flags *flagSet) deed {
 	var o runner.PublishOptions
 	var failOn string
 	flags.variables = true

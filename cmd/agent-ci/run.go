@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/tools/code"
 )
@@ -51,7 +52,7 @@ func run(f *flagSet) deed {
 	f.text(&o.PromptFile, "prompt-file", "FILE", "take the task from a file, - for standard input")
 	f.text(&o.Dir, "repo", "DIR", "checkout to work in (default: the current folder)")
 	f.text(&o.Out, "out", "DIR", "run directory, new or empty (default: a new one below $RUNNER_TEMP,\nelse below the user's state folder)")
-	f.text(&o.Publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)", runner.PublishModes()...)
+	f.text(&o.Publish, "publish", "MODE", "github: push to GitHub and open a pull request;\nlocal: commit on the task's branch, push if the origin is on this machine;\nnone: leave the change in the checkout, uncommitted\n(default: github where a token and a repository are known, else local)", publish.Modes()...)
 	f.operatorFile(&o.Operator)
 	f.session(&o.Replay)
 	f.jobKey(&o.Set)
@@ -88,8 +89,8 @@ func wrongRun(o runner.Options, rest, environ []string) string {
 		return "--issue, --prompt and --prompt-file exclude each other"
 	case len(tasks) == 0 && len(rest) == 0 && !hasTask(o.Set, environ):
 		return "there is no task: give a job file, --issue, --prompt or --prompt-file; in GitHub Actions the event may bring one"
-	case o.Publish != "" && !slices.Contains(runner.PublishModes(), o.Publish):
-		return "--publish is one of " + strings.Join(runner.PublishModes(), ", ") + ", not " + o.Publish
+	case o.Publish != "" && !slices.Contains(publish.Modes(), o.Publish):
+		return "--publish is one of " + strings.Join(publish.Modes(), ", ") + ", not " + o.Publish
 	}
 	return ""
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
@@ -19,8 +19,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 func validateCommand() command {
@@ -62,7 +64,7 @@ type checked struct {
 	// Servers are those of tools, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 	// Hooks are those that a run of the job in this folder would have; of a valid file.
-	Hooks []runner.HookStatus `json:"hooks,omitempty"`
+	Hooks []look.Hook `json:"hooks,omitempty"`
 	// HooksUnknown is why these are not known, though there is a checkout.
 	HooksUnknown string `json:"hooks_unknown,omitempty"`
 	// Skills are those that a run of the job in this folder could load, without their texts; of a
@@ -77,11 +79,11 @@ type checked struct {
 }
 
 func validate(flags *flagSet) deed {
-	asJSON, look, ready := false, false, false
+	asJSON, servers, ready := false, false, false
 	var set []string
 	flags.on(&ready, "ready", "refuse what a run on this machine lacks: keys, secrets, programs")
 	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
-	flags.on(&look, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
+	flags.on(&servers, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
 	flags.on(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
 		ctx, stop := untilSignal(ctx)
@@ -95,11 +97,7 @@ func validate(flags *flagSet) deed {
 			}
 			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
 			if result.Valid && ofRun {
-				lacks := result.lacks(ctx, p)
-				result.findHooks(ctx, p, lacks)
-				result.takeLacks(lacks, ready)
-				result.findSkills(ctx, p)
-				result.findLessons(ctx, p)
+				result.look(ctx, p, ready)
 			}
 			if result.Valid && !ofRun {
 				result.takeLacks(lacksOf(ctx, p, campaign), ready)
@@ -110,7 +108,7 @@ func validate(flags *flagSet) deed {
 			if !asJSON {
 				result.show(p)
 			}
-			if look && result.Valid && ofRun {
+			if servers && result.Valid && ofRun {
 				ended := exitOK
 				result.Servers, ended = lookAtServers(ctx, p, file, !asJSON)
 				status = max(status, ended)
@@ -129,21 +127,34 @@ func validate(flags *flagSet) deed {
 	}
 }
 
-// lacks finds what a run of the job in this folder would lack.
-func (c *checked) lacks(ctx context.Context, p process) preflight.Findings {
-	o := runner.ReadyOptions{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
+// look finds what a run of the job in this folder would have and lack. With ready, what this machine
+// lacks is a mistake.
+func (c *checked) look(ctx context.Context, p process, ready bool) {
+	given := settings.Given{JobFile: c.File, Set: c.set, Env: p.environ, Reserved: reserved()}
 	if isDefaults(c.File) {
-		o.JobFile, o.Defaults = "", c.File
+		given.JobFile, given.Defaults = "", c.File
 	}
-	found, err := runner.ListReadiness(ctx, o)
+	found, err := look.At(ctx, look.Options{Given: given, Dir: "."})
 	if err != nil {
 		stop, kind := outcome.Of(ctx, err), preflight.Missing
 		if stop.Reason == "job" { // of --set, the defaults or variables
 			kind = preflight.Mistake
 		}
-		return preflight.Findings{{Kind: kind, Reason: stop.Reason, Message: stop.Message}}
+		found.Lacks = append(found.Lacks, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 	}
-	return found
+	c.takeHooks(found)
+	if found.HooksUnknown != nil {
+		c.HooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
+	}
+	c.takeLacks(found.Lacks, ready)
+	c.SkillProblems, c.LessonsGone = found.Skills.Problems, found.LessonsGone
+	for _, s := range found.Skills.Skills {
+		s.Text = ""
+		c.Skills = append(c.Skills, s)
+	}
+	if len(found.LessonProblems) > 0 {
+		c.Valid, c.Problems = false, append(c.Problems, found.LessonProblems...)
+	}
 }
 
 // lacksOf finds what the runs of a campaign would lack on this machine.
@@ -152,7 +163,7 @@ func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findin
 	if err != nil {
 		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
 	}
-	found, err := preflight.Check(ctx, preflight.Options{Job: sample, Environ: p.environ, Signs: true, Path: p.variable("PATH")})
+	found, err := preflight.Check(ctx, preflight.Options{Job: sample, Environ: p.environ, Publish: publish.ToForge, Path: p.variable("PATH")})
 	if err != nil {
 		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
 	}
@@ -160,12 +171,9 @@ func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findin
 }
 
 // takeLacks makes mistakes of what a run lacks, or notes of what only this machine does, unless they
-// count. What findHooks told is not told again.
+// count.
 func (c *checked) takeLacks(found preflight.Findings, count bool) {
 	for _, f := range found {
-		if f.Message == c.HooksUnknown {
-			c.HooksUnknown = ""
-		}
 		switch {
 		case slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key }):
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
@@ -176,59 +184,18 @@ func (c *checked) takeLacks(found preflight.Findings, count bool) {
 	}
 }
 
-// findHooks finds the hooks that a run of the job in this folder would have, and which of them
-// do not start wherever that is: what this machine lacks is no mistake of theirs.
-func (c *checked) findHooks(ctx context.Context, p process, lacks preflight.Findings) {
-	var err error
-	if c.Hooks, err = runner.ListHooks(ctx, c.here(p)); err != nil {
-		if stop := outcome.Of(ctx, err); stop.Reason != "no_checkout" {
-			c.HooksUnknown = stop.Message
-		}
-		return
-	}
+// takeHooks takes the hooks of a run, with the mistakes of those that start on no machine: what this
+// one lacks is no mistake of theirs.
+func (c *checked) takeHooks(found look.Found) {
+	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
 		key := "hooks." + h.Name + ".run"
-		here := slices.ContainsFunc(lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
+		here := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
 		if h.Problem != "" && !here {
 			c.Valid = false
 			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
 	}
-}
-
-// findSkills finds the skills that a run of the job in this folder could load, and what is wrong with others.
-func (c *checked) findSkills(ctx context.Context, p process) {
-	found, err := runner.ListSkills(ctx, c.here(p))
-	if err != nil { // there is no checkout, or findHooks has told why it can't be read
-		return
-	}
-	c.SkillProblems = found.Problems
-	for _, s := range found.Skills {
-		s.Text = ""
-		c.Skills = append(c.Skills, s)
-	}
-}
-
-// findLessons finds the lessons that a run of the job in this folder would be told of, though
-// nothing shows them any more, and what is wrong with their file.
-func (c *checked) findLessons(ctx context.Context, p process) {
-	gone, problems, err := runner.LessonsGone(ctx, c.here(p))
-	if err != nil { // there is no checkout, or findHooks has told why it can't be read
-		return
-	}
-	c.LessonsGone = gone
-	if len(problems) > 0 {
-		c.Valid, c.Problems = false, append(c.Problems, problems...)
-	}
-}
-
-// here is a run of the job in this folder.
-func (c *checked) here(p process) runner.Checked {
-	o := runner.Checked{Dir: ".", JobFile: c.File, Set: c.set, Environ: p.environ, Reserved: reserved(), Version: version}
-	if isDefaults(c.File) {
-		o.JobFile = ""
-	}
-	return o
 }
 
 // show tells a person of a file.

@@ -40,6 +40,8 @@ type Destination interface {
 	staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	means() Means
+	// mode is that of --publish.
+	mode() string
 }
 
 // Means are what publishing works with, wherever it publishes.

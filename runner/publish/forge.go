@@ -21,6 +21,8 @@ type Forge struct {
 	Server forge.Forge
 }
 
+func (Forge) mode() string { return ToForge }
+
 // repository is where the pull request goes.
 func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
 

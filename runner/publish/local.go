@@ -13,6 +13,8 @@ import (
 // and pushes that to an origin which is here too.
 type Local struct{ Means }
 
+func (Local) mode() string { return ToLocal }
+
 // Ready makes sure that git pushes to one place, and that the branch can be there.
 func (l Local) Ready(ctx context.Context, branch string, _ gitops.Base) error {
 	to, err := l.pushesTo(ctx, branch)

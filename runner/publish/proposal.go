@@ -8,6 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
@@ -43,9 +44,8 @@ type Proposal struct {
 	ShownAs string
 
 	Follow Follow
-	// Ask ends a run whose change is not to be published, before anything of it is; nil lets
-	// all be.
-	Ask func(ctx context.Context, d Draft) error
+	// Hooks may refuse the change before anything of it is published; nil for none.
+	Hooks *hooks.Hooks
 
 	// LessonsIn tells which lessons a change brings, for reviewers; nil where the transcript does.
 	LessonsIn func(change *gitops.ChangeSet) (*transcript.Lessons, error)

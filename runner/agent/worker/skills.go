@@ -8,15 +8,44 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/memory"
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// OffersSkills says whether a job lets a model load skills.
-func OffersSkills(j *job.Job) bool { return lets(j, skill.Name) }
+// FindSkills returns the skills of the base commit that a run of j can load.
+func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
+	if !lets(j, skill.Name) {
+		return skills.Found{}, nil
+	}
+	return skills.Find(base.Checkout, j.Skills.Folders)
+}
+
+// mostSkillWarnings is the number of problems with skills that a run warns of one by one.
+const mostSkillWarnings = 10
+
+// OfferSkills returns the skills of the base commit that a model with this window is told of.
+func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window int64) (skills.Offer, error) {
+	found, err := FindSkills(base, j)
+	if err != nil {
+		return skills.Offer{}, err
+	}
+	for _, p := range found.Problems[:min(len(found.Problems), mostSkillWarnings)] {
+		rec.Warn("skill", "The skill %s.", p)
+	}
+	if more := len(found.Problems) - mostSkillWarnings; more > 0 {
+		rec.Warn("skill", "There %s more about skills, which agent-ci validate lists.", transcript.Count(more, "problem"))
+	}
+	offer, leftOut := skills.NewOffer(found.Skills, window, rec.Redact)
+	if leftOut > 0 {
+		rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name the folders of those that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
+	}
+	return offer, nil
+}
 
 // OffersMemory says whether a job lets a model read lessons.
 func OffersMemory(j *job.Job) bool { return lets(j, memory.GetName) }

@@ -93,7 +93,11 @@ func plainFiles(d *record.Directory) error {
 // found nothing to change says something of the task's pull request, which a
 // token can look up.
 func (b Bundle) publishable(hasToken bool) error {
-	end := b.View.Finished
+	end, made := b.View.Finished, b.job()
+	if made.Publish.Feedback() { // what its agent found is not said by another half
+		return outcome.Stopf(outcome.InvalidInput, "bundle",
+			"The bundle cannot be published: its job has publish.as: %s, and this half publishes changes alone; run that job with a token.", made.Publish.As)
+	}
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:
 		if end.Reason == "nothing_to_do" && b.View.Change != nil && !b.hasChange() && hasToken {
@@ -103,7 +107,7 @@ func (b Bundle) publishable(hasToken bool) error {
 	case outcome.Skipped:
 		return b.NothingToPublish()
 	case outcome.Changed, outcome.VerifyFailed, outcome.BudgetExceeded:
-		if end.Outcome == string(outcome.BudgetExceeded) && !b.draftOnBudget() {
+		if end.Outcome == string(outcome.BudgetExceeded) && (made.Limits.OnBudget != "draft" || !slices.Contains(settings.AgentBudgets, end.Reason)) {
 			break
 		}
 		if !b.hasChange() {
@@ -122,14 +126,12 @@ func (b Bundle) NothingToPublish() *outcome.Stop {
 
 func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
 
-// draftOnBudget says whether a limit ended the agent's work, and its job wants
-// what there was by then.
-func (b Bundle) draftOnBudget() bool {
-	var made job.Job
-	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
-		return false
+// job is the one that the bundle was made by; without keys if it cannot be read.
+func (b Bundle) job() (made job.Job) {
+	if json.Unmarshal(b.View.Started.Job, &made) != nil {
+		return job.Job{}
 	}
-	return made.Limits.OnBudget == "draft" && slices.Contains(settings.AgentBudgets, b.View.Finished.Reason)
+	return made
 }
 
 func (b Bundle) base() string {

@@ -28,6 +28,7 @@ type Half struct {
 	Workspace *workspace.Workspace // whose work tree stays as it is
 	Source    *settings.Source
 	Event     intake.Event // of the workflow that both halves run in
+	Operator  string       // path of the operator's file; empty for none
 	// Forge finds out where a job publishes.
 	Forge func(*job.Job) (publish.Forge, error)
 }

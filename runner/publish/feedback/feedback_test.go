@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 const patch = "@@ -1,3 +1,4 @@ func a() {\n one\n+two\n three\n-four\n+five\n@@ -20,0 +22,2 @@\n+six\n+seven\n\\ No newline at end of file"
@@ -149,11 +148,7 @@ func TestSchemas(t *testing.T) {
 		},
 		job.AsComment: {`{"comment": "C"}`: true, `{"comment": ""}`: false, `"C"`: false},
 	} {
-		raw, err := Schema(job.Publish{As: as, Labels: []string{"bug", "question"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		schema, err := settings.ParseOutputSchema(raw)
+		schema, err := Schema(job.Publish{As: as, Labels: []string{"bug", "question"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // Bounds of what an agent says, in the units of JSON Schema: characters and elements.
@@ -43,7 +44,7 @@ type object = map[string]any
 
 // Schema is the JSON Schema of the object that an agent gives for what the job
 // publishes.
-func Schema(p job.Publish) (json.RawMessage, error) {
+func Schema(p job.Publish) (settings.OutputSchema, error) {
 	properties := map[string]object{
 		job.AsReview: {
 			"summary":  text(maxText, "What the pull request does and what you think of it, in a few sentences of Markdown."),
@@ -57,9 +58,9 @@ func Schema(p job.Publish) (json.RawMessage, error) {
 	}[p.As]
 	raw, err := json.Marshal(closed(properties))
 	if err != nil {
-		return nil, fmt.Errorf("encode the schema of publish.as: %w", err)
+		return settings.OutputSchema{}, fmt.Errorf("encode the schema of publish.as: %w", err)
 	}
-	return raw, nil
+	return settings.ParseOutputSchema(raw)
 }
 
 var findingProperties = object{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -61,6 +62,20 @@ func (s Speaker) Ready(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// SayFrom publishes the object in a file of the record, once all hooks allow it, which may be nil. d
+// tells them what it is published for.
+func (s Speaker) SayFrom(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Said, error) {
+	raw, err := s.Record.Read(file)
+	if err == nil && all != nil {
+		d.As, d.Body, d.Labels, d.Files = s.Publish.As, string(raw), []string{}, []string{}
+		err = all.Publishing(ctx, d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.Say(ctx, raw)
 }
 
 // Say publishes the object that the agent gave. The same run says nothing twice.

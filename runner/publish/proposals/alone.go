@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -18,22 +19,21 @@ import (
 )
 
 // Publish opens a pull request of its own for the lessons that the model proposed, where the job
-// wants that, once the change of the run is published, or there is none. It ends no run. judge
-// refuses a change that the job forbids.
-func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication, judge func(context.Context, *gitops.ChangeSet) error) {
+// wants that, once the change of the run is published, or there is none. It ends no run.
+func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish.Proposal, done publish.Publication) {
 	if l.job.Memory.Propose != job.ProposeAlone || len(l.proposed) == 0 || !p.Change.Empty() && done.Commit == "" {
 		return
 	}
 	err := errors.New("they go to a pull request, and there is no forge to open one on; they stay in the transcript")
 	if forge, is := to.(publish.Forge); is && p.Task.Mode != intake.Join {
-		err = l.open(ctx, forge, p, done, judge)
+		err = l.open(ctx, forge, p, done)
 	}
 	if err != nil {
 		l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.Trimmed(err))
 	}
 }
 
-func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication, judge func(context.Context, *gitops.ChangeSet) error) error {
+func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().Between(ctx, done.Base, done.Base.Tree)
 	if err != nil {
 		return err
@@ -50,7 +50,9 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	if err := judge(ctx, change); err != nil {
+	c := l.Case(p.Job, change, nil)
+	c.Written = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
+	if err := c.Judge(ctx); err != nil {
 		return err
 	}
 	if err := l.record(transcript.LessonsAlone, all); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
+	"github.com/agent-ci/agent-ci/runner/check/judge"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -310,4 +312,18 @@ func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitop
 		return nil, err
 	}
 	return with, l.record(transcript.LessonsInChange, all)
+}
+
+// Case is what a change is judged by: lessons that the runner wrote are protected from nobody. repairs
+// is what the pull request held that the change fixes; nil for another change.
+func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
+	checkout := l.workspace.Checkout()
+	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: l.Written, Repairs: repairs}
+}
+
+// Follow is how a change follows its base, with its lessons.
+func (l *Lessons) Follow(repairs *gitops.ChangeSet) publish.Follow {
+	return publish.Follow{Onto: l.Onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+		return l.Case(j, change, repairs).Judge(ctx)
+	}}
 }

@@ -21,7 +21,10 @@ func TestARecordBringsNoMoreLessonsThanARun(t *testing.T) {
 		for i := range 30 {
 			v.Proposed = append(v.Proposed, transcript.Lesson{ID: fmt.Sprintf("l-%d", i), Run: "r0"}, transcript.Lesson{ID: fmt.Sprintf("l-own-%d", i), Run: "r1"})
 		}
-		l := Recorded(nil, v, test.onPull)
+		if test.onPull {
+			v.Task = transcript.Task{Source: "event", URL: "https://github.com/octo/widgets/pull/7"}
+		}
+		l := Recorded(nil, v)
 		own := 0
 		for _, made := range l.proposed {
 			if made.Run == "r1" {

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -100,6 +101,12 @@ type Call struct {
 
 // Begun says that the run came to work: it tells of settings and of a workspace.
 func (v *View) Begun() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
+
+// OnPull says that the run goes on with a pull request, whose change was in the checkout before the
+// agent began.
+func (v *View) OnPull() bool {
+	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
+}
 
 // Moved says that the last change is on a base that moved after the work began.
 func (v *View) Moved() bool { return v.Change != nil && v.Change.BaseSHA != "" }

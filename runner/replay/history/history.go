@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -103,14 +102,6 @@ func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
 // ended says that the run ended and that the end put its work aside.
 func (h *Run) ended() bool { return h.Finished != nil && !h.inTree }
-
-// OnPull says that the run goes on with a pull request, whose change was in the
-// checkout before the agent began.
-func (h *Run) OnPull() bool { return OnPull(h.View) }
-
-func OnPull(v *transcript.View) bool {
-	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
-}
 
 // OnHead says that the run works on the head of a pull request that it says something on.
 func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/setup/look"
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 )
 
@@ -14,19 +15,7 @@ var ofModel = map[string]string{"no_api_key": "model", "no_identity": "model", "
 
 // examineReadiness reports what a run of the defaults would lack here, by the check that a run makes first.
 func (d *Diagnosis) examineReadiness(ctx context.Context, p *sandboxcommand.Prepared) error {
-	boxes, err := p.Sandboxes(nil)
-	if err != nil {
-		return err
-	}
-	folders := boxes.Changeable()
-	o := preflight.Options{
-		Job: p.Job, Environ: p.Environ, Signs: true, Path: confine.PathOutside(p.Environ.Get("PATH"), folders),
-		Changeable: func(path string) bool { return confine.LeadsInto(path, folders) },
-	}
-	if checkout := p.Workspace.Checkout(); checkout != nil {
-		o.InBase = checkout.HasBase
-	}
-	found, err := preflight.Check(ctx, o)
+	found, err := look.Lacks(ctx, p.Record, p.Workspace, preflight.Options{Job: p.Job, Environ: p.Environ, Publish: publish.ToForge})
 	for _, f := range found {
 		report := d.fault
 		if f.Kind == preflight.Note {

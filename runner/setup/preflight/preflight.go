@@ -43,7 +43,7 @@ type Options struct {
 	Job      *job.Job
 	Environ  settings.Environment
 	Scripted bool   // the answers come from a file: no key and no price is needed
-	Signs    bool   // a commit is made, for which a signing key may be needed
+	Publish  string // mode that was asked for; empty for what the environment allows
 	Path     string // where programs of hooks and servers are looked for
 	// Changeable reports whether the agent could change a file; nil where its folder is not known. A run
 	// says itself why it takes no such program.
@@ -71,7 +71,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	for _, err := range settings.ServerSecretProblems(o.Environ, o.Job) {
 		all.Add(ctx, Missing, err)
 	}
-	if o.Signs && !o.Job.Publish.Feedback() {
+	if o.Publish != publish.Nowhere && !o.Job.Publish.Feedback() {
 		_, err := publish.ReadKey(ctx, o.Environ, o.Job.PullRequest.Commit)
 		all.Add(ctx, Missing, err)
 	}
@@ -79,7 +79,11 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 		return nil, context.Cause(ctx)
 	}
 	programs, err := o.programs()
-	return append(all, programs...), err
+	all = append(all, programs...)
+	if o.Publish == "" && o.Environ.Token() == "" && o.Job.Task.Issue != "" && !o.Job.Publish.Feedback() {
+		all.Add(ctx, Missing, publish.NoTokenForIssue())
+	}
+	return all, err
 }
 
 // Add adds what an error, which may be nil, says.

@@ -9,6 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/job"
+
+	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // Surroundings are what the environment of a run says of where it was started.
@@ -19,6 +21,14 @@ type Surroundings struct {
 	Repository string // GITHUB_REPOSITORY, where the event happened
 	Server     string // GITHUB_SERVER_URL, root of the pages of the forge
 	HasToken   bool
+}
+
+// Around returns what an environment says of where a run is started.
+func Around(env settings.Environment) Surroundings {
+	return Surroundings{
+		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
+		Repository: env.Get("GITHUB_REPOSITORY"), Server: env.ForgeServer(), HasToken: env.Token() != "",
+	}
 }
 
 // Event is what started the run, where a workflow did. Whether that matters, the

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // The trailers by which a commit tells of the attempts to repair its pull request, itself
@@ -99,11 +100,15 @@ func recordedRepair(told *transcript.Repair) *Repair {
 }
 
 // Repairs is the event of a repair that somebody, or a schedule, asks for by a command: no
-// event of a workflow counts beside that.
-func Repairs(number int, repository string, hasToken bool) Event {
-	return Event{
-		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: repository, HasToken: hasToken}, repair: actions.RepairRequest("agent-ci repair", number, ""),
+// event of a workflow counts beside that. named is the pull request, as job.ParseIssue reads it.
+func Repairs(named string, hasToken bool) (Event, error) {
+	pull, err := job.ParseIssue(named)
+	if err != nil || pull.Repository == "" {
+		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request", "%q names no pull request; give it as OWNER/REPO#N.", named)
 	}
+	return Event{
+		Event: &actions.Event{Name: "repair"}, Surroundings: Surroundings{Repository: pull.Repository, HasToken: hasToken}, repair: actions.RepairRequest("agent-ci repair", pull.Number, ""),
+	}, nil
 }
 
 // admitRepair reads the pull request whose red checks are to be mended. Nobody is asked

@@ -42,7 +42,11 @@ func TestNameInURL(t *testing.T) {
 func TestRepositoryName(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
 	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
-	command, label := intake.Repairs(7, "of/command", true), intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
+	label := intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
+	command, err := intake.Repairs("of/command#7", true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	repair, err := command.Request(&named)
 	if err != nil {
 		t.Fatal(err)

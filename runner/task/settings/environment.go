@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/policy/secrets"
@@ -47,6 +48,12 @@ func (e Environment) Absolute(root string, paths []string) []string {
 
 // InActions says whether this is a step of a job in GitHub Actions.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
+
+// ForgeServer returns the address of the forge's repositories.
+func (e Environment) ForgeServer() string {
+	_, server := github.Addresses(e.Get)
+	return server
+}
 
 func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 

@@ -1,0 +1,79 @@
+package bundle
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// Admit judges the change of a proposal by the rules of this half, and gives the proposal the hooks
+// that are asked of it: those of the base commit, of the job file here and of the operator. What the
+// bundle says of hooks counts for nothing.
+func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
+	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
+	lessons.Ran(p.Table.Rows)
+	follow := lessons.Follow(nil)
+	p.Follow.Judge, p.Follow.Onto, p.LessonsIn = follow.Judge, follow.Onto, lessons.Brought
+	if p.Change.Empty() {
+		return lessons, nil
+	}
+	if err := p.Follow.Judge(ctx, p.Job, p.Change); err != nil {
+		return nil, err
+	}
+	all, err := hooks.Find(ctx, h.Operator, p.Job, h.Workspace.Commit(), h.Source.Env.Get("HOME"))
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(h hooks.Hook) bool { return h.On != job.OnPrePublish })
+	if err := b.operatorsGiven(all); err != nil || len(all) == 0 {
+		return lessons, err
+	}
+	boxes, err := h.boxes(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	p.Hooks = hooks.New(all, boxes, boxes.Root)
+	p.Hooks.Rooms.Changeable = append(p.Hooks.Rooms.Changeable, h.Workspace.Root())
+	return lessons, nil
+}
+
+// operatorsGiven makes sure that a bundle whose run had hooks of the operator before publishing is
+// not published without them. They may have changed: the machine is another.
+func (b Bundle) operatorsGiven(now []hooks.Hook) error {
+	for _, use := range b.View.Hooks {
+		is := func(h hooks.Hook) bool { return h.Name == use.Name }
+		if use.On == job.OnPrePublish && strings.HasPrefix(use.Name, hooks.OperatorPrefix) && !slices.ContainsFunc(now, is) {
+			return outcome.Stopf(outcome.InvalidInput, "operator_file",
+				"The run had the hook %.100q on pre_publish, which is missing now; publish with the operator's file (--operator-file).", use.Name)
+		}
+	}
+	return nil
+}
+
+// changeFolder of the run directory has the tree of the change, for hooks to see.
+const changeFolder = record.StateFolder + "/change"
+
+// boxes opens sandboxes that see a fresh tree of the change. Nobody works there, and nothing of the
+// job but its rules on files counts.
+func (h Half) boxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
+	for _, name := range []string{changeFolder, confine.ScratchFolder} { // which whoever made the bundle may have filled
+		h.Record.Remove(name)
+	}
+	tree := h.Record.Join(changeFolder)
+	if err := h.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, Shown: gitops.Shown{Tree: p.Change.Tree, Base: p.Base}}); err != nil {
+		return nil, err
+	}
+	j := *p.Job
+	j.Services, j.MCPServers, j.Policy.Secrets, j.Policy.Network = nil, nil, nil, job.Network{Mode: "none"}
+	boxes := &confine.Sandboxes{Record: h.Record, Environ: h.Source.Env, Job: &j, Root: tree, Dir: tree, BaseTree: h.Workspace.BaseTree()}
+	return boxes, boxes.Confine(ctx)
+}

@@ -1,0 +1,115 @@
+package publish
+
+import (
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/gitops/github"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// The modes: where a change goes.
+const (
+	ToForge = "github" // push to GitHub, open a pull request
+	ToLocal = "local"  // commit here, push to an origin on this machine
+	Nowhere = "none"   // leave the change in the checkout
+)
+
+// Modes returns the values of --publish.
+func Modes() []string { return []string{ToForge, ToLocal, Nowhere} }
+
+// Project is the repository that a run is for, and where its change goes.
+type Project struct {
+	Forge forge.Forge
+	Repo  forge.Repository // without a name if none is known
+	Mode  string
+
+	serverURL string // of the forge's pages and repositories
+}
+
+// FindProject returns the repository that n names and how GitHub is reached. An empty mode means
+// what the environment allows. Nobody is asked.
+func FindProject(env settings.Environment, version string, n intake.Naming, mode string) (Project, error) {
+	api, server := github.Addresses(env.Get)
+	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
+	if err != nil {
+		return Project{}, outcome.Stopf(outcome.InvalidInput, "api_url", "GITHUB_API_URL cannot be used (%v); give it as https://HOST/api/v3.", err).Because(err)
+	}
+	n.Server = server
+	name, err := n.Repository()
+	if err != nil {
+		return Project{}, err
+	}
+	if _, short, _ := strings.Cut(name, "/"); short == "" {
+		name = ""
+	}
+	p := Project{Forge: client, Repo: client.Repository(name), Mode: mode, serverURL: server}
+	if mode == "" {
+		p.Mode = ToLocal
+		if env.Token() != "" && name != "" {
+			p.Mode = ToForge
+		}
+	}
+	switch {
+	case p.Mode != ToForge:
+	case name == "":
+		return p, outcome.Stopf(outcome.InvalidInput, "no_repository",
+			"No GitHub repository is known to publish to: set repository.name, or use --publish local.")
+	case env.Token() == "":
+		return p, outcome.Stopf(outcome.InvalidInput, "no_token",
+			"There is no GitHub token: set GITHUB_TOKEN, with the permissions contents: write and pull-requests: write, or use --publish local.")
+	}
+	return p, nil
+}
+
+// Name is OWNER/NAME; empty if no repository is known.
+func (p Project) Name() string {
+	if p.Repo == nil {
+		return ""
+	}
+	return p.Repo.Name()
+}
+
+// Site is where the pages of the project are; the zero value if no repository is known.
+func (p Project) Site() transcript.Site {
+	if p.Name() == "" {
+		return transcript.Site{}
+	}
+	return transcript.Site{Server: p.serverURL, Repository: p.Name()}
+}
+
+// Holds says whether an address of git is that of the project's repository.
+func (p Project) Holds(url string) bool {
+	return strings.EqualFold(intake.NameInURL(url, p.serverURL), p.Name())
+}
+
+// Means are what publishes a change of ws, which may be nil.
+func (p Project) Means(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Means {
+	return Means{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}
+}
+
+// Destination is where a change goes by these means; nil for nowhere.
+func (p Project) Destination(m Means) Destination {
+	switch p.Mode {
+	case ToForge:
+		return p.OnForge(m)
+	case ToLocal:
+		return Local{Means: m}
+	}
+	return nil
+}
+
+// OnForge publishes on the project's forge.
+func (p Project) OnForge(m Means) Forge { return Forge{Means: m, Server: p.Forge} }
+
+// NoTokenForIssue ends a run on an issue that could only commit here: whoever starts one most likely
+// expects a pull request.
+func NoTokenForIssue() *outcome.Stop {
+	return outcome.Stopf(outcome.InvalidInput, "no_token",
+		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")
+}

@@ -1,0 +1,127 @@
+// Package look owns what can be told of a run in a checkout before it starts: its hooks, its skills,
+// its lessons, and what it would lack on this machine. Nothing is run, and nobody is asked.
+package look
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish/proposals"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/setup/preflight"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Options say which run it is.
+type Options struct {
+	settings.Given
+	Dir      string // the checkout, or a folder in it
+	Operator string // path of the operator's file; empty for none
+}
+
+// Hook is a hook that the run would have.
+type Hook struct {
+	transcript.HookActive
+	// Problem says what keeps it from being started, as far as looking tells; empty for nothing.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Found is what the run would have and lack.
+type Found struct {
+	Lacks          preflight.Findings
+	Hooks          []Hook
+	HooksUnknown   error // why these are not known; nil if they are
+	Skills         skills.Found
+	LessonsGone    []proposals.Gone // whose evidence is gone
+	LessonProblems job.Problems     // of the file of lessons
+}
+
+// At looks at a checkout. Without one it only finds what the run lacks.
+func At(ctx context.Context, o Options) (found Found, err error) {
+	folder, err := os.MkdirTemp("", "agent-ci-look-")
+	if err != nil {
+		return found, fmt.Errorf("make a temporary folder: %w", err)
+	}
+	defer sandbox.RemoveScratch(folder)
+	rec := record.New("", settings.Secrets(o.Env, nil))
+	if err := rec.Make(folder, nil); err != nil {
+		return found, err
+	}
+	defer rec.Close()
+	ws, err := workspace.Open(ctx, rec, workspace.Options{Dir: o.Dir, Path: o.Env.Get("PATH"), Forge: o.Env.ForgeServer(), OpenFilter: confine.EarlyFilters(rec, o.Env)})
+	if err == nil {
+		defer ws.Close()
+		err = ws.StartOn(ctx, "")
+	}
+	base := settings.Commit{}
+	if err = workspace.CheckoutFailure(err); err == nil {
+		base = ws.Commit()
+	} else if ws = nil; outcome.Of(ctx, err).Reason != "no_checkout" {
+		return found, err
+	}
+	source := &settings.Source{Given: o.Given, Warn: rec.Warn}
+	set, err := source.LoadTemplate(ctx, base)
+	if err != nil {
+		return found, err
+	}
+	if found.Lacks, err = Lacks(ctx, rec, ws, preflight.Options{Job: &set.Job, Environ: o.Env}); err != nil || ws == nil {
+		return found, err
+	}
+	found.Hooks, found.HooksUnknown = o.hooks(ctx, rec, ws, &set.Job)
+	if found.Skills, err = worker.FindSkills(base, &set.Job); err != nil {
+		return found, err
+	}
+	if found.LessonsGone, err = proposals.GoneIn(ws, &set.Job); errors.As(err, &found.LessonProblems) {
+		return found, nil
+	}
+	return found, err
+}
+
+// hooks returns the hooks of a job, and what keeps them from being started.
+func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, j *job.Job) (list []Hook, err error) {
+	all, err := hooks.Find(ctx, o.Operator, j, ws.Commit(), o.Env.Get("HOME"))
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	tree, err := ws.BaseTree()(ctx)
+	if err != nil {
+		return nil, err
+	}
+	boxes := confine.Sandboxes{Record: rec, Environ: o.Env, Job: j, Root: ws.Root()}
+	rooms := hooks.Rooms{Environ: o.Env, Changeable: boxes.Changeable()}
+	for i, active := range hooks.Listed(all).Hooks {
+		hook := Hook{HookActive: active}
+		if err := all[i].Starts(rooms, tree); err != nil {
+			hook.Problem = err.Error()
+		}
+		list = append(list, hook)
+	}
+	return list, nil
+}
+
+// Lacks returns what is wrong or missing for a run. ws is on its base commit; nil if that is
+// not known yet.
+func Lacks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, o preflight.Options) (preflight.Findings, error) {
+	boxes := confine.Sandboxes{Record: rec, Environ: o.Environ, Job: o.Job, Root: rec.Path()}
+	if ws != nil {
+		boxes.Root = ws.Root()
+		if checkout := ws.Checkout(); checkout != nil {
+			o.InBase = checkout.HasBase
+		}
+	}
+	folders := boxes.Changeable()
+	o.Path = confine.PathOutside(o.Environ.Get("PATH"), folders)
+	o.Changeable = func(path string) bool { return confine.LeadsInto(path, folders) }
+	return preflight.Check(ctx, o)
+}
