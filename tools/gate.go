@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -72,9 +73,20 @@ func (r Result) replacing(was Result) Result {
 	printed, isText := fields["output"].(string)
 	words, isWords := r.Object.(string)
 	behind, longer := strings.CutPrefix(r.Output, was.Output)
-	switch {
+	r.Commands = slices.Clone(r.Commands)
+	switch last := len(r.Commands) - 1; {
 	case longer && behind == "":
 		return r
+	case last < 0:
+	case longer:
+		r.Commands[last].Output = strings.TrimSuffix(r.Commands[last].Output, "\n") + "\n" + strings.TrimPrefix(behind, "\n")
+	default:
+		for i := range r.Commands {
+			r.Commands[i].Output = ""
+		}
+		r.Commands[0].Output = r.Output
+	}
+	switch {
 	case longer && len(r.Parts) > 0:
 		r.Parts = append(r.Parts, Part{Text: strings.TrimPrefix(behind, "\n")})
 	case longer && isText:

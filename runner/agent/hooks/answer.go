@@ -15,16 +15,15 @@ import (
 
 // answer is what a hook decided.
 type answer struct {
-	decision     string // "", deny, ask, more
-	reason       string
-	context      string            // for the model
-	message      string            // for people
-	stop         bool              // the run is to end
-	feedback     bool              // the reason goes to the model, and the output stays
-	input        json.RawMessage   // that replaces a call's
-	output       *string           // that replaces what a call gave
-	env          map[string]string // variables for commands
-	descriptions map[string]string // of tools, by their names
+	decision string // "", deny, ask, more
+	reason   string
+	context  string            // for the model
+	message  string            // for people
+	stop     bool              // the run is to end
+	feedback bool              // the reason goes to the model, and the output stays
+	input    json.RawMessage   // replaces a call's
+	output   *string           // replaces a result's
+	texts    map[string]string // variables of commands, or descriptions of tools
 }
 
 // What a hook may decide.
@@ -112,14 +111,20 @@ type specific struct {
 	Context      string            `json:"additionalContext"`
 	Output       json.RawMessage   `json:"updatedToolOutput"`
 	MCPOutput    json.RawMessage   `json:"updatedMCPToolOutput"`
-	Env          map[string]string `json:"env"`          // of shell_env
-	Descriptions map[string]string `json:"descriptions"` // of tool_definition
+	Env          map[string]string `json:"env"`
+	Descriptions map[string]string `json:"descriptions"`
 }
 
+// outerKeys and specificKeys are the keys of an answer and of its hookSpecificOutput, with the points that
+// have them; nil means all points.
 var (
-	outerKeys    = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput"}
-	specificKeys = []string{
-		"hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput", "additionalContext", "updatedToolOutput", "updatedMCPToolOutput", "env", "descriptions",
+	outerKeys = map[string][]string{
+		"continue": nil, "stopReason": nil, "suppressOutput": nil, "systemMessage": nil, "decision": nil, "reason": nil, "hookSpecificOutput": nil,
+	}
+	specificKeys = map[string][]string{
+		"hookEventName": nil, "permissionDecision": {job.OnPreToolUse}, "permissionDecisionReason": {job.OnPreToolUse}, "updatedInput": {job.OnPreToolUse},
+		"additionalContext": {job.OnSessionStart, job.OnUserPrompt, job.OnPreToolUse, job.OnPostToolUse, job.OnSubagentStart, job.OnStop},
+		"updatedToolOutput": {job.OnPostToolUse}, "updatedMCPToolOutput": {job.OnPostToolUse}, "env": {job.OnShellEnv}, "descriptions": {job.OnToolDefinition},
 	}
 )
 
@@ -145,7 +150,10 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	if s.Event != "" && s.Event != h.On {
 		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", s.Event, h.On)
 	}
-	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: given(s.Input), env: s.Env, descriptions: s.Descriptions}
+	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: given(s.Input), texts: s.Env}
+	if h.On == job.OnToolDefinition {
+		a.texts = s.Descriptions
+	}
 	switch c.Decision {
 	case "", "approve", "allow":
 	case "block", denies:
@@ -154,12 +162,11 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 		return answer{}, fmt.Errorf("its decision %q is none that is known", c.Decision)
 	}
 	switch s.Permission {
-	case "":
-	case "allow", denies, asks, "defer": // to a person, who would decide later
-		if h.On != job.OnPreToolUse {
-			return answer{}, fmt.Errorf("its permissionDecision means nothing of %s; say decision", h.On)
-		}
-		a.permission(s)
+	case "", "allow":
+	case denies:
+		a.decision, a.reason = denies, s.Reason
+	case asks, "defer": // to a person, who would decide later
+		a.decision, a.reason = asks, s.Reason
 	default:
 		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", s.Permission)
 	}
@@ -176,15 +183,6 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 		}
 	}
 	return a, a.replace(s)
-}
-
-func (a *answer) permission(s specific) {
-	switch s.Permission {
-	case denies:
-		a.decision, a.reason = denies, s.Reason
-	case asks, "defer":
-		a.decision, a.reason = asks, s.Reason
-	}
 }
 
 // replace takes the output that stands in for a call's.
@@ -212,21 +210,24 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode reads one JSON object and nothing behind it. None of its keys may come twice, in whatever
-// case, nor be one that belongs elsewhere, and one must be known: what would have refused may not pass.
-// Unknown keys beside known ones are skipped, since Claude Code gets more with each version; at a point of
-// agent-ci's own each is a mistake.
-func (h Hook) decode(text []byte, into any, here, elsewhere []string) error {
+// decode reads one JSON object and nothing behind it. One of its keys must be known, and none may be
+// misplaced or come twice, in whatever case: an answer that was meant to refuse must not pass. Unknown keys
+// beside known ones are skipped, since Claude Code gets more with each version. At agent-ci's own points they
+// are mistakes.
+func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {
 		return err
 	}
 	known := len(keys) == 0
 	for _, key := range keys {
+		points, is := here[key]
 		switch {
-		case slices.Contains(here, key):
+		case is && (points == nil || slices.Contains(points, h.On)):
 			known = true
-		case slices.ContainsFunc(slices.Concat(here, elsewhere), func(other string) bool { return strings.EqualFold(other, key) }):
+		case is:
+			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
+		case misspelt(key, here) || misspelt(key, elsewhere):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
 		case slices.Contains(job.OwnPoints, h.On):
 			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
@@ -239,6 +240,16 @@ func (h Hook) decode(text []byte, into any, here, elsewhere []string) error {
 		return fmt.Errorf("its answer is no JSON that is understood (%w)", err)
 	}
 	return nil
+}
+
+// misspelt reports whether a key is among keys but for its case.
+func misspelt(key string, among map[string][]string) bool {
+	for other := range among {
+		if strings.EqualFold(other, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // keysOf returns the keys of a JSON object that is the whole text.
@@ -307,30 +318,4 @@ func outputText(raw json.RawMessage) (string, error) {
 		all = append(all, *part.Text)
 	}
 	return strings.Join(all, "\n"), nil
-}
-
-// places are the points at which an answer may have a part.
-var places = []struct {
-	there func(a answer) bool
-	what  string
-	on    []string
-}{
-	{func(a answer) bool { return a.input != nil }, "an input", []string{job.OnPreToolUse}},
-	{func(a answer) bool { return a.output != nil }, "an output", []string{job.OnPostToolUse}},
-	{func(a answer) bool { return a.env != nil }, "variables", []string{job.OnShellEnv}},
-	{func(a answer) bool { return a.descriptions != nil }, "descriptions", []string{job.OnToolDefinition}},
-	{
-		func(a answer) bool { return a.context != "" }, "context",
-		[]string{job.OnSessionStart, job.OnUserPrompt, job.OnPreToolUse, job.OnPostToolUse, job.OnSubagentStart},
-	},
-}
-
-// fits says what of an answer does not belong to the point at which the hook was asked.
-func (a answer) fits(on string) error {
-	for _, part := range places {
-		if part.there(a) && !slices.Contains(part.on, on) {
-			return fmt.Errorf("its answer has %s, which %s has no place for", part.what, on)
-		}
-	}
-	return nil
 }

@@ -101,18 +101,11 @@ func (one Hook) repeat(d transcript.Hook) reply {
 	case transcript.HookReplace:
 		r.output = &r.after
 	case transcript.HookRewrite:
-		r.repeatRewrite(one.On)
+		if one.On == job.OnPreToolUse {
+			r.input = json.RawMessage(r.after)
+		} else {
+			_ = json.Unmarshal([]byte(r.after), &r.texts) // else nothing is set
+		}
 	}
 	return r
-}
-
-func (r *reply) repeatRewrite(on string) {
-	switch on {
-	case job.OnShellEnv:
-		_ = json.Unmarshal([]byte(r.after), &r.env) // else nothing is set
-	case job.OnToolDefinition:
-		_ = json.Unmarshal([]byte(r.after), &r.descriptions)
-	default:
-		r.input = json.RawMessage(r.after)
-	}
 }

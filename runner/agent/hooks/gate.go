@@ -11,13 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks the hooks on what came of calls: those of the job up to the first that refuses, then
-// those of the operator, which see what the model would get. The whole of an output, which hooks
-// see in the place of its ends, goes to the model where none of them withholds or replaces it.
+// After asks the hooks about results: those of the job up to the first that refuses, then those of the
+// operator, which see what the model would get. Hooks see the whole of a long output. The model may have
+// it, too, unless one of them withholds or replaces it.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.on(job.OnPostToolUse)
 	operators := Operators(all)
@@ -32,12 +33,12 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 // outcomeOf a call is what the model would get, and whether it may have the whole output.
 type outcomeOf struct {
 	result tools.Result
-	cut    string // the output before hooks said anything of it
+	cut    string // the output before hooks changed it
 	whole  func() (string, error)
 	let    bool
 }
 
-// shown is the result for a hook.
+// shown returns the result for a hook.
 func (o outcomeOf) shown() (tools.Result, error) {
 	if !o.let {
 		return o.result, nil
@@ -53,13 +54,14 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 	for _, one := range some {
 		shown, err := seen.shown()
 		if err != nil {
-			return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+			return outcomeOf{result: withheld(seen.result, one.unasked(err))}
 		}
-		for _, q := range h.resultQuestions(one, tool, call, shown) {
-			q.before = seen.result.Output
-			r, err := h.ask(ctx, one, q)
+		for _, as := range h.shapes(one, tool, call) {
+			about := as.about(call)
+			about["tool_response"] = as.response(shown)
+			r, err := h.ask(ctx, one, question{of: refOf(call), about: about, before: seen.result.Output})
 			if err != nil {
-				return seen.withheld("The output is withheld: the hook " + one.Name + " could not be asked: " + err.Error())
+				return outcomeOf{result: withheld(seen.result, one.unasked(err))}
 			}
 			refused := r.refuses() && !r.feedback
 			seen.result, seen.let = one.judged(seen.result, r), seen.let && !refused && r.output == nil
@@ -71,33 +73,19 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 	return seen
 }
 
-func (o outcomeOf) withheld(words string) outcomeOf {
-	return outcomeOf{result: withheld(o.result, words)}
-}
-
-// resultQuestions are what a hook is asked of a result: of the call, and of each patch that a
-// command applied, or each of its files.
-func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call, result tools.Result) (all []question) {
-	for _, as := range h.edited(call) {
-		if one.ofFile(as) {
-			all = append(all, as.result(call, result))
-		}
-	}
-	for _, a := range h.aspects(one, tool, call) {
-		all = append(all, a.as.result(call, result))
+// shapes returns what a hook is asked about a result: the call, and each patch that was applied for it.
+func (h *Hooks) shapes(one Hook, tool string, call tools.Call) (all []shaped) {
+	h.mu.Lock()
+	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as shaped) bool { return !one.ofPatch(as) })
+	h.mu.Unlock()
+	if one.concerns(tool, call) {
+		all = append(all, h.shape(tool, call))
 	}
 	return all
 }
 
-// result returns what a hook is asked of the result of a call.
-func (as shaped) result(call tools.Call, result tools.Result) question {
-	about := as.about(call)
-	about["tool_response"] = as.response(result)
-	return question{of: refOf(call), about: about}
-}
-
-// judged returns a result as a hook leaves it. One that fails, or ends the run, keeps it from the model;
-// the reason of one that blocks goes there beside it.
+// judged returns a result as a hook leaves it. A hook that fails, or ends the run, keeps the output from
+// the model. The reason of one that blocks stands behind the output.
 func (one Hook) judged(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failed != "" && !r.wentOn:
@@ -113,37 +101,20 @@ func (one Hook) judged(result tools.Result, r reply) tools.Result {
 		result = behind(result, "The hook "+one.Name+" says of this: "+sentence(r.words()))
 	}
 	if r.context != "" {
-		result = behind(result, "The hook "+one.Name+" adds: "+r.context)
+		result = behind(result, one.adds(r))
 	}
 	return result
 }
 
-// withheld has words in the place of all that the model would get.
+// withheld replaces everything that the model would get by words.
 func withheld(result tools.Result, words string) tools.Result {
-	commands := make([]tools.Ran, len(result.Commands))
-	for i, ran := range result.Commands {
-		ran.Output = ""
-		if i == 0 {
-			ran.Output = words
-		}
-		commands[i] = ran
-	}
 	result.Output, result.Images, result.Failed = words, nil, true
-	if len(commands) > 0 {
-		result.Commands = commands
-	}
 	return result
 }
 
-// behind has words behind the output.
+// behind adds words to the output.
 func behind(result tools.Result, words string) tools.Result {
-	add := func(output string) string { return strings.TrimSuffix(output, "\n") + "\n" + words + "\n" }
-	if last := len(result.Commands) - 1; last >= 0 {
-		commands := append([]tools.Ran(nil), result.Commands...)
-		commands[last].Output = add(commands[last].Output)
-		result.Commands = commands
-	}
-	result.Output = add(result.Output)
+	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n" + words + "\n"
 	return result
 }
 
@@ -153,7 +124,7 @@ type Patch struct {
 	Diff  string      // unified
 }
 
-// patched is a file of a patch for a hook. Paths are below the root of the repository.
+// patched is a file of a patch for pre_patch. Paths are below the root of the repository.
 type patched struct {
 	Op      string `json:"op"` // A, M, D
 	Path    string `json:"path"`
@@ -164,63 +135,61 @@ type patched struct {
 
 var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
 
-// Patching asks of a patch, however it came: the hooks on patches, and those on edits, by files. Refusal
-// says why it is not applied; empty: it may be. Aside is for the model.
+// Patching asks about a patch, however the model made it. refusal says why it is not applied; empty
+// means that it may be. aside is for the model.
 func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
+	all := h.edits(p)
 	var words []string
-	for _, each := range h.patchQuestions(p, call) {
-		r, err := h.ask(ctx, each.hook, each.question)
-		switch {
-		case err != nil:
-			return "the hook " + each.hook.Name + " could not be asked: " + err.Error(), ""
-		case r.refuses():
-			return each.hook.refusal(r), ""
-		case r.context != "":
-			words = append(words, "The hook "+each.hook.Name+" adds: "+r.context+"\n")
+	for _, one := range h.All {
+		for _, about := range h.aboutPatch(one, p, call, all) {
+			r, err := h.ask(ctx, one, question{of: refOf(call), about: about})
+			switch {
+			case err != nil:
+				return one.unasked(err), ""
+			case r.refuses():
+				return one.refusal(r), ""
+			case r.context != "":
+				words = append(words, one.adds(r)+"\n")
+			}
 		}
 	}
-	if !tools.Edits(tools.Taken(call.Name)) {
-		h.remember(call, p)
+	if h.OfOutputs() && !tools.Edits(tools.Taken(call.Name)) {
+		h.remember(call, all)
 	}
 	return "", strings.Join(words, "")
 }
 
-// hookQuestion is a question for one hook.
-type hookQuestion struct {
-	hook     Hook
-	question question
-}
-
-func (h *Hooks) patchQuestions(p Patch, call tools.Call) (all []hookQuestion) {
-	files := []patched{}
-	for _, e := range p.Edits {
-		file := patched{Op: letters[e.Op], Path: path.Join(h.Facts.Path, e.Path), Added: e.Added, Removed: e.Removed}
-		if e.MovedFrom != "" {
-			file.From = path.Join(h.Facts.Path, e.MovedFrom)
+// aboutPatch returns what a hook reads of a patch, once for each question.
+func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (all []map[string]any) {
+	switch one.On {
+	case job.OnPrePatch:
+		files := []patched{}
+		for _, e := range p.Edits {
+			file := patched{Op: letters[e.Op], Path: path.Join(h.Facts.Path, e.Path), Added: e.Added, Removed: e.Removed}
+			if e.MovedFrom != "" {
+				file.From = path.Join(h.Facts.Path, e.MovedFrom)
+			}
+			files = append(files, file)
 		}
-		files = append(files, file)
-	}
-	for _, one := range h.on(job.OnPrePatch) {
-		all = append(all, hookQuestion{one, question{of: refOf(call), about: map[string]any{"patch": map[string]any{"files": files, "diff": p.Diff}}}})
-	}
-	var asked any // the path with which hooks were asked of the call itself; links may lead elsewhere
-	if tool := tools.Taken(call.Name); tools.Edits(tool) {
-		asked = h.shape(tool, call).Input["file_path"]
-	}
-	for _, one := range h.on(job.OnPreToolUse) {
-		for _, as := range h.claudeEdits(p) {
-			if as.Input["file_path"] != asked && one.ofFile(as) {
-				all = append(all, hookQuestion{one, question{of: refOf(call), about: as.about(call)}})
+		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
+	case job.OnPreToolUse:
+		tool := tools.Taken(call.Name)
+		own := tools.Edits(tool) // then hooks were asked about the call itself, unless its path is a link
+		asked := h.shape(tool, call).Input["file_path"]
+		for _, as := range edits {
+			if one.ofPatch(as) && !(own && (as.Tool == dialect.ApplyPatch || as.Input["file_path"] == asked)) {
+				all = append(all, as.about(call))
 			}
 		}
 	}
 	return all
 }
 
-// claudeEdits are the files of a patch as Claude Code would have changed them. A file that moves
-// is written in one place, and edited away in the other.
-func (h *Hooks) claudeEdits(p Patch) (all []shaped) {
+// edits returns a patch as Claude Code would have made it, file by file, and as Codex would have, whole. A
+// file that moves is written in one place and edited away in the other.
+func (h *Hooks) edits(p Patch) (all []shaped) {
+	var whole strings.Builder
 	for _, e := range p.Edits {
 		if e.Op == v4a.Add || e.MovedFrom != "" {
 			all = append(all, shaped{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
@@ -230,31 +199,23 @@ func (h *Hooks) claudeEdits(p Patch) (all []shaped) {
 		if e.MovedFrom != "" {
 			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
+		whole.WriteString(v4a.Format(e.Op, e.Path, e.MovedFrom, e.Old, e.New))
 	}
-	return all
+	return append(all, shaped{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
 }
 
-// remember keeps the texts of a patch for who is asked of its result.
-func (h *Hooks) remember(call tools.Call, p Patch) {
-	if !slices.ContainsFunc(h.on(job.OnPostToolUse), Hook.byFile) {
-		return
-	}
+// remember keeps a patch for the hooks that are asked about its result.
+func (h *Hooks) remember(call tools.Call, edits []shaped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.texts == nil {
-		h.texts = map[transcript.CallRef][]shaped{}
+	if h.patched == nil {
+		h.patched = map[transcript.CallRef][]shaped{}
 	}
-	h.texts[refOf(call)] = append(h.texts[refOf(call)], h.claudeEdits(p)...)
-}
-
-func (h *Hooks) edited(call tools.Call) []shaped {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.texts[refOf(call)]
+	h.patched[refOf(call)] = append(h.patched[refOf(call)], edits...)
 }
 
 func (h *Hooks) forget(call tools.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.texts, refOf(call))
+	delete(h.patched, refOf(call))
 }

@@ -1,8 +1,6 @@
 package hooks
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -72,37 +70,21 @@ func TestEachHookAgreesToWhatIsRun(t *testing.T) {
 	}
 }
 
-func TestALineIsAskedOfHoweverItIsTyped(t *testing.T) {
-	h, events := asked(t, t.TempDir(), map[string]job.Hook{
-		"a": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Argv: []string{"git", "push"}},
-		"b": {On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q '"command":"git push'; then exit 2; fi`}, Tools: []string{"Bash"}},
-	})
-	for i, typed := range []string{"git pu", "sh\n", "", "\x03"} {
-		raw, _ := json.Marshal(map[string]any{"session_id": 1000, "chars": typed})
-		if v, _ := judge(t, h, "write_stdin", string(raw)); (v.Refusal != "") != (i == 1) {
-			t.Errorf("%q: %+v", typed, v)
-		}
-	}
-	if diff := cmp.Diff([]string{"a pass", "b pass", "a deny", "b pass", "b pass"}, decisions(*events)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestPatchesInCommandsAreAskedOfAsPatches(t *testing.T) {
-	patch := "*** Begin Patch\n*** Add File: a && b\n+x\n*** End Patch\n"
-	input := `{"cmd":` + strconv.Quote("apply_patch <<'EOF'\n"+patch+"EOF") + `}`
+// A matcher of Codex gets patches whole, also those in commands and of edits that are no call of an edit tool.
+func TestAMatcherOfCodexGetsThePatch(t *testing.T) {
 	no := func(tools ...string) job.Hook {
-		return job.Hook{On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -q 'a && b'; then exit 2; fi`}, Tools: tools}
+		return job.Hook{On: job.OnPreToolUse, Run: []string{"sh", "-c", `if grep -Fq '"command":"*** Begin Patch\n*** Add File: a && b\n+x\n*** Update File: c\n*** Move to: d\n@@\n-1\n+2\n*** Delete File: e\n*** End Patch\n"'; then exit 2; fi`}, Tools: tools}
 	}
-	for name, hook := range map[string]job.Hook{
-		"patch": no("apply_patch"), "command": no("exec_command"), "bash": no("Bash"),
-	} {
-		h, events := asked(t, t.TempDir(), map[string]job.Hook{name: hook})
-		if v, _ := judge(t, h, "exec_command", input); v.Refusal == "" || len(*events) != 1 {
-			t.Errorf("%s: %+v", name, v)
-		}
-		if h.OfPatches() != (name == "patch") {
-			t.Errorf("%s: of patches: %t", name, h.OfPatches())
+	call := tools.Call{Number: 1, Name: "exec_command", Input: `{"cmd":"apply_patch <<'EOF'\nEOF"}`}
+	for matcher, refuses := range map[string]bool{"apply_patch": true, "exec_command": false, "Bash": false} {
+		h, events := asked(t, t.TempDir(), map[string]job.Hook{"a": no(matcher)})
+		refusal, _ := h.Patching(tools.WithCall(t.Context(), call), Patch{Edits: []tree.Edit{
+			{Change: tree.Change{Op: v4a.Add, Path: "a && b"}, New: "x\n"},
+			{Change: tree.Change{Op: v4a.Update, Path: "d", MovedFrom: "c"}, Old: "1\n", New: "2\n"},
+			{Change: tree.Change{Op: v4a.Delete, Path: "e"}, Old: "gone\n"},
+		}})
+		if (refusal != "") != refuses || len(*events) != map[bool]int{true: 1}[refuses] || h.OfPatches() != refuses {
+			t.Errorf("%s: %q, %v, of patches: %t", matcher, refusal, *events, h.OfPatches())
 		}
 	}
 }

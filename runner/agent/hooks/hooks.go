@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,10 +33,10 @@ type Hooks struct {
 	agent  *sandbox.Sandbox // beside which they run
 	room   *room            // nil until one is needed
 	uses   []transcript.HookUse
-	rounds int                             // that stop hooks asked for
-	typed  map[float64]string              // lines without an end, by the sessions that they were typed into
-	texts  map[transcript.CallRef][]shaped // texts of patches of calls that have no result yet
-	halted *outcome.Stop                   // why the run can't go on
+	rounds int // that stop hooks asked for
+	// patched are the patches that calls without a result have applied.
+	patched map[transcript.CallRef][]shaped
+	halted  *outcome.Stop // why the run can't go on
 }
 
 // Facts are what each hook is told of its run.
@@ -56,8 +58,8 @@ type question struct {
 	before string
 	// rewrite is the input that an answer gives in the place of before.
 	rewrite func(raw json.RawMessage) (string, error)
-	// check says what of an answer can't be; nil takes all.
-	check func(a answer) error
+	// may says why a text can't have a name, in words; empty if it can. nil takes all.
+	may func(name, text string) string
 }
 
 // reply is what came of asking a hook: its answer, or why there is none.
@@ -107,29 +109,24 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	if err != nil {
 		return r, err
 	}
-	if r.answer, err = one.read(s); err == nil {
-		err = r.fits(one.On)
-	}
-	if err != nil {
+	if r.answer, err = one.read(s); err != nil {
 		return r, err
 	}
-	if q.check != nil {
-		if err := q.check(r.answer); err != nil {
-			return r, err
+	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
+		if why := q.may(name, r.texts[name]); why != "" {
+			return r, fmt.Errorf("it sets %q, which %s", cut(name), why)
 		}
 	}
 	switch {
 	case r.refuses():
 	case r.input != nil && q.rewrite == nil:
-		return r, errors.New("it gives another input, which nothing can be made of here")
+		return r, errors.New("it gives another input, which a patch has no place for")
 	case r.input != nil:
 		r.after, err = q.rewrite(r.input)
 	case r.output != nil:
 		r.after = *r.output
-	case r.env != nil:
-		r.after, err = encode(r.env)
-	case r.descriptions != nil:
-		r.after, err = encode(r.descriptions)
+	case r.texts != nil:
+		r.after, err = encode(r.texts)
 	}
 	return r, err
 }
@@ -155,7 +152,7 @@ func (r reply) decided() string {
 		return transcript.HookMore
 	case r.output != nil:
 		return transcript.HookReplace
-	case r.input != nil || r.env != nil || r.descriptions != nil:
+	case r.input != nil || r.texts != nil:
 		return transcript.HookRewrite
 	}
 	return transcript.HookPass
@@ -279,6 +276,14 @@ func (one Hook) stop(r reply, what string) *outcome.Stop {
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
 }
+
+// unasked tells the model that a hook could not be asked.
+func (one Hook) unasked(err error) string {
+	return "The hook " + one.Name + ", which has to agree, could not be asked: " + err.Error()
+}
+
+// adds tells the model what a hook adds.
+func (one Hook) adds(r reply) string { return "The hook " + one.Name + " adds: " + r.context }
 
 // refusal tells the model why a call is not done.
 func (one Hook) refusal(r reply) string {

@@ -168,7 +168,7 @@ func TestAnswersAreRead(t *testing.T) {
 		{"text with code at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
 		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
 		{"null", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
-		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "means nothing of PostToolUse"},
+		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "PostToolUse has no place for"},
 		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
 		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
 		{"a key twice", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},

@@ -12,9 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// concerns reports whether a hook is asked of a call of a tool.
+// concerns reports whether a hook is asked about a call of a tool. About patches it is asked when they are
+// known to fit.
 func (h Hook) concerns(tool string, call tools.Call) bool {
 	t := dialect.Of(tool)
+	if t.Kind == dialect.Patches {
+		return false
+	}
 	all, somewhere := t.Matched(), false
 	if t.Kind == dialect.Resources { // hooks on the tools of a server are asked of its resources as well
 		if server, _ := objectOf(call)["server"].(string); server != "" {
@@ -43,17 +47,17 @@ func (h Hook) forAServer(tool string) bool {
 	})
 }
 
-// byFile reports whether a hook is asked of each file of a patch, as Claude Code asks of edits.
-func (h Hook) byFile() bool {
-	return len(h.Argv) == 0 && h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
-}
-
-// ofFile reports whether such a hook is asked of a file of a patch.
-func (h Hook) ofFile(as shaped) bool { return h.byFile() && h.For(dialect.OfFile(as.Tool)...) }
-
-// ofPatch reports whether a hook is asked of patches as a whole, as Codex asks.
-func (h Hook) ofPatch() bool {
-	return len(h.Argv) == 0 && !h.byFile() && h.For(dialect.ApplyPatch)
+// ofPatch reports whether a hook is asked about a patch in one of its shapes: file by file, as Claude Code
+// asks about edits, or whole, as Codex does. The second is for matchers that match no edit.
+func (h Hook) ofPatch(as shaped) bool {
+	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
+	switch {
+	case len(h.Argv) > 0:
+		return false
+	case as.Tool == dialect.ApplyPatch:
+		return !byFile && h.For(dialect.ApplyPatch)
+	}
+	return byFile && h.For(dialect.OfFile(as.Tool)...)
 }
 
 // runs reports whether a command of a call begins with the words of the hook. What can't be told
@@ -63,8 +67,8 @@ func (h Hook) runs(tool string, call tools.Call) bool {
 		return false
 	}
 	if tool == dialect.WriteStdin {
-		in, is := typing(tool, call)
-		return is && in.Chars != interrupt
+		text := typed(call)
+		return text != "" && text != interrupt
 	}
 	asked, err := command.Of(tool, call)
 	return err != nil || slices.ContainsFunc(asked, func(each command.Asked) bool {

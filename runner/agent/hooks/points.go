@@ -84,7 +84,12 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{about: map[string]any{"tools": asked}, before: was, check: func(a answer) error { return onlyOf(before, a.descriptions) }})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"tools": asked}, before: was, may: func(name, _ string) string {
+			if _, may := before[name]; !may {
+				return "is no tool that it was asked about"
+			}
+			return ""
+		}})
 		if err != nil {
 			return nil, err
 		}
@@ -92,7 +97,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 			return nil, one.stop(r, "the agent was given no tools")
 		}
 		for i, s := range specs {
-			if words, changed := r.descriptions[s.Name]; changed {
+			if words, changed := r.texts[s.Name]; changed {
 				specs[i].Description = words
 			}
 		}
@@ -100,41 +105,21 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 	return specs, nil
 }
 
-// onlyOf says which of descriptions is of no tool that was asked about.
-func onlyOf(asked, descriptions map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(descriptions)) {
-		if _, may := asked[name]; !may {
-			return fmt.Errorf("it describes %q, a tool that it was not asked about", cut(name))
-		}
-	}
-	return nil
-}
-
 // Env asks for variables of the agent's commands. may says why a variable can't be one, in
 // words; empty: it can.
 func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
 	env := map[string]string{}
 	for _, one := range h.on(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{about: map[string]any{"env": maps.Clone(env)}, check: func(a answer) error { return onlyIf(may, a.env) }})
+		r, err := h.ask(ctx, one, question{about: map[string]any{"env": maps.Clone(env)}, may: may})
 		if err != nil {
 			return nil, err
 		}
 		if r.refuses() {
 			return nil, one.stop(r, "the agent was given no commands")
 		}
-		maps.Copy(env, r.env)
+		maps.Copy(env, r.texts)
 	}
 	return env, nil
-}
-
-// onlyIf says which variable can't be one.
-func onlyIf(may func(name, value string) string, env map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if why := may(name, env[name]); why != "" {
-			return fmt.Errorf("it sets the variable %q, which %s", cut(name), why)
-		}
-	}
-	return nil
 }
 
 // Compacting asks whether the conversation may be made shorter.
@@ -266,7 +251,9 @@ func (h *Hooks) fired(among func(on string) bool) error {
 
 // OfPatches says that hooks are asked of patches, however these come.
 func (h *Hooks) OfPatches() bool {
-	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool { return one.byFile() || one.ofPatch() })
+	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool {
+		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.ofPatch(shaped{Tool: tool}) })
+	})
 }
 
 // OfOutputs says that hooks are asked of what came of calls.

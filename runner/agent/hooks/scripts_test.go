@@ -52,10 +52,12 @@ func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
 func TestTextsOfPatchesAreThoseOfTheirCall(t *testing.T) {
 	h, _ := asked(t, t.TempDir(), map[string]job.Hook{"a": {On: job.OnPostToolUse, Run: []string{"true"}, Tools: []string{"Write"}}})
 	direct, nested := tools.Call{Number: 1, Name: dialect.ApplyPatch}, tools.Call{Number: 1, Caller: 3, Name: dialect.ApplyPatch}
-	h.remember(direct, Patch{Edits: []tree.Edit{{Change: tree.Change{Path: "direct", Op: v4a.Add}}}})
-	h.remember(nested, Patch{Edits: []tree.Edit{{Change: tree.Change{Path: "nested", Op: v4a.Add}}}})
+	for _, call := range []tools.Call{direct, nested} {
+		name := map[int]string{0: "direct", 3: "nested"}[call.Caller]
+		h.remember(call, h.edits(Patch{Edits: []tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}}))
+	}
 	h.forget(direct)
-	if texts := h.edited(nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
+	if texts := h.shapes(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
 		t.Errorf("the texts of the script's patch are %v", texts)
 	}
 }

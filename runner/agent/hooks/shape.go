@@ -18,7 +18,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/command"
 	"github.com/agent-ci/agent-ci/tools/dialect"
-	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
 // document returns what a hook reads on its standard input, in the form of Claude Code.
@@ -61,8 +60,6 @@ func (h *Hooks) shape(tool string, call tools.Call) shaped {
 			}
 		}
 		return shaped{t.Claude, as}
-	case t.Kind == dialect.Patches:
-		return shaped{t.Name, map[string]any{"command": patchText(call)}}
 	case input == nil:
 		input = map[string]any{"input": call.Input}
 	case input["plan"] != nil && t.Kind == dialect.Plans:
@@ -117,24 +114,12 @@ func object(raw []byte) map[string]any {
 	return read
 }
 
-// patchText returns the patch of a call of apply_patch, however it was made.
-func patchText(call tools.Call) string {
-	if call.Form == tools.Operation {
-		return patch.OfOperation(call.Input)
-	}
-	if text, is := objectOf(call)["input"].(string); is && text != "" {
-		return text
-	}
-	return call.Input
-}
-
 // commandText returns the commands of a call as a script, as they are run. Of a shell with a script it
 // is the script; of several commands those that are no plain line are shown with their shell, so
 // that none can look like a part of another. What can't be read is the input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
-		in, _ := typing(tool, call)
-		return in.Chars
+		return typed(call)
 	}
 	asked, err := command.Of(tool, call)
 	if err != nil {
@@ -156,6 +141,12 @@ func commandText(tool string, call tools.Call) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// typed returns the text that a call of write_stdin types.
+func typed(call tools.Call) string {
+	text, _ := objectOf(call)[dialect.Of(dialect.WriteStdin).Command].(string)
+	return text
 }
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
@@ -208,7 +199,7 @@ func rewrite(tool string, call tools.Call, shown shaped, by json.RawMessage) (st
 	if changed == nil {
 		return "", errors.New("the input that it gives instead is no JSON object")
 	}
-	text, isText := changed["command"].(string)
+	text, _ := changed["command"].(string)
 	t := dialect.Of(tool)
 	switch {
 	case t.Kind == dialect.Commands && strings.TrimSpace(text) == "":
@@ -216,15 +207,9 @@ func rewrite(tool string, call tools.Call, shown shaped, by json.RawMessage) (st
 	case t.Kind == dialect.Commands:
 		setCommand(t, call.Form, input, text)
 		return encode(input)
-	case t.Kind == dialect.Patches && (!isText || call.Form == tools.Operation):
-		return "", errors.New("the patch that it gives instead can't stand in for this call")
-	case t.Kind == dialect.Patches && call.Form == tools.Freeform:
-		return text, nil
-	case t.Kind == dialect.Patches:
-		input["input"] = text
-		return encode(input)
 	case call.Form == tools.Freeform:
-		if text, isText = changed["input"].(string); !isText {
+		text, isText := changed["input"].(string)
+		if !isText {
 			return "", errors.New("the input that it gives instead has no text as input, which the call has")
 		}
 		return text, nil
