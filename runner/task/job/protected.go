@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Protection is a pattern of paths that no change may touch unless its job opens it.
@@ -91,7 +93,7 @@ func mayOpen(pattern string) string {
 	i := slices.IndexFunc(Protections, func(p Protection) bool { return p.Pattern == pattern })
 	switch {
 	case i < 0:
-		return "opens " + shorten(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(protectedByDefault(), ", ")
+		return "opens " + clip.Bytes(pattern, 80) + ", which is not protected by default; name one of " + strings.Join(protectedByDefault(), ", ")
 	case Protections[i].Closed:
 		return "opens " + pattern + ", which no job can open: " + Protections[i].Why
 	}
