@@ -53,6 +53,6 @@ func NotForCredential(r *credential.Refusal) HostDecision {
 func NotTheTarget(names []string, reason string) HostDecision {
 	return HostDecision{
 		Rule: credential.Rule(names...), Reason: reason,
-		Remedy: doWithout + " TLS to the hosts of secrets is ended by agent-ci, and requests of HTTP to the host of the tunnel go through it, those to open a WebSocket among them.",
+		Remedy: doWithout + " agent-ci ends TLS to the hosts of secrets. It passes HTTP requests to the tunnel's host, including those that open a WebSocket.",
 	}
 }

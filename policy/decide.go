@@ -90,7 +90,7 @@ func (c Commands) Decide(q Request) Decision {
 	case reading.Excess != "":
 		return d.refuse(refusal{
 			command: q.shown(), rule: ruleExcess,
-			reason: "What it runs cannot be told: " + reading.Excess,
+			reason: "agent-ci cannot tell what the command runs: " + reading.Excess,
 			remedy: "Run the inner command itself, or put a long script in a file and run that",
 		})
 	}

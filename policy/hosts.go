@@ -171,7 +171,7 @@ func UnreadableTarget(problem string) HostDecision {
 // may answer it, with all that it was sent.
 func TracedOnTheWay() HostDecision {
 	return HostDecision{
-		Rule: ruleTrace, Reason: "TRACE has a server tell what it was sent, and the machine's proxy, which would be asked, is sent what commands are not to see.",
+		Rule: ruleTrace, Reason: "TRACE makes a server repeat the request, and the machine's proxy gets data that commands must not see.",
 		Remedy: "Use another method.",
 	}
 }

@@ -85,7 +85,7 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 		return stop
 	case p.HeldAlready():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", e.assignment.task.Branch, gitops.Short(p.Commit))
+			"Branch %s already has this change (commit %s); nothing was pushed.", e.assignment.task.Branch, gitops.Short(p.Commit))
 	}
 	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(e.workspace.Place()))
 }
@@ -136,7 +136,7 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
 	case p.InBase:
-		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "The change is one that %s has already, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
+		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "%s already has this change, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
 	case len(e.work.dropped) > 0:
 		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
 			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, change policy.protect.", markdown.SomeFiles(e.work.dropped))

@@ -153,7 +153,7 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 		return nil, err
 	}
 	if unused := boxes.UnusableSecrets(); len(unused) > 0 {
-		r.rec.Warn("secret_unused", "No command has the secret %s (policy.secrets): see its commands, and whether there are such with a network of the proxy.", strings.Join(unused, ", "))
+		r.rec.Warn("secret_unused", "No command can use the secret %s (policy.secrets): check its key commands, and that those commands have a list of hosts as network.", strings.Join(unused, ", "))
 	}
 	return boxes, nil
 }

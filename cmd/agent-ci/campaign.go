@@ -62,11 +62,11 @@ const settle = "settle"
 func campaignDeeds() []campaignDeed {
 	return []campaignDeed{
 		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
-		{"run", "run the targets that may start, until none may", "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
+		{"run", "run targets until no further one may start", "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
 		{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign},
 		{"status", "show the progress of the campaign", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html", []string{"format"}, []string{"table", "json", "markdown", "html"}, campaignStatus},
-		{"resume", "resume a campaign that was stopped, and run again what failed", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign},
-		{"work", "make one run of a wave that was handed out", "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget},
+		{"resume", "resume a stopped campaign, and rerun failed targets", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign},
+		{"work", "run one target of a wave", "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget},
 		{settle, "book the results of runs elsewhere", "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -", []string{"over"}, nil, settleCampaign},
 		{"close", "close the pull requests of the campaign, and delete their branches", "agent-ci campaign close bump.yml", nil, nil, closeCampaign},
 	}
@@ -97,15 +97,15 @@ func runCampaign(flags *flagSet) deed {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: what the runs are told", publish.Modes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: the mode of its runs", publish.Modes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
-	flags.on(&f.wait, "wait", "run: wait for what the time alone changes: a window, an hour, a day")
-	flags.text(&f.reason, "reason", "REASON", "resume: run those again that ended with it, not all that failed")
+	flags.on(&f.wait, "wait", "run: wait for the next window, or for a limit per hour or day")
+	flags.text(&f.reason, "reason", "REASON", "resume: rerun only targets that ended with this reason")
 	flags.text(&f.wave, "wave", "FILE", "work: file of the wave, from the ledger's folder")
-	flags.text(&f.index, "index", "N", "work: which run of the wave, from 0 (default: JOB_COMPLETION_INDEX)")
-	flags.text(&f.out, "out", "DIR", "work: folder of run directories; a run that is there resumes")
+	flags.text(&f.index, "index", "N", "work: number of the run in the wave, from 0 (default: JOB_COMPLETION_INDEX)")
+	flags.text(&f.out, "out", "DIR", "work: folder of run directories; resumes a run that it finds there")
 	flags.text(&f.report, "report", "FILE", "work: also write the report of the run there")
-	flags.on(&f.over, "over", "settle: nothing of the wave runs any more; a run without a report is booked at its claim")
+	flags.on(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
 	return func(ctx context.Context, p process, rest []string) int {
 		name, all := rest[0], campaignDeeds()
 		i := slices.IndexFunc(all, func(d campaignDeed) bool { return d.name == name })

@@ -31,29 +31,28 @@ func initCommand() command {
 		args:  "[--workflow NAME]... [--recipe NAME]... [--repo DIR] [--github [FLAGS]]",
 		about: "write a starter workflow and the repository's defaults",
 		details: `
-Writes .github/workflows/agent-ci-NAME.yml and .github/agent-ci.yml, and leaves a
-file that is there as it is. The workflows, of which issue is written without
---workflow:
-  issue      a label on an issue makes a pull request
-  comment    a comment or review that begins with /agent-ci
-  schedule   a job file every week
-  step       by hand, with a prompt
-  two-jobs   the agent without a token that may write
-  matrix     several job files side by side
-A recipe is a job in .github/agent-ci/NAME.yml with a workflow of its own:` + listRecipes() + `
-They use the commit of agent-ci that this program was built from.
+Writes .github/workflows/agent-ci-NAME.yml and .github/agent-ci.yml. Existing files
+stay as they are. Workflows (default: issue):
+  issue      opens a pull request for an issue with the label agent-ci
+  comment    continues on a pull request, for a comment or review with /agent-ci
+  schedule   runs a job file every week
+  step       runs a prompt, started by hand
+  two-jobs   as issue, with the writing token in a second job
+  matrix     runs several job files side by side
+A recipe is a job in .github/agent-ci/NAME.yml with its own workflow:` + listRecipes() + `
+The workflows use the commit of agent-ci that this program was built from.
 
-The checks and setup commands in .github/agent-ci.yml are those that the repository's
-own files name: go.mod, the scripts of package.json, pytest, Cargo.toml, pom.xml,
-build.gradle and the target test of a Makefile. Without any they are commented examples.
+init finds checks and setup commands for .github/agent-ci.yml in go.mod, the scripts of
+package.json, pytest, Cargo.toml, pom.xml, build.gradle and the target test of a
+Makefile. If it finds none, it writes commented examples.
 
-With --github the files are not written here: a pull request adds them, and the
-secret with the model's key, the label and the setting that lets workflows open
-pull requests are set, or it is said what to click. What is not given is asked
-where there is a terminal. The key is checked with one request to the provider; it
-comes from a variable or is typed unseen, like the token (GITHUB_TOKEN). The
-repository is that of the checkout's origin, or GITHUB_REPOSITORY. If the existing
-files are for another provider, it stops. It keeps an existing secret, unless you say
+With --github, init writes nothing here. It opens a pull request with the files, sets
+the secret with the model's key, creates the label, and allows workflows to open pull
+requests. If your token can't do a step, it prints the page where you can. On a
+terminal it asks for everything that you did not give. The key comes from a variable or
+is typed unseen, and is checked with one request to the provider. GITHUB_TOKEN has the
+token. The repository is the checkout's origin, or GITHUB_REPOSITORY. If the existing
+files are for another provider, init stops. An existing secret stays without
 --replace-secret.`,
 		example: `
 agent-ci init --workflow issue --workflow comment
@@ -111,7 +110,7 @@ func initialise(flags *flagSet) deed {
 // root of a repository.
 func tellPlace(p process, repo string) {
 	if _, err := os.Lstat(filepath.Join(filepath.Clean(repo), ".git")); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintln(p.stdout, "There is no .git here, and GitHub reads .github at the root of a repository alone: give that with --repo.")
+		fmt.Fprintln(p.stdout, "There is no .git here, and GitHub reads .github only at the root of a repository: give the root with --repo.")
 	}
 }
 
@@ -121,24 +120,27 @@ func tellNext(p process, written started, workflows, recipes []string) {
 	switch {
 	case !written.defaults: // whose checks are somebody's own
 	case len(written.checks) > 0:
-		next = append([]string{"look at the checks in " + onboard.DefaultsPath + " (" + strings.Join(written.checks, ", ") + "), which a change must pass"}, next...)
+		next = append([]string{"look at the checks that a change must pass, in " + onboard.DefaultsPath + ": " + strings.Join(written.checks, ", ")}, next...)
 	default:
-		next = append([]string{"write the checks that a change must pass as verify in " + onboard.DefaultsPath}, next...)
+		next = append([]string{"write the checks that a change must pass, as verify in " + onboard.DefaultsPath}, next...)
 	}
 	if b := built(); !b.Known() {
-		next[0] = b.Unknown() + "; then " + next[0]
+		next = append([]string{b.Unknown()}, next...)
 	}
 	if len(workflows) > 0 || slices.ContainsFunc(recipes, opensPulls) {
 		next = append(next, "allow Actions to create pull requests in the settings")
 	}
 	if slices.Contains(workflows, "issue") {
-		next = append(next, "make the label "+onboard.Label)
+		next = append(next, "create the label "+onboard.Label)
 	}
 	last := "commit these files to the default branch"
 	if len(workflows) == 1 && len(recipes) == 0 {
 		last += " (agent-ci init --github does all that)"
 	}
-	fmt.Fprintf(p.stdout, "Next: %s, and %s.\n", strings.Join(next, ", "), last)
+	fmt.Fprintln(p.stdout, "Next:")
+	for i, step := range append(next, last) {
+		fmt.Fprintf(p.stdout, "  %d. %s\n", i+1, step)
+	}
 }
 
 // opensPulls says whether what comes of a recipe is a pull request.
@@ -242,7 +244,7 @@ func providerOf(root *os.Root) (onboard.Provider, error) {
 func writeNew(p process, root *os.Root, to string, content []byte) (wrote bool, err error) {
 	f, err := root.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		fmt.Fprintf(p.stdout, "%s is there already and was left as it is\n", to)
+		fmt.Fprintf(p.stdout, "%s exists and stays as it is\n", to)
 		return false, nil
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ func resume(flags *flagSet) deed {
 	var asJSON, last bool
 	flags.last(&last)
 	flags.variables = true
-	flags.text(&o.Dir, "repo", "DIR", "checkout to go on in (default: where the run worked,\nor the current folder for a run that this machine did not record)")
+	flags.text(&o.Dir, "repo", "DIR", "checkout to continue in (default: where the run worked,\nor the current folder for a run that this machine did not record)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Replay, "replay", "FILE", "the scripted session, of a run that had one")
 	flags.operatorFile(&o.Operator)

@@ -29,8 +29,8 @@ start, outcome, task and pull request. You can use the id in place of the run
 directory in report, resume, replay and publish.
 
 prune removes run directories older than --older-than, or not among the newest --keep;
-with both, those that are both. A run that is going on always stays. One that can be
-resumed stays without --resumable, and one whose change is nowhere else without
+with both, those that match both. An active run always stays. A run that can be resumed
+stays without --resumable, a run whose only copy of the change is there without
 --unpublished. Directories of --out are never removed. --dry-run only prints.`,
 		example: `
 agent-ci runs
@@ -53,11 +53,11 @@ func listRuns(flags *flagSet) deed {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder that has run directories (default: the usual one)")
 	flags.on(&f.json, "json", "print JSON, with all runs and not only the newest 20")
-	flags.text(&f.age, "older-than", "AGE", "prune: remove what was last written so long ago (30d, 2w, 12h)")
+	flags.text(&f.age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
 	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")
 	flags.on(&f.resumable, "resumable", "prune: also remove runs that can be resumed")
-	flags.on(&f.unpublished, "unpublished", "prune: also remove runs whose change is nowhere but in their directory")
-	flags.on(&f.trial, "dry-run", "prune: remove nothing, tell what would be")
+	flags.on(&f.unpublished, "unpublished", "prune: also remove runs whose change is only in their directory")
+	flags.on(&f.trial, "dry-run", "prune: only print what would be removed")
 	return func(_ context.Context, p process, rest []string) int {
 		machine := p.machine()
 		machine.Folder = f.folder

@@ -29,7 +29,7 @@ func sandboxCommand() command {
 The command is judged by the rules and runs with the environment and sandbox of the
 agent's commands, by the base commit's defaults and the variables of job keys
 (AGENT_CI_POLICY_SANDBOX …). It works in the checkout itself, so its changes there
-stay. Its /tmp, and its changes in the home folder and in cache folders, are gone at
+stay. Its /tmp, and its changes in the home folder and in cache folders, are deleted at
 its end. It has a terminal if standard input and output are one. If it fails, a line
 on standard error shows what it could reach on the network.
 

@@ -42,7 +42,7 @@ AGENT_CI_ variables. A limit on the cost needs a model with a known price. If th
 machine lacks the model's key, a secret or a program, that is a note; with --ready it
 is a mistake. A run makes the same check first.
 
-With --mcp the servers of tools start in their sandboxes, list their tools and stop.
+With --mcp the MCP servers start in their sandboxes, list their tools and stop.
 No model is asked.
 
 The exit status is 2 for a mistake, and 11 if a required server does not start.`,
@@ -81,9 +81,9 @@ type checked struct {
 func validate(flags *flagSet) deed {
 	asJSON, servers, ready := false, false, false
 	var set []string
-	flags.on(&ready, "ready", "refuse what a run on this machine lacks: keys, secrets, programs")
+	flags.on(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
 	flags.list(&set, "set", "KEY=VALUE", "set a job key, as for agent-ci run; may be repeated")
-	flags.on(&servers, "mcp", "start the servers of tools (mcp_servers) and tell what they offer")
+	flags.on(&servers, "mcp", "start the MCP servers (mcp_servers) and list their tools")
 	flags.on(&asJSON, "json", "print the result as JSON")
 	return func(ctx context.Context, p process, files []string) int {
 		ctx, stop := untilSignal(ctx)
@@ -211,7 +211,7 @@ func (c *checked) show(p process) {
 		fmt.Fprintln(p.stdout, "  skill "+progress.Printable(problem.String()))
 	}
 	for _, l := range c.LessonsGone {
-		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is gone (%s); take it out of .agent-ci/lessons.yml, or show it anew", l.ID, strings.Join(l.Evidence, ", "))))
+		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))))
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(p.stdout, "  note: "+outcome.Shortened(progress.Printable(note.Message)))

@@ -85,10 +85,10 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 		return nil
 	}
 	if problem := troubled(r.URL.EscapedPath()); problem != "" {
-		return &Refusal{Names: names, Reason: "The path of the request " + problem + ", so that servers may read another one out of it.", Never: true}
+		return &Refusal{Names: names, Reason: "The path of the request " + problem + ", so a server may read another path from it.", Never: true}
 	}
 	if override := overrides(r); override != "" {
-		return &Refusal{Names: names, Reason: "The request asks by " + override + " for something else than by its first line.", Never: true}
+		return &Refusal{Names: names, Reason: "The first line of the request contradicts " + override + ".", Never: true}
 	}
 	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
 		return &Refusal{Names: names, Reason: "The host is open only for the requests of a secret, and this is none."}

@@ -136,18 +136,18 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /team/%255c../x\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "backslash"},
 		{npm, false, "DELETE /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
 		{npm, false, "get /team/a\nAuthorization: Bearer {H}", "HEADER", "GET and HEAD alone"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-HTTP-Method-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX_Http_Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Path: /x", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Prefix: /x", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Rewrite-Path: /x", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Envoy-Original-Path: /x", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Verb-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "asks by its header"},
-		{npm, false, "GET /team/a?.%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "asks by the parameter _method"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-URL: /admin", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-original-url"},
-		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Host: evil.example.org", "HEADER, KEYED, QUERY, BASIC", "asks by its header x-forwarded-host"},
-		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "asks by the parameter _method"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-HTTP-Method-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX_Http_Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Path: /x", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Prefix: /x", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-Method: DELETE", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Rewrite-Path: /x", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Envoy-Original-Path: /x", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Verb-Override: DELETE", "HEADER, KEYED, QUERY, BASIC", "contradicts its header"},
+		{npm, false, "GET /team/a?.%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "contradicts the parameter _method"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Original-URL: /admin", "HEADER, KEYED, QUERY, BASIC", "contradicts its header x-original-url"},
+		{npm, false, "GET /team/a\nAuthorization: Bearer {H}\nX-Forwarded-Host: evil.example.org", "HEADER, KEYED, QUERY, BASIC", "contradicts its header x-forwarded-host"},
+		{npm, false, "GET /team/a?_%6dethod=DELETE\nAuthorization: Bearer {H}", "HEADER, KEYED, QUERY, BASIC", "contradicts the parameter _method"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer  {H}", "HEADER", ", header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: a b {H}", "HEADER", ", header Authorization"},
 		{npm, false, "GET /team/a\nAuthorization: Bearer {H},x", "HEADER", ", header Authorization"},
@@ -182,10 +182,10 @@ func TestWhatIsRefused(t *testing.T) {
 		{npm, false, "GET /x\nAuthorization: {{xB}}", "BASIC", ", header Authorization"},
 		{npm, false, "GET /x\nAuthorization: {{B:B}}", "BASIC", ", header Authorization"},
 		{npm, false, "GET /x\nAuthorization: {{:B}}\nAuthorization: {{:B}}", "BASIC", ", header Authorization"},
-		{npm, false, "GET /x\nAuthorization: Bearer {O}", "OTHERS", "are not to have it"},
-		{npm, false, "GET /x\nAuthorization: {{:G}}", "GIT", "git.example.org/owner/repository, git.example.org/other.git alone"},
-		{other, false, "GET /x\nX-Api-Key: {K}", "KEYED", "npm.example.org alone"},
-		{git, false, "GET /owner/repository/a\nAuthorization: Bearer {H}", "HEADER", "npm.example.org/team, npm.example.org:8443 alone"},
+		{npm, false, "GET /x\nAuthorization: Bearer {O}", "OTHERS", "may not use it"},
+		{npm, false, "GET /x\nAuthorization: {{:G}}", "GIT", "only for git.example.org/owner/repository, git.example.org/other.git"},
+		{other, false, "GET /x\nX-Api-Key: {K}", "KEYED", "only for npm.example.org"},
+		{git, false, "GET /owner/repository/a\nAuthorization: Bearer {H}", "HEADER", "only for npm.example.org/team, npm.example.org:8443"},
 		{git, false, "GET /owner/repository/info/refs?service=git-receive-pack\nAuthorization: {{:G}}", "GIT", "fetching with git"},
 		{git, false, "GET /owner/repository/info/refs?service=git-receive-pack", "GIT", "not for pushing"},
 		{git, false, "GET /elsewhere/info/refs?service=git-%72eceive-pack", "GIT", "not for pushing"},
@@ -205,7 +205,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{git, true, "GET /owner/repository/archive.tar.gz", "GIT", "open only for the requests of a secret"},
 		{other, true, "POST /x", "HEADER", "open only for the requests of a secret"},
 		{other, true, "GET /x/../y", "HEADER", "segment of dots"},
-		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "asks by its header x-method-override"},
+		{other, true, "GET /x\nX-Method-Override: PUT", "HEADER", "contradicts its header x-method-override"},
 		{npm, true, "PUT /x", "HEADER, KEYED, QUERY, BASIC", "open only for the requests of a secret"},
 	} {
 		t.Run(test.request, func(t *testing.T) {
@@ -325,7 +325,7 @@ func TestBodiesAreSearched(t *testing.T) {
 		body := io.MultiReader(strings.NewReader(text+s[0].Placeholder[:cut]), strings.NewReader(s[0].Placeholder[cut:]+text))
 		got, err := io.ReadAll(g.Body(body, none))
 		refusal, ok := errors.AsType[*Refusal](err)
-		if !ok || !strings.Contains(refusal.Reason, "HEADER stands in the body") || strings.Contains(string(got), s[0].Placeholder) {
+		if !ok || !strings.Contains(refusal.Reason, "HEADER is in the body") || strings.Contains(string(got), s[0].Placeholder) {
 			t.Errorf("cut at %d it gives %q, %v", cut, got, err)
 		}
 	}

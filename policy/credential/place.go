@@ -160,9 +160,9 @@ func (g *Guard) inText(text, place string) *Refusal {
 func (g *Guard) misplaced(of int, place string) *Refusal {
 	c := &g.set[of]
 	if c.Withheld {
-		return c.refusal("The placeholder of %s stands in %s, and these commands are not to have it.", c.Name, place)
+		return c.refusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
 	}
-	return c.refusal("The placeholder of %s stands in %s. It is for %s alone, where it stands %s.", c.Name, place, c.shownScopes(), c.proper())
+	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.shownScopes(), c.proper())
 }
 
 // proper says where the credential belongs.

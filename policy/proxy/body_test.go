@@ -30,7 +30,7 @@ func TestABodyIsSearchedBeforeAnEarlyAnswer(t *testing.T) {
 		for i, body := range []string{"x=" + placeholder, strings.Repeat("x", shortBody-len(placeholder)) + placeholder} {
 			for range 20 {
 				response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/a", strings.NewReader(body), "Authorization", bearer)
-				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "stands in the body") {
+				if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "is in the body") {
 					t.Fatalf("with the %d. body the answer is %s: %s", i, response.Status, text)
 				}
 			}
@@ -131,7 +131,7 @@ func searchedLate(t *testing.T, h *held, client *http.Client, address string, be
 	if _, err := io.ReadAll(response.Body); err == nil {
 		t.Errorf("the answer ends with %v", err)
 	}
-	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "stands in the body") {
+	if got := h.refusals(); len(got) != 1 || !strings.Contains(got[0], "is in the body") {
 		t.Errorf("recorded is %q", got)
 	}
 }

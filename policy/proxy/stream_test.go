@@ -348,7 +348,7 @@ func TestALargeUpload(t *testing.T) {
 		}
 		broken := io.MultiReader(io.LimitReader(zeros{}, 1<<20), strings.NewReader(placeholder[:9]), strings.NewReader(placeholder[9:]), io.LimitReader(zeros{}, 1<<20))
 		response, text := get(t, h.client(inside), "POST", "https://npm.example.org/team/up", broken, "Authorization", bearer)
-		if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "stands in the body") {
+		if response.StatusCode != http.StatusForbidden || !strings.Contains(text, "is in the body") {
 			t.Errorf("with a placeholder in it the answer is %s: %s", response.Status, text)
 		}
 	})

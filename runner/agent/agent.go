@@ -246,7 +246,7 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return true, nil
 	case failure.Quirk != "":
 		c.Settings.Chat = append(slices.Clip(c.Settings.Chat), failure.Quirk)
-		c.warn("endpoint_quirk", "The model's API refuses what Chat Completions have elsewhere; from here on requests are made by model.chat: %s, which the job may set: %s",
+		c.warn("endpoint_quirk", "The model's API refuses a usual part of Chat Completions; from here on requests use model.chat: %s. You can set that in the job. The API answered: %s",
 			model.ListOf(c.Settings.Chat), failure.Detail())
 		return true, nil
 	case failure.Kind == model.Incomplete && c.Settings.Wordy && c.cuts < mostTries:

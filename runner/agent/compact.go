@@ -169,7 +169,7 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 		c.noOwn = true
 		return nil, nil
 	case err != nil:
-		c.warn("no_compaction", "The endpoint could not make the conversation shorter, so the runner did: %v", err)
+		c.warn("no_compaction", "The endpoint could not shorten the conversation, so agent-ci did: %v", err)
 		c.noOwn = true
 		return nil, nil
 	}

@@ -29,7 +29,7 @@ func TestAQuirkIsFoundOnce(t *testing.T) {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
 	warned = slices.DeleteFunc(warned, func(text string) bool { return !strings.HasPrefix(text, "endpoint_quirk: ") })
-	if len(warned) != 1 || !strings.Contains(warned[0], "model.chat: [no_reasoning_effort],") || !strings.HasSuffix(warned[0], `"small" does not support thinking`) {
+	if len(warned) != 1 || !strings.Contains(warned[0], "model.chat: [no_reasoning_effort].") || !strings.HasSuffix(warned[0], `"small" does not support thinking`) {
 		t.Errorf("the run warned %q", warned)
 	}
 	for n, body := range server.bodies {

@@ -150,7 +150,7 @@ func TestWhatTheForgeCannotSign(t *testing.T) {
 		local bool
 		words string
 	}{
-		"made here":           {file: "hello.txt", local: true, words: "it is GitHub that signs it, and it is made here"},
+		"made here":           {file: "hello.txt", local: true, words: "only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine"},
 		"a name without text": {file: "caf\xe9.txt", words: "cannot make one with the file"},
 		"another tree":        {file: "hello.txt", reply: &tree, words: "GitHub made another tree of the change (4b825dc642cb)"},
 	} {

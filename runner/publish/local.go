@@ -76,7 +76,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 		return "", err
 	}
 	if p.Job.PullRequest.Commit.Sign == signGitHub {
-		l.warn(p, "unsigned", "The commit is not signed: it is GitHub that signs it, and it is made here.")
+		l.warn(p, "unsigned", "The commit is not signed: only GitHub signs it (pull_request.commit.sign: github), and it was made on this machine.")
 	}
 	commit, err := l.commitHere(ctx, p, message)
 	if err != nil {

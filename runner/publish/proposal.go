@@ -144,7 +144,7 @@ func (p *Publication) published(where string) (said, next string) {
 	case p.Commit == "" && where == GoneTree:
 		return fmt.Sprintf("The change was made in %s, which is removed", where), "give --out to keep it"
 	case p.Commit == "":
-		return fmt.Sprintf("The change stands in %s, uncommitted", where), "look at it with git diff"
+		return fmt.Sprintf("The change is in %s, uncommitted", where), "look at it with git diff"
 	case p.Pull != nil && p.Operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s", p.Pull.Number, p.Pull.URL), ""
 	case p.HeldAlready():

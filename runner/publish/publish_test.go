@@ -256,7 +256,7 @@ func TestPublicationInWords(t *testing.T) {
 		p      Publication
 		reason string
 	}{
-		"The change stands in the checkout, uncommitted; look at it with git diff.":                                                         {Publication{}, "left_in_checkout"},
+		"The change is in the checkout, uncommitted; look at it with git diff.":                                                             {Publication{}, "left_in_checkout"},
 		"Pull request #7 holds the same change since an earlier run: https://example.invalid/7.":                                            {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "none"}, "pull_request"},
 		"Branch b holds the same change since an earlier run (commit 0123456789ab).":                                                        {Publication{Table: green, Commit: "0123456789abcdef", Branch: "b", Unchanged: true}, "committed"},
 		"Pull request #7 was created: https://example.invalid/7.":                                                                           {Publication{Table: green, Commit: "0123456789abcdef", Unchanged: true, Pull: pull, Operation: "created"}, "pull_request"},

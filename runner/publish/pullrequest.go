@@ -153,7 +153,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
 	told = f.putComments(ctx, p, told, noComments, out)
 	if err := f.editPull(ctx, told, wanted.Title, wanted.Body, out); err != nil {
-		f.Record.Warn("pull_request_body", "The body does not say yet that it is finished; another run sees to it: %v", err)
+		f.Record.Warn("pull_request_body", "The text of the pull request could not be marked as finished; the next run does it: %v", err)
 	}
 	return nil
 }

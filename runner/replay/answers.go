@@ -82,7 +82,7 @@ func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Ob
 	if a.next == len(a.answers) {
 		a.Lacked = true
 		return nil, outcome.Stopf(outcome.ModelFailed, string(model.ScriptMismatch),
-			"The replay goes on where the run ended, after %d answers: a tool or a check came out otherwise, or the run was stopped there.", len(a.answers))
+			"The replay asks for more than the %d recorded answers: a tool or a check had another result, or the run was stopped there.", len(a.answers))
 	}
 	a.next++
 	answer := a.answers[a.next-1]

@@ -154,7 +154,7 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 		case r.decision != wants:
 			continue
 		case rounds >= MostRounds:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds, which is not given: %s", one.Name, MostRounds, sentence(r.reason))
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, MostRounds, sentence(r.reason))
 			continue
 		case !mayGoOn:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))

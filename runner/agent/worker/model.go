@@ -74,7 +74,7 @@ func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn)
 func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
-		warn("unknown_model", "agent-ci knows nothing of the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
+		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
 			"set model.context_window and model.tools to what is true.", name, profile.ContextWindow)
 	}
 	profile = adjusted(profile, j.Model)
@@ -82,7 +82,7 @@ func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) 
 	switch limit := j.Limits.CostUSD; {
 	case limit == 0 || profile.Price.Known():
 	case limit == job.DefaultCostUSD:
-		warn("no_price", "The price of %s is not known, so no limit on its cost holds, and the run does not tell what it cost; "+
+		warn("no_price", "The price of %s is not known, so limits.cost_usd has no effect and the run shows no cost; "+
 			"give it as model.price with input and output, in US dollars for a million tokens, or set limits.cost_usd to 0.", name)
 	default:
 		return Known{}, noPrice(name)
@@ -108,7 +108,7 @@ func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
 		warn("output_limit", "%s writes at most %d tokens in an answer, and model.max_output_tokens is %d, which its API may refuse.", name, p.OutputLimit, m.MaxOutputTokens)
 	}
 	if p.InputLimit > 0 && m.ContextWindow > p.InputLimit {
-		warn("input_limit", "%s reads at most %d tokens, and model.context_window is %d: a conversation may get too long for its API before it is made shorter.", name, p.InputLimit, m.ContextWindow)
+		warn("input_limit", "%s reads at most %d tokens, and model.context_window is %d: a conversation may get too long for its API before agent-ci shortens it.", name, p.InputLimit, m.ContextWindow)
 	}
 }
 

@@ -199,7 +199,7 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 		a.served++
 		return err
 	}
-	a.Record.Warn("service_not_ready", "The agent works on without its services. %s", outcome.Of(ctx, err).Message)
+	a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.Of(ctx, err).Message)
 	return nil
 }
 

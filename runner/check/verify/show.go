@@ -223,7 +223,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		c.Record.Warn("test_results", "What the output of %s says of tests can't be read: %v.", check.Name, err)
+		c.Record.Warn("test_results", "The test results in the output of %s can't be read: %v.", check.Name, err)
 		return &testresults.Results{}, nil
 	}
 	return told, c.inFolders(ctx, told)

@@ -37,9 +37,9 @@ func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
 	case len(found) == 0:
 	case s.level() == sandbox.LevelNone:
 		return outcome.Stopf(outcome.InvalidInput, "leads_to_checkout",
-			"Commands work in a copy of the checkout, and %s there leads back to the checkout, so that checks would test code that the agent did not change. Have it made in setup, and not by an earlier step; or confine commands (policy.sandbox).", markdown.SomeFiles(found))
+			"Commands work in a copy of the checkout, and %s there leads back to the checkout, so that checks would test code that the agent did not change. Create it in setup instead of an earlier step, or confine commands (policy.sandbox).", markdown.SomeFiles(found))
 	default:
-		s.Record.Warn("leads_to_checkout", "Commands work in a copy of the checkout, and may not read the checkout, to which %s leads. Have it made in setup, and not by an earlier step.", markdown.SomeFiles(found))
+		s.Record.Warn("leads_to_checkout", "Commands work in a copy of the checkout, and may not read the checkout, to which %s leads. Create it in setup instead of an earlier step.", markdown.SomeFiles(found))
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 // keepHalf leaves what can take a part of the change out of the checkout later.
 func (w *Workspace) keepHalf() string {
 	w.left = true
-	return fmt.Sprintf("A part of the change stands in the checkout; the whole is in %s. agent-ci resume %s takes that part out again and goes on.",
+	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s. agent-ci resume %s removes that part and continues.",
 		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
@@ -156,7 +156,7 @@ func (w *Workspace) giveBack(ctx context.Context) string {
 // whereLanded says where a change is that came into the checkout.
 func (w *Workspace) whereLanded(changed bool) (note string) {
 	if !changed {
-		note = "The work so far stands in the checkout, uncommitted."
+		note = "The work so far is in the checkout, uncommitted."
 	}
 	if w.base.SHA != w.begunAt.SHA {
 		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(w.begunAt)))

@@ -57,7 +57,7 @@ func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
 			Ending{},
 			"The work is in PATCH; the checkout is as it was. What cannot be part of a change (nested) is in LEFT.", "main\n", "to be deleted\n", nil,
 		},
-		"work that stays":     {work, Ending{Stays: true}, "The work so far stands in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
+		"work that stays":     {work, Ending{Stays: true}, "The work so far is in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"work that goes on":   {work, Ending{Stays: true, GoesOn: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
 		"published":           {work, Ending{Published: true}, "", "one\ntwo\n", "to be deleted\n", nil},

@@ -96,7 +96,7 @@ func (b Bundle) publishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
 	if made.Publish.Feedback() { // what its agent found is not said by another half
 		return outcome.Stopf(outcome.InvalidInput, "bundle",
-			"The bundle cannot be published: its job has publish.as: %s, and this half publishes changes alone; run that job with a token.", made.Publish.As)
+			"The bundle cannot be published: its job has publish.as: %s, and agent-ci publish publishes only changes; run that job with a token.", made.Publish.As)
 	}
 	switch outcome.Outcome(end.Outcome) {
 	case outcome.NoChanges:

@@ -97,7 +97,7 @@ func (s Speaker) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
 		return nil, err
 	}
 	if pull.HeadSHA != s.On.HeadSHA {
-		s.Record.Warn("pull_request_moved", "Pull request #%d has moved on since commit %s was looked at; what was found stands in the text of the review.", s.On.Number, gitops.Short(s.On.HeadSHA))
+		s.Record.Warn("pull_request_moved", "Pull request #%d got new commits after %s was reviewed; the findings are in the text of the review.", s.On.Number, gitops.Short(s.On.HeadSHA))
 		return nil, nil
 	}
 	return files, nil

@@ -58,7 +58,7 @@ func (s Speaker) Ready(ctx context.Context) error {
 	}
 	for _, each := range own {
 		if each.input == input && each.run != s.RunID {
-			return outcome.Stopf(outcome.Skipped, "same_input", "%s was looked at as it is, and what was found is there: %s; ask in words for more, or change it first.", s.On.Name(), each.url)
+			return outcome.Stopf(outcome.Skipped, "same_input", "%s did not change since its last review, labels or comment: %s; ask for more in a comment, or change it first.", s.On.Name(), each.url)
 		}
 	}
 	return nil

@@ -165,7 +165,7 @@ func (l *Lessons) Add(ctx context.Context, change *gitops.ChangeSet) (*gitops.Ch
 			return change, err
 		}
 		if found, err = l.inChange(change); err != nil || !found.ours {
-			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: what stands at %s, or what git ignores, keeps them out.", lessons.Path)
+			l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not part of the change: a file at %s, or a rule of .gitignore, prevents it.", lessons.Path)
 			all = nil
 		}
 	}

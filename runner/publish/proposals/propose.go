@@ -149,7 +149,7 @@ func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	}
 	for _, made := range l.proposed {
 		if !slices.ContainsFunc(shown, func(s memory.Lesson) bool { return s.ID == made.ID }) {
-			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is gone: %s", made.ID, made.Claim)
+			l.rec.Warn("lessons_left_out", "The lesson %s that the model proposed is left out, since its evidence is missing: %s", made.ID, made.Claim)
 		}
 	}
 	return nil

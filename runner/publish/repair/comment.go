@@ -163,7 +163,7 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 }
 
 func (t *Thread) begunElsewhere() error {
-	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this one leaves it to that.",
+	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
 		cmp.Or(t.noted.run, "whose comment is gone"), t.Number)
 }
 

@@ -44,7 +44,7 @@ func (b Build) Unknown() string {
 	if b.Modified {
 		why = "this program was built from a changed tree"
 	}
-	return "replace " + toFillIn + " in the workflow by the commit of agent-ci that you have read, all 40 digits of it: " + why
+	return "replace " + toFillIn + " in the workflow by the commit of agent-ci that you have read, with all 40 digits: " + why
 }
 
 // IsRelease reports whether the program is of a release, and not of any commit.

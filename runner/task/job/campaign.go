@@ -193,7 +193,7 @@ func (d *decoder) campaignRelations(c *Campaign) {
 		}
 	}
 	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
-		d.wrong("stop_if.same_reason", "must be such as 3 of 10: at least 1, of at least as many")
+		d.wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
 	}
 }
 
@@ -222,7 +222,7 @@ var weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 // ParseWindow reads a window such as "Mon-Fri 09:00-17:00 Europe/Berlin"; days and zone may be
 // left out, which are all days and UTC. A window that ends before it begins ends on the next day.
 func ParseWindow(text string) (Window, error) {
-	wrong := fmt.Errorf("must be such as %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
+	wrong := fmt.Errorf("must be like %q", "Mon-Fri 09:00-17:00 Europe/Berlin")
 	fields := strings.Fields(text)
 	w := Window{zone: time.UTC, days: [7]bool{true, true, true, true, true, true, true}}
 	if len(fields) > 0 && !strings.Contains(fields[0], ":") {

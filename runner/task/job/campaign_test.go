@@ -193,7 +193,7 @@ func TestCommandsTakeNothingOfATarget(t *testing.T) {
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [x, '${{ values.a }}']}]}",
 	} {
 		_, err := LoadCampaign("campaign.yml", []byte("version: 1\nname: bump\n"+oneTarget+"job:\n  version: 1\n  task: {prompt: x}\n  "+text+"\n"), noFile)
-		if err == nil || !strings.Contains(err.Error(), "is run: what a target brings would be run, too") {
+		if err == nil || !strings.Contains(err.Error(), "is a command, and a target's text in it would run as code") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

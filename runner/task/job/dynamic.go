@@ -137,7 +137,7 @@ func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 	return t.misfitSchema()
 }
 
-const outOfRepository = "must not lead out of the repository: a relative program is that of the base commit"
+const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
 
 // leadsOut says whether a command's program is named by a relative path out of the repository.
 func (c Command) leadsOut() bool {

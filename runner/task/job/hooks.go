@@ -84,17 +84,17 @@ func (d *decoder) fitHook(path string, h Hook) {
 		}
 	}
 	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {
-		wrong("tools", "does not go with on: "+h.On+", which is of no tool; leave it out")
+		wrong("tools", "has no effect with on: "+h.On+", an event without a tool; remove it")
 	} else {
 		d.fitMatchers(path, h)
 	}
 	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
-		wrong("argv", "does not go with on: "+h.On+", which is of no command; leave it out")
+		wrong("argv", "has no effect with on: "+h.On+", an event without a command; remove it")
 	} else if len(h.Argv) > 0 && !h.ofCommands() {
-		wrong("argv", "goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out")
+		wrong("argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools")
 	}
 	if h.Trusted != "" && !slices.Contains(d.kinds, Operator) {
-		wrong("trusted", "may be said by the operator's file alone (--operator-file); leave it out")
+		wrong("trusted", "is allowed only in the operator's file (--operator-file); remove it")
 	}
 	if h.Timeout > mostHookTime {
 		wrong("timeout", "must be "+mostHookTime.String()+" at most")
@@ -121,7 +121,7 @@ func (j *Job) MayBeVariable(name, value string) error {
 	case variable.check(name) != nil:
 		return errors.New("is not the name of a variable")
 	case variableValue.check(value) != nil:
-		return errors.New("has a value that no variable can have")
+		return errors.New("has a value that a variable cannot hold")
 	case d.isCredential(name):
 		return errors.New("holds a credential, which commands never see")
 	case slices.ContainsFunc(j.Policy.Secrets, func(s Secret) bool { return s.Name == name }):

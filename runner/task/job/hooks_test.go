@@ -10,14 +10,14 @@ import (
 
 func TestWhatDoesNotFitAHook(t *testing.T) {
 	for _, test := range []struct{ hook, want string }{
-		{"{on: Stop, run: [x], tools: [Bash]}", "job.yml:3:40: hooks.x.tools: does not go with on: Stop, which is of no tool; leave it out"},
-		{"{on: pre_patch, run: [x], argv: [git]}", "job.yml:3:44: hooks.x.argv: does not go with on: pre_patch, which is of no command; leave it out"},
-		{"{on: PreToolUse, run: [x], trusted: operator}", "job.yml:3:48: hooks.x.trusted: may be said by the operator's file alone (--operator-file); leave it out"},
+		{"{on: Stop, run: [x], tools: [Bash]}", "job.yml:3:40: hooks.x.tools: has no effect with on: Stop, an event without a tool; remove it"},
+		{"{on: pre_patch, run: [x], argv: [git]}", "job.yml:3:44: hooks.x.argv: has no effect with on: pre_patch, an event without a command; remove it"},
+		{"{on: PreToolUse, run: [x], trusted: operator}", "job.yml:3:48: hooks.x.trusted: is allowed only in the operator's file (--operator-file); remove it"},
 		{"{on: PreToolUse, run: []}", "job.yml:3:34: hooks.x.run: names no program"},
 		{"{on: PreToolUse, run: ['python3 guard.py', --strict]}", "job.yml:3:34: hooks.x.run: has a program and its arguments in one word, which no shell takes apart; write [python3, guard.py, --strict]."},
 		{"{on: PreToolUse, run: [$HOME/guard]}", "job.yml:3:34: hooks.x.run: begins with $HOME, and no shell fills that in; write [~/guard]"},
 		{"{on: PreToolUse, run: [x], timeout: 1h}", "job.yml:3:48: hooks.x.timeout: must be 10m0s at most"},
-		{"{on: PreToolUse, run: [x], tools: [apply_patch], argv: [apply_patch]}", `job.yml:3:67: hooks.x.argv: goes with tools that run commands, and tools names none, so that the hook would never be asked; leave one of both out`},
+		{"{on: PreToolUse, run: [x], tools: [apply_patch], argv: [apply_patch]}", `job.yml:3:67: hooks.x.argv: needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools`},
 		{"{on: PreToolUse, run: [x], tools: [BASH]}", `job.yml:3:47: hooks.x.tools[0]: "BASH" fits no tool, so that the hook would never be asked; say bash`},
 		{"{on: PreToolUse, run: [x], tools: ['Bash(git push:*)']}", `job.yml:3:47: hooks.x.tools[0]: "Bash(git push:*)" fits no tool, so that the hook would never be asked; say Bash, and the words of commands as argv`},
 		{"{on: PreToolUse, run: [x], tools: ['(Bash']}", `job.yml:3:47: hooks.x.tools[0]: "(Bash" is no regular expression`},

@@ -127,7 +127,7 @@ func (d *decoder) plainScalar(path string, node *yaml.Node) (value any, fits boo
 	case intTag, floatTag:
 		var number float64
 		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-			return nil, d.complain(path, node, "must be a number that JSON has")
+			return nil, d.complain(path, node, "must be a finite number")
 		}
 		return number, true
 	}

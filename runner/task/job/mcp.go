@@ -98,7 +98,7 @@ func (c mcpChecks) program() {
 	case wrong != "":
 		c.wrong("command", wrong)
 	case strings.Contains(program, "/") && !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), ".."):
-		c.wrong("command", "must not lead out of the repository: a relative program is that of the base commit")
+		c.wrong("command", "must not lead out of the repository: a relative path names a program of the base commit")
 	case program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."):
 		c.wrong("command", "is a folder; give a program")
 	case path.IsAbs(program) && path.Clean(program) != program:
@@ -109,7 +109,7 @@ func (c mcpChecks) program() {
 	case s.Workspace == "none":
 		c.wrong("cwd", "takes workspace: read or write; without one the server is started in a fresh tree of the base commit")
 	case len(s.Env.Pass) > 0:
-		c.wrong("cwd", "does not go with env.pass: many programs load code from the folder that they are started in, and the agent writes to this one; leave it out, and give the server the folder as an argument, ${AGENT_CI_WORKSPACE}")
+		c.wrong("cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}")
 	}
 }
 
@@ -121,11 +121,11 @@ func (c mcpChecks) credentials() {
 		_, set := s.Env.Set[name]
 		switch {
 		case c.ownCredential(name):
-			c.wrong(key, name+" holds a credential of agent-ci's own, which no server sees; give the server one of its own under another name")
+			c.wrong(key, name+" is a credential of agent-ci itself, which servers never get; give the server its own under another name")
 		case set:
 			c.wrong(key, name+" is also set by env.set of this server")
 		case slices.Contains(c.job.Policy.Env.Pass, name):
-			c.wrong(key, name+" is also passed by policy.env.pass, with which commands have what the server is given; take it out of one of them")
+			c.wrong(key, name+" is also in policy.env.pass, so commands would see the server's value; remove it from one of them")
 		case slices.ContainsFunc(c.job.Policy.Secrets, func(secret Secret) bool { return cmp.Or(secret.From, secret.Name) == name }):
 			c.wrong(key, name+" is also a secret of policy.secrets, which reaches its hosts alone; give the server one of its own under another name")
 		}
@@ -138,9 +138,9 @@ func (c mcpChecks) credentials() {
 	switch name := s.BearerTokenEnv; {
 	case name == "":
 	case c.ownCredential(name):
-		c.wrong("bearer_token_env", name+" holds a credential of agent-ci's own, which no server sees; give the server one of its own under another name")
+		c.wrong("bearer_token_env", name+" is a credential of agent-ci itself, which servers never get; give the server its own under another name")
 	case slices.Contains(c.job.Policy.Env.Pass, name):
-		c.wrong("bearer_token_env", name+" is also passed by policy.env.pass, with which commands would have the token")
+		c.wrong("bearer_token_env", name+" is also in policy.env.pass, so commands would see the token")
 	case hasHeader(s.Headers, headerAuthorization):
 		c.wrong("bearer_token_env", "does not go with a header "+headerAuthorization+"; leave the header out")
 	}
@@ -172,7 +172,7 @@ func (c mcpChecks) tools() {
 	for i, name := range s.Deny {
 		switch {
 		case name == AllTools:
-			c.wrong(fmt.Sprintf("deny[%d]", i), `must be the name of a tool; leave the server out to have none of its tools`)
+			c.wrong(fmt.Sprintf("deny[%d]", i), `must be the name of a tool; remove the server if you want none of its tools`)
 		case slices.Contains(s.Tools, name):
 			c.wrong(fmt.Sprintf("deny[%d]", i), "is also in tools; take it out of one of them")
 		}
@@ -191,6 +191,6 @@ func (c mcpChecks) confinement() {
 	case policy.Sandbox == "danger-full-access" && s.Network.Listed():
 		c.wrong("network", "is a list of hosts, and nothing holds the server to it: policy.sandbox is danger-full-access")
 	case policy.Sandbox == "danger-full-access" && len(s.Env.Pass) > 0:
-		c.wrong("env.pass", "gives the server what commands of the agent could read from it: policy.sandbox is danger-full-access")
+		c.wrong("env.pass", "gives the server values that the agent's commands could read from it: policy.sandbox is danger-full-access")
 	}
 }

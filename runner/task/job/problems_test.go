@@ -70,7 +70,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"what chat lacks", start + "model: {wire: chat, tools: freeform}", []string{
 			"job.yml:3:28: model.tools: does not go with model.wire: chat; leave it out",
 		}},
-		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: goes with model.wire: chat alone; set that, or leave it out"}},
+		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: needs model.wire: chat; set that, or remove it"}},
 		{"a quirk that is none", start + "model: {wire: chat, chat: [alternates]}", []string{`job.yml:3:28: model.chat[0]: "alternates" is not one of ` + strings.Join(chatQuirks, ", ") + "; did you mean alternate?"}},
 		{"calls of a model that only writes", start + "model: {tools: aider-diff}\ntools: {hosted: [web_search], js_repl: true}\nagents: {enabled: true}", []string{
 			"job.yml:4:17: tools.hosted: does not go with model.tools: aider-diff, where the model writes edits and commands as text and can call nothing else; leave one of them out",
@@ -100,7 +100,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"duration in words", start + "limits: {time: 5 minutes}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m; did you mean 5m?"}},
 		{"duration in days", start + "limits: {time: 2d}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m; did you mean 48h?"}},
 		{"no duration", start + "limits: {time: soon}", []string{"job.yml:3:16: limits.time: must be a duration such as 90s, 10m or 1h30m"}},
-		{"duration of nothing", start + "setup: [{run: x, timeout: 0s}]", []string{"job.yml:3:27: setup[0].timeout: must be longer than nothing"}},
+		{"duration of nothing", start + "setup: [{run: x, timeout: 0s}]", []string{"job.yml:3:27: setup[0].timeout: must be longer than 0s"}},
 		{"text for list", start + "pull_request: {labels: bug}", []string{"job.yml:3:24: pull_request.labels: must be a list such as [a, b], not text"}},
 		{"text for check", start + "verify: [make test]", []string{"job.yml:3:10: verify[0]: must be a mapping such as {name: tests, run: go test ./..., timeout: 10m, must: pass}, not text"}},
 		{"nothing in a list", start + "verify:\n  -\n", []string{"job.yml:4:4: verify[0]: is empty"}},
@@ -115,7 +115,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"server without an address", start + "tools: {hosted: [{type: mcp, server_label: a}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp needs server_url or connector_id"}},
 		{"server in the clear", start + "tools: {hosted: [{type: mcp, server_label: a, server_url: 'http://mcp.example.com'}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp has a server_url that is http, where others could read and change the traffic; write https. A server of this machine belongs in mcp_servers"}},
 		{"server that asks", start + "tools: {hosted: [{type: mcp, server_label: a, server_url: b, require_approval: always}]}", []string{"job.yml:3:18: tools.hosted[0]: mcp must have require_approval: never, since nobody is there to approve; narrow allowed_tools instead"}},
-		{"no number of JSON", start + "tools: {hosted: [{type: web_search, a: {b: [.nan]}}]}", []string{"job.yml:3:45: tools.hosted[0].a.b[0]: must be a number that JSON has"}},
+		{"no number of JSON", start + "tools: {hosted: [{type: web_search, a: {b: [.nan]}}]}", []string{"job.yml:3:45: tools.hosted[0].a.b[0]: must be a finite number"}},
 		{"anchor in a hosted tool", start + "tools: {hosted: [{type: web_search, a: &x 1}]}", []string{"job.yml:3:40: tools.hosted[0].a: anchors and aliases are not allowed; write the value out"}},
 		{"key twice in a hosted tool", start + "tools: {hosted: [{type: web_search, type: mcp}]}", []string{"job.yml:3:37: tools.hosted[0].type: is given twice, the first time in line 3"}},
 		{"text for mapping", start + "model: gpt-5", []string{"job.yml:3:8: model: must be a mapping, not text"}},

@@ -37,7 +37,7 @@ func (d *decoder) fitPublish() {
 	}
 	as := "publish.as: " + p.As
 	d.refuse(
-		misfit{"task.expects", d.job.Task.Expects == "change" && d.given("task.expects"), "is change, and " + as + " publishes none; leave it out"},
+		misfit{"task.expects", d.job.Task.Expects == "change" && d.given("task.expects"), "is change, and " + as + " publishes no change; remove it"},
 		misfit{"task.output_schema", d.job.Task.OutputSchema != "", "does not go with " + as + ", which has a schema of its own; leave it out"},
 		misfit{"verify", len(d.job.Verify) > 0 && d.kindOf("verify") != Defaults, "does not go with " + as + ": there is no change to check; leave it out"},
 		misfit{"memory.propose", d.job.Memory.Proposes() && d.kindOf("memory.propose") != Defaults, "does not go with " + as + ": there is no change that lessons could come with; leave it out"},

@@ -20,7 +20,7 @@ func TestWhatIsPublishedFits(t *testing.T) {
 			"job.yml:3:37: publish.labels[1]: is given twice; GitHub has no labels that differ in case alone",
 		}},
 		{"a change beside a review", "version: 1\ntask: {prompt: x, expects: change}\npublish: {as: review}", []string{
-			"job.yml:2:28: task.expects: is change, and publish.as: review publishes none; leave it out",
+			"job.yml:2:28: task.expects: is change, and publish.as: review publishes no change; remove it",
 		}},
 		{"an answer beside a review", "version: 1\ntask: {prompt: x, expects: answer}\npublish: {as: review}", nil},
 		{"two schemas", "version: 1\ntask: {prompt: x, output_schema: a.json}\npublish: {as: comment}", []string{

@@ -120,7 +120,7 @@ func (d *decoder) chatHasLess() {
 	isChat := m.Wire == "chat"
 	const leaveOut = "does not go with model.wire: chat; leave it out"
 	d.refuse(
-		misfit{"model.chat", !isChat && len(m.Chat) > 0, "goes with model.wire: chat alone; set that, or leave it out"},
+		misfit{"model.chat", !isChat && len(m.Chat) > 0, "needs model.wire: chat; set that, or remove it"},
 		misfit{"model.tools", isChat && (m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"), leaveOut},
 		misfit{"model.reasoning_summary", isChat && m.Summary != "", leaveOut},
 	)
@@ -134,8 +134,8 @@ func (d *decoder) fitIdentity() {
 	}
 	d.refuse(
 		misfit{"model.base_url", !OpenAIs(m.BaseURL), "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
-		misfit{"model.wire", m.Wire == "chat", "is chat, and model.auth: oidc goes with the Responses API alone; leave one of the two out"},
-		misfit{"model.headers", hasHeader(m.Headers, headerAuthorization), "has " + headerAuthorization + ", which model.auth: oidc brings itself; leave it out"},
+		misfit{"model.wire", m.Wire == "chat", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
+		misfit{"model.headers", hasHeader(m.Headers, headerAuthorization), "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"},
 	)
 }
 
@@ -145,7 +145,7 @@ func (d *decoder) fitFallbacks() {
 	for i, name := range d.job.Model.Fallbacks {
 		if slices.Contains(seen, name) {
 			path := fmt.Sprintf("model.fallbacks[%d]", i)
-			d.wrong(path, "names a model that is asked before it")
+			d.wrong(path, "repeats a model that comes before it")
 		}
 		seen = append(seen, name)
 	}

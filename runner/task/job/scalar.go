@@ -186,7 +186,7 @@ func (d *decoder) length(k *key, path string, node *yaml.Node, into reflect.Valu
 		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
 	}
 	if parsed <= 0 {
-		return d.complain(path, node, "must be longer than nothing")
+		return d.complain(path, node, "must be longer than 0s")
 	}
 	into.SetInt(int64(parsed))
 	return true

@@ -100,7 +100,7 @@ func checkMethod(s string) error {
 	case !whole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
 		return errors.New("must be a method of HTTP in capitals, such as GET")
 	case s == "CONNECT" || s == "TRACE":
-		return errors.New("is " + s + ", with which no credential goes out")
+		return errors.New("is " + s + ", a method that never carries a credential")
 	}
 	return nil
 }
@@ -188,16 +188,16 @@ func (d *decoder) fitName(i int, s Secret) {
 	switch {
 	case s.Name == "":
 	case isOwnVariable(s.Name):
-		d.wrong(secretKey(i, "name"), s.Name+" is a variable that commands have for something else; choose another")
+		d.wrong(secretKey(i, "name"), s.Name+" is a variable that has another meaning for commands; choose another")
 	case set:
 		d.wrong(secretKey(i, "name"), s.Name+" is also set by policy.env.set")
 	case slices.Contains(env.Pass, s.Name):
-		d.wrong(secretKey(i, "name"), s.Name+" is also passed by policy.env.pass, with which commands would have its value")
+		d.wrong(secretKey(i, "name"), s.Name+" is also in policy.env.pass, so commands would see its value")
 	case slices.ContainsFunc(d.job.Policy.Secrets[:i], func(other Secret) bool { return other.Name == s.Name }):
 		d.wrong(secretKey(i, "name"), s.Name+" is also the name of another secret")
 	}
 	if !s.FromFile() && slices.Contains(env.Pass, s.From) && s.From != s.Name {
-		d.wrong(secretKey(i, "from"), s.From+" is also passed by policy.env.pass, with which commands would have its value")
+		d.wrong(secretKey(i, "from"), s.From+" is also in policy.env.pass, so commands would see its value")
 	}
 }
 
@@ -206,12 +206,12 @@ func (d *decoder) fitName(i int, s Secret) {
 func (d *decoder) fitPreset(i int, s *Secret, user string) {
 	for key, wrong := range map[string]bool{"header": s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "parameter": s.Parameter != ""} {
 		if wrong {
-			d.wrong(secretKey(i, key), "is settled by preset: "+s.Preset+"; leave it out")
+			d.wrong(secretKey(i, key), "is set by preset: "+s.Preset+"; remove it")
 		}
 	}
 	switch {
 	case s.User != "" && user == "":
-		d.wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; leave it out")
+		d.wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; remove it")
 	case s.Server != "" && s.Preset != PresetMaven:
 		d.wrong(secretKey(i, "server"), "takes preset: maven")
 	case s.Server == "" && s.Preset == PresetMaven:
@@ -221,7 +221,7 @@ func (d *decoder) fitPreset(i int, s *Secret, user string) {
 	}
 	if s.Preset == PresetGit {
 		if d.given(secretKey(i, "methods")) && len(s.Methods) > 0 {
-			d.wrong(secretKey(i, "methods"), "is settled by preset: git, which lets fetches through and nothing else; leave it out")
+			d.wrong(secretKey(i, "methods"), "is set by preset: git, which allows fetches and nothing else; remove it")
 		}
 		s.Methods = []string{}
 	}
@@ -241,7 +241,7 @@ func (d *decoder) fitBinding(i int, s *Secret) {
 	case s.Header == "":
 		d.wrong(secretKey(i, "header"), "must not be empty")
 	case slices.Contains(notForSecrets, strings.ToLower(s.Header)):
-		d.wrong(secretKey(i, "header"), "is "+s.Header+", by which servers and proxies tell requests from each other; choose another")
+		d.wrong(secretKey(i, "header"), "is "+s.Header+", a header that servers and proxies interpret themselves; choose another")
 	}
 	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {
 		if key.value != "" {

@@ -82,7 +82,7 @@ func (d *decoder) fitServices() {
 		return
 	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.wrong("policy.network", "is "+mode+", where commands have no loopback of their own to find services at; give loopback, or a list of hosts")
+		d.wrong("policy.network", "is "+mode+", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts")
 	}
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {

@@ -60,14 +60,14 @@ func (t Template) check() Problems {
 		last, _, _ = strings.Cut(last, "[")
 		switch {
 		case slices.Contains(scripts, last):
-			complain(at, path, "is run: what a target brings would be run, too; give it to a variable with policy.env.set and use that", "")
+			complain(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
 		case space == "target" && samples[name] == "":
 			complain(at, path, "${{ target."+name+" }} is not a field of a target", nearField(name))
 		case space == "target":
 			return samples[name]
 		case space != "values":
 			if meant := Nearest(space, []string{"target", "values"}); meant != "" {
-				complain(at, path, "${{ "+space+"."+name+" }} is nothing of a target", "${{ "+meant+"."+name+" }}")
+				complain(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+meant+"."+name+" }}")
 			}
 			return ""
 		}

@@ -34,7 +34,7 @@ func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set
 	set, err := rules.Load(files...)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
-		return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules on commands have a mistake: %s; agent-ci sandbox --explain -- true tells them all.", first).Because(err)
+		return nil, outcome.Stopf(outcome.InvalidInput, "rules", "The rules on commands have a mistake: %s; agent-ci sandbox --explain -- true lists them all.", first).Because(err)
 	}
 	return set, nil
 }

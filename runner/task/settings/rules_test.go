@@ -60,7 +60,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 func TestAMistakeInRulesIsTold(t *testing.T) {
 	base := committed(t, files{repositoryRules: `prefix_rule(pattern = ["x"], decision = "perhaps")` + "\nnonsense(\n"})
 	_, err := settings.ReadRules(t.Context(), base, nil)
-	wantStop(t, err, "rules", "agent-ci sandbox --explain -- true tells them all")
+	wantStop(t, err, "rules", "agent-ci sandbox --explain -- true lists them all")
 }
 
 func TestWithoutACheckoutRulesNeedAWholePath(t *testing.T) {
