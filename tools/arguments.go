@@ -47,27 +47,22 @@ func (t *target) prepare() error {
 		return nil
 	}
 	call.Input = unwrapped(call.Input)
-	if e.Foreign {
-		return t.prepareForeign(call)
-	}
 	arguments, problem := e.parse(call)
-	if problem != "" {
+	if problem == "" && !e.Foreign {
+		if escalates(arguments) {
+			t.refusal = approvalNever + ". Run it again without asking for permissions."
+			return nil
+		}
+		translate(t.Tool, ownName(call.Name), arguments)
+		t.ignored = e.dropPublished(arguments)
+	}
+	var err error
+	if problem == "" {
+		problem, err = e.schema.check(arguments)
+	}
+	if problem != "" || err != nil {
 		t.refusal = t.Tool + ": " + problem
-		return nil
-	}
-	if escalates(arguments) {
-		t.refusal = approvalNever + ". Run it again without asking for permissions."
-		return nil
-	}
-	translate(t.Tool, ownName(call.Name), arguments)
-	t.ignored = e.dropPublished(arguments)
-	problem, err := e.schema.check(arguments)
-	if err != nil {
 		return err
-	}
-	if problem != "" {
-		t.refusal = t.Tool + ": " + problem
-		return nil
 	}
 	call.Form = Function
 	if e.takesText() {
@@ -84,6 +79,7 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
 	if err == nil && arguments != nil {
+		_ = exactly(text, &arguments) // which was read before
 		return arguments, ""
 	}
 	name, ok := e.schema.onlyText()
@@ -113,10 +109,14 @@ func unwrapped(input string) string {
 	return inner
 }
 
-// input writes the arguments for the tool's Run.
+// input writes the arguments for the tool's Run: each name comes once, so that it reads what was checked. Only
+// tools from outside get all digits of numbers.
 func (e *entry) input(arguments map[string]any) (string, error) {
 	if e.takesText() {
 		return arguments["input"].(string), nil // inputSchema has checked it
+	}
+	if !e.Foreign {
+		arguments = plain(arguments).(map[string]any)
 	}
 	var text strings.Builder
 	write := json.NewEncoder(&text)

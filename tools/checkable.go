@@ -2,10 +2,10 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,10 +15,6 @@ import (
 
 // anyObject takes all arguments.
 var anyObject = json.RawMessage(`{"type":"object"}`)
-
-// mostApplied is how often schemas may be applied to no arguments at all. A server can list
-// thousands of tools, and all of their schemas are tried when it starts.
-const mostApplied = 10_000
 
 // CheckableSchema makes of the JSON Schema of somebody's tool one that arguments can be checked by
 // here, and says what of it they are not checked by: a schema in a language that is not known
@@ -47,45 +43,42 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// checkSchema says why a schema cannot be used to check arguments.
+// checkSchema returns why a schema cannot be used to check arguments.
 func checkSchema(raw json.RawMessage) error {
-	var root any
-	if err := json.Unmarshal(raw, &root); err != nil {
-		return err
-	}
-	if _, ok := root.(map[string]any); !ok {
-		return errors.New("it is no object")
-	}
-	err := walkSchema(root, func(node map[string]any, isRoot bool) error {
-		for _, keyword := range unfollowed(root, node, isRoot) {
-			return fmt.Errorf("it has %s %v", keyword, node[keyword])
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	if loops(root) {
-		return errors.New("it refers to itself without end")
-	}
 	s := schema{source: raw}
 	if err := s.compile(); err != nil {
 		return err
 	}
-	if nothing := map[string]any{}; !affords(root, nothing, mostApplied) {
+	if kindsOf(s.document) != kindObject {
+		return errors.New("it is no object")
+	}
+	b := bill{root: s.document, known: map[[2]uintptr]int{}}
+	nothing, problem := map[string]any{}, error(nil)
+	walkSchema(s.document, func(node map[string]any) {
+		for _, keyword := range unfollowed(s.document, node) {
+			problem = cmp.Or(problem, fmt.Errorf("it has %s %v", keyword, node[keyword]))
+		}
+		b.count(node, nothing)
+	})
+	switch {
+	case problem != nil:
+		return problem
+	case b.endless:
+		return errors.New("it refers to itself without end")
+	case b.count(s.document, nothing) > mostApplied:
 		return fmt.Errorf("it takes more than %d steps to check even no arguments", mostApplied)
 	}
 	// The library says only when it validates which versions it does not know.
-	if err := s.resolved.Validate(map[string]any{}); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
+	if err := s.resolved.Validate(nothing); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
 		return err
 	}
 	return nil
 }
 
 // unfollowed returns the keywords of one schema that only a full implementation of references can follow.
-func unfollowed(root any, node map[string]any, isRoot bool) (keywords []string) {
+func unfollowed(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
-		if _, there := node[keyword]; there && !(isRoot && keyword == "$id") {
+		if _, there := node[keyword]; there && (keyword != "$id" || identity(node) != identity(root)) {
 			keywords = append(keywords, keyword)
 		}
 	}
@@ -96,84 +89,6 @@ func unfollowed(root any, node map[string]any, isRoot bool) (keywords []string) 
 		}
 	}
 	return keywords
-}
-
-// walkSchema visits each schema in a schema, the root first.
-func walkSchema(root any, visit func(node map[string]any, isRoot bool) error) error {
-	var walk func(any, bool) error
-	walk = func(at any, isRoot bool) error {
-		node, ok := at.(map[string]any)
-		if !ok {
-			return nil
-		}
-		if err := visit(node, isRoot); err != nil {
-			return err
-		}
-		for _, sub := range subschemas(node) {
-			if err := walk(sub.schema, false); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return walk(root, true)
-}
-
-// identity tells a map or list from all others.
-func identity(value any) uintptr {
-	switch value.(type) {
-	case map[string]any, []any:
-		return reflect.ValueOf(value).Pointer()
-	}
-	return 0
-}
-
-// loops says whether a schema applies itself to the same value again, which would be checked
-// without end.
-func loops(root any) bool {
-	const (
-		open = iota + 1
-		done
-	)
-	state := map[uintptr]int{}
-	var visit func(any) bool
-	visit = func(at any) bool {
-		node, ok := at.(map[string]any)
-		if !ok {
-			return false
-		}
-		switch state[identity(node)] {
-		case open:
-			return true
-		case done:
-			return false
-		}
-		state[identity(node)] = open
-		for _, sub := range appliedTo(root, node, samePlace) {
-			if visit(sub.schema) {
-				return true
-			}
-		}
-		state[identity(node)] = done
-		return false
-	}
-	found := false
-	_ = walkSchema(root, func(node map[string]any, _ bool) error {
-		found = found || visit(node)
-		return nil
-	})
-	return found
-}
-
-// appliedTo are the schemas that a schema applies at a place, those that it refers to included.
-func appliedTo(root any, node map[string]any, at place) []subschema {
-	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
-	if text, ok := node["$ref"].(string); ok && at == samePlace {
-		if to, ok := Referred(root, text); ok {
-			subs = append(subs, subschema{at: samePlace, schema: to})
-		}
-	}
-	return subs
 }
 
 // loosened is a schema without what cannot be checked by here, and the names of that; nil for one
@@ -188,9 +103,9 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 		delete(node, keyword)
 		dropped[keyword] = true
 	}
-	_ = walkSchema(root, func(node map[string]any, isRoot bool) error {
+	walkSchema(root, func(node map[string]any) {
 		delete(node, "$schema")
-		for _, keyword := range unfollowed(root, node, isRoot) {
+		for _, keyword := range unfollowed(root, node) {
 			drop(node, keyword)
 		}
 		for keyword, value := range node {
@@ -198,7 +113,6 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 				drop(node, keyword)
 			}
 		}
-		return nil
 	})
 	if len(dropped) == 0 {
 		dropped["$schema"] = true
@@ -228,7 +142,7 @@ func understood(keyword string, value any) bool {
 		}
 		return ok
 	}
-	if holdsSchemas(keyword) {
+	if _, holdsSchemas := holders[keyword]; holdsSchemas {
 		return true
 	}
 	raw, err := json.Marshal(map[string]any{keyword: value})
@@ -238,4 +152,76 @@ func understood(keyword string, value any) bool {
 func compiles(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	return err == nil
+}
+
+const (
+	// mostChecks is how often schemas are applied to values for one call.
+	mostChecks = 1_000_000
+	// mostApplied is how often schemas may be applied to no arguments at all. A server can list
+	// thousands of tools, and all of their schemas are tried when it starts.
+	mostApplied = 10_000
+)
+
+// affords reports whether a value can be checked in bounded time: schemas that refer to each other
+// can multiply the work with each level of the value.
+func affords(root, value any) bool {
+	b := bill{root: root, known: map[[2]uintptr]int{}}
+	return b.count(root, value) <= mostChecks && b.steps <= mostChecks && !b.endless
+}
+
+// bill counts how often schemas are applied to values, each pair of them once.
+type bill struct {
+	root    any
+	known   map[[2]uintptr]int
+	steps   int  // behind mostChecks nothing is counted
+	endless bool // a schema applies itself to the same value
+}
+
+func (b *bill) count(at, value any) int {
+	node, ok := at.(map[string]any)
+	b.steps++
+	if !ok || b.steps > mostChecks {
+		return 1
+	}
+	const counting = 0
+	pair := [2]uintptr{identity(node), identity(value)}
+	if n, known := b.known[pair]; known {
+		b.endless = b.endless || n == counting
+		return n
+	}
+	b.known[pair] = counting
+	n := 1
+	add := func(sub, value any) { n = min(n+b.count(sub, value), mostChecks+1) }
+	for _, sub := range b.applied(node, samePlace) {
+		add(sub.schema, value)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, sub := range b.applied(node, property) {
+			if sub.keyword == "properties" {
+				if v, there := value[sub.name]; there {
+					add(sub.schema, v)
+				}
+				continue
+			}
+			for _, v := range value {
+				add(sub.schema, v)
+			}
+		}
+	case []any:
+		for _, sub := range b.applied(node, element) {
+			for _, v := range value {
+				add(sub.schema, v)
+			}
+		}
+	}
+	b.known[pair] = n
+	return n
+}
+
+// applied is appliedTo, which is work too.
+func (b *bill) applied(node map[string]any, at place) []subschema {
+	subs := appliedTo(b.root, node, at)
+	b.steps += len(subs)
+	return subs
 }

@@ -4,28 +4,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 )
 
 const (
 	// mostFitted is how many bytes a schema may have before it is shortened: each request carries
 	// the schemas of all tools.
 	mostFitted = 5000
-	// deepestKept is below which level objects are not described any more, in a schema that has to
-	// be shortened so far.
+	// deepestKept is the level below which objects are not described any more in a shortened schema.
 	deepestKept = 3
 	// mostPropertyName is how many bytes the name of an argument may have.
 	mostPropertyName = 200
 	// mostSchemaText is how many bytes a description in a schema may have.
 	mostSchemaText = 2000
-	// mostFits is how many schemas within a schema are made fit, one that is referred to each time.
+	// mostFits is how many schemas within a schema are made fit, counting each reference.
 	mostFits = 200_000
 )
 
-// FitSchema makes of the JSON Schema of somebody's tool one that a model can be told of: an object
-// whose properties all have types, of the keywords that APIs of models know, and short. It is
-// less strict than the original, never stricter in what it has; arguments are to be checked by
-// the original. The error says why it is no schema of arguments.
+// FitSchema returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
+// properties have types, of the keywords that APIs of models know. It accepts what the original accepts;
+// arguments are to be checked by the original. The error says why it is no schema of arguments.
 func FitSchema(raw json.RawMessage) (json.RawMessage, error) {
 	root, err := readSchema(raw)
 	if err != nil {
@@ -41,11 +41,9 @@ func FitSchema(raw json.RawMessage) (json.RawMessage, error) {
 	}
 	prune(fitted)
 	for _, shorten := range []func(map[string]any){
-		nil, dropDescriptions, dropDefinitions, dropDepths, dropCompositions, dropProperties,
+		func(map[string]any) {}, dropping("description", "title"), dropDefinitions, dropDepths, dropping("anyOf", "oneOf", "allOf"), dropProperties,
 	} {
-		if shorten != nil {
-			shorten(fitted)
-		}
+		shorten(fitted)
 		short, err := json.Marshal(fitted)
 		if err != nil {
 			return nil, fmt.Errorf("write the schema: %w", err)
@@ -65,6 +63,8 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 		}
 	}
 	switch schema := value.(type) {
+	case map[string]any:
+		return schema, nil
 	case nil:
 		return map[string]any{"type": "object"}, nil
 	case bool:
@@ -72,8 +72,6 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 			return map[string]any{"type": "object"}, nil
 		}
 		return nil, errors.New("its schema takes no arguments at all (false)")
-	case map[string]any:
-		return schema, nil
 	}
 	return nil, errors.New("its schema is no object")
 }
@@ -84,123 +82,85 @@ type fitting struct {
 	fits int // schemas that were made fit; beyond mostFits none is any more
 }
 
-// kept are the keywords that stay as they are, with what their values must be: an API refuses a
+// scalars are the keywords whose values stay as they are, if they are of the right type: an API refuses a
 // whole request for one that is not.
-var kept = map[string]func(any) bool{
-	"format": isText, "pattern": isText, "uniqueItems": isBool,
-	"minLength": isNumber, "maxLength": isNumber, "minItems": isNumber, "maxItems": isNumber,
-	"minProperties": isNumber, "maxProperties": isNumber, "multipleOf": isNumber,
-	"minimum": isNumber, "maximum": isNumber, "exclusiveMinimum": isNumber, "exclusiveMaximum": isNumber,
+var scalars = map[string]kinds{
+	"format": kindString, "pattern": kindString, "uniqueItems": kindBoolean,
+	"minLength": kindNumber, "maxLength": kindNumber, "minItems": kindNumber, "maxItems": kindNumber,
+	"minProperties": kindNumber, "maxProperties": kindNumber, "multipleOf": kindNumber,
+	"minimum": kindNumber, "maximum": kindNumber, "exclusiveMinimum": kindNumber, "exclusiveMaximum": kindNumber,
 }
 
-func isText(value any) bool   { _, ok := value.(string); return ok }
-func isNumber(value any) bool { _, ok := value.(float64); return ok }
-func isBool(value any) bool   { _, ok := value.(bool); return ok }
-
-var typeNames = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
-
-// schema is a fit schema of a value. Those that take all values become text, which any value can
-// be written as.
+// schema returns a fit schema of a value. One that accepts all values becomes text, as which any value can be
+// written.
 func (f *fitting) schema(value any) map[string]any {
 	node, ok := value.(map[string]any)
 	if f.fits++; !ok || f.fits > mostFits {
 		return map[string]any{"type": "string"}
 	}
 	fit := map[string]any{}
-	for keyword, fits := range kept {
-		if v, there := node[keyword]; there && fits(v) {
+	for keyword, value := range node {
+		if v := f.keyword(keyword, value); v != nil {
 			fit[keyword] = v
 		}
-	}
-	for _, keyword := range []string{"description", "title"} {
-		if text, _ := node[keyword].(string); Visible(text, mostSchemaText) != "" {
-			fit[keyword] = Visible(text, mostSchemaText)
-		}
-	}
-	f.enum(node, fit)
-	f.reference(node, fit)
-	f.compositions(node, fit)
-	f.properties(node, fit)
-	f.items(node, fit)
-	f.kind(node, fit)
-	return fit
-}
-
-// enum keeps the values, a constant as the only one.
-func (f *fitting) enum(node, fit map[string]any) {
-	if values, ok := node["enum"].([]any); ok && len(values) > 0 {
-		fit["enum"] = values
 	}
 	if value, there := node["const"]; there {
 		fit["enum"] = []any{value}
 	}
+	if tuple, is := node["items"].([]any); is && fit["prefixItems"] == nil { // before 2020-12
+		fit["prefixItems"] = f.list(tuple)
+	}
+	if _, patterns := node["patternProperties"]; patterns && fit["additionalProperties"] == false {
+		fit["additionalProperties"] = true
+	}
+	return typed(fit)
 }
 
-// reference keeps one that can be followed within the schema, among its definitions.
-func (f *fitting) reference(node, fit map[string]any) {
-	for _, keyword := range []string{"$defs", "definitions"} {
-		definitions, ok := node[keyword].(map[string]any)
-		if !ok {
-			continue
+// keyword returns the value of a keyword in a fit schema, or nil.
+func (f *fitting) keyword(keyword string, value any) any {
+	list, isList := value.([]any)
+	switch keyword {
+	case "description", "title":
+		if text, _ := value.(string); Visible(text, mostSchemaText) != "" {
+			return Visible(text, mostSchemaText)
 		}
-		fitted := make(map[string]any, len(definitions))
-		for name, definition := range definitions {
-			fitted[name] = f.schema(definition)
+	case "type":
+		return f.types(value)
+	case "enum":
+		if len(list) > 0 {
+			return list
 		}
-		fit[keyword] = fitted
-	}
-	text, _ := node["$ref"].(string)
-	if _, ok := Referred(f.root, text); ok {
-		fit["$ref"] = text
-	}
-}
-
-func (f *fitting) compositions(node, fit map[string]any) {
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
-		branches, ok := node[keyword].([]any)
-		if !ok || len(branches) == 0 {
-			continue
+	case "required":
+		if isList {
+			return slices.DeleteFunc(slices.Clone(list), func(name any) bool { return kindsOf(name) != kindString })
 		}
-		fitted := make([]any, len(branches))
-		for i, branch := range branches {
-			fitted[i] = f.schema(branch)
+	case "$ref":
+		text, _ := value.(string)
+		if _, ok := Referred(f.root, text); ok {
+			return text
 		}
-		fit[keyword] = fitted
-	}
-}
-
-func (f *fitting) properties(node, fit map[string]any) {
-	if properties, ok := node["properties"].(map[string]any); ok {
-		fitted := make(map[string]any, len(properties))
-		for name, property := range properties {
-			if Visible(name, mostPropertyName) == name { // a model could not write another
-				fitted[name] = f.schema(property)
-			}
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		if len(list) > 0 {
+			return f.list(list)
 		}
-		fit["properties"] = fitted
+	case "properties", "$defs", "definitions":
+		if named, ok := value.(map[string]any); ok {
+			return f.named(named)
+		}
+	case "items", "additionalProperties":
+		_, isBool := value.(bool)
+		switch {
+		case isBool && keyword == "additionalProperties":
+			return value
+		case isBool || kindsOf(value) == kindObject:
+			return f.schema(value)
+		}
+	default:
+		if kindsOf(value)&scalars[keyword] != 0 {
+			return value
+		}
 	}
-	if required, ok := node["required"].([]any); ok {
-		fit["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return !isText(name) })
-	}
-	switch additional := node["additionalProperties"].(type) {
-	case bool:
-		_, patterns := node["patternProperties"]
-		fit["additionalProperties"] = additional || patterns
-	case map[string]any:
-		fit["additionalProperties"] = f.schema(additional)
-	}
-}
-
-func (f *fitting) items(node, fit map[string]any) {
-	switch items := node["items"].(type) {
-	case []any: // before 2020-12, what prefixItems is now
-		fit["prefixItems"] = f.list(items)
-	case map[string]any, bool:
-		fit["items"] = f.schema(items)
-	}
-	if prefix, ok := node["prefixItems"].([]any); ok {
-		fit["prefixItems"] = f.list(prefix)
-	}
+	return nil
 }
 
 func (f *fitting) list(schemas []any) []any {
@@ -211,26 +171,50 @@ func (f *fitting) list(schemas []any) []any {
 	return fitted
 }
 
-// kind gives the schema its type, as far as it can be known, and what a type has to have.
-func (f *fitting) kind(node, fit map[string]any) {
-	switch kind := node["type"].(type) {
-	case string:
-		if slices.Contains(typeNames, kind) {
-			fit["type"] = kind
-		}
-	case []any:
-		if kinds := knownTypes(kind); len(kinds) == 1 {
-			fit["type"] = kinds[0]
-		} else if len(kinds) > 1 {
-			fit["type"] = kinds
+// named leaves out names that a model could not write.
+func (f *fitting) named(schemas map[string]any) map[string]any {
+	fitted := make(map[string]any, len(schemas))
+	for name, s := range schemas {
+		if Visible(name, mostPropertyName) == name {
+			fitted[name] = f.schema(s)
 		}
 	}
-	if _, typed := fit["type"]; !typed {
+	return fitted
+}
+
+// types returns the types that are known, each once.
+func (f *fitting) types(value any) any {
+	list, isList := value.([]any)
+	if !isList {
+		list = []any{value}
+	}
+	var known []any
+	for _, kind := range list {
+		if kindOfType(kind) != 0 && !slices.Contains(known, kind) {
+			known = append(known, kind)
+		}
+	}
+	return oneOrAll(known)
+}
+
+// oneOrAll returns the only one of some types, or all; nil for none.
+func oneOrAll(kinds []any) any {
+	switch len(kinds) {
+	case 0:
+		return nil
+	case 1:
+		return kinds[0]
+	}
+	return kinds
+}
+
+// typed returns a schema with its type, as far as that can be known, and what that type has to have.
+func typed(fit map[string]any) map[string]any {
+	if fit["type"] == nil && !composed(fit) {
 		if kind := inferred(fit); kind != nil {
 			fit["type"] = kind
-		} else if !composed(fit) {
-			clear(fit)
-			copyText(node, fit)
+		} else {
+			return only(fit, "description")
 		}
 	}
 	if takesType(fit, "object") && fit["properties"] == nil && !composed(fit) {
@@ -239,119 +223,71 @@ func (f *fitting) kind(node, fit map[string]any) {
 	if takesType(fit, "array") && fit["items"] == nil && fit["prefixItems"] == nil {
 		fit["items"] = map[string]any{"type": "string"}
 	}
+	return fit
 }
 
-// copyText keeps what is said of a value of which nothing else is known.
-func copyText(node, fit map[string]any) {
-	if text, _ := node["description"].(string); Visible(text, mostSchemaText) != "" {
-		fit["description"] = Visible(text, mostSchemaText)
+// only returns a schema with one of its keywords.
+func only(fit map[string]any, keyword string) map[string]any {
+	if value, there := fit[keyword]; there {
+		return map[string]any{keyword: value}
 	}
+	return map[string]any{}
 }
 
-func knownTypes(kinds []any) []any {
-	var known []any
-	for _, kind := range kinds {
-		if name, ok := kind.(string); ok && slices.Contains(typeNames, name) && !slices.Contains(known, kind) {
-			known = append(known, name)
-		}
-	}
-	return known
-}
-
-// composed says whether a schema says by others what it takes.
+// composed reports whether a schema says by others what it takes.
 func composed(fit map[string]any) bool {
-	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf"} {
-		if _, there := fit[keyword]; there {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"$ref", "anyOf", "oneOf", "allOf"}, func(keyword string) bool { return fit[keyword] != nil })
 }
 
-// inferred is the type, or the types, that the other keywords speak of, or nil.
+// hints are the keywords by which a type is known that a schema does not name.
+var hints = []struct {
+	kind     string
+	keywords []string
+}{
+	{"object", []string{"properties", "required", "additionalProperties", "minProperties", "maxProperties"}},
+	{"array", []string{"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}},
+	{"string", []string{"format", "pattern", "minLength", "maxLength"}},
+	{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
+}
+
+// inferred returns the type, or the types, of a schema that names none, or nil.
 func inferred(fit map[string]any) any {
-	if composed(fit) {
-		return nil
-	}
 	if values, ok := fit["enum"].([]any); ok {
-		return typesOf(values)
-	}
-	for _, guess := range []struct {
-		kind     string
-		keywords []string
-	}{
-		{"object", []string{"properties", "required", "additionalProperties", "minProperties", "maxProperties"}},
-		{"array", []string{"items", "prefixItems", "minItems", "maxItems", "uniqueItems"}},
-		{"string", []string{"format", "pattern", "minLength", "maxLength"}},
-		{"number", []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}},
-	} {
-		for _, keyword := range guess.keywords {
-			if _, there := fit[keyword]; there {
-				return guess.kind
+		var all []any
+		for _, value := range values {
+			if kind := kindsOf(value).String(); !slices.Contains(all, any(kind)) {
+				all = append(all, kind)
 			}
+		}
+		return oneOrAll(all)
+	}
+	for _, hint := range hints {
+		if slices.ContainsFunc(hint.keywords, func(keyword string) bool { return fit[keyword] != nil }) {
+			return hint.kind
 		}
 	}
 	return nil
 }
 
-// typesOf is the type that values have, or a list of their types.
-func typesOf(values []any) any {
-	var kinds []any
-	for _, value := range values {
-		kind := "null"
-		switch value.(type) {
-		case string:
-			kind = "string"
-		case float64:
-			kind = "number"
-		case bool:
-			kind = "boolean"
-		case []any:
-			kind = "array"
-		case map[string]any:
-			kind = "object"
-		}
-		if !slices.Contains(kinds, any(kind)) {
-			kinds = append(kinds, kind)
-		}
-	}
-	if len(kinds) == 1 {
-		return kinds[0]
-	}
-	return kinds
-}
-
 func takesType(fit map[string]any, kind string) bool {
-	switch kinds := fit["type"].(type) {
-	case string:
-		return kinds == kind
-	case []any:
-		return slices.Contains(kinds, any(kind))
-	}
-	return false
+	list, _ := fit["type"].([]any)
+	return fit["type"] == kind || slices.Contains(list, any(kind))
 }
 
 // flatten makes the root an object without a composition or reference, which APIs of models
-// refuse there: properties of all branches are properties of it, and those are required that
-// each call needs.
+// refuse there: it gets the properties of all branches, and requires those that each call needs.
 func (f *fitting) flatten(fit map[string]any) error {
 	f.merge(fit, fit, true, map[string]bool{})
 	for _, keyword := range []string{"$ref", "anyOf", "oneOf", "allOf", "enum"} {
 		delete(fit, keyword)
 	}
-	switch kind := fit["type"].(type) {
-	case nil:
-		fit["type"] = "object"
-	case string:
-		if kind != "object" {
-			return fmt.Errorf("its schema takes arguments of type %s; they must be an object", kind)
-		}
-	case []any:
-		if !slices.Contains(kind, any("object")) {
-			return errors.New("its schema takes no object as arguments")
-		}
-		fit["type"] = "object"
+	if kind, single := fit["type"].(string); single && kind != "object" {
+		return fmt.Errorf("its schema takes arguments of type %s; they must be an object", kind)
 	}
+	if fit["type"] != nil && !takesType(fit, "object") {
+		return errors.New("its schema takes no object as arguments")
+	}
+	fit["type"] = "object"
 	if fit["properties"] == nil {
 		fit["properties"] = map[string]any{}
 	}
@@ -380,15 +316,8 @@ func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]
 func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[string]bool) {
 	if properties, ok := branch["properties"].(map[string]any); ok {
 		own, _ := into["properties"].(map[string]any)
-		if own == nil {
-			own = map[string]any{}
-		}
-		for name, property := range properties {
-			if _, there := own[name]; !there {
-				own[name] = property
-			}
-		}
-		into["properties"] = own
+		into["properties"] = properties
+		maps.Copy(properties, own)
 	}
 	if required, ok := branch["required"].([]any); ok && always {
 		own, _ := into["required"].([]any)
@@ -408,21 +337,22 @@ func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[stri
 func limitRequired(fit map[string]any) {
 	required, _ := fit["required"].([]any)
 	properties, _ := fit["properties"].(map[string]any)
-	names, listed := []any{}, map[string]bool{}
-	for _, name := range required {
+	listed := map[any]bool{}
+	required = slices.DeleteFunc(required, func(name any) bool {
 		text, _ := name.(string)
-		if _, there := properties[text]; there && !listed[text] {
-			listed[text] = true
-			names = append(names, name)
+		_, there := properties[text]
+		if was := listed[name]; was || !there {
+			return true
 		}
-	}
-	delete(fit, "required")
-	if len(names) > 0 {
-		fit["required"] = names
+		listed[name] = true
+		return false
+	})
+	if fit["required"] = required; len(required) == 0 {
+		delete(fit, "required")
 	}
 }
 
-// prune takes away definitions that nothing leads to.
+// prune removes definitions that nothing leads to.
 func prune(root map[string]any) {
 	used, seen := map[string]bool{}, map[uintptr]bool{}
 	var follow func(any)
@@ -451,7 +381,9 @@ func prune(root map[string]any) {
 	for _, keyword := range []string{"$defs", "definitions"} {
 		definitions, _ := root[keyword].(map[string]any)
 		for name := range definitions {
-			if !leadsTo(used, "#/"+keyword+"/"+escapePointer(name)) {
+			pointer := "#/" + keyword + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+			leads := func(reference string) bool { return reference == pointer || strings.HasPrefix(reference, pointer+"/") }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(used)), leads) {
 				delete(definitions, name)
 			}
 		}
@@ -459,4 +391,87 @@ func prune(root map[string]any) {
 			delete(root, keyword)
 		}
 	}
+}
+
+// The stages by which a schema is shortened, in their order; each leaves a schema that accepts no less.
+
+// dropping removes keywords everywhere.
+func dropping(keywords ...string) func(root map[string]any) {
+	return func(root map[string]any) {
+		walkSchema(root, func(node map[string]any) {
+			for _, keyword := range keywords {
+				delete(node, keyword)
+			}
+		})
+	}
+}
+
+// dropDefinitions removes what is referred to; a value of it may be anything.
+func dropDefinitions(root map[string]any) {
+	walkSchema(root, func(node map[string]any) {
+		if _, there := node["$ref"]; there {
+			clear(node)
+		}
+		delete(node, "$defs")
+		delete(node, "definitions")
+	})
+}
+
+// dropDepths leaves of deep objects and lists only their types.
+func dropDepths(root map[string]any) {
+	var walk func(node map[string]any, depth int)
+	walk = func(node map[string]any, depth int) {
+		for _, sub := range subschemas(node) {
+			inner, ok := sub.schema.(map[string]any)
+			if !ok {
+				continue
+			}
+			below := depth
+			if sub.at == property || sub.at == element {
+				below++
+			}
+			if below >= deepestKept && len(subschemas(inner)) > 0 {
+				sub.replace(shallow(inner))
+				continue
+			}
+			walk(inner, below)
+		}
+	}
+	walk(root, 0)
+}
+
+// shallow returns a schema of the same type that describes nothing below.
+func shallow(node map[string]any) map[string]any {
+	switch {
+	case len(subschemas(node)) == 0:
+		return only(node, "type")
+	case node["type"] == "object":
+		return map[string]any{"type": "object", "properties": map[string]any{}}
+	case node["type"] == "array":
+		return map[string]any{"type": "array", "items": map[string]any{}}
+	}
+	return map[string]any{}
+}
+
+// dropProperties leaves of the root's properties their types, and where those are too many, only
+// the required ones.
+func dropProperties(root map[string]any) {
+	properties, _ := root["properties"].(map[string]any)
+	size := 0
+	for name, value := range properties {
+		node, _ := value.(map[string]any)
+		properties[name] = shallow(node)
+		size += len(name) + len(`"":{"type":"string"},`)
+	}
+	delete(root, "additionalProperties")
+	if size <= mostFitted*3/4 {
+		return
+	}
+	required, _ := root["required"].([]any)
+	needed := map[string]any{}
+	for _, name := range required {
+		text, _ := name.(string)
+		needed[text] = properties[text]
+	}
+	root["properties"] = needed
 }

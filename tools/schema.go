@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -48,55 +49,31 @@ func (s *schema) compile() error {
 // tooMany refuses arguments that cannot be checked in bounded time.
 const tooMany = "the arguments are too many or nested too deep to be checked. Call it with fewer."
 
-// check reads the arguments ever more leniently until they fit the schema. It returns what is
-// still wrong with them, in words for the model, or an empty string.
+// check repairs arguments, whose numbers are json.Number, until they fit the schema. It returns what is still
+// wrong with them, in words for the model, or an empty string.
 func (s *schema) check(arguments map[string]any) (problem string, err error) {
-	_, problem, err = s.fit(arguments)
-	return problem, err
-}
-
-// fit is check. It also returns how many of the ways to read the arguments were needed.
-func (s *schema) fit(arguments map[string]any) (needed int, problem string, err error) {
+	defer func() { // the library was not made for schemas of strangers
+		if value := recover(); value != nil {
+			err = &Panic{Value: value, Stack: debug.Stack()}
+		}
+	}()
 	if err := s.compile(); err != nil {
-		return 0, "", fmt.Errorf("compile the tool's schema: %w", err)
+		return "", fmt.Errorf("compile the tool's schema: %w", err)
 	}
-	for needed < len(leniences) {
-		leniences[needed](s, arguments, false)
-		needed++
-		if needed > 1 && !s.affords(arguments) {
-			return needed, tooMany, nil
+	for repaired := 0; ; repaired++ {
+		value := plain(arguments)
+		if !affords(s.document, value) {
+			return tooMany, nil
 		}
-		err = s.resolved.Validate(arguments)
-		if err == nil {
-			return needed, "", nil
+		err := s.resolved.Validate(value)
+		switch {
+		case err == nil:
+			return "", nil
+		case repaired == len(repairs):
+			return s.explain(err) + ". " + s.summary(), nil
 		}
+		repairs[repaired](s, arguments)
 	}
-	return needed, s.explain(err) + ". " + s.summary(), nil
-}
-
-// leniences are the ways to read arguments, from strict to lenient. With exact, numbers are
-// json.Number.
-var leniences = []func(s *schema, arguments map[string]any, exact bool){
-	func(s *schema, arguments map[string]any, _ bool) { s.dropNulls(arguments) },
-	func(s *schema, arguments map[string]any, exact bool) { s.readTexts(arguments, exact, false) },
-	func(s *schema, arguments map[string]any, exact bool) { s.readTexts(arguments, exact, true) },
-}
-
-// dropNulls takes away optional arguments that are null: models that were
-// trained on strict schemas write them so.
-func (s *schema) dropNulls(arguments map[string]any) {
-	for name, value := range arguments {
-		if value == nil && !slices.Contains(s.root.Required, name) {
-			delete(arguments, name)
-		}
-	}
-}
-
-// readTexts reads arguments that are JSON in a string.
-func (s *schema) readTexts(arguments map[string]any, exact, eager bool) {
-	l := s.lenient()
-	l.exact, l.eager = exact, eager
-	l.read(arguments, []any{s.document})
 }
 
 // takes says whether the schema names the argument.

@@ -1,6 +1,10 @@
 package tools
 
-import "strings"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // place is where a schema stands in another one, and so which values it is for.
 type place int
@@ -12,27 +16,15 @@ const (
 	aside                  // none until something refers to it
 )
 
-// The keywords that hold schemas.
-var (
-	schemaKeywords = map[string]place{
-		"not": samePlace, "if": samePlace, "then": samePlace, "else": samePlace,
-		"additionalProperties": property, "unevaluatedProperties": property, "propertyNames": property,
-		"items": element, "additionalItems": element, "unevaluatedItems": element, "contains": element,
-	}
-	schemaListKeywords = map[string]place{
-		"allOf": samePlace, "anyOf": samePlace, "oneOf": samePlace, "prefixItems": element, "items": element,
-	}
-	schemaMapKeywords = map[string]place{
-		"properties": property, "patternProperties": property, "dependentSchemas": samePlace,
-		"$defs": aside, "definitions": aside,
-	}
-)
-
-func holdsSchemas(keyword string) bool {
-	_, one := schemaKeywords[keyword]
-	_, list := schemaListKeywords[keyword]
-	_, named := schemaMapKeywords[keyword]
-	return one || list || named
+// holders are the keywords that hold schemas: one, a list of them, or, if named, some by names.
+var holders = map[string]struct {
+	at    place
+	named bool
+}{
+	"not": {}, "if": {}, "then": {}, "else": {}, "allOf": {}, "anyOf": {}, "oneOf": {}, "dependentSchemas": {named: true},
+	"properties": {property, true}, "patternProperties": {property, true}, "additionalProperties": {at: property}, "unevaluatedProperties": {at: property}, "propertyNames": {at: property},
+	"items": {at: element}, "prefixItems": {at: element}, "additionalItems": {at: element}, "unevaluatedItems": {at: element}, "contains": {at: element},
+	"$defs": {aside, true}, "definitions": {aside, true},
 }
 
 // subschema is a schema that stands directly in another one.
@@ -44,28 +36,24 @@ type subschema struct {
 	replace func(any) // puts another in its place
 }
 
-// subschemas are the schemas that stand directly in a schema.
-func subschemas(schema map[string]any) []subschema {
-	var found []subschema
+// subschemas returns the schemas that stand directly in a schema.
+func subschemas(schema map[string]any) (found []subschema) {
 	for keyword, value := range schema {
-		if list, ok := value.([]any); ok {
-			if at, known := schemaListKeywords[keyword]; known {
-				for i, sub := range list {
-					found = append(found, subschema{at, keyword, "", sub, func(other any) { list[i] = other }})
-				}
+		holder, known := holders[keyword]
+		list, isList := value.([]any)
+		named, isMap := value.(map[string]any)
+		switch {
+		case !known:
+		case isList:
+			for i, sub := range list {
+				found = append(found, subschema{holder.at, keyword, "", sub, func(other any) { list[i] = other }})
 			}
-			continue
-		}
-		if at, known := schemaKeywords[keyword]; known {
-			found = append(found, subschema{at, keyword, "", value, func(other any) { schema[keyword] = other }})
-			continue
-		}
-		if at, known := schemaMapKeywords[keyword]; known {
-			if named, ok := value.(map[string]any); ok {
-				for name, sub := range named {
-					found = append(found, subschema{at, keyword, name, sub, func(other any) { named[name] = other }})
-				}
+		case holder.named && isMap:
+			for name, sub := range named {
+				found = append(found, subschema{holder.at, keyword, name, sub, func(other any) { named[name] = other }})
 			}
+		case !holder.named:
+			found = append(found, subschema{holder.at, keyword, "", value, func(other any) { schema[keyword] = other }})
 		}
 	}
 	return found
@@ -123,4 +111,34 @@ func indexOf(token string, n int) int {
 		return -1
 	}
 	return i
+}
+
+// walkSchema visits each schema in a schema, the root first.
+func walkSchema(at any, visit func(node map[string]any)) {
+	if node, ok := at.(map[string]any); ok {
+		visit(node)
+		for _, sub := range subschemas(node) {
+			walkSchema(sub.schema, visit)
+		}
+	}
+}
+
+// identity tells a map or list from all others.
+func identity(value any) uintptr {
+	switch value.(type) {
+	case map[string]any, []any:
+		return reflect.ValueOf(value).Pointer()
+	}
+	return 0
+}
+
+// appliedTo returns the schemas that a schema applies at a place, those that it refers to included.
+func appliedTo(root any, node map[string]any, at place) []subschema {
+	subs := slices.DeleteFunc(subschemas(node), func(s subschema) bool { return s.at != at })
+	if text, ok := node["$ref"].(string); ok && at == samePlace {
+		if to, ok := Referred(root, text); ok {
+			subs = append(subs, subschema{at: samePlace, schema: to})
+		}
+	}
+	return subs
 }

@@ -3,15 +3,68 @@ package tools
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
+
+// repairs read arguments ever more leniently, in their order.
+var repairs = []func(s *schema, arguments map[string]any){
+	(*schema).dropNulls,
+	func(s *schema, arguments map[string]any) { s.readTexts(arguments, false) },
+	func(s *schema, arguments map[string]any) { s.readTexts(arguments, true) },
+}
+
+// dropNulls removes optional arguments that are null: models that were
+// trained on strict schemas write them so.
+func (s *schema) dropNulls(arguments map[string]any) {
+	for name, value := range arguments {
+		if value == nil && !slices.Contains(s.root.Required, name) {
+			delete(arguments, name)
+		}
+	}
+}
+
+// readTexts reads arguments that are JSON in a string.
+func (s *schema) readTexts(arguments map[string]any, eager bool) {
+	l := s.lenient()
+	l.eager = eager
+	l.read(arguments, []any{s.document})
+}
+
+// exactly reads JSON with all digits of its numbers.
+func exactly(text string, into any) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(into)
+}
+
+// plain returns a value with its numbers as float64, as encoding/json has them by default.
+func plain(value any) any {
+	switch value := value.(type) {
+	case json.Number:
+		n, _ := value.Float64()
+		return n
+	case map[string]any:
+		made := make(map[string]any, len(value))
+		for name, v := range value {
+			made[name] = plain(v)
+		}
+		return made
+	case []any:
+		made := make([]any, len(value))
+		for i, v := range value {
+			made[i] = plain(v)
+		}
+		return made
+	}
+	return value
+}
 
 // lenient reads arguments given as JSON in a string, if the schema wants the value in that JSON.
 // Some models write every value as text. Most do so if a union or a reference hides the type.
 type lenient struct {
 	root   any
 	eager  bool // also where one alternative of several takes a string
-	exact  bool // numbers keep all their digits
 	steps  int  // schemas that were looked at; beyond mostChecks nothing is read any more
 	kinds  map[uintptr]kinds
 	nested map[uintptr][]map[string]any // the schemas that a schema applies to the same value
@@ -51,11 +104,7 @@ func (l *lenient) text(text string, schemas []any) (read any, ok bool) {
 	if len(schemas) == 0 {
 		return nil, false
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	if l.exact {
-		decoder.UseNumber()
-	}
-	if !json.Valid([]byte(text)) || decoder.Decode(&read) != nil {
+	if !json.Valid([]byte(text)) || exactly(text, &read) != nil {
 		return nil, false
 	}
 	kind := kindsOf(read)
@@ -158,6 +207,8 @@ const (
 	kindNull
 	anyKind = kindNull<<1 - 1
 )
+
+var typeNames = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
 // kindOfType is the set of the values that a type names, in the order of typeNames.
 func kindOfType(name any) kinds {
