@@ -54,7 +54,7 @@ func ownName(name string) string {
 // translate brings the arguments of a call, made under any of its names, into
 // the shape of the named tool.
 func translate(tool, called string, arguments map[string]any) {
-	asGlob := tool == "grep_files" && slices.Contains(dialect.Called(ownName(called)), "glob")
+	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(ownName(called)), dialect.GlobTool)
 	if asGlob {
 		move(renamed("include", "pattern", "query"), arguments)
 	}
@@ -62,7 +62,7 @@ func translate(tool, called string, arguments map[string]any) {
 	switch {
 	case asGlob:
 		given(arguments, "pattern", "")
-	case tool == "list_dir" && called != tool && Means(called, tool):
+	case tool == dialect.ListDir && called != tool && Means(called, tool):
 		given(arguments, "dir_path", ".")
 	}
 }

@@ -49,7 +49,7 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 	case "local_shell_call":
 		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.LocalShellAction}, true
 	case "tool_search_call":
-		return tools.Call{ID: i.CallID, Name: "tool_search", Input: i.arguments(), Form: tools.Search}, !i.hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.ToolSearch, Input: i.arguments(), Form: tools.Search}, !i.hosted()
 	}
 	return tools.Call{}, false
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // inputMessage is an item that the runner puts into the conversation. Content
@@ -268,7 +269,7 @@ func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error)
 func definitionOf(spec tools.Spec) definition {
 	d := definition{Type: "function", Name: spec.Name, Description: spec.Description}
 	switch {
-	case spec.Builtin == "tool_search":
+	case spec.Builtin == dialect.ToolSearch:
 		d.Type, d.Name, d.Execution, d.Parameters = spec.Builtin, "", "client", spec.Accepts
 	case spec.Builtin != "":
 		d.Type, d.Name, d.Description, d.Environment = spec.Builtin, "", "", environments[spec.Builtin]

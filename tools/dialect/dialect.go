@@ -82,6 +82,15 @@ const (
 	Exec             = "exec"
 	Wait             = "wait"
 	WaitAgent        = "wait_agent"
+	SendInput        = "send_input"
+	FollowupTask     = "followup_task"
+	UpdatePlan       = "update_plan"
+	ReadFile         = "read_file"
+	ListDir          = "list_dir"
+	GrepFiles        = "grep_files"
+	GlobTool         = "glob"
+	ViewImage        = "view_image"
+	ToolSearch       = "tool_search"
 	Task             = "task"
 )
 
@@ -118,18 +127,18 @@ func commands(name string, as Shape, names ...string) []Argument {
 // Tools are all tools of agent-ci. Of several that a name stands for, the first that a run offers
 // answers.
 var Tools = []Tool{
-	{Name: "update_plan", Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
+	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
 	{
-		Name: "read_file", Kind: Looks, Names: reads, Claude: "Read", Path: "file_path",
+		Name: ReadFile, Kind: Looks, Names: reads, Claude: "Read", Path: "file_path",
 		Takes: []Argument{also("file_path", "path", "filePath", "absolute_path", "target_file", "file")},
 	},
-	{Name: "list_dir", Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{also("dir_path", "path", "directory", "dirPath")}},
+	{Name: ListDir, Kind: Looks, Names: lists, Claude: "LS", Renamed: map[string]string{"dir_path": "path"}, Takes: []Argument{also("dir_path", "path", "directory", "dirPath")}},
 	{
-		Name: "grep_files", Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include,
+		Name: GrepFiles, Kind: Looks, Names: slices.Concat(greps, globs), Claude: "Grep", Renamed: include,
 		Takes: slices.Concat(pattern, []Argument{also("limit", "head_limit", "max_results"), also("ignore_case", "-i", "case_insensitive")}),
 	},
 	{
-		Name: "view_image", Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
+		Name: ViewImage, Names: []string{"read_image", "open_image"}, Claude: "Read", Renamed: map[string]string{"path": "file_path"}, Path: "path",
 		Takes: []Argument{also("path", "file_path", "filePath", "image_path")},
 	},
 	{Name: ExecCommand, Kind: Commands, Names: shells, Claude: "Bash", Command: "cmd", Takes: commands("cmd", Line, "command", "script")},
@@ -150,7 +159,7 @@ var Tools = []Tool{
 	{Name: Wait},
 	{Name: "js_repl", Kind: Scripts},
 	{Name: "js_repl_reset"},
-	{Name: "tool_search"},
+	{Name: ToolSearch},
 	{Name: "search_tool_bm25"},
 	{Name: "list_mcp_resources", Kind: Resources},
 	{Name: "list_mcp_resource_templates", Kind: Resources},
@@ -158,13 +167,13 @@ var Tools = []Tool{
 	{Name: "get_memory"},
 	{Name: "propose_lesson"},
 	{Name: "spawn_agent", Kind: Leads, Takes: []Argument{also("message", "prompt", "task"), also("agent_type", "role", "subagent_type")}},
-	{Name: "send_input", Kind: Leads, Takes: []Argument{also("target", agent...)}},
+	{Name: SendInput, Kind: Leads, Takes: []Argument{also("target", agent...)}},
 	{Name: "resume_agent", Kind: Leads, Takes: byID},
 	{Name: WaitAgent, Kind: Leads, Names: []string{"wait"}, Takes: []Argument{shaped(List, "targets", "ids", "agent_ids", "target", "id", "agent_id")}},
 	{Name: "close_agent", Kind: Leads, Takes: []Argument{also("target", agent...)}},
 	{Name: "merge_agent", Kind: Leads, Takes: byID},
 	{Name: "send_message", Kind: Leads, Takes: named},
-	{Name: "followup_task", Kind: Leads, Takes: named},
+	{Name: FollowupTask, Kind: Leads, Takes: named},
 	{Name: "interrupt_agent", Kind: Leads, Takes: named},
 	{Name: "list_agents", Kind: Leads},
 	{Name: Task, Kind: Leads, Family: OpenCode, Claude: "Task", Takes: []Argument{also("prompt", "message", "task"), also("subagent_type", "agent_type", "role")}},
@@ -186,7 +195,7 @@ var Tools = []Tool{
 		Name: "read", Kind: Looks, Family: OpenCode, Names: reads, Claude: "Read", Path: "filePath", Renamed: map[string]string{"filePath": "file_path"},
 		Takes: []Argument{also("filePath", "file_path", "path", "absolute_path", "target_file", "file")},
 	},
-	{Name: "glob", Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{also("pattern", "query", "include"), within}},
+	{Name: GlobTool, Kind: Looks, Family: OpenCode, Names: globs, Claude: "Glob", Takes: []Argument{also("pattern", "query", "include"), within}},
 	{Name: "grep", Kind: Looks, Family: OpenCode, Names: greps, Claude: "Grep", Renamed: include, Takes: pattern},
 	{Name: "list", Kind: Looks, Family: OpenCode, Names: lists, Claude: "LS", Takes: []Argument{also("path", "dir_path", "directory", "dirPath")}},
 	{Name: "todowrite", Kind: Plans, Family: OpenCode, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Todos, "todos", "plan", "steps")}},
@@ -198,16 +207,6 @@ func Arguments(of func(Tool) string) (all []string) {
 	for _, t := range Tools {
 		if name := of(t); name != "" && !slices.Contains(all, name) {
 			all = append(all, name)
-		}
-	}
-	return all
-}
-
-// Also are the names of an argument in other agents.
-func (t Tool) Also(name string) (all []string) {
-	for _, a := range t.Takes {
-		if a.Name == name {
-			all = append(all, a.Also...)
 		}
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
 	"github.com/agent-ci/agent-ci/tools/patch"
 	"github.com/agent-ci/agent-ci/tools/plan"
@@ -36,10 +37,10 @@ func New(o Options) []tools.Tool {
 	}
 	var view *tools.Tool
 	if o.Sees {
-		view = new(inner["view_image"])
+		view = new(inner[dialect.ViewImage])
 	}
 	all := []tools.Tool{readTool(o.Files, o.Seen, view)}
-	all = append(all, globTool(inner["grep_files"]), grepTool(o.Files), listTool(inner["list_dir"]), inner["view_image"])
+	all = append(all, globTool(inner[dialect.GrepFiles]), grepTool(o.Files), listTool(inner[dialect.ListDir]), inner[dialect.ViewImage])
 	if o.Patcher != nil {
 		e := editor{o.Patcher, o.Files.Dir, o.Seen}
 		all = append(all, editTool(e), writeTool(e))

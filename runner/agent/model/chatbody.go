@@ -296,7 +296,7 @@ func (i chatItem) call() (chatCall, error) {
 	case "custom_tool_call":
 		arguments = map[string]string{"input": i.Input}
 	case "apply_patch_call":
-		name, arguments = "apply_patch", i.Operation
+		name, arguments = strings.TrimSuffix(i.Type, "_call"), i.Operation
 	}
 	if arguments != nil {
 		raw, err := Encode(arguments)

@@ -42,7 +42,7 @@ func NewRecorded() *Recorded {
 }
 
 // sendNames are those that give an agent a message by which it goes on.
-var sendNames = []string{"send_input", "followup_task"}
+var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
 // marks stand in messages that tell of the end of an agent.
 var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}

@@ -94,7 +94,7 @@ func (s toolset) ways() agent.Ways {
 // the job names.
 func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.family]; writes {
-		return []string{"update_plan", "read_file", writtenCommands, patchTool}
+		return []string{dialect.UpdatePlan, dialect.ReadFile, writtenCommands, patchTool}
 	}
 	runs := append(slices.Clone(s.runs), patchTool)
 	if s.borrowed() {
@@ -102,7 +102,7 @@ func (s toolset) offered(people bool, named []string) []string {
 	}
 	all := dialect.InFamily(s.family, dialect.Plans, dialect.Looks, dialect.Edits)
 	if s.sees {
-		all = append(all, "view_image")
+		all = append(all, dialect.ViewImage)
 	}
 	if all = append(all, runs...); people {
 		all = append(all, questionTool)

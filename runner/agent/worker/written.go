@@ -69,7 +69,7 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 		for i, step := range a.Plan {
 			steps[i] = plan.Step(step)
 		}
-		add("update_plan", map[string]any{"plan": steps})
+		add(dialect.UpdatePlan, map[string]any{"plan": steps})
 	}
 	if len(a.Edits)+len(a.Problems) > 0 {
 		calls = append(calls, tools.Call{Name: patchTool, Input: text})
@@ -80,7 +80,7 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 		} else if id, is := strings.CutPrefix(line, lessonLine); is {
 			add(memory.GetName, map[string]string{"memory_id": strings.TrimSpace(id)})
 		} else {
-			add("read_file", map[string]string{"file_path": line})
+			add(dialect.ReadFile, map[string]string{"file_path": line})
 		}
 	}
 	for _, script := range a.Commands {
@@ -143,7 +143,7 @@ func (s *shown) take(raw json.RawMessage) error {
 }
 
 // showing are the tools whose calls show files to a model that writes.
-var showing = []string{"read_file", patchTool}
+var showing = []string{dialect.ReadFile, patchTool}
 
 // noted are tools of a model that writes, of which those that show files tell of them.
 func (a *Agent) noted(all []tools.Tool) []tools.Tool {
