@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
@@ -32,8 +33,8 @@ func (c *Checkout) LandFrom(tree *os.Root) { c.work.LandFrom(tree) }
 // HasFilters says whether git's configuration has filters, by which files differ from what a tree has of them.
 func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
 
-// LayOver puts a change into the work tree, which is as the base has it; HEAD
-// and the index stay. It writes nothing where something that is not tracked is in its
+// LayOver puts a change into the work tree; HEAD and the index stay. A checkout that was opened on another
+// commit than the base moves to the base, without a branch. It writes nothing where something that is not tracked is in its
 // way, where files of the change were edited, or where the index is locked: those are an
 // *ObstructedError, a *ChangedError and an *InUseError.
 func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) (err error) {
@@ -44,18 +45,56 @@ func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) (err error) {
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
-	if err != nil {
-		return fmt.Errorf("put the change into the checkout: %w", err)
-	}
-	ix, err := c.baseIndex(ctx)
-	if err == nil {
-		_, err = c.work.CheckOutOver(ctx, ix, cs.Base.Tree.hash(), cs.Tree.hash(), changes)
-	}
-	if err != nil {
+	if err := c.layOver(ctx, cs); err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)
 	}
 	return nil
+}
+
+func (c *Checkout) layOver(ctx context.Context, cs *ChangeSet) error {
+	ix, err := c.baseIndex(ctx)
+	if err != nil {
+		return err
+	}
+	if c.work.InLayer() || c.base.SHA == c.start.commit.String() {
+		_, err := c.checkOut(ctx, ix, cs.Base.Tree, cs)
+		return err
+	}
+	stats, err := c.checkOut(ctx, ix, c.Start().Tree, cs)
+	if err != nil {
+		return err
+	}
+	for _, f := range cs.Files { // other than the index is to have them
+		delete(stats, f.Path)
+	}
+	toBase, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
+	if err != nil {
+		return err
+	}
+	if err := c.repo.WriteIndex(ix, updatesOf(toBase, stats)); err != nil {
+		return err
+	}
+	c.moved = true
+	return c.repo.MoveHead(c.start.head, c.base.SHA, c.base.SHA, c.base.SHA)
+}
+
+// checkOut writes the files of a change over those of a tree that the work tree has.
+func (c *Checkout) checkOut(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
+	changes, err := c.objects.Differences(ctx, from.hash(), cs.Tree.hash())
+	if err != nil {
+		return nil, err
+	}
+	return c.work.CheckOutOver(ctx, ix, from.hash(), cs.Tree.hash(), changes)
+}
+
+// Landing returns what a change is to the checkout: it brings the base too, if that is another commit than the
+// one on which the checkout was opened.
+func (c *Checkout) Landing(ctx context.Context, cs *ChangeSet) (*ChangeSet, error) {
+	start := c.Start()
+	if start.Tree == cs.Base.Tree {
+		return cs, nil
+	}
+	return c.changeSet(ctx, start, cs.Tree)
 }
 
 // Revert takes the changes of some paths out of the work tree: they are as in

@@ -1,7 +1,6 @@
 package gitops
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,36 +28,56 @@ type BaseSpec struct {
 // On says whether a branch was checked out when the checkout was opened.
 func (c *Checkout) On(branch string) bool { return branch != "" && branch == c.start.branch }
 
-// SetBase resolves the base. Where it is another commit than HEAD's, it puts
-// the work tree, the index and a detached HEAD on it; no branch moves, and
-// Restore goes back; the checkout is claimed first. It returns an *UnknownBaseError for
-// what is not here, a *DirtyError or *ObstructedError where files of the user are in the
-// way, and an *InUseError where somebody else works in the checkout.
-func (c *Checkout) SetBase(ctx context.Context, spec BaseSpec) (Base, error) {
-	base, err := c.resolve(spec)
-	if err != nil {
-		return Base{}, err
-	}
-	if base.SHA != c.base.SHA {
-		if err := errors.Join(c.Claim(), c.Idle(ctx)); err != nil {
-			return Base{}, err
-		}
-		if err := c.moveTo(ctx, base); err != nil {
-			return Base{}, fmt.Errorf("check out the base %s: %w", cmp.Or(spec.Branch, spec.SHA), err)
-		}
-	}
-	c.base = base
-	return base, nil
-}
-
-// UseBase is SetBase for who only makes objects on the base: the work tree stays
-// where it is. Changes and Restore must not be used after it.
-func (c *Checkout) UseBase(spec BaseSpec) (Base, error) {
+// SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the base by
+// LayBase, and the checkout by LayOver or Switch. It is an *UnknownBaseError for what is not here.
+func (c *Checkout) SetBase(spec BaseSpec) (Base, error) {
 	base, err := c.resolve(spec)
 	if err == nil {
 		c.base = base
 	}
 	return base, err
+}
+
+// Start returns the commit on which the checkout was opened.
+func (c *Checkout) Start() Base {
+	return Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
+}
+
+// stands returns the commit whose files the work tree has: the base in a layer, and in the checkout the one on
+// which it was opened.
+func (c *Checkout) stands() Base {
+	if c.work.InLayer() {
+		return c.base
+	}
+	return c.Start()
+}
+
+// LayBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. What is
+// not tracked and stands in its way goes. snap has the stat data of the files there.
+func (c *Checkout) LayBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
+	in := c.In(l)
+	based, err := in.layBase(ctx, c.start.tree, snap)
+	if err != nil {
+		return nil, fmt.Errorf("put the base into the work tree: %w", err)
+	}
+	return based, nil
+}
+
+func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
+	changes, err := c.objects.Differences(ctx, from, c.base.Tree.hash())
+	if err != nil {
+		return nil, err
+	}
+	written, err := c.work.Overwrite(ctx, c.base.Tree.hash(), changes)
+	if err != nil {
+		return nil, err
+	}
+	ix, err := c.rewritten(snap.index, updatesOf(changes, written), snap.index.Modified)
+	if err != nil {
+		return nil, err
+	}
+	c.work = c.work.Whole() // ignore rules may be others
+	return c.snapshot(ctx, ix)
 }
 
 // BaseAt is the base at a commit, under the name of a branch. Nothing moves.
@@ -102,46 +121,6 @@ func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 		return Base{}, err
 	}
 	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
-}
-
-func (c *Checkout) moveTo(ctx context.Context, base Base) (err error) {
-	release, err := c.Hold(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, release()) }()
-	if moved, err := c.MovedByOthers(ctx); err != nil || moved {
-		return cmp.Or(err, c.repo.InUse())
-	}
-	dirty, err := c.Dirty(ctx)
-	if err != nil {
-		return err
-	}
-	if len(dirty) > 0 {
-		return &DirtyError{Paths: dirty}
-	}
-	ix, err := c.repo.Index(ctx)
-	if err != nil {
-		return err
-	}
-	changes, err := c.objects.Differences(ctx, c.base.Tree.hash(), base.Tree.hash())
-	if err != nil {
-		return err
-	}
-	c.moved = true
-	stats, err := c.work.CheckOutOver(ctx, ix, c.base.Tree.hash(), base.Tree.hash(), changes)
-	if err != nil {
-		return err
-	}
-	if err := c.repo.WriteIndex(ix, updatesOf(changes, stats)); err != nil {
-		return err
-	}
-	if err := c.moveHead(base.SHA, base.SHA, base.SHA); err != nil {
-		return err
-	}
-	now, err := c.readPosition(ctx)
-	c.onBase = &now
-	return err
 }
 
 // updatesOf is what changes do to an index.

@@ -69,12 +69,12 @@ type File struct {
 }
 
 // Changes finds what changed in the work tree since the snapshot, against the
-// base: tracked files, and files that are new and not ignored. What was not
+// base, or in the checkout against the commit on which it was opened: tracked files, and files that are new and not ignored. What was not
 // tracked before the snapshot never is part of it. The repository's own index
 // and HEAD do not count: the agent may have done anything to them. New objects
 // are kept aside until Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
-	w := work{snap: snap, cs: &ChangeSet{Base: c.base, stats: map[string]index.Stat{}}}
+	w := work{snap: snap, cs: &ChangeSet{Base: c.stands(), stats: map[string]index.Stat{}}}
 	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
@@ -83,7 +83,7 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
 	slices.SortFunc(w.cs.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
-	tree, err := c.objects.Apply(c.base.Tree.hash(), w.edits)
+	tree, err := c.objects.Apply(w.cs.Base.Tree.hash(), w.edits)
 	if err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}

@@ -62,10 +62,9 @@ type Checkout struct {
 	locked  []string // lock files that were there when it was opened
 	mark    string
 
-	base Base // what the work tree stands on
+	base Base // that the work starts from
 
-	moved  bool      // this process put it on another commit or branch
-	onBase *position // where SetBase put it, until it is moved again; nil where it did not
+	moved bool // this process put the checkout on another commit or branch
 }
 
 // position is where a checkout stood before anything was done to it.
@@ -112,7 +111,7 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.start, err = c.readPosition(ctx); err != nil {
 		return err
 	}
-	c.base = Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
+	c.base = c.Start()
 	c.noteLocks()
 	return nil
 }
@@ -156,31 +155,27 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 }
 
 // MovedByOthers says whether others committed, switched or staged something since the
-// checkout was opened, or put on its base. Where this process switched it since, that is
-// not known, and false.
+// checkout was opened. Where this process switched it since, that is not known, and false.
 func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
-	was := c.start
-	if c.onBase != nil {
-		was = *c.onBase
-	}
-	if c.moved && c.onBase == nil {
+	if c.moved {
 		return false, nil
 	}
 	now, err := c.readPosition(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now.head != was.head || now.commit != was.commit || !now.index.SameEntries(was.index), nil
+	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
 }
 
-// MovedBeside says whether anything but a Switch to a branch and a commit, which may have
-// been broken off, moved HEAD or the index since the checkout was on its base.
+// MovedBeside says whether anything but a landing on a branch and a commit, which may have
+// been broken off, moved HEAD or the index since the checkout was opened.
 func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool, error) {
 	now, err := c.readPosition(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	done := c.base.Tree
+	start := c.Start()
+	done := start.Tree
 	if c.HasCommit(commit) {
 		id, err := c.objects.Commit(plumbing.NewHash(commit))
 		if err != nil {
@@ -188,11 +183,11 @@ func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool
 		}
 		done = Tree(id.TreeHash.String())
 	}
-	switched := branch != "" && now.commit.String() == commit && now.head == "ref: refs/heads/"+branch
-	if head, at := c.baseHead(); !switched && (now.head != head || now.commit.String() != at) {
+	switched := commit != "" && now.commit.String() == commit && now.head == headOn(branch, commit)
+	if !switched && (now.head != c.start.head || now.commit != c.start.commit) {
 		return true, nil
 	}
-	for _, tree := range []Tree{c.base.Tree, done} {
+	for _, tree := range []Tree{start.Tree, done} {
 		same := true
 		err := c.work.CompareIndex(ctx, now.index, tree.hash(), func(string, objects.Entry) { same = false })
 		if err != nil || same {
@@ -202,13 +197,12 @@ func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool
 	return true, nil
 }
 
-// baseHead is the content of HEAD, and the commit that it leads to, while the checkout is
-// on its base.
-func (c *Checkout) baseHead() (head, commit string) {
-	if c.base.SHA != c.start.commit.String() {
-		return c.base.SHA, c.base.SHA
+// headOn is the content of HEAD on a branch, or on a commit without one.
+func headOn(branch, commit string) string {
+	if branch == "" {
+		return commit
 	}
-	return c.start.head, c.base.SHA
+	return "ref: refs/heads/" + branch
 }
 
 // Root is the absolute path of the work tree, symbolic links resolved.
@@ -385,7 +379,6 @@ type (
 	UnsupportedError = repository.UnsupportedError
 	GitError         = program.UnusableError
 	InUseError       = repository.InUseError
-	DirtyError       = worktree.DirtyError
 	ObstructedError  = worktree.ObstructedError
 	FilterError      = worktree.FilterError
 	ChangedError     = worktree.ChangedError

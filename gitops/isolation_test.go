@@ -17,12 +17,12 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 		"switch": func(c *gitops.Checkout, cs *gitops.ChangeSet) error {
 			return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
 		},
-		"restore": func(c *gitops.Checkout, _ *gitops.ChangeSet) error { return c.Restore(t.Context()) },
+		"files alone": func(c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.LayOver(t.Context(), cs) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
 			c := r.open()
-			if _, err := c.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
+			if _, err := c.SetBase(gitops.BaseSpec{Branch: "older"}); err != nil {
 				t.Fatal(err)
 			}
 			tree, in, snap, _ := private(t, c)

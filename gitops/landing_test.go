@@ -35,7 +35,7 @@ func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
 	r.Git("add", "-A", "-f")
 	tree := r.Git("write-tree")
 	there.Git("fetch", "-q", r.Dir, r.Git("commit-tree", "-m", "change", tree))
-	base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+	base, err := c.SetBase(gitops.BaseSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestFilteredFilesLandAsTheyAre(t *testing.T) {
 		tree.Write("stale.caps", "stale\n")
 		tree.Seed()
 		r.Git("fetch", "-q", tree.Dir, "HEAD")
-		base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+		base, err := c.SetBase(gitops.BaseSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestAFilterThatFailsRemovesNoFile(t *testing.T) {
 		tree.Write("b", "new\n")
 		tree.Seed()
 		r.Git("fetch", "-q", tree.Dir, "HEAD")
-		base, err := c.SetBase(t.Context(), gitops.BaseSpec{})
+		base, err := c.SetBase(gitops.BaseSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -181,10 +181,10 @@ func (e *MissingLFSError) Unwrap() error { return e.Err }
 type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) error
 
 // FillLFS fetches the contents of the base's Git LFS files, and writes them in the place of their
-// pointers. It does so where git-lfs is configured to. It is a *MissingLFSError where some are
+// pointers in the checkout. It does so where git-lfs is configured to. It is a *MissingLFSError where some are
 // missing after that.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
-	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash())
+	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.Start().Tree)
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -208,7 +208,9 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	for _, f := range files {
 		switch {
 		case f.Pointer.Size <= worktree.LargestChange && store.Has(f.Pointer):
-			changes = append(changes, f.File)
+			if f.Here { // others come with the base
+				changes = append(changes, f.File)
+			}
 		case missing == nil:
 			missing = &MissingLFSError{Path: f.File.Path, Err: err}
 		default:
@@ -249,11 +251,6 @@ func (c *Checkout) rewrite(ctx context.Context, files []objects.Difference) (err
 	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
 		return err
 	}
-	now, err := c.readPosition(ctx)
-	if c.onBase != nil {
-		c.onBase = &now
-	} else {
-		c.start = now
-	}
+	c.start, err = c.readPosition(ctx)
 	return err
 }

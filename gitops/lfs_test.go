@@ -75,17 +75,17 @@ func TestFillLFS(t *testing.T) {
 		t.Errorf("none is given: %v", err)
 	}
 	for _, step := range []struct {
-		base, content string
-		asked         int
-	}{{second, "second\n", 2}, {first, "first\n", 1}, {second, "second\n", 0}} {
-		if _, err := c.SetBase(t.Context(), gitops.BaseSpec{SHA: step.base}); err != nil {
+		base  string
+		asked int
+	}{{second, 2}, {first, 1}, {second, 0}} {
+		if _, err := c.SetBase(gitops.BaseSpec{SHA: step.base}); err != nil {
 			t.Fatal(err)
 		}
 		asked, err := fill(contents)
 		if !errors.As(err, &missing) || missing.Path != "huge.bin" || missing.Others != 0 || asked != step.asked {
 			t.Errorf("asked for %d: %v", asked, err)
 		}
-		gittest.Same(t, "files", map[string]string{"a.bin": step.content, "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files())
+		gittest.Same(t, "files", map[string]string{"a.bin": "second\n", "same.bin": "same\n", "huge.bin": huge, "pointer.txt": plain}, files())
 		if dirty, err := c.Dirty(t.Context()); err != nil || len(dirty) > 0 {
 			t.Errorf("dirty: %q, %v", dirty, err)
 		}

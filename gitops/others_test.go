@@ -50,52 +50,75 @@ func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
 	}
 }
 
-// Going back from the base goes over nothing of others, and does nothing by halves.
-func TestRestoreFromABaseGoesOverNothingOfOthers(t *testing.T) {
+// A change on another base than the checkout has brings that base along, goes over nothing of others, and does
+// nothing by halves.
+func TestLandingOnABaseGoesOverNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		others func(r repo)
-		back   bool
+		lands  bool
 	}{
 		"nothing":                         {func(repo) {}, true},
 		"a file that is alike on both":    {func(r repo) { r.Write("src/main.go", "theirs\n") }, true},
 		"something new":                   {func(r repo) { r.Write("fresh", "theirs\n") }, true},
+		"a file that is gone":             {func(r repo) { r.Remove("README") }, true},
 		"a file that differs":             {func(r repo) { r.Write("README", "theirs\n") }, false},
-		"a file that goes":                {func(r repo) { r.Write("only/older", "theirs\n") }, false},
-		"a file that is gone":             {func(r repo) { r.Remove("README") }, false},
-		"something new where a file goes": {func(r repo) { r.Write("gone", "theirs\n") }, false},
-		"a folder where a file goes":      {func(r repo) { r.Write("gone/there", "theirs\n") }, false},
-		"something staged":                {func(r repo) { r.Write("src/main.go", "theirs\n"); r.Git("add", "src/main.go") }, false},
-		"a commit":                        {func(r repo) { r.Git("commit", "-q", "--allow-empty", "-m", "theirs") }, false},
-		"another branch":                  {func(r repo) { r.Git("checkout", "-q", "-b", "theirs") }, false},
-		"the branch that was left":        {func(r repo) { r.Git("checkout", "-q", "main") }, false},
+		"a file that goes":                {func(r repo) { r.Write("gone", "theirs\n") }, false},
+		"something new where a file goes": {func(r repo) { r.Write("only/older", "theirs\n") }, false},
+		"a folder where a file goes":      {func(r repo) { r.Write("only/older/there", "theirs\n") }, false},
 	} {
 		for _, way := range []string{"at once", "resumed"} {
 			t.Run(name+"/"+way, func(t *testing.T) {
 				t.Parallel()
 				r := twoBranches(t)
 				opened := besideOthers(t, r)
-				if _, err := opened.SetBase(t.Context(), gitops.BaseSpec{Branch: "older"}); err != nil {
+				base, err := opened.SetBase(gitops.BaseSpec{Branch: "older"})
+				if err != nil {
 					t.Fatal(err)
 				}
 				if way == "resumed" {
 					opened = resumed(t, r, opened)
 				}
+				snap, before := snapshot(t, opened), r.Files()
 				c.others(r)
-				want, head, status := r.Files(), r.Read(".git/HEAD"), r.status()
-				if err := opened.Restore(t.Context()); (err == nil) != c.back {
-					t.Errorf("got %v", err)
+				want, head := r.Files(), "ref: refs/heads/main\n"
+				if c.lands {
+					want["README"], want["only/older"], head = "older\n", "o\n", base.SHA+"\n"
+					delete(want, "gone")
 				}
-				if c.back {
-					want["README"], want["gone"], head = "one\ntwo\n", "to be deleted\n", "ref: refs/heads/main\n"
-					delete(want, "only/older")
+				if err := opened.LayOver(t.Context(), between(t, opened, base, base.Tree)); (err == nil) != c.lands {
+					t.Errorf("got %v", err)
 				}
 				gittest.Same(t, "work tree", want, r.Files())
 				gittest.Same(t, "HEAD", head, r.Read(".git/HEAD"))
-				gittest.Same(t, "status", status, r.status())
+				if c.lands {
+					gittest.Same(t, "staged", "", r.Git("diff", "--cached", "--name-only"))
+				}
+				if name != "nothing" {
+					return
+				}
+				half := changes(t, opened, snap)
+				if err := opened.Revert(t.Context(), half, []string{"README", "gone", "only/older"}); err != nil {
+					t.Fatal(err)
+				}
+				if err := opened.Unswitch(t.Context(), "", base.SHA); err != nil {
+					t.Fatal(err)
+				}
+				gittest.Same(t, "work tree that was taken back", before, r.Files())
+				gittest.Same(t, "HEAD that was taken back", "ref: refs/heads/main\n", r.Read(".git/HEAD"))
+				gittest.Same(t, "status", []string(nil), r.status())
 			})
 		}
 	}
+}
+
+func between(t *testing.T, c *gitops.Checkout, base gitops.Base, tree gitops.Tree) *gitops.ChangeSet {
+	t.Helper()
+	cs, err := c.Between(t.Context(), base, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cs
 }
 
 // besideOthers opens a checkout that commands of the run leave to others.
@@ -112,7 +135,8 @@ func besideOthers(t testing.TB, r repo) *gitops.Checkout {
 // resumed goes on with a checkout as another process does when the one that had it died.
 func resumed(t *testing.T, r repo, c *gitops.Checkout) *gitops.Checkout {
 	t.Helper()
-	mark, err := c.Mark(snapshot(t, c))
+	snap := snapshot(t, c)
+	mark, err := c.Mark(snap, snap)
 	if err == nil {
 		err = c.Close()
 	}
@@ -120,7 +144,7 @@ func resumed(t *testing.T, r repo, c *gitops.Checkout) *gitops.Checkout {
 		t.Fatal(err)
 	}
 	next := besideOthers(t, r)
-	if _, err := next.Resume(t.Context(), mark); err != nil {
+	if _, _, err := next.Resume(t.Context(), mark); err != nil {
 		t.Fatal(err)
 	}
 	return next

@@ -43,8 +43,8 @@ func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("tracked files may not be read (%s)", strings.Join(e.Paths, ", "))
 }
 
-// MakePrivateTree copies the checkout as it lies, without what is hidden, and gives the copy a .git of its
-// own on the base. It fetches nothing. It returns what Changes and Dirty compare the copy with, and the
+// MakePrivateTree copies the checkout as it lies, without what is hidden, puts the base into the copy, and
+// gives it a .git of its own there. It fetches nothing. It returns what Changes and Dirty compare the copy with, and the
 // paths that may not be read, which the copy does not have. It is a *SpaceError where the disk is too small,
 // and an *UnreadableError where git tracks some of these paths.
 func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
@@ -59,8 +59,7 @@ func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapsho
 }
 
 func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Snapshot, unread []string, err error) {
-	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), Shown: Shown{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: o.Snapshot}}
-	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.Shown); err != nil {
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return nil, nil, err
 	}
 	root, err := os.OpenRoot(o.Dir)
@@ -82,7 +81,15 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
 		return nil, nil, err
 	}
-	folder.Snapshot = snap
+	if c.stands().Tree != c.base.Tree {
+		if snap, err = c.LayBase(ctx, Layer{Tree: root}, snap); err != nil {
+			return nil, nil, err
+		}
+	}
+	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), Shown: Shown{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: snap}}
+	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.Shown); err != nil {
+		return nil, nil, err
+	}
 	return snap, copied.Unread, c.Stage(ctx, folder, nil)
 }
 

@@ -26,7 +26,8 @@ type mark struct {
 	Commit    string      `json:"commit"`
 	Base      Base        `json:"base"`
 	Locked    []string    `json:"locked"`    // lock files that were there
-	Untracked []untracked `json:"untracked"` // before the first turn
+	Untracked []untracked `json:"untracked"` // in the checkout, before the first turn
+	InTree    []untracked `json:"in_tree"`   // and in a work tree that has another commit
 }
 
 type untracked struct {
@@ -36,8 +37,9 @@ type untracked struct {
 	Stat *index.Stat `json:"stat,omitempty"` // of a file or link in the checkout; marks of version 1 have none
 }
 
-// Mark is what Resume needs to go on with the checkout in another process.
-func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
+// Mark is what Resume needs to go on with the checkout in another process, by snapshots of the checkout and of
+// the work tree.
+func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	device, inode, err := identity(c.repo.Root)
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
@@ -46,15 +48,10 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base, Locked: c.locked,
 		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
-	for path, dir := range snap.untracked {
-		_, seen := slices.BinarySearch(snap.before, path)
-		one := untracked{Path: []byte(path), Dir: dir, Seen: seen}
-		if stat, noted := snap.stats[path]; noted {
-			one.Stat = &stat
-		}
-		m.Untracked = append(m.Untracked, one)
+	m.Untracked = snap.marked()
+	if c.base.Tree != c.Start().Tree {
+		m.InTree = inTree.marked()
 	}
-	slices.SortFunc(m.Untracked, func(a, b untracked) int { return slices.Compare(a.Path, b.Path) })
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
@@ -62,67 +59,78 @@ func (c *Checkout) Mark(snap *Snapshot) ([]byte, error) {
 	return raw, nil
 }
 
+// marked lists what was not tracked.
+func (s *Snapshot) marked() (all []untracked) {
+	for path, dir := range s.untracked {
+		_, seen := slices.BinarySearch(s.before, path)
+		one := untracked{Path: []byte(path), Dir: dir, Seen: seen}
+		if stat, noted := s.stats[path]; noted {
+			one.Stat = &stat
+		}
+		all = append(all, one)
+	}
+	slices.SortFunc(all, func(a, b untracked) int { return slices.Compare(a.Path, b.Path) })
+	return all
+}
+
+// asMarked is a snapshot with what was not tracked when it was marked.
+func (s *Snapshot) asMarked(all []untracked) *Snapshot {
+	was := &Snapshot{index: s.index, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
+	for _, u := range all {
+		was.untracked[string(u.Path)] = u.Dir
+		if u.Seen {
+			was.before = append(was.before, string(u.Path))
+		}
+		if u.Stat != nil {
+			was.stats[string(u.Path)] = *u.Stat
+		}
+	}
+	return was
+}
+
 // Resume goes on where the process that made the mark was: the checkout counts
 // as opened where HEAD stood then, on the same base, and what was not tracked
-// then is nobody's change. It is ErrOtherCheckout for another work tree, also
-// for a copy.
-func (c *Checkout) Resume(ctx context.Context, raw []byte) (*Snapshot, error) {
+// then is nobody's change. inTree says so of the work tree, whose files it does not know. It is
+// ErrOtherCheckout for another checkout, also for a copy.
+func (c *Checkout) Resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
+	if snap, inTree, err = c.resume(ctx, raw); err != nil && !errors.Is(err, ErrOtherCheckout) {
+		return nil, nil, fmt.Errorf("go on with the checkout: %w", err)
+	}
+	return snap, inTree, err
+}
+
+func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapshot, err error) {
 	var m mark
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return nil, fmt.Errorf("go on with the checkout: %w", err)
+		return nil, nil, err
 	}
 	device, inode, err := identity(c.repo.Root)
 	if err != nil {
-		return nil, fmt.Errorf("go on with the checkout: %w", err)
+		return nil, nil, err
 	}
 	if m.Root != c.repo.Root || m.Device != device || m.Inode != inode {
-		return nil, ErrOtherCheckout
+		return nil, nil, ErrOtherCheckout
 	}
 	base, err := c.baseAt(m.Base.Branch, plumbing.NewHash(m.Base.SHA))
 	if err != nil {
-		return nil, fmt.Errorf("go on with the checkout: %w", err)
+		return nil, nil, err
 	}
 	commit, err := c.objects.Commit(plumbing.NewHash(m.Commit))
 	if err != nil {
-		return nil, fmt.Errorf("go on with the checkout: %w", err)
+		return nil, nil, err
 	}
-	c.base, c.locked, c.moved = base, m.Locked, m.Base.SHA != m.Commit
-	snap, err := c.Snapshot(ctx)
+	c.base, c.locked = base, m.Locked
+	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash}
+	now, err := c.Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	snap.untracked, snap.stats, snap.before = map[string]bool{}, map[string]index.Stat{}, nil
-	for _, u := range m.Untracked {
-		snap.untracked[string(u.Path)] = u.Dir
-		if u.Seen {
-			snap.before = append(snap.before, string(u.Path))
-		}
-		if u.Stat != nil {
-			snap.stats[string(u.Path)] = *u.Stat
-		}
+	c.start.index = now.index
+	snap = now.asMarked(m.Untracked)
+	if base.Tree == c.Start().Tree {
+		return snap, snap, nil
 	}
-	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash, index: snap.index}
-	if !c.moved {
-		return snap, nil
-	}
-	c.onBase = &position{head: base.SHA, commit: plumbing.NewHash(base.SHA), tree: base.Tree.hash(), index: snap.index}
-	c.start.index, err = c.indexOf(ctx, Tree(commit.TreeHash.String()))
-	return snap, err
-}
-
-// ToBase puts a checkout that was just opened on the base of a mark where it stands as it did before
-// that base was checked out: the process that made the mark had put it back there, and died. Anywhere
-// else it stays.
-func (c *Checkout) ToBase(ctx context.Context, raw []byte) error {
-	var m mark
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("go on with the checkout: %w", err)
-	}
-	if m.Root != c.repo.Root || m.Base.SHA == m.Commit || c.start.head != m.Head || c.start.commit.String() != m.Commit {
-		return nil
-	}
-	_, err := c.SetBase(ctx, BaseSpec{Branch: m.Base.Branch, SHA: m.Base.SHA})
-	return err
+	return snap, now.asMarked(m.InTree), nil
 }
 
 // identity tells one folder from all others on this machine.

@@ -16,7 +16,7 @@ func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
+	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -34,7 +34,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := first.Mark(snap)
+	mark, err := first.Mark(snap, snap)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := openAt(t, r.Dir, t.TempDir())
-	snap, err = second.Resume(t.Context(), mark)
+	snap, _, err = second.Resume(t.Context(), mark)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +69,11 @@ func TestAMarkIsOfOneCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark, err := first.Mark(snap)
+	mark, err := first.Mark(snap, snap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openAt(t, b.Dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
+	if _, _, err := openAt(t, b.Dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
 		t.Errorf("Resume = %v", err)
 	}
 }

@@ -583,7 +583,7 @@ func switchTo(t *testing.T, s shape) {
 	base := r.Git("rev-parse", "HEAD")
 	branch := r.Git("rev-parse", "--abbrev-ref", "HEAD")
 	c := r.open()
-	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
+	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
 	tree, in, snap, _ := private(t, c)

@@ -28,6 +28,14 @@ type Snapshot struct {
 // After has a snapshot tell what was not tracked before the first one of the run.
 func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
 
+// Covering is the snapshot with what another one has besides that was not tracked.
+func (s *Snapshot) Covering(more *Snapshot) *Snapshot {
+	both := *s
+	both.untracked = maps.Clone(s.untracked)
+	maps.Copy(both.untracked, more.untracked)
+	return &both
+}
+
 // At is the snapshot for a copy of the checkout, with the stat data of the files there.
 func (s *Snapshot) At(copied *Snapshot) *Snapshot {
 	at := *s
@@ -76,14 +84,22 @@ func (s *Snapshot) covers(path string) bool {
 
 // Snapshot records the work tree. A folder that is ignored as a whole is one
 // entry of it: whatever is in it later counts as having been there.
-func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
-	began, err := c.clock()
+func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
+	ix, err := c.baseIndex(ctx)
+	if err == nil {
+		snap, err = c.snapshot(ctx, ix)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("record the work tree: %w", err)
 	}
-	ix, err := c.baseIndex(ctx)
+	return snap, nil
+}
+
+// snapshot is Snapshot with an index of what is tracked.
+func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, error) {
+	began, err := c.clock()
 	if err != nil {
-		return nil, fmt.Errorf("record the work tree: %w", err)
+		return nil, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
@@ -96,13 +112,11 @@ func (c *Checkout) Snapshot(ctx context.Context) (*Snapshot, error) {
 		}
 	})
 	if err := s.Run(ctx); err != nil {
-		return nil, fmt.Errorf("record the work tree: %w", err)
+		return nil, err
 	}
 	slices.Sort(snap.before)
-	if snap.index, err = c.refreshed(ctx, ix, s, began); err != nil {
-		return nil, fmt.Errorf("record the work tree: %w", err)
-	}
-	return snap, nil
+	snap.index, err = c.refreshed(ctx, ix, s, began)
+	return snap, err
 }
 
 // note takes down what is not tracked.
@@ -130,20 +144,15 @@ func (c *Checkout) clock() (time.Time, error) {
 	return info.ModTime(), nil
 }
 
-// baseIndex is the index of the checkout, made to hold the base tree and
+// baseIndex is the index of the checkout, made to hold what the work tree stands on and
 // nothing else: what is staged besides is a modification of the work tree.
 func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
-	return c.indexOf(ctx, c.base.Tree)
-}
-
-// indexOf is the index of the checkout, made to hold a tree and nothing else.
-func (c *Checkout) indexOf(ctx context.Context, tree Tree) (*index.File, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var changes []objects.Difference
-	err = c.work.CompareIndex(ctx, ix, tree.hash(), func(path string, e objects.Entry) {
+	err = c.work.CompareIndex(ctx, ix, c.stands().Tree.hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
 	if err != nil || len(changes) == 0 {
@@ -203,7 +212,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	dirty := map[string]bool{}
-	err = c.work.CompareIndex(ctx, ix, c.base.Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
+	err = c.work.CompareIndex(ctx, ix, c.stands().Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
 	if err != nil {
 		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
 	}

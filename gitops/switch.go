@@ -82,20 +82,14 @@ func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, c
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbing.Hash, cs *ChangeSet) error {
-	c.moved, c.onBase = true, nil
+	c.moved = true
 	if err := c.switchIndex(ctx, cs); err != nil {
 		return err
 	}
 	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
-	return c.moveHead("ref: refs/heads/"+branch, id.String(), branch)
-}
-
-// moveHead moves HEAD from the base. It is a *HeadMovedError where others moved it.
-func (c *Checkout) moveHead(head, commit, to string) error {
-	from, _ := c.baseHead()
-	return c.repo.MoveHead(from, head, commit, to)
+	return c.repo.MoveHead(c.start.head, headOn(branch, ""), id.String(), branch)
 }
 
 // moveBranch is a *ForeignCommitError where somebody moved the branch meanwhile.
@@ -146,15 +140,15 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 
 // switchIndex writes an index of the tree of cs, which it checks out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
-	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
-	if err != nil {
-		return err
-	}
 	ix, err := c.baseIndex(ctx)
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, cs.Base.Tree.hash(), cs.Tree.hash(), changes)
+	changes, err := c.objects.Differences(ctx, c.start.tree, cs.Tree.hash())
+	if err != nil {
+		return err
+	}
+	stats, err := c.work.CheckOutOver(ctx, ix, c.start.tree, cs.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func (r *runner) holdResumed(ctx context.Context, a *assignment) error {
 		return workspace.CheckoutFailure(err)
 	}
 	defer ws.Close()
-	if err := ws.UseBase(gitops.BaseSpec{Branch: a.past.Workspace.Base, SHA: a.past.Workspace.BaseSHA}); err != nil {
+	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: a.past.Workspace.Base, SHA: a.past.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
 	return r.holdForeign(ctx, a.past, ws, a.publish, true)

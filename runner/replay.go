@@ -156,7 +156,7 @@ func (p *replayed) open(ctx context.Context, o ReplayOptions) (err error) {
 		from = "."
 	}
 	if p.source, err = p.openTree(ctx, cmp.Or(o.Dir, from), ""); err == nil {
-		err = p.source.UseBase(gitops.BaseSpec{Branch: was.Base, SHA: was.BaseSHA})
+		err = p.source.SetBase(ctx, gitops.BaseSpec{Branch: was.Base, SHA: was.BaseSHA})
 	}
 	if err != nil {
 		return workspace.CheckoutFailure(err)
@@ -299,7 +299,7 @@ func (p *replayed) makeTree(ctx context.Context) (err error) {
 	if is := p.tree.Base().SHA; is != base.SHA {
 		return fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
 	}
-	return p.tree.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
+	return p.tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
 // writeBody writes the body of the pull request and keeps the error of the run.

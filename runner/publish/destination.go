@@ -73,20 +73,10 @@ func (m Means) site() transcript.Site {
 }
 
 // adopt takes what the branch holds for the publication: an earlier run, or another
-// one, published the same. The checkout is put back.
+// one, published the same.
 func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
-	if err := m.putBack(ctx, p); err != nil {
-		return err
-	}
 	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
 	return nil
-}
-
-func (m Means) putBack(ctx context.Context, p *Proposal) error {
-	if p.InCheckout == nil {
-		return nil
-	}
-	return m.Workspace.Restore(ctx)
 }
 
 // tip is the end of the task's branch where that is published.

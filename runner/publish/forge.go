@@ -155,10 +155,10 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 }
 
 // followInCheckout puts the checkout on the branch that was pushed. Where the
-// change followed its base, the checkout goes back to where it was before the run.
+// change followed its base, the checkout stays where it was before the run.
 func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string, out *Publication) error {
 	if p.InCheckout != p.Change {
-		return f.putBack(ctx, p)
+		return nil
 	}
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {

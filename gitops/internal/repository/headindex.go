@@ -128,23 +128,31 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	return text, commit, err
 }
 
-// MoveHead is SetHead from what HEAD is expected to be. It is a *HeadMovedError where it
-// is something else, or where the branch that it is to be on is not at the commit: a git
-// that renames a branch, or writes HEAD alone, asks for no lock of the index.
+// MoveHead writes HEAD ("ref: NAME" or an id), which points to commit then, and its log, where to stands for the
+// new place. It is a *HeadMovedError where HEAD is something else than expected, or where the branch that it is to
+// be on is not at the commit: a git that renames a branch, or writes HEAD alone, asks for no lock of the index.
 func (r *Repository) MoveHead(from, head, commit, to string) error {
-	return r.setHead(head, commit, to, func() error {
+	if err := r.StillHeld(); err != nil {
+		return fmt.Errorf("write HEAD: %w", err)
+	}
+	_, old, _ := r.Head()
+	err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n"), func() error {
 		now, _, err := r.Head()
-		if name, symbolic := strings.CutPrefix(head, "ref: "); err == nil && now == from && symbolic {
-			id, err := r.ReadRef(name)
-			if err != nil || id.String() != commit {
-				return &HeadMovedError{}
-			}
-		}
 		if err != nil || now != from {
 			return &HeadMovedError{}
 		}
+		if name, symbolic := strings.CutPrefix(head, "ref: "); symbolic {
+			if id, err := r.ReadRef(name); err != nil || id.String() != commit {
+				return &HeadMovedError{}
+			}
+		}
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("write HEAD: %w", err)
+	}
+	message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(from, "ref: refs/heads/"), "HEAD") + " to " + to
+	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
 }
 
 // HeadMovedError says that somebody switched to another branch, or renamed one.
@@ -152,22 +160,6 @@ type HeadMovedError struct{}
 
 func (e *HeadMovedError) Error() string {
 	return "others switched to another branch, or renamed one, meanwhile"
-}
-
-// SetHead writes HEAD ("ref: NAME" or an id), whatever it is, which points to commit then,
-// and its log, where to stands for the new place.
-func (r *Repository) SetHead(head, commit, to string) error { return r.setHead(head, commit, to, nil) }
-
-func (r *Repository) setHead(head, commit, to string, expected func() error) error {
-	if err := r.StillHeld(); err != nil {
-		return fmt.Errorf("write HEAD: %w", err)
-	}
-	was, old, _ := r.Head() // whatever it is, it goes
-	message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(was, "ref: refs/heads/"), "HEAD") + " to " + to
-	if err := replaceLocked(filepath.Join(r.GitDir, "HEAD"), []byte(head+"\n"), expected); err != nil {
-		return fmt.Errorf("write HEAD: %w", err)
-	}
-	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
 }
 
 // BranchMovedError says that a branch is not where it was expected.

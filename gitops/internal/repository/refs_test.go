@@ -71,7 +71,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-func TestSetHeadAndSetBranchAsGitDoes(t *testing.T) {
+func TestMoveHeadAndSetBranchAsGitDoes(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	first := r.Git("rev-parse", "HEAD")
@@ -87,13 +87,13 @@ func TestSetHeadAndSetBranchAsGitDoes(t *testing.T) {
 			t.Errorf("a branch that is not at %q: %v", from, err)
 		}
 	}
-	if err := c.SetHead("ref: refs/heads/new", first, "new"); err != nil {
+	if err := c.MoveHead("ref: refs/heads/main", "ref: refs/heads/new", first, "new"); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "HEAD", "refs/heads/new "+first, r.Git("symbolic-ref", "HEAD")+" "+r.Git("rev-parse", "HEAD"))
 	gittest.Same(t, "log of HEAD", "checkout: moving from main to new", r.Git("log", "-g", "-1", "--format=%gs", "HEAD"))
 	gittest.Same(t, "log of the branch", "commit: x", r.Git("log", "-g", "-1", "--format=%gs", "new"))
-	if err := c.SetHead(first, first, first); err != nil {
+	if err := c.MoveHead("ref: refs/heads/new", first, first, first); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "HEAD", first, strings.TrimSpace(r.Read(".git/HEAD")))
@@ -108,13 +108,13 @@ func TestNoLogIsWritten(t *testing.T) {
 	head := r.Git("rev-parse", "HEAD")
 	r.Remove(".git/logs/HEAD")
 	r.Link(victim.Path("file"), ".git/logs/HEAD")
-	if err := open(t, r.Dir).SetHead(head, head, head); err == nil {
+	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err == nil {
 		t.Error("the log was written through a link")
 	}
 	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
-	if err := open(t, r.Dir).SetHead(head, head, head); err != nil {
+	if err := open(t, r.Dir).MoveHead(head, head, head, head); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
@@ -135,7 +135,7 @@ func TestNothingIsWrittenWhileAGitIsAtWork(t *testing.T) {
 		r.Write(".git/"+lock+".lock", "")
 	}
 	for name, err := range map[string]error{
-		"HEAD":   c.SetHead(head, head, head),
+		"HEAD":   c.MoveHead("ref: refs/heads/main", head, head, head),
 		"index":  c.WriteIndex(ix, nil),
 		"branch": c.SetBranch("main", plumbing.NewHash(head), plumbing.NewHash(head), "x"),
 		"free":   c.CheckFree("other"),

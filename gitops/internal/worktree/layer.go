@@ -43,6 +43,13 @@ func (w *Worktree) In(l Layer) *Worktree {
 	return &in
 }
 
+// Whole is the work tree for scans that look at all of it, and not at what a layer has alone.
+func (w *Worktree) Whole() *Worktree {
+	all := *w
+	all.whole = true
+	return &all
+}
+
 // InLayer says whether this is the work tree as a layer shows it.
 func (w *Worktree) InLayer() bool { return w.apart }
 
@@ -50,7 +57,7 @@ func (w *Worktree) InLayer() bool { return w.apart }
 // index has them; nil where it has to look at all. Where two names can be one to git
 // the name that changed does not tell which of the index is meant.
 func (s *Scan) narrowed() *os.Root {
-	if s.settings.IgnoreCase || s.settings.Precompose {
+	if s.work.whole || s.settings.IgnoreCase || s.settings.Precompose {
 		return nil
 	}
 	return merged(s.work.upper)

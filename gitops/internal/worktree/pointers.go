@@ -15,15 +15,16 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// PointerFile is a file of the work tree that is still the pointer of a Git LFS file.
+// PointerFile is the pointer of a Git LFS file.
 type PointerFile struct {
 	File    objects.Difference // both sides are the pointer
 	Pointer lfs.Pointer
+	Here    bool // the file in the work tree is the pointer
 }
 
-// PointerFiles returns the Git LFS files of a tree that are pointers in the work tree, where git-lfs
-// would have fetched their contents.
-func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash) ([]PointerFile, error) {
+// PointerFiles returns the Git LFS files of a tree, where git-lfs would have fetched their contents. Of a tree
+// that is checked out it leaves out those whose files are no pointers any more.
+func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checkedOut bool) ([]PointerFile, error) {
 	fetches := func(d repository.FilterDriver) bool { return d.FetchesLFS(os.Getenv) }
 	some := false
 	for _, driver := range w.repo.Settings.Filters {
@@ -49,9 +50,9 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash) ([]Poin
 		if err != nil {
 			return nil, fmt.Errorf("read %q: %w", d.Path, err)
 		}
-		if pointer && plain && w.hasPointer(d.Path, p) {
+		if here := w.hasPointer(d.Path, p); pointer && plain && (here || !checkedOut) {
 			d.Old = d.New
-			list = append(list, PointerFile{d, p})
+			list = append(list, PointerFile{d, p, here})
 		}
 	}
 	return list, nil

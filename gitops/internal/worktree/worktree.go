@@ -30,6 +30,7 @@ type Worktree struct {
 	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
 	git     string          // of a layer, the folder that commands see as .git; empty for the one in dir
 	apart   bool            // dir is not the checkout itself
+	whole   bool            // scans look at all of a layer
 	state   string          // a folder of ours, which may lie in the work tree
 	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden  map[string]bool // by Hide
@@ -74,16 +75,6 @@ func (w *Worktree) leftOut() map[string]bool {
 	all := map[string]bool{w.repo.Settings.SameName(filepath.ToSlash(rel)): true}
 	maps.Copy(all, w.hidden)
 	return all
-}
-
-// DirtyError names tracked files that are modified or staged where a clean
-// checkout is needed.
-type DirtyError struct {
-	Paths []string // a few of them
-}
-
-func (e *DirtyError) Error() string {
-	return fmt.Sprintf("the checkout has uncommitted changes (%s): commit or stash them", quoteList(e.Paths))
 }
 
 // ObstructedError names untracked files that stand where files of another

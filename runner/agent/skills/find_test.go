@@ -27,7 +27,7 @@ func committed(t *testing.T, files map[string]string) *gitops.Checkout {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if _, err := c.SetBase(t.Context(), gitops.BaseSpec{}); err != nil {
+	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
 		t.Fatal(err)
 	}
 	return c

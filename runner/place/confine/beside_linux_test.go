@@ -16,7 +16,7 @@ import (
 func (f forks) withBase(t *testing.T) forks {
 	t.Helper()
 	dir := f.Record.Join("state/base")
-	base, err := f.checkout.UseBase(gitops.BaseSpec{})
+	base, err := f.checkout.SetBase(gitops.BaseSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}

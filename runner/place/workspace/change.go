@@ -28,7 +28,7 @@ func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err 
 		return w.checkout.Between(ctx, w.base, w.base.Tree)
 	}
 	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		change, err = c.Changes(ctx, w.seen())
+		change, err = c.Changes(ctx, w.begun)
 		return err
 	})
 	return change, err

@@ -12,7 +12,7 @@ import (
 // ChangesIn are what differs from the base in a copy of what the agent works in. No command may
 // change the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
-	change, err := w.checkout.In(copied).Changes(ctx, w.seen())
+	change, err := w.checkout.In(copied).Changes(ctx, w.begun)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed in a copy of the workspace: %w", err)
 	}
@@ -29,7 +29,7 @@ type Own struct {
 // that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
 func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.In(into)
-	mine, err := in.Changes(ctx, w.seen())
+	mine, err := in.Changes(ctx, w.begun)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
@@ -100,7 +100,7 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 
 // overlayTree gives the tree of the agent the files of another one, whose objects are here.
 func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
-	now, err := in.Changes(ctx, w.seen())
+	now, err := in.Changes(ctx, w.begun)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, kee
 // Repeat makes a change again that TakeOver gave to be kept. It is made as a whole or not at all.
 func (w *Workspace) Repeat(ctx context.Context, into gitops.Layer, diff string) error {
 	in := w.checkout.In(into)
-	mine, err := in.Changes(ctx, w.seen())
+	mine, err := in.Changes(ctx, w.begun)
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}

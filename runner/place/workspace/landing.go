@@ -25,8 +25,8 @@ func Landing(d *record.Directory) bool { return d.Has(landingFile) }
 // recorded: a run that is killed before takes out first what is there of it when it goes
 // on.
 type landing struct {
-	Branch string       `json:"branch,omitempty"` // that the checkout is put on; empty: it stays where it stands
-	Commit string       `json:"commit,omitempty"` // of the branch
+	Branch string       `json:"branch,omitempty"` // that the checkout is put on
+	Commit string       `json:"commit,omitempty"` // that HEAD is put on; empty: HEAD stays where it stands
 	Tree   string       `json:"tree"`             // of the change
 	Done   bool         `json:"done,omitempty"`   // all of it is there
 	Files  []landedFile `json:"files"`
@@ -54,6 +54,9 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if change, err = w.checkout.Landing(ctx, change); err != nil {
+		return err
+	}
 	if err := w.giveWay(ctx, change); err != nil {
 		return err
 	}
@@ -172,7 +175,7 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 
 func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 	err := w.takeOutLanded(ctx, l)
-	if err == nil && l.Branch != "" {
+	if err == nil && l.Commit != "" {
 		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -57,7 +58,7 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 // would disturb it.
 func (w *Workspace) take(ctx context.Context, shared bool) error {
 	lock := func() error { return w.checkout.Claim() }
-	if w.shared = shared && w.base.SHA == w.begunAt.SHA; w.shared { // else the files of the base were put there for this run
+	if w.shared = shared; shared {
 		lock = func() error { return w.checkout.Share(ctx) }
 	}
 	if err := errors.Join(lock(), w.checkout.Idle(ctx)); err != nil {
@@ -94,19 +95,27 @@ func (w *Workspace) writable(expected bool) error {
 		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
-// HasFolder makes sure that repository.path is a folder of the checkout.
+// HasFolder makes sure that repository.path is a folder of the base, or of the checkout that has it.
 func (w *Workspace) HasFolder(path string) error {
-	root, err := os.OpenRoot(w.root)
-	if err != nil {
-		return fmt.Errorf("open the checkout: %w", err)
-	}
-	defer root.Close()
-	info, err := root.Stat(filepath.FromSlash(path))
-	if err == nil && info.IsDir() {
+	if w.based() {
+		e, err := w.checkout.BaseEntry(path)
+		if err != nil || path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink { // which leads in the checkout alone
+			return err
+		}
+	} else if info, err := w.statIn(path); err == nil && info.IsDir() {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "no_such_path",
 		"repository.path is %s, which is no folder on %s; correct the path.", path, BaseName(w.base))
+}
+
+func (w *Workspace) statIn(path string) (fs.FileInfo, error) {
+	root, err := os.OpenRoot(w.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.Stat(filepath.FromSlash(path))
 }
 
 // findBaseBranch makes sure that the base is a branch that a change can go to:

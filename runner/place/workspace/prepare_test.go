@@ -134,8 +134,8 @@ func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
 				return
 			}
 			defer w.Close()
-			if !w.Cloned() || w.Root() != rec.Join("checkout") || test.begins != "" && w.begunAt.Branch != test.begins {
-				t.Errorf("%s begun at %v", w.Root(), w.begunAt)
+			if !w.Cloned() || w.Root() != rec.Join("checkout") || test.begins != "" && w.Base().Branch != test.begins {
+				t.Errorf("%s on %v", w.Root(), w.Base())
 			}
 		})
 	}

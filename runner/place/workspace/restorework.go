@@ -122,7 +122,7 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 		return found, w.sameBase(ctx, earlier, found.Away)
 	}
 	w.worked = true
-	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
+	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return found, CheckoutFailure(err)
 	}
 	if err := w.takeBackLanding(ctx); err != nil || !earlier.InOverlay {
@@ -136,13 +136,13 @@ func (w *Workspace) takeBackAlone(ctx context.Context, earlier Earlier) error {
 	if w.snapshot == nil || !w.rec.Has(landingFile) {
 		return nil
 	}
-	if err := w.UseBase(gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
+	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return CheckoutFailure(err)
 	}
 	if err := w.takeBackLanding(ctx); err != nil {
 		return err
 	}
-	return CheckoutFailure(w.UseBase(gitops.BaseSpec{}))
+	return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{}))
 }
 
 // findWork says what has the work so far where the work tree does not.
@@ -156,11 +156,8 @@ func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string,
 		return InChange, nil
 	}
 	raw, err := w.rec.Read(markFile)
-	if err == nil && earlier.InOverlay && !w.rec.Has(landingFile) {
-		err = w.checkout.ToBase(ctx, raw)
-	}
 	if err == nil {
-		w.snapshot, err = w.checkout.Resume(ctx, raw)
+		w.snapshot, w.begun, err = w.checkout.Resume(ctx, raw)
 	}
 	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
 	case other && earlier.HasTree && earlier.InOverlay:
@@ -309,7 +306,7 @@ func (w *Workspace) FinishCalls(ctx context.Context) error {
 		if err := w.finishMerge(ctx, c); err != nil {
 			return err
 		}
-		change, err := c.Changes(ctx, w.seen())
+		change, err := c.Changes(ctx, w.begun)
 		if err != nil {
 			return fmt.Errorf("look for what a patch left: %w", err)
 		}

@@ -52,14 +52,11 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	case w.half:
 		return w.keepHalf()
 	case w.moving:
-		return strings.TrimSpace("The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again. " + w.giveBack(ctx))
+		return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
 	case e.Published:
-		if w.stays {
-			w.giveBack(ctx)
-		}
 		return w.keepLeftover(ctx, e.Change)
 	case !w.Worked():
-		return w.giveBack(ctx)
+		return ""
 	}
 	return w.keepWork(ctx, e)
 }
@@ -86,11 +83,11 @@ func (w *Workspace) keepHalf() string {
 		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
-// leave puts a change that is kept where it belongs, and the checkout in order.
+// leave puts a change that is kept where it belongs.
 func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
 	switch {
 	case change.Empty():
-		return w.giveBack(ctx)
+		return ""
 	case e.Stays && !e.GoesOn:
 		if w.PutIntoCheckout(ctx, change); !w.landed && w.keptOut == nil {
 			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
@@ -99,13 +96,9 @@ func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSe
 			return ""
 		}
 		if w.keptOut != nil {
-			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile)) + w.giveBack(ctx)
+			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 		}
 		return w.whereLanded(e.Changed)
-	}
-	if err := w.Restore(ctx); err != nil {
-		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
-		return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
 }
@@ -116,7 +109,11 @@ func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSe
 	if w.tree == nil || w.landed || w.keptOut != nil {
 		return
 	}
-	err := w.land(ctx, landing{}, change, func() error { return w.checkout.LayOver(ctx, change) })
+	l := landing{}
+	if w.base.SHA != w.checkout.Start().SHA {
+		l.Commit = w.base.SHA
+	}
+	err := w.land(ctx, l, change, func() error { return w.checkout.LayOver(ctx, change) })
 	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
 		return
 	}
@@ -145,21 +142,13 @@ func keptOut(err error) error {
 // it is.
 func (w *Workspace) KeptOut() error { return w.keptOut }
 
-// giveBack undoes a switch to the base commit when nothing was committed there.
-func (w *Workspace) giveBack(ctx context.Context) string {
-	if err := w.checkout.Restore(ctx); err != nil {
-		w.rec.Warn("checkout_not_restored", "The checkout could not be restored: %v.", err)
-	}
-	return ""
-}
-
 // whereLanded says where a change is that came into the checkout.
 func (w *Workspace) whereLanded(changed bool) (note string) {
 	if !changed {
 		note = "The work so far is in the checkout, uncommitted."
 	}
-	if w.base.SHA != w.begunAt.SHA {
-		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(w.begunAt)))
+	if start := w.checkout.Start(); w.base.SHA != start.SHA {
+		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(start)))
 	}
 	return note
 }
@@ -266,26 +255,15 @@ func LeftBehind(change *gitops.ChangeSet) string {
 	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
 }
 
-// Restore puts the checkout back to where it was before the run.
-func (w *Workspace) Restore(ctx context.Context) error {
-	if _, err := w.warnOfOthers(ctx); err != nil {
-		return err
-	}
-	err := w.checkout.Restore(ctx)
-	w.warned = w.warned || err == nil // what differs from here on is what the run put back
-	return err
-}
-
 // Switch puts the checkout on a branch, at a commit that has the tree of the
 // change. Where other runs work in the checkout, or something of others is in the way,
 // only the branch moves; aside says why, in a sentence.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if aside = w.aside(branch, err); aside != "" && branch == w.begunAt.Branch && !inUse(err) {
+	if aside = w.aside(branch, err); aside != "" && w.On(branch) && !inUse(err) {
 		return "", keptOut(err)
 	}
 	if aside != "" {
-		w.stays = true
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
 	}
 	return aside, cannotSwitch(branch, err)
@@ -301,7 +279,7 @@ func (w *Workspace) aside(branch string, err error) string {
 		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
 	case errors.As(err, &inTheWay):
 		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, inTheWay.why, branch)
-	case w.tree != nil && branch != w.begunAt.Branch && errors.As(err, &obstructed):
+	case w.tree != nil && !w.On(branch) && errors.As(err, &obstructed):
 		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, named(obstructed.Paths), branch)
 	}
 	return ""

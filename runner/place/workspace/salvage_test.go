@@ -37,7 +37,7 @@ func salvageOf(t *testing.T, do func(gittest.Repo), e Ending) (w *Workspace, rep
 
 func work(r gittest.Repo) { r.Write("gone", "worked\n") }
 
-func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
+func TestTheCheckoutStaysAndTheWorkIsKept(t *testing.T) {
 	fails := func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }
 	for name, test := range map[string]struct {
 		do       func(gittest.Repo)
@@ -60,8 +60,8 @@ func TestTheCheckoutIsPutBackAndTheWorkKept(t *testing.T) {
 		"work that stays":     {work, Ending{Stays: true}, "The work so far is in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"work that goes on":   {work, Ending{Stays: true, GoesOn: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
-		"published":           {work, Ending{Published: true}, "", "one\ntwo\n", "to be deleted\n", nil},
-		"work that is lost":   {work, Ending{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "one\ntwo\n", "to be deleted\n", []string{"work_not_kept"}},
+		"published":           {work, Ending{Published: true}, "", "main\n", "to be deleted\n", nil},
+		"work that is lost":   {work, Ending{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "main\n", "to be deleted\n", []string{"work_not_kept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,25 +68,25 @@ func (w *Workspace) KeepsTree(recorded bool) bool {
 	return w.tree != nil && (w.left || !recorded)
 }
 
-// UseTree says what commands work in. A private tree is made, unless a run that goes on has found it.
+// UseTree says what commands work in. It is made, unless a run that goes on has found it.
 func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	w.tree = t
 	if err := t.Take(); err != nil {
 		return err
 	}
 	switch {
-	case !t.Private():
-		return nil
 	case w.snapshot == nil:
 		return w.makeTree(ctx)
+	case !t.Private() && !w.based():
+		return nil
 	}
-	if made, _ := w.rec.MadeTree(); made.Seen != t.Seen() {
+	if made, _ := w.rec.MadeTree(); t.Private() && made.Seen != t.Seen() {
 		return CannotResume("its commands found their work tree at %s, where they may have installed from, and would find it at %s here; resume it where commands are confined as they were", made.Seen, t.Seen())
 	}
 	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
 		now, err := c.Snapshot(ctx)
 		if err == nil {
-			w.copied = w.snapshot.At(now)
+			w.begun = w.begun.At(now)
 		}
 		return err
 	})
@@ -99,14 +99,36 @@ func (w *Workspace) madeTreeElsewhere() string {
 }
 
 func (w *Workspace) makeTree(ctx context.Context) (err error) {
-	if err := w.tree.Drop(OfAgent); err != nil {
+	if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil { // of a run that was killed
 		return err
 	}
 	if err := w.lookAtCheckout(ctx); err != nil {
 		return err
 	}
+	if w.tree.Private() {
+		return w.makePrivate(ctx)
+	}
+	if w.begun = w.snapshot; w.based() {
+		if err := w.layBase(ctx); err != nil {
+			return err
+		}
+	}
+	return w.makeGit(ctx)
+}
+
+// layBase puts the base into an overlay of the checkout, below what setup commands make.
+func (w *Workspace) layBase(ctx context.Context) error {
+	layer, err := w.tree.Open(ctx, OfSetup)
+	if err != nil {
+		return fmt.Errorf("open the work tree: %w", err)
+	}
+	w.begun, err = w.checkout.LayBase(ctx, layer, w.snapshot)
+	return errors.Join(err, layer.Close())
+}
+
+func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 	var unread []string
-	w.copied, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.Folder(), Snapshot: w.snapshot})
+	w.begun, unread, err = w.checkout.MakePrivateTree(ctx, gitops.PrivateTree{Dir: w.tree.Folder(), Snapshot: w.snapshot})
 	if err != nil { // what is there of it would only take room
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
@@ -130,16 +152,8 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 
 // CopyTree copies a private tree for an agent of its own.
 func (w *Workspace) CopyTree(ctx context.Context, from gitops.Layer, to string) error {
-	_, _, err := w.checkout.In(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.copied})
+	_, _, err := w.checkout.In(from).MakePrivateTree(ctx, gitops.PrivateTree{Dir: to, Snapshot: w.begun})
 	return err
-}
-
-// seen is the snapshot by which changes of the work tree are known.
-func (w *Workspace) seen() *gitops.Snapshot {
-	if w.copied != nil {
-		return w.copied
-	}
-	return w.snapshot
 }
 
 // Untouched says whether the checkout is on disk as commands see it: they work in an
@@ -166,7 +180,7 @@ func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
 // Share lets other runs work in the checkout, too, where this one changes nothing of it
 // before its end.
 func (w *Workspace) Share(ctx context.Context) error {
-	if w.shared || w.base.SHA != w.begunAt.SHA {
+	if w.shared {
 		return nil
 	}
 	return CheckoutFailure(w.checkout.Share(ctx))
@@ -186,9 +200,9 @@ func (w *Workspace) makeGit(ctx context.Context) error {
 	return w.MakeGit(ctx, w.tree.Git(OfSetup))
 }
 
-// MakeGit makes a .git on the base commit in a folder; none before TakeSnapshot.
+// MakeGit makes a .git on the base commit in a folder; none before UseTree.
 func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
-	if w.snapshot == nil {
+	if w.begun == nil {
 		return nil
 	}
 	folder := gitops.GitFolder{Dir: dir, Shown: w.Shown(w.base, w.base.Tree, &gitops.Head{})}
@@ -214,16 +228,12 @@ func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error)
 		return nil, nil
 	}
 	err = w.in(ctx, OfSetup, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		if w.copied != nil {
-			changed, err = c.DirtySince(ctx, w.copied)
-		} else {
-			changed, err = c.Dirty(ctx)
+		if changed, err = c.DirtySince(ctx, w.begun); err != nil {
+			return err
 		}
+		w.begun, err = c.WithLayer(ctx, w.begun)
 		if err == nil {
-			w.snapshot, err = c.WithLayer(ctx, w.snapshot)
-		}
-		if err == nil && w.copied != nil {
-			w.copied = w.snapshot.At(w.copied)
+			w.snapshot = w.snapshot.Covering(w.begun)
 		}
 		return err
 	})
@@ -232,5 +242,5 @@ func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error)
 
 // Shown has commands see a tree on a base, and what HEAD of its .git is.
 func (w *Workspace) Shown(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.Shown {
-	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.snapshot}
+	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.begun}
 }

@@ -28,11 +28,10 @@ type Workspace struct {
 	name     string
 	base     gitops.Base      // zero until one is set
 	from     *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
-	begunAt  gitops.Base      // where the checkout stood before the run
 	shared   bool             // others may work in the checkout, too
 	landed   bool             // the checkout has the change, or a part of it, out of the work tree
-	snapshot *gitops.Snapshot // of the checkout; nil before setup commands and the agent
-	copied   *gitops.Snapshot // of a private tree
+	snapshot *gitops.Snapshot // of the checkout; nil before UseTree
+	begun    *gitops.Snapshot // of the work tree, on the base
 	worked   bool             // commands may have changed something
 	kept     bool             // the run directory has the work as it is
 
@@ -40,7 +39,6 @@ type Workspace struct {
 	left    bool  // it alone has the work
 	keptOut error // what KeptOut says
 	half    bool  // the checkout has a part of the change, which could not be taken out again
-	stays   bool  // the checkout is not on the branch that was published
 	warned  bool  // of what others changed in the checkout
 
 	hidden *grants.Secrets // from commands, where they may write; nil until LeaveOut
@@ -166,35 +164,23 @@ func (w *Workspace) Commit() settings.Commit {
 	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
 }
 
-// StartOn puts a checkout that was just opened on its first base: a branch, or
-// where HEAD stands.
+// StartOn sets the first base: a branch, or where HEAD stands.
 func (w *Workspace) StartOn(ctx context.Context, branch string) error {
-	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: branch}); err != nil {
-		return err
-	}
-	w.begunAt = w.base
-	return nil
+	return w.SetBase(ctx, gitops.BaseSpec{Branch: branch})
 }
 
-// SetBase puts the checkout on another base.
-func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) error {
-	if err := w.takeBase(w.checkout.SetBase(ctx, spec)); err != nil {
+// SetBase sets the base that the work starts from. The checkout stays as it is.
+func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) (err error) {
+	base, err := w.checkout.SetBase(spec)
+	if err != nil {
 		return err
 	}
+	w.base = base
 	return w.fillLFS(ctx)
 }
 
-// UseBase sets the base and leaves the files of the checkout where they are.
-func (w *Workspace) UseBase(spec gitops.BaseSpec) error {
-	return w.takeBase(w.checkout.UseBase(spec))
-}
-
-func (w *Workspace) takeBase(base gitops.Base, err error) error {
-	if err == nil {
-		w.base = base
-	}
-	return err
-}
+// based says whether the base is another commit than the checkout has.
+func (w *Workspace) based() bool { return w.base.Tree != w.checkout.Start().Tree }
 
 // Worked says whether commands may have changed something.
 func (w *Workspace) Worked() bool { return w.worked }
@@ -202,22 +188,8 @@ func (w *Workspace) Worked() bool { return w.worked }
 // TakeSnapshot remembers the work tree as it is before the first turn.
 func (w *Workspace) TakeSnapshot(ctx context.Context) error {
 	w.worked = true
-	if w.snapshot != nil {
-		_, err := w.takeSetup(ctx)
-		return errors.Join(err, w.giveGit(ctx), w.markSnapshot())
-	}
-	if w.tree != nil { // what a run that was killed left there before
-		if err := errors.Join(w.tree.Drop(OfSetup), w.tree.Drop(OfAgent)); err != nil {
-			return err
-		}
-	}
-	if err := w.lookAtCheckout(ctx); err != nil {
-		return err
-	}
-	if err := w.makeGit(ctx); err != nil {
-		return err
-	}
-	return errors.Join(w.giveGit(ctx), w.markSnapshot())
+	_, err := w.takeSetup(ctx)
+	return errors.Join(err, w.giveGit(ctx), w.markSnapshot())
 }
 
 func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {
@@ -228,7 +200,7 @@ func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {
 }
 
 func (w *Workspace) markSnapshot() error {
-	raw, err := w.checkout.Mark(w.snapshot)
+	raw, err := w.checkout.Mark(w.snapshot, w.begun)
 	if err != nil {
 		return err
 	}
@@ -250,7 +222,7 @@ func (w *Workspace) KeepUntracked(ctx context.Context) error {
 	if !w.tree.Private() {
 		return nil // checks find them where they are
 	}
-	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.KeepUntracked(ctx, w.copied, w.UntrackedDir()) })
+	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.KeepUntracked(ctx, w.begun, w.UntrackedDir()) })
 	if err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
 	}
@@ -317,7 +289,6 @@ func CheckoutFailure(err error) error {
 		{errors.Is(err, gitops.ErrNoCommit), "no_commit"},
 		{errors.As(err, new(*gitops.UnsupportedError)), "unsupported_checkout"},
 		{errors.As(err, new(*gitops.UnknownBaseError)), "unknown_base"},
-		{errors.As(err, new(*gitops.DirtyError)), "dirty_checkout"},
 		{errors.As(err, new(*gitops.ObstructedError)), "dirty_checkout"},
 	} {
 		if known.is {

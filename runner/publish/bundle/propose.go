@@ -69,9 +69,9 @@ func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publis
 // published.
 func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
-	err := h.Workspace.UseBase(spec)
+	err := h.Workspace.SetBase(ctx, spec)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && h.Workspace.Fetch(ctx, from.Remote(), sha, true) == nil {
-		err = h.Workspace.UseBase(spec)
+		err = h.Workspace.SetBase(ctx, spec)
 	}
 	return h.Workspace.Base(), workspace.CheckoutFailure(err)
 }
@@ -135,7 +135,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	p.Task, p.Table, p.Stopped = b.task(known.asker()), b.table(), b.stopped()
 	p.Follow.Allow = mayFollow
 	p.Follow.Configure = func(ctx context.Context, base gitops.Base) (*job.Job, error) {
-		if err := h.Workspace.UseBase(gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
+		if err := h.Workspace.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA}); err != nil {
 			return nil, workspace.CheckoutFailure(err)
 		}
 		j, err := h.template(ctx)

@@ -54,7 +54,7 @@ func committed(t *testing.T, have files) settings.Commit {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = checkout.Close() })
-	base, err := checkout.SetBase(t.Context(), gitops.BaseSpec{})
+	base, err := checkout.SetBase(gitops.BaseSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
