@@ -44,10 +44,8 @@ func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *wor
 }
 
 // recordedAssignment is what a recorded run was to do, and nothing of what it did.
-func recordedAssignment(h *history.Run, asked *request) assignment {
-	a := assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: intake.Recorded(h.Task)}
-	a.task.Key, a.task.Branch = h.Started.Key, h.Workspace.Branch
-	return a
+func recordedAssignment(h *history.Run, asked *request) *assignment {
+	return &assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
 }
 
 // configure merges the layers of configuration. The job may name another base than

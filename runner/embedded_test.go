@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -66,13 +67,13 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 	if result.Outcome != outcome.NoChanges || times != 2 {
 		t.Fatalf("%s after %d calls: %s", result.Outcome, times, result.Message)
 	}
-	rec, err := readRecorded(ReplayOptions{RunDir: o.Out})
+	rec, err := replay.Open(o.Out, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer rec.rec.Close()
+	defer rec.Record.Close()
 	var outputs []string
-	_, err = rec.rec.Survey(func(_ *transcript.View, e transcript.Event) error {
+	_, err = rec.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolFinished {
 			return nil
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -32,7 +33,7 @@ type ending struct {
 	place      *place               // nil before the agent has one
 	boxes      *confine.Sandboxes   // nil before commands can be confined
 	hooks      *hooks.Hooks
-	agents     *agents              // never nil
+	agents     *team.OfRun          // never nil
 	work       *work                // never nil
 	published  *publish.Publication // nil before anything was published
 	feedback   *feedback.Said       // nil before anything was said on the subject
@@ -43,7 +44,7 @@ type ending struct {
 }
 
 func newEnding() *ending {
-	return &ending{assignment: &assignment{request: &request{}}, agents: &agents{}, work: &work{}}
+	return &ending{assignment: &assignment{request: &request{}}, agents: &team.OfRun{}, work: &work{}}
 }
 
 // close closes what the run worked with.
@@ -152,7 +153,7 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 // event returns the last event of a run that ended so.
 func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 	p := e.publication()
-	spent, cost := e.agents.spent()
+	spent, cost := e.agents.Spent()
 	end := transcript.RunFinished{
 		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
 		Usage: transcript.Usage(spent.Usage), CostUSD: cost, Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
@@ -165,7 +166,7 @@ func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 }
 
 // summary is what the agent wrote of its work; else what a recipe or a bundle says.
-func (e *ending) summary() string { return cmp.Or(e.agents.work().Summary, e.work.summary) }
+func (e *ending) summary() string { return cmp.Or(e.agents.Summary(), e.work.summary) }
 
 // checkout is the workspace, or one without a checkout where there is none.
 func (e *ending) checkout(rec *record.Record) *workspace.Workspace {

@@ -140,8 +140,8 @@ func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
 		Pull: &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}, Operation: "created",
 		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
 	}
-	r.end.agents.recorded.Plan.Steps = []transcript.PlanStep{{Step: "One", Status: "completed"}}
-	got := record.Project(r.publishedView(outcome.Stopf(outcome.Changed, "pull_request", "Done.")))
+	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "One", Status: "completed"}}}
+	got := record.Project(r.publishedView(outcome.Stopf(outcome.Changed, "pull_request", "Done."), plan))
 	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {
 		t.Errorf("%+v", got)
 	}

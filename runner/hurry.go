@@ -92,7 +92,7 @@ func (r *runner) tellStep(result *record.Result) {
 		site = transcript.Site{Server: r.env.Get("GITHUB_SERVER_URL"), Repository: r.env.Get("GITHUB_REPOSITORY")}
 	}
 	told := progress.Told{
-		Result: *result, Record: r.rec, Checks: r.end.publication().Table.Rows, Site: site, Artifacts: r.env.Artifacts(),
+		Result: *result, Record: r.rec, Site: site, Artifacts: r.env.Artifacts(),
 		Refused: r.end.bundle && result.TranscriptSHA256 == "",
 	}
 	if a.settings != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
@@ -50,15 +49,16 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 		return r.unrecorded(err)
 	}
 	var b bundle.Bundle
+	var plan transcript.Plan
 	err = guarded(ctx, func(ctx context.Context) (err error) {
-		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err != nil {
-			return err
+		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err == nil {
+			plan, err = r.publishBundle(ctx, asked, b)
 		}
-		return r.publishBundle(ctx, asked, b)
+		return err
 	})
 	stop := r.end.of(ctx, r.rec, err)
 	stop.Message = r.rec.Redact(stop.Message)
-	result = record.Project(r.publishedView(stop))
+	result = record.Project(r.publishedView(stop, plan))
 	result.Sandbox = record.Confinement{} // no command was run
 	result.Directory, result.BodyFile, result.Problems = r.rec.Path(), r.end.publication().BodyFile, problemsOf(err)
 	result.TranscriptSHA256, result.File = b.Head, record.PublishFile
@@ -71,11 +71,12 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 	return result
 }
 
-// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it.
-func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
+// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it. plan is that
+// of the run, as far as the bundle is believed.
+func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) (plan transcript.Plan, err error) {
 	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {
-		return workspace.CheckoutFailure(err)
+		return plan, workspace.CheckoutFailure(err)
 	}
 	a := &assignment{request: asked}
 	r.end.assignment = a
@@ -94,28 +95,28 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	at := &place{assignment: a, workspace: ws}
 	r.end.work = &work{ready: &ready{place: at, agents: r.end.agents}, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
 	if p.RunID != "" {
-		r.end.agents = &agents{recorded: worker.Work{Plan: b.View.Plan}}
+		plan = b.View.Plan
 	}
 	if err != nil {
-		return err
+		return plan, err
 	}
 	if at.lessons, err = half.Admit(ctx, b, &p); err != nil {
-		return err
+		return plan, err
 	}
 	r.end.hooks = p.Hooks
 	if err := r.publish(ctx, &verdict{r.end.work, p}, to); err != nil || !p.Change.Empty() {
-		return err
+		return plan, err
 	}
 	stop := b.NothingToPublish()
 	stop.Message += r.end.published.OpenSentence()
-	return stop
+	return plan, stop
 }
 
 // publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes
 // no events of it.
-func (r *runner) publishedView(stop *outcome.Stop) *transcript.View {
+func (r *runner) publishedView(stop *outcome.Stop, plan transcript.Plan) *transcript.View {
 	p, end := r.end.publication(), r.end.event(stop)
-	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: r.end.agents.recorded.Plan, Verify: &p.Table, Warnings: r.rec.Warnings(), Finished: &end}
+	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Warnings: r.rec.Warnings(), Finished: &end}
 	if !p.Change.Empty() {
 		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
 		for i, f := range view.Change.Files { // a name may hold a secret

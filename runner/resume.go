@@ -6,8 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
+	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -44,7 +46,7 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	return r.attended(ctx, func() record.Result {
 		var h *history.Run
 		err := guarded(ctx, func(ctx context.Context) (err error) {
-			h, err = r.reopen(ctx, o)
+			h, err = history.Reopen(ctx, r.rec, o.RunDir, o.Set, o.Replay, r.watch.Show)
 			return err
 		})
 		if h != nil && h.Finished != nil && !r.rec.Has(record.ResultFile) {
@@ -86,44 +88,6 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 	})
 }
 
-// reopen reads the run directory, and makes sure that nobody else works in it. What
-// was read of the run is there beside an error.
-func (r *runner) reopen(ctx context.Context, o ResumeOptions) (h *history.Run, err error) {
-	if r.rec.Directory, err = record.OpenDirectory(o.RunDir); err != nil {
-		return nil, err
-	}
-	if err := r.rec.LockSoon(ctx); err != nil {
-		return nil, err
-	}
-	torn, err := r.rec.Reopen(r.watch.Show)
-	if err != nil {
-		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
-	}
-	if h, err = history.Read(r.rec); err != nil {
-		return nil, err
-	}
-	h.Torn, h.Raised, h.Limits = torn, o.Set, h.Job.Limits
-	if h.Job.Limits, err = settings.SetLimits(h.Limits, o.Set); err != nil {
-		return h, err
-	}
-	if err := h.MayResumeWithin(workspace.Pending(r.rec.Directory)); err != nil {
-		return h, err
-	}
-	if err := h.SameAnswers(o.Replay); err != nil {
-		return h, err
-	}
-	if h.Foreign, err = r.foreignState(); err != nil {
-		return h, err
-	}
-	if err := r.rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
-		if ctx.Err() != nil {
-			return h, err
-		}
-		return h, workspace.CannotResume("%s", outcome.Trimmed(err))
-	}
-	return h, nil
-}
-
 // concludeAgain writes the result of a run that was killed between its last
 // event and its result.
 func (r *runner) concludeAgain(h *history.Run) record.Result {
@@ -142,20 +106,22 @@ func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	if h.Foreign {
 		asked.dir = cmp.Or(asked.dir, ".") // where a stranger's run worked says nothing of this machine
 	}
-	a := recordedAssignment(h, asked)
+	a := *recordedAssignment(h, asked)
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
 	r.keepOut(a.job())
 	r.rec.GoOn(h.Warnings)
 	r.watch.Follow(h.View, limitsOf(a.job()))
-	r.end.assignment, r.end.agents = &a, &agents{earlier: h.Agents, recorded: worker.Work{Plan: h.Plan}}
+	r.end.assignment, r.end.agents = &a, &team.OfRun{Earlier: h.Agents}
 	return a
 }
 
 // reenter makes the place of a run that goes on: by its record, and by what the checkout is.
 func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error) {
 	h := a.past
-	if err := r.holdResumed(ctx, &a); err != nil {
-		return nil, err
+	if h.Foreign {
+		if err := r.holdForeign(ctx, &a); err != nil {
+			return nil, err
+		}
 	}
 	if a.model, err = r.findModel(ctx, a.job(), a.script, h.Scripted); err != nil {
 		return nil, err
@@ -192,6 +158,20 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 	p.guides, err = worker.ReadGuides(p.workspace.Commit(), a.job().Repository.Path, r.rec.Warn)
 	p.lessons = proposals.Recorded(r.rec, h.View).In(p.workspace, a.job(), a.task.Subject != nil)
 	return r.placed(p), err
+}
+
+// holdForeign refuses to resume a stranger's run that may do more than one that begins here, in the checkout
+// that was named, else the one here.
+func (r *runner) holdForeign(ctx context.Context, a *assignment) error {
+	ws, err := workspace.Open(ctx, r.rec, r.at(a.dir))
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	defer ws.Close()
+	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: a.past.Workspace.Base, SHA: a.past.Workspace.BaseSHA}); err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	return a.past.HoldForeign(ctx, r.source, ws, true)
 }
 
 // recordResumed writes that the run goes on. From here on it ends in a result,
@@ -249,7 +229,7 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 // can be done: the setup commands are run again, and the work is put in.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.past
-	if err := rd.agents.main.GoOn(h.Returned()); err != nil || !h.Worked() {
+	if err := rd.agents.Main.GoOn(h.Returned()); err != nil || !h.Worked() {
 		return err
 	}
 	checks := r.checks(ctx, &work{ready: rd})
@@ -265,6 +245,6 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 		return err
 	}
 	return rd.workspace.MoveIn(ctx, workspace.Move{
-		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.main.ApplyPatches, Untracked: untracked,
+		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.Main.ApplyPatches, Untracked: untracked,
 	})
 }

@@ -157,7 +157,7 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 // prove nothing go back once, a red check goes back verify_attempts times. Work that a budget ended is
 // verified and kept: limits.time ends the agent's work, and no check that has a time limit of its own.
 func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
-	defer rd.agents.main.Close()
+	defer rd.agents.Main.Close()
 	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
@@ -177,7 +177,7 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 			return w, err
 		}
 		w = r.timed(ctx, whole, w)
-		if err := rd.agents.main.Work().WithoutAnswers(rd.task.Issue); err != nil {
+		if err := rd.agents.Main.Work().WithoutAnswers(rd.task.Issue); err != nil {
 			return w, err
 		}
 		if laid && w.change.Empty() { // the base has all of it

@@ -14,7 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
@@ -24,7 +26,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -62,8 +63,35 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 		}
 	}
 	rd.agents, err = r.makeAgents(ctx, &rd)
+	r.end.agents = rd.agents
 	r.reached(work{ready: &rd})
 	return &rd, added, err
+}
+
+// makeAgents makes the agent, which has been told nothing yet.
+func (r *runner) makeAgents(ctx context.Context, rd *ready) (*team.OfRun, error) {
+	var earlier []*transcript.Agent
+	if rd.past != nil {
+		earlier = rd.past.Agents
+		if err := team.Resume(r.rec, rd.boxes, earlier); err != nil { // also of one that the record has no word of yet
+			return r.end.agents, err
+		}
+	}
+	if err := extensions.KeepEmbedded(r.rec, rd.job(), rd.program.tools); err != nil {
+		return r.end.agents, err
+	}
+	o := worker.Options{
+		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.boxes, Job: rd.job(), Model: rd.model, Began: r.began,
+		Hooks: rd.hooks, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.Taker(),
+	}
+	var waits *team.Recorded
+	switch rec := rd.recorded; {
+	case rec != nil:
+		o.Recorded, o.Before, o.Ask, waits = rec.Servers, rec.Endings, rec.People(), rec.Waits
+	case rd.job().Task.Questions == "ask" && rd.task.Issue != nil && r.env.Token() != "":
+		o.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
+	}
+	return team.Make(ctx, o, earlier, waits)
 }
 
 // preparePublishing makes sure, before the first turn, that a change could be
@@ -249,7 +277,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 		return err
 	}
 	r.end.last = append(r.end.last, func(ctx context.Context, stop *outcome.Stop) {
-		_, cost := r.end.agents.spent()
+		_, cost := r.end.agents.Spent()
 		pushed := ""
 		if p := r.end.publication(); p.Remote != "" {
 			pushed = p.Commit
@@ -283,9 +311,9 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 // concludeProgress says how the run ended where a comment shows it.
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	a, done := r.end.assignment, r.end.publication()
-	end := progress.End{Stop: stop, Plan: r.end.agents.work().Plan, PullRequest: record.PullRequest{Operation: "none"}, Site: a.project.Site(), Draft: done.Draft, View: r.view}
-	if done.Pull != nil {
-		end.PullRequest = record.PullRequest{Number: done.Pull.Number, URL: done.Pull.URL, Operation: done.Operation}
+	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
+	if view, err := r.rec.View(); err == nil { // else the comment tells how the run ended all the same
+		end.View = view
 	}
 	if stop.Outcome == outcome.NoChanges && done.Commit == "" && a.task.Snapshot != "" {
 		end.Trace = intake.FruitlessMark(a.task.Snapshot, done.Base.SHA)
@@ -293,16 +321,6 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	if err := r.watch.Conclude(ctx, end); err != nil {
 		r.rec.Warn("comment_not_written", "The progress could not be shown in a comment: %v", err)
 	}
-}
-
-// view is what is known of the run, for the comment, which tells how the run ended also where
-// that cannot be read.
-func (r *runner) view() *transcript.View {
-	view, err := r.rec.View()
-	if err != nil {
-		return nil
-	}
-	return view
 }
 
 // reached registers what the work has come to.
@@ -354,7 +372,7 @@ func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error)
 	if rd.source != nil {
 		briefing.Task.Images, briefing.Task.Missing = rd.source.Images(ctx, rd.task)
 	}
-	return rd.agents.main.Brief(briefing, rd.baseline.Rows)
+	return rd.agents.Main.Brief(briefing, rd.baseline.Rows)
 }
 
 // layEarlierChange puts the change of a run's pull request into the checkout, as if
@@ -379,7 +397,7 @@ func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, e
 	}
 	r.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
 		workspace.BaseName(rd.workspace.Base()), rd.task.Pull.Number, earlier.Names())
-	return found, rd.agents.main.Tell(earlier.Words())
+	return found, rd.agents.Main.Tell(earlier.Words())
 }
 
 // followRecipe runs the job's recipe before the agent's first turn, and says whether the run is done
@@ -429,19 +447,19 @@ func (r *runner) tellOfRecipe(ctx context.Context, w *work, words string) error 
 	if w.change.Empty() {
 		return nil
 	}
-	if err := w.agents.main.KeepMade(ctx, w.change); err != nil {
+	if err := w.agents.Main.KeepMade(ctx, w.change); err != nil {
 		return err
 	}
 	told := r.checks(ctx, w).RecipeWords()
 	if words != "" {
 		told += "\n\n" + words
 	}
-	return w.agents.main.Tell(told)
+	return w.agents.Main.Tell(told)
 }
 
 // takeTurns lets the agent work until it ends, or a budget ends it.
 func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
-	did, err := w.agents.main.Run(ctx)
+	did, err := w.agents.Main.Run(ctx)
 	return r.stop(w, did.Stopped), err
 }
 
@@ -482,7 +500,7 @@ func (w *work) tooEarly() (bool, error) {
 	if w.stopped != nil {
 		return false, nil
 	}
-	return w.agents.main.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
+	return w.agents.Main.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
 }
 
 // verify runs the checks on the change.
@@ -512,7 +530,7 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 		return false, nil
 	}
 	if w.job().VerifyAttempts > 0 && w.stopped == nil {
-		if told, failed := w.agents.main.Refused(stop.Message); failed != nil || told {
+		if told, failed := w.agents.Main.Refused(stop.Message); failed != nil || told {
 			return told, failed
 		}
 	}
@@ -522,7 +540,7 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 // giveBackTable tells the agent which checks are red or, once, which tests of its change prove
 // nothing, and says whether it did.
 func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work, bool, error) {
-	agent := w.agents.main
+	agent := w.agents.Main
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
 		return w, false, nil
 	}
@@ -559,7 +577,7 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	if w.output.Source == nil || w.stopped != nil {
 		return w, nil
 	}
-	did, err := w.agents.main.Output(ctx, w.output)
+	did, err := w.agents.Main.Output(ctx, w.output)
 	if err != nil {
 		return w, err
 	}
@@ -602,8 +620,8 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 
 // proposal is the change with all that is told of it.
 func (r *runner) proposal(w *work) publish.Proposal {
-	_, cost := w.agents.spent()
-	summary := cmp.Or(w.agents.work().Summary, w.summary)
+	_, cost := w.agents.Spent()
+	summary := cmp.Or(w.agents.Summary(), w.summary)
 	if summary == "" && w.task.Repair != nil {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
@@ -42,10 +43,10 @@ func (r *Recording) People() func(context.Context, []question.Question) error {
 	return func(context.Context, []question.Question) error { return nil }
 }
 
-// Read reads the recording of a run from its record, for a replay that writes another. Where it names
+// Read reads the recording of the run, for a replay in tree that writes another record. Where it names
 // places of the run it now names those here.
-func Read(run *history.Run, from, to *record.Record, places []Place) (*Recording, error) {
-	return (&reader{run, from, to, places}).read()
+func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
+	return (&reader{o.Run, o.Record, to, o.places(tree)}).read()
 }
 
 // reader reads a recording.

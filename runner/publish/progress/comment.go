@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -152,15 +153,11 @@ func (w *Watch) Comment(ctx context.Context, on Thread) {
 
 // End is how a run ended, for the comment.
 type End struct {
-	Stop        *outcome.Stop
-	Plan        transcript.Plan
-	PullRequest record.PullRequest
-	Site        transcript.Site // of the pull request
-	Draft       bool            // the change must not be merged as it is
-	// View is what is known of the run, nil where it cannot be read. It is asked for where a
-	// comment shows the checks.
-	View  func() *transcript.View
-	Trace string // that the comment keeps for a later run, not for people
+	Stop  *outcome.Stop
+	Site  transcript.Site  // of the pull request
+	Draft bool             // the change must not be merged as it is
+	View  *transcript.View // of the run; nil where it cannot be read
+	Trace string           // that the comment keeps for a later run, not for people
 }
 
 // Conclude says how the run ended, where a comment shows it. That it could not be
@@ -171,39 +168,22 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 		return nil
 	}
 	c.trace = end.Trace
+	view := cmp.Or(end.View, &transcript.View{})
+	pull := record.Project(view).PullRequest
 	said := body.Sentence(end.Site, markdown.Cut(end.Stop.Message, progressMessage)) + "\n"
-	if pull := end.PullRequest; pull.Operation == "created" || pull.Operation == "updated" {
+	if pull.Operation == "created" || pull.Operation == "updated" {
 		name := fmt.Sprintf("#%d", pull.Number)
 		said = fmt.Sprintf("%s was %s.\n", markdown.Link{Name: name, Address: end.Site.Pull(pull.Number)}, pull.Operation)
 	}
 	sign, _ := body.Ending(string(end.Stop.Outcome), end.Stop.Reason)
+	said += body.Failures(view, progressFailures)
 	verdict := ""
-	if view := end.view(); view != nil {
-		said += body.Failures(view, progressFailures)
-		verdict = end.verdict(view)
+	if end.Stop.Outcome == outcome.Changed || end.Stop.Outcome == outcome.VerifyFailed || pull.Number != 0 { // a change is there to be merged
+		verdict = body.Verdict(view, end.Draft)
 	}
 	if verdict != "" {
-		sign = "" // the verdict has its own
+		sign, verdict = "", verdict+"\n" // the verdict has its own
 	}
-	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), end.Plan)
+	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), view.Plan)
 	return c.err
-}
-
-func (e End) view() *transcript.View {
-	if e.View == nil {
-		return nil
-	}
-	return e.View()
-}
-
-// verdict returns the verdict on a change that is there to be merged, and a blank line; empty
-// where there is none.
-func (e End) verdict(v *transcript.View) string {
-	if e.Stop.Outcome != outcome.Changed && e.Stop.Outcome != outcome.VerifyFailed && e.PullRequest.Number == 0 {
-		return ""
-	}
-	if verdict := body.Verdict(v, e.Draft); verdict != "" {
-		return verdict + "\n"
-	}
-	return ""
 }

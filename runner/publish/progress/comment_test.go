@@ -105,7 +105,7 @@ func TestACommentFitsWhateverTheAgentWrites(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	var w Watch
 	w.comment.Store(b.comment())
-	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long), Plan: plan}); err != nil {
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long), View: &transcript.View{Plan: plan}}); err != nil {
 		t.Fatal(err)
 	}
 	body := b.bodies[0]

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -29,13 +28,11 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 	w := &Watch{}
 	w.comment.Store(c)
 	end := End{
-		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Plan: plan, Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
-		PullRequest: record.PullRequest{Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"},
-		View: func() *transcript.View {
-			return &transcript.View{
-				Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "loop.go", Status: "M"}}},
-				Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
-			}
+		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
+		View: &transcript.View{
+			Plan: plan, Publish: []transcript.Publish{{Step: "pull_request", Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"}},
+			Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "loop.go", Status: "M"}}},
+			Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
 		},
 	}
 	if err := w.Conclude(t.Context(), end); err != nil {

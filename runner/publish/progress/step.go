@@ -78,7 +78,6 @@ func (w *Watch) open() {
 type Told struct {
 	Result record.Result
 	Record *record.Record
-	Checks []transcript.VerifyRow
 	Folder string // slash-separated, of the checkout, in which the checks ran
 	// Site is where what the run made on a forge has its pages, Artifacts the page of the
 	// files that the action uploads of the run.
@@ -123,7 +122,7 @@ func (t Told) setOutputs(step *actions.Step) error {
 		"branch": result.Branch, "head-sha": result.HeadSHA, "tokens": strconv.FormatInt(result.Usage.Input+result.Usage.Output, 10),
 		"plan": string(plan), "summary": result.Summary, "run-directory": result.Directory, "artifact": t.artifact(),
 	}
-	if proofs := (transcript.Verify{Rows: t.Checks}).Proofs(); len(proofs) > 0 {
+	if proofs := (transcript.Verify{Rows: result.Verify}).Proofs(); len(proofs) > 0 {
 		raw, unwritten := json.Marshal(proofs)
 		values["red-proof"], err = string(raw), errors.Join(err, unwritten)
 	}
@@ -215,7 +214,7 @@ func (t Told) annotations() []actions.Annotation {
 	for _, w := range result.Warnings {
 		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
 	}
-	for _, row := range t.Checks {
+	for _, row := range result.Verify {
 		if !row.Passed && row.After != "" && row.Log != "" {
 			all = append(all, t.placesIn(row)...)
 		}

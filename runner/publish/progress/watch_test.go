@@ -172,7 +172,7 @@ func TestOneCommentShowsTheWholeRun(t *testing.T) {
 		"a new one": {0, End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "Nothing."), Trace: trace}, map[int64]string{
 			1: "Somebody's.", 2: intake.ProgressMark + "agent-ci ended as **no_changes** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): Nothing.\n" + trace,
 		}},
-		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), PullRequest: record.PullRequest{Number: 9, Operation: "created"}, Site: transcript.Site{Server: "https://github.com", Repository: "o/r"}}, map[int64]string{
+		"an earlier run's": {1, End{Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), View: &transcript.View{Publish: []transcript.Publish{{Step: "pull_request", Number: 9, Operation: "created"}}}, Site: transcript.Site{Server: "https://github.com", Repository: "o/r"}}, map[int64]string{
 			1: intake.ProgressMark + "✅ agent-ci ended as **changed** ([run](https://x/1), [report and transcript](https://x/1#artifacts)): [#9](https://github.com/o/r/pull/9) was created.\n",
 		}},
 	} {
@@ -239,7 +239,8 @@ func TestPlacesThatFailedChecksName(t *testing.T) {
 func TestAnnotationsTellOfTheEndAndItsWarnings(t *testing.T) {
 	told := Told{Record: record.New("", nil), Result: record.Result{
 		Outcome: outcome.VerifyFailed, Message: "It is red.", Warnings: []transcript.Warning{{Code: "short_secret", Message: "It is short."}},
-	}, Checks: []transcript.VerifyRow{{Name: "green", Passed: true, After: "green", Log: "l"}, {Name: "not run"}}}
+		Verify: []transcript.VerifyRow{{Name: "green", Passed: true, After: "green", Log: "l"}, {Name: "not run"}},
+	}}
 	want := []actions.Annotation{
 		{Level: "error", Title: "agent-ci: verify_failed", Message: "It is red."},
 		{Level: "warning", Title: "agent-ci: short_secret", Message: "It is short."},

@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -102,6 +103,13 @@ func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
 // ended says that the run ended and that the end put its work aside.
 func (h *Run) ended() bool { return h.Finished != nil && !h.inTree }
+
+// Assigned is what the run was to do, and nothing of what it did.
+func (h *Run) Assigned() intake.Task {
+	t := intake.Recorded(h.View.Task)
+	t.Key, t.Branch = h.Started.Key, h.Workspace.Branch
+	return t
+}
 
 // OnHead says that the run works on the head of a pull request that it says something on.
 func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }

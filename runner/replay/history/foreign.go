@@ -1,0 +1,78 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// HoldForeign refuses a stranger's record whose job allows more than the job file given here, the
+// base commit and the environment do: who wrote it chose its settings and its base commit, wherever it
+// came from. ws is on the recorded base, which counts once origin has it.
+func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *workspace.Workspace, resumes bool) error {
+	base := ws.Base()
+	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	if !published && (resumes || here.Env.InActions() && here.JobFile != "") {
+		return foreign("its base commit %s is not part of the branch %.100q of origin, as this checkout knows it; fetch that branch, or start a new run", gitops.Short(base.SHA), base.Branch)
+	}
+	commit := settings.Commit{}
+	if published {
+		commit = ws.Commit()
+	}
+	set, err := here.LoadTemplate(ctx, commit)
+	if err != nil {
+		return err
+	}
+	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
+		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
+	}
+	over := h.Job.Beyond(&set.Job, resumes)
+	if over == nil && resumes {
+		if over, err = h.elsewhere(&set.Job, here.Env, ws); err != nil {
+			return err
+		}
+	}
+	if over == nil {
+		return nil
+	}
+	allowed := "the base commit and the settings here"
+	if here.JobFile != "" {
+		allowed += ", with the job " + here.JobFile + ","
+	}
+	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
+}
+
+// elsewhere returns what of the branch and the repository of a run is not of the job here; nil for nothing.
+func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*job.Excess, error) {
+	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.OfRun(branch) {
+		return &job.Excess{Key: "pull_request.branch", Value: branch}, nil
+	}
+	around := intake.Around(env)
+	name, err := intake.Naming{Job: j, Event: intake.Event{Surroundings: around}, Server: around.Server, Origin: ws.Checkout().Origin()}.Repository()
+	if err != nil || h.Workspace.Repository == "" || strings.EqualFold(name, h.Workspace.Repository) {
+		return nil, err
+	}
+	return &job.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
+}
+
+// firstProblem is the first mistake of a job.
+func firstProblem(err error) string {
+	if problems, is := errors.AsType[job.Problems](err); is {
+		return problems[0].String()
+	}
+	return err.Error()
+}
+
+func foreign(format string, args ...any) error {
+	return outcome.Stopf(outcome.InvalidInput, "foreign_record", "This machine did not record the run: "+format+".", args...)
+}

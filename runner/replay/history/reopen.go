@@ -1,0 +1,53 @@
+package history
+
+import (
+	"context"
+
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Reopen reads the run directory at dir for a run that goes on, with limits set as KEY=VALUE and
+// script, the path of a scripted session, in place of a model; empty for none. It makes sure that
+// nobody else works there. What was read of the run is there beside an error. show gets the events
+// to come.
+func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show func(transcript.Event)) (h *Run, err error) {
+	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
+		return nil, err
+	}
+	if err := rec.LockSoon(ctx); err != nil {
+		return nil, err
+	}
+	torn, err := rec.Reopen(show)
+	if err != nil {
+		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
+	}
+	if h, err = Read(rec); err != nil {
+		return nil, err
+	}
+	h.Torn, h.Raised, h.Limits = torn, set, h.Job.Limits
+	if h.Job.Limits, err = settings.SetLimits(h.Limits, set); err != nil {
+		return h, err
+	}
+	if err := h.MayResumeWithin(workspace.Pending(rec.Directory)); err != nil {
+		return h, err
+	}
+	if err := h.SameAnswers(script); err != nil {
+		return h, err
+	}
+	here := rec.RecordedHere(rec.Notes)
+	if !here && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
+		return h, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
+	}
+	h.Foreign = !here
+	if err := rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+		if ctx.Err() != nil {
+			return h, err
+		}
+		return h, workspace.CannotResume("%s", outcome.Trimmed(err))
+	}
+	return h, nil
+}

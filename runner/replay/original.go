@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
+	"github.com/agent-ci/agent-ci/runner/replay/audit"
+	"github.com/agent-ci/agent-ci/runner/replay/history"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Result is what a replay came to.
+type Result struct {
+	Tree        string // of the change; the base's when nothing changed
+	Body        string // of the pull request that it would make
+	Calls       int    // that were compared, or requests where tools were frozen
+	Differences audit.Differences
+	Outcome     outcome.Outcome // of the replay; empty where tools were frozen
+	Message     string
+}
+
+func (r *Result) differ(found ...audit.Differences) {
+	for _, each := range found {
+		r.Differences = append(r.Differences, each...)
+	}
+}
+
+// Original is the run that is replayed.
+type Original struct {
+	*history.Run
+	Record *record.Record
+	env    settings.Environment
+	audit  audit.Record
+}
+
+// Open opens the run in a directory. The caller closes its record.
+func Open(dir string, env settings.Environment) (*Original, error) {
+	rec := record.New("", settings.Secrets(env, nil))
+	var err error
+	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
+		return nil, err
+	}
+	h, err := history.Read(rec)
+	if err == nil && !h.Begun() {
+		err = errors.New("the run had not begun: there is nothing to replay")
+	}
+	if err != nil {
+		rec.Close()
+		return nil, err
+	}
+	h.Foreign = !rec.RecordedHere(record.NotesPath(env.Get))
+	return &Original{h, rec, env, audit.Record{Directory: rec.Directory, View: h.View, Job: &h.Job}}, nil
+}
+
+// Checkout opens the checkout that has the base commit, for a replay that writes to: dir, else where the
+// run worked. Whoever wrote a foreign record may have named any folder: of that it is the one here.
+func (o *Original) Checkout(ctx context.Context, to *record.Record, dir string) (*workspace.Workspace, error) {
+	from := o.Workspace.Root
+	if o.Foreign {
+		from = "."
+	}
+	ws, err := o.open(ctx, to, cmp.Or(dir, from), "")
+	if err == nil {
+		err = ws.SetBase(ctx, gitops.BaseSpec{Branch: o.Workspace.Base, SHA: o.Workspace.BaseSHA})
+	}
+	return ws, workspace.CheckoutFailure(err)
+}
+
+func (o *Original) open(ctx context.Context, to *record.Record, dir, name string) (*workspace.Workspace, error) {
+	ws, err := workspace.Open(ctx, to, workspace.Options{Dir: dir, Name: name, Path: o.env.Get("PATH"), Forge: o.env.ForgeServer(), OpenFilter: confine.EarlyFilters(to, o.env)})
+	if err != nil {
+		return nil, err
+	}
+	return ws, ws.StartOn(ctx, "")
+}
+
+// Tree makes a fresh tree of the base commit, which borrows the objects of source. People call it
+// by the name.
+func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
+	base, into := source.Base(), to.Join(record.CheckoutFolder)
+	source.Checkout().AllowFilters(o.Job.Git.Listed())
+	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
+		return nil, err
+	}
+	tree, err := o.open(ctx, to, into, name)
+	if err != nil {
+		return tree, workspace.CheckoutFailure(err)
+	}
+	if is := tree.Base().SHA; is != base.SHA {
+		return tree, fmt.Errorf("the fresh tree stands on %s, not on the base %s", gitops.Short(is), gitops.Short(base.SHA))
+	}
+	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
+}
+
+// places are those at which commands find the work tree.
+func (o *Original) places(tree *workspace.Workspace) []Place {
+	all := []Place{{Recorded: o.Workspace.Root, Here: tree.Root()}}
+	if seen := o.Policy.Seen; seen != "" {
+		all = slices.Insert(all, 0, Place{Recorded: seen, Here: tree.Seen()})
+	}
+	return all
+}
+
+// Body returns the body of the pull request that a replay in tree would make. It names the transcript
+// that is replayed, and the folder that the run worked in: two replays differ in nothing but durations.
+func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publish.Means, p publish.Proposal) (string, error) {
+	view, err := to.View()
+	if err != nil {
+		return "", err
+	}
+	recorded, err := o.Record.Directory.View()
+	if err != nil {
+		return "", err
+	}
+	view.Head, view.Events = recorded.Head, recorded.Events
+	p.ShownAs = filepath.Base(o.Record.Path())
+	posts, err := body.Compose(view, means.BodyOptions(&p))
+	if err != nil {
+		return "", err
+	}
+	text := posts.Body
+	for _, place := range o.places(tree) {
+		text = strings.ReplaceAll(text, place.Here, place.Recorded)
+	}
+	return text, to.Write(record.PullRequestFile, []byte(text))
+}
+
+// Compare adds to found how the replay that wrote to, in a tree at a path, differs from the run.
+func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, came audit.Replay, to *record.Record, at string) error {
+	var err error
+	if found.Differences, err = o.audit.Outputs(by.Outputs, to.Directory, at); err != nil {
+		return err
+	}
+	switch ended := o.Finished; {
+	case !by.Answers.Lacked:
+		found.differ(o.audit.End(came))
+	case ended != nil && !slices.Contains(history.Stopped, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
+		found.differ(o.audit.GoesOn(came, found.Message))
+	}
+	patch, err := o.audit.Patch(ctx)
+	found.differ(patch)
+	return err
+}
+
+// Frozen runs nothing. It checks that the record makes up what was sent and what was changed, and writes
+// the body of the pull request to a record. source has the objects of the base.
+func (o *Original) Frozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
+	found := &Result{Tree: string(source.Base().Tree)}
+	requests, number, err := o.audit.Requests()
+	if err != nil {
+		return nil, err
+	}
+	found.Calls = number
+	found.differ(requests, o.audit.Itself())
+	view, err := o.Record.Directory.View()
+	if err != nil {
+		return nil, err
+	}
+	patch, err := o.audit.Patch(ctx)
+	if found.differ(patch); err != nil {
+		return nil, err
+	}
+	if change := o.Work.Change; change != nil {
+		changes, err := source.ReadWork(ctx, o.Record.Directory, change)
+		if err != nil {
+			return nil, err
+		}
+		found.Tree = string(changes.Tree)
+		found.differ(o.audit.Files(workspace.ChangeFiles(changes), found.Tree))
+		if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: to.Join(record.CheckoutFolder), Shown: gitops.Shown{Tree: changes.Tree}}); err != nil {
+			return nil, err
+		}
+	}
+	proposal := publish.Proposal{Job: &o.Job, Task: o.Assigned(), Table: transcript.Verify{Passed: true}}
+	if view.Verify != nil {
+		proposal.Table = *view.Verify
+	}
+	means := publish.Means{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
+	posts, err := body.Compose(view, means.BodyOptions(&proposal))
+	if err != nil {
+		return nil, err
+	}
+	found.Body = posts.Body
+	return found, to.Write(record.PullRequestFile, []byte(found.Body))
+}
