@@ -23,51 +23,70 @@ import (
 )
 
 var (
-	pictures = flag.String("pictures", "", "folder for the pictures of the README; none are made when empty")
+	pictures = flag.String("pictures", "", "folder for the pictures of the documentation; none are made when empty")
 	runDir   = flag.String("shown", "", "the run directory that the pictures show")
+	terminal = flag.String("terminal", "", "file with what that run printed")
+	board    = flag.String("campaign", "", "the page of a campaign")
 	issue    = flag.String("issue", "", "file with the issue and the pull request that the first picture shows")
 )
 
-// largestPicture is what a picture of the README may weigh, in bytes.
+// largestPicture is the largest size of a picture, in bytes.
 const largestPicture = 150_000
 
-// TestPictures makes the pictures of the README from a run: .ci/pictures gives
-// it the demo's.
+// TestPictures makes the screenshots of the documentation, each light and dark, from
+// the runs that .ci/pictures made.
 func TestPictures(t *testing.T) {
 	if *pictures == "" {
 		t.Skip("-pictures is not given")
 	}
-	body := filepath.Join(t.TempDir(), "body.html")
-	if err := os.WriteFile(body, pullRequestPage(t, filepath.Join(*runDir, "pull_request.md")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	way := filepath.Join(t.TempDir(), "way.html")
-	if err := os.WriteFile(way, wayPage(t), 0o600); err != nil {
-		t.Fatal(err)
+	file := func(name string, page []byte) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, page, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
 	for _, p := range []struct {
 		name, page    string
 		width, height int64
-		dark          bool
-		before        string // what is done to the page, as a person would by hand
+		before        string // a step that a person would do by hand
 	}{
-		{"issue-to-pull-request-light.png", way, 1000, 580, false, "true"},
-		{"issue-to-pull-request-dark.png", way, 1000, 580, true, "true"},
-		{"pull-request.png", body, 860, 1190, false, unfoldCall("details", "exec_command")},
-		{"timeline.png", filepath.Join(*runDir, "report.html"), 1000, 900, false, "(document.querySelector('#e15').scrollIntoView(), true)"},
+		{"issue-to-pull-request", file("way.html", wayPage(t)), 1000, 580, "true"},
+		{"pull-request", file("body.html", pullRequestPage(t, filepath.Join(*runDir, "pull_request.md"))), 860, 1020, unfoldCall("details", "exec_command")},
+		{"report", filepath.Join(*runDir, "report.html"), 1000, 760, "true"},
+		{"campaign-page", *board, 1000, 640, "true"},
+		{"terminal", file("terminal.html", terminalPage(t)), 900, 893, "true"},
 	} {
-		ctx := chromium(t)
-		screen{"", p.width, p.height, p.dark}.set(t, ctx)
-		do(t, ctx, chromedp.EmulateViewport(p.width, p.height, chromedp.EmulateScale(1.5)), chromedp.Navigate("file://"+p.page))
-		ask[bool](t, ctx, p.before)
-		picture := small(t, get(t, ctx, chromedp.CaptureScreenshot()))
-		if len(picture) > largestPicture {
-			t.Errorf("%s has %d bytes, more than %d", p.name, len(picture), largestPicture)
-		}
-		if err := os.WriteFile(filepath.Join(*pictures, p.name), picture, 0o644); err != nil {
-			t.Fatal(err)
+		for _, scheme := range []string{"light", "dark"} {
+			name := p.name + "-" + scheme + ".png"
+			ctx := chromium(t)
+			screen{"", p.width, p.height, scheme == "dark"}.set(t, ctx)
+			do(t, ctx, chromedp.EmulateViewport(p.width, p.height, chromedp.EmulateScale(1.5)), chromedp.Navigate("file://"+p.page))
+			ask[bool](t, ctx, p.before)
+			picture := small(t, get(t, ctx, chromedp.CaptureScreenshot()))
+			if len(picture) > largestPicture {
+				t.Errorf("%s has %d bytes, more than %d", name, len(picture), largestPicture)
+			}
+			if err := os.WriteFile(filepath.Join(*pictures, name), picture, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+}
+
+// terminalPage shows what the run printed, from its first line of progress on.
+func terminalPage(t *testing.T) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(*terminal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, printed, found := strings.Cut(string(raw), "\nagent-ci: ")
+	if !found {
+		t.Fatalf("no line of progress in %s", *terminal)
+	}
+	return []byte("<!doctype html><meta charset=utf-8><style>" + style(t, "terminal.css") + "</style><pre>$ <b>agent-ci run job.yml</b>\nagent-ci: " +
+		stdhtml.EscapeString(printed) + "</pre>")
 }
 
 // unfoldCall opens the first folded call of a tool.
@@ -129,6 +148,7 @@ func shown(t *testing.T, source []byte) string {
 	// An alert is GitHub's own; to Markdown it is a quotation.
 	return strings.NewReplacer(
 		"<blockquote>\n<p>[!NOTE]<br>", `<blockquote class="note"><p><b>Note</b><br>`,
+		"<blockquote>\n<p>[!NOTE]</p>", `<blockquote class="note"><p><b>Note</b></p>`,
 		"<blockquote>\n<p>[!WARNING]<br>", `<blockquote class="warning"><p><b>Warning</b><br>`,
 	).Replace(page.String())
 }
