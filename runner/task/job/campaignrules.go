@@ -33,8 +33,8 @@ var campaignRules = []rule{
 	{path: "targets.queries[].code", about: "Words of a code search. Each repository with a hit is a target.", form: oneLine},
 	{path: "targets.queries[].issues", about: "Words of a search for open issues. Each issue is a target.", form: oneLine},
 	{path: "targets.queries[].labels", about: "Labels of the open issues.", form: label},
-	{path: "targets.file", about: "File with a target in each line, relative to the campaign file: OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, optionally with a space and a path, or a JSON object with the keys of targets.list.", form: relativeFile},
-	{path: "targets.folder", about: "Folder with the repositories OWNER/REPO, relative to the campaign file, for campaigns without GitHub and a token. Each change is pushed to its repository there. Empty: the repositories are on GitHub.", form: relativeFile},
+	{path: "targets.file", about: "File with one target a line: OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, with an optional path, or JSON as in targets.list.", form: relativeFile},
+	{path: "targets.folder", about: "Folder with repositories OWNER/REPO.git, for campaigns without GitHub. Changes are pushed there. Empty: the repositories are on GitHub.", form: relativeFile},
 	{path: "targets.most", about: "Targets that a plan may have. A plan with more is refused.", initial: 10_000, span: &span{1, 100_000}},
 
 	{path: "applies_if", about: "Shell command that runs in a clean tree before anything is paid. Status 0: the job applies; 1: it does not; any other: an error.", form: notBlank},
