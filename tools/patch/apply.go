@@ -95,7 +95,7 @@ func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) 
 	if err := c.keep(plan); err != nil {
 		return tools.Result{}, fmt.Errorf("keep the %s: %w", c.what, err)
 	}
-	result, err := p.commit(ctx, plan)
+	result, err := p.write(ctx, plan)
 	if err == nil && !result.Failed {
 		result.Output = c.said(plan) + result.Output
 	}
@@ -131,19 +131,6 @@ func (p *Patcher) ask(ctx context.Context, plan *tree.Plan) (refusal, aside stri
 	}
 	refusal, aside = p.options.Ask(ctx, plan.Edits(), diff.String())
 	return refusal, aside, ctx.Err()
-}
-
-func (p *Patcher) commit(ctx context.Context, plan *tree.Plan) (tools.Result, error) {
-	if p.options.Journal == nil {
-		return p.write(ctx, plan)
-	}
-	done, err := p.options.Journal(changing(plan))
-	if err != nil {
-		return tools.Result{}, fmt.Errorf("write the journal of the patch: %w", err)
-	}
-	result, err := p.write(ctx, plan)
-	done(err == nil && !result.Failed)
-	return result, err
 }
 
 // changing are the paths that a plan puts, replaces or takes away.

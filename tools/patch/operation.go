@@ -54,13 +54,3 @@ func (o operation) envelope() string {
 	}
 	return strings.Join(append(lines, "*** End Patch"), "\n") + "\n"
 }
-
-// OfOperation is the patch that the operation of an apply_patch_call asks for, as text; of one that
-// can't be read its input.
-func OfOperation(input string) string {
-	var o operation
-	if err := json.Unmarshal([]byte(input), &o); err != nil || operations[o.Type].header == "" {
-		return input
-	}
-	return o.envelope()
-}

@@ -40,11 +40,6 @@ type Options struct {
 	// KeepDiff is given each other change that is about to be made, in git's format, and is like
 	// Keep in all else.
 	KeepDiff func(diff string) error
-	// Journal is told of the paths below Dir that are about to change, or to
-	// come or go, before the first of them does; what it returns is called once
-	// the patch is applied, or undone because it could not be. When it fails the
-	// patch is not applied. It may be nil.
-	Journal func(paths []string) (done func(applied bool), err error)
 }
 
 // Patcher applies patches, those of calls of its tool and those that come in other

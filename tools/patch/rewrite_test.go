@@ -30,7 +30,7 @@ func shout(was tree.Texts) (tree.Texts, error) {
 }
 
 func TestRewritesGoTheWayOfPatches(t *testing.T) {
-	var kept, asked, journaled []string
+	var kept, asked []string
 	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
 	p := patch.New(patch.Options{
 		Dir: dir, Keep: neverKept(t),
@@ -38,12 +38,6 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 		Ask: func(_ context.Context, edits []tree.Edit, diff string) (string, string) {
 			asked = append(asked, diff)
 			return "", "aside\n"
-		},
-		Journal: func(paths []string) (func(bool), error) {
-			journaled = append(journaled, paths...)
-			return func(applied bool) {
-				journaled = append(journaled, map[bool]string{true: "applied", false: "undone"}[applied])
-			}, nil
 		},
 		Ignored: func(path string) bool { return path == "new/b" },
 	})
@@ -61,9 +55,6 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 	want := map[string]string{"greeting.txt": "HELLO\nWORLD\n", "new/b": "NEW\n", "old.txt": "OLD\n", ".github/ci.yml": "on: push\n"}
 	if diff := cmp.Diff(want, files(t, dir.Path)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"greeting.txt", "new/b", "old.txt", "applied"}, journaled); diff != "" {
-		t.Errorf("journal (-want +got):\n%s", diff)
 	}
 	if len(kept) != 1 || cmp.Diff(kept, asked) != "" || !strings.Contains(kept[0], "+HELLO\n") {
 		t.Errorf("kept %q, asked %q", kept, asked)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -88,7 +89,7 @@ func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hoo
 
 // repeat is the reply that a record tells of.
 func (one Hook) repeat(d transcript.Hook) reply {
-	r := reply{after: d.After, wentOn: d.WentOn, took: seconds(d.Seconds)}
+	r := reply{after: d.After, wentOn: d.WentOn, took: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {
 	case transcript.HookFailed:

@@ -1,7 +1,6 @@
 package hooks
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -89,11 +88,24 @@ func (h Hook) digest(base Base, home string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// fileOf is the content of the file that a word of a hook names; nil for none.
+// fileOf returns the content of the file that a word of a hook names, as far as it counts; nil for none.
 func fileOf(word string, program bool, base Base) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
-		return plainFile(word), nil
+		info, err := os.Stat(word)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, nil
+		}
+		f, err := os.Open(word)
+		if err != nil {
+			return nil, nil
+		}
+		defer f.Close()
+		content, err := io.ReadAll(io.LimitReader(f, mostProgram))
+		if err != nil {
+			return nil, nil
+		}
+		return content, nil
 	case base == nil || word == "" || program && !strings.Contains(word, "/") || strings.HasPrefix(word, "-"):
 		return nil, nil
 	}
@@ -102,31 +114,10 @@ func fileOf(word string, program bool, base Base) ([]byte, error) {
 		return nil, nil
 	}
 	content, err := base(name, mostProgram)
-	if err != nil && !program { // a word need not be a file
-		return nil, nil
-	}
-	if err != nil && errors.Is(err, os.ErrNotExist) { // which is told when it is to start
+	if err != nil && (!program || errors.Is(err, os.ErrNotExist)) { // a word need not be a file, and a missing program is reported when it starts
 		return nil, nil
 	}
 	return content, err
-}
-
-// plainFile is the content of a file of this machine, as far as it counts; nil for none.
-func plainFile(name string) []byte {
-	info, err := os.Stat(name)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, mostProgram))
-	if err != nil {
-		return nil
-	}
-	return bytes.Clone(content)
 }
 
 // Listed are the hooks for the transcript.

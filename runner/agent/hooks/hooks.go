@@ -254,18 +254,14 @@ func cut(words string) string {
 
 // sentence is what a hook says as the end of a sentence.
 func sentence(words string) string {
-	if words = cut(words); words == "" {
+	words = cut(words)
+	switch {
+	case words == "":
 		return "it gave no reason."
+	case strings.ContainsAny(words[len(words)-1:], ".!?"):
+		return words
 	}
-	return words + end(words)
-}
-
-// end is what ends a sentence that has no end.
-func end(words string) string {
-	if strings.HasSuffix(words, ".") || strings.HasSuffix(words, "!") || strings.HasSuffix(words, "?") {
-		return ""
-	}
-	return "."
+	return words + "."
 }
 
 // stop is the end of a run by a hook that refuses.

@@ -116,7 +116,7 @@ func (h Hook) Starts(rooms Rooms, tree string) error {
 	if err := executable(argv[0]); err != nil {
 		return fmt.Errorf("its program %s: %w", h.Run[0], err)
 	}
-	return interpreter(argv[0])
+	return nil
 }
 
 // script says whether the script of an interpreter is in the base tree.
@@ -142,26 +142,6 @@ func executable(name string) error {
 		return errors.New("it is no file")
 	case info.Mode()&0o111 == 0:
 		return errors.New("it is not executable; set its mode by git update-index --chmod=+x")
-	}
-	return nil
-}
-
-// interpreter says whether the first line of a script names a program that is there.
-func interpreter(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	head := make([]byte, 256)
-	n, _ := f.Read(head)
-	line, is := strings.CutPrefix(strings.SplitN(string(head[:n]), "\n", 2)[0], "#!")
-	words := strings.Fields(line)
-	if !is || len(words) == 0 {
-		return nil
-	}
-	if err := executable(words[0]); err != nil {
-		return fmt.Errorf("its interpreter %s: %w", words[0], err)
 	}
 	return nil
 }

@@ -1,20 +1,23 @@
 package hooks
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/policy/sandbox/attached"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // Rooms are where hooks run.
 type Rooms struct {
@@ -33,8 +36,7 @@ type Rooms struct {
 type room struct {
 	confined, outside *sandbox.Sandbox // nil until they are needed
 	tree              string
-	users             int  // questions that are being answered in it
-	over              bool // it is to be closed once nobody uses it
+	users             sync.WaitGroup // questions that are being answered in it
 }
 
 // Beside says which sandbox of the agent the next questions are asked beside; nil for none. What
@@ -62,17 +64,13 @@ func (h *Hooks) Rest() {
 	}
 }
 
-// leave ends the room. The caller has the lock.
+// leave ends the room once nobody uses it. The caller has the lock.
 func (h *Hooks) leave() {
-	if r := h.room; r != nil {
-		h.room = nil
-		if r.over = true; r.users == 0 {
-			h.close(r)
-		}
+	r := h.room
+	if h.room = nil; r == nil {
+		return
 	}
-}
-
-func (h *Hooks) close(r *room) {
+	r.users.Wait()
 	for _, box := range []*sandbox.Sandbox{r.confined, r.outside} {
 		if box == nil {
 			continue
@@ -83,55 +81,75 @@ func (h *Hooks) close(r *room) {
 	}
 }
 
-// enter gives the sandbox in which a hook runs, and what is to be called when it has.
-func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, tree string, leave func(), err error) {
+// enter returns the sandbox in which a hook runs, and its room, of which the hook is a user from then on.
+func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *room, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.room == nil {
 		tree, err := h.Rooms.BaseTree(ctx)
 		if err != nil {
-			return nil, "", nil, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
+			return nil, nil, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
 		}
 		h.room = &room{tree: tree}
 	}
 	r := h.room
-	switch {
-	case one.trusted && r.outside == nil:
-		r.outside = &sandbox.Sandbox{Unconfined: outside.Hook}
-	case !one.trusted && r.confined == nil:
+	if one.trusted {
+		r.outside = cmp.Or(r.outside, &sandbox.Sandbox{Unconfined: outside.Hook})
+		r.users.Add(1)
+		return r.outside, r, nil
+	}
+	if r.confined == nil {
 		if r.confined, err = h.Rooms.Open(ctx, h.agent); err != nil {
-			return nil, "", nil, err
+			return nil, nil, err
 		}
 	}
-	if box = r.confined; one.trusted {
-		box = r.outside
-	}
-	r.users++
-	return box, r.tree, func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		if r.users--; r.users == 0 && r.over {
-			h.close(r)
-		}
-	}, nil
+	r.users.Add(1)
+	return r.confined, r, nil
 }
 
-// run runs a hook with a document on its standard input.
+// most is how many bytes a hook may write, to standard output and to standard error.
+const most = 64 << 10
+
+// errTooMuch says that a hook wrote more than most bytes.
+var errTooMuch = fmt.Errorf("it wrote more than %d KiB", most>>10)
+
+// said is what a hook wrote before it exited.
+type said struct {
+	output, errors []byte
+	status         int
+}
+
+// run runs a hook with a document on its standard input, up to its time limit or its limit of output. An error
+// says why there is no answer, for the end of a sentence about the hook.
 func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error) {
 	if _, err := one.argv(h.Rooms, ""); err != nil { // before anything is opened for it
 		return said{}, err
 	}
-	box, tree, leave, err := h.enter(ctx, one)
+	box, in, err := h.enter(ctx, one)
 	if err != nil {
 		return said{}, err
 	}
-	defer leave()
-	argv, err := one.argv(h.Rooms, tree)
+	defer in.users.Done()
+	argv, err := one.argv(h.Rooms, in.tree)
 	if err != nil {
 		return said{}, err
 	}
-	c := sandbox.Command{Argv: argv, Dir: tree, Env: h.env(one, tree)}
-	return start(ctx, box, c, document, time.Duration(one.Timeout))
+	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Timeout))
+	defer cancel()
+	var output, words bytes.Buffer
+	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: in.tree, Env: h.env(one, in.tree)}, attached.Streams{
+		Input: bytes.NewReader(document), Output: attached.UpTo(&output, most, errTooMuch), Errors: attached.UpTo(&words, most, errTooMuch),
+	})
+	switch {
+	case errors.Is(err, sandbox.ErrNotStarted):
+		err = fmt.Errorf("it could not be started (%w)", err)
+	case errors.Is(err, errTooMuch), ctx.Err() != nil:
+	case limited.Err() != nil:
+		err = fmt.Errorf("it did not answer within %s", time.Duration(one.Timeout))
+	case err == nil && status.Signal != "":
+		err = fmt.Errorf("it was ended by the signal %s", status.Signal)
+	}
+	return said{output.Bytes(), words.Bytes(), status.ExitCode}, err
 }
 
 // env is the environment of a hook: facts of the machine and of the workflow. What leads into
