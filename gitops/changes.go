@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
@@ -17,8 +18,8 @@ import (
 type ChangeSet struct {
 	Base       Base
 	Tree       Tree
-	Files      []File // sorted by path
-	Insertions int    // lines, without those of binary files
+	Files      []changeset.File // sorted by path
+	Insertions int              // lines, without those of binary files
 	Deletions  int
 	Problems   []Problem
 
@@ -29,7 +30,7 @@ type ChangeSet struct {
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
 // brought are the files, no links, whose content the change brings. Files that only move are not among them.
-func (cs *ChangeSet) brought() (files []File) {
+func (cs *ChangeSet) brought() (files []changeset.File) {
 	had := map[string]bool{}
 	for _, f := range cs.Files {
 		had[f.OldID] = true
@@ -41,31 +42,6 @@ func (cs *ChangeSet) brought() (files []File) {
 		}
 	}
 	return files
-}
-
-// Status is what happened to a file, in git's letters.
-type Status string
-
-// The statuses. A rename is a deletion and an addition.
-const (
-	Added       Status = "A"
-	Modified    Status = "M"
-	Deleted     Status = "D"
-	TypeChanged Status = "T" // file, link and submodule became one another
-)
-
-// File is one changed path. Modes are octal as git writes them, ids hex; both
-// are empty for a side that is not there.
-type File struct {
-	Path       string
-	Status     Status
-	OldMode    string
-	NewMode    string
-	OldID      string
-	NewID      string
-	Binary     bool
-	Insertions int
-	Deletions  int
 }
 
 // Changes finds what changed in the work tree since the snapshot, against the
@@ -178,8 +154,8 @@ func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 	return c.countLines(ctx, cs)
 }
 
-func fileOf(d objects.Difference) File {
-	f := File{Path: d.Path, Status: Modified}
+func fileOf(d objects.Difference) changeset.File {
+	f := changeset.File{Path: d.Path, Status: changeset.Modified}
 	if d.Old.Mode != 0 {
 		f.OldMode, f.OldID = fmt.Sprintf("%06o", d.Old.Mode), d.Old.ID.String()
 	}
@@ -188,11 +164,11 @@ func fileOf(d objects.Difference) File {
 	}
 	switch {
 	case d.Old.Mode == 0:
-		f.Status = Added
+		f.Status = changeset.Added
 	case d.New.Mode == 0:
-		f.Status = Deleted
+		f.Status = changeset.Deleted
 	case d.ChangesType():
-		f.Status = TypeChanged
+		f.Status = changeset.TypeChanged
 	}
 	return f
 }

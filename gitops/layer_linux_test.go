@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
@@ -139,7 +140,7 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	want, got := changes(t, ofCopy, copySnap), changes(t, c.In(l.Layer), snap)
 	// What setup did to tracked files is no part of the layer.
 	drop := func(cs *gitops.ChangeSet) {
-		cs.Files = slices.DeleteFunc(cs.Files, func(f gitops.File) bool { return slices.Contains(wantDirty, f.Path) })
+		cs.Files = slices.DeleteFunc(cs.Files, func(f changeset.File) bool { return slices.Contains(wantDirty, f.Path) })
 	}
 	drop(want)
 	drop(got)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/internal/lfs"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
@@ -69,7 +70,7 @@ func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, erro
 }
 
 // lfsFilesOf returns each content once of those files of a tree that are Git LFS files.
-func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []File) (list []LFSFile, err error) {
+func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.File) (list []LFSFile, err error) {
 	paths, err := c.work.LFSPaths(ctx, tree.hash(), pathsOf(of))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
@@ -91,7 +92,7 @@ func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []File) (list [
 	return list, nil
 }
 
-func pathsOf(files []File) []string {
+func pathsOf(files []changeset.File) []string {
 	paths := make([]string, len(files))
 	for i := range files {
 		paths[i] = files[i].Path
@@ -119,10 +120,10 @@ func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
 	if err != nil {
 		return err
 	}
-	var added []File
+	var added []changeset.File
 	for _, d := range differences {
 		if d.New.Mode != 0 {
-			added = append(added, File{Path: d.Path, NewID: d.New.ID.String()})
+			added = append(added, changeset.File{Path: d.Path, NewID: d.New.ID.String()})
 		}
 	}
 	files, err := c.lfsFilesOf(ctx, s.Tree, added)

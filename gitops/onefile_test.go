@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 )
 
 func TestWithFile(t *testing.T) {
@@ -21,7 +22,7 @@ func TestWithFile(t *testing.T) {
 	cs := changes(t, c, snap)
 
 	with, err := c.WithFile(t.Context(), cs, "dir/new/c", []byte("3\n"))
-	if err != nil || len(with.Files) != 2 || with.Files[1].Path != "dir/new/c" || with.Files[1].Status != gitops.Added || with.Files[1].NewMode != "100644" {
+	if err != nil || len(with.Files) != 2 || with.Files[1].Path != "dir/new/c" || with.Files[1].Status != changeset.Added || with.Files[1].NewMode != "100644" {
 		t.Fatalf("%+v, %v", with, err)
 	}
 	if got, err := c.ReadFile(with.Tree, "dir/new/c", 10); string(got) != "3\n" || err != nil {

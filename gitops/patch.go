@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
@@ -86,7 +87,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 	if err := c.gitDiff(ctx, cs, &out, "--numstat", "-z"); err != nil {
 		return fmt.Errorf("count lines: %w", err)
 	}
-	byPath := map[string]*File{}
+	byPath := map[string]*changeset.File{}
 	for i := range cs.Files {
 		byPath[cs.Files[i].Path] = &cs.Files[i]
 	}
@@ -103,7 +104,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 }
 
 // takeCount reads "added TAB deleted TAB path", with "-" for a binary file.
-func takeCount(byPath map[string]*File, line string) error {
+func takeCount(byPath map[string]*changeset.File, line string) error {
 	parts := strings.SplitN(line, "\t", 3)
 	if len(parts) != 3 || byPath[parts[2]] == nil {
 		return fmt.Errorf("%q is not understood", line)

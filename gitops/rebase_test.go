@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
@@ -55,8 +56,8 @@ func checkMarked(t testing.TB, r repo, c *gitops.Checkout, cs *gitops.ChangeSet,
 		t.Errorf("marked: %d conflicts, %v", len(conflicts), err)
 		return
 	}
-	fileOf := func(of *gitops.ChangeSet, path string) (f gitops.File) {
-		if i := slices.IndexFunc(of.Files, func(f gitops.File) bool { return f.Path == path }); i >= 0 {
+	fileOf := func(of *gitops.ChangeSet, path string) (f changeset.File) {
+		if i := slices.IndexFunc(of.Files, func(f changeset.File) bool { return f.Path == path }); i >= 0 {
 			f = of.Files[i]
 		}
 		return f

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 )
 
 func TestSwap(t *testing.T) {
@@ -28,13 +29,13 @@ func TestSwap(t *testing.T) {
 	for name, of := range map[string]struct {
 		tree, other gitops.Tree
 		paths       []string
-		want        map[string]gitops.Status // as the base has it
+		want        map[string]changeset.Status // as the base has it
 	}{
-		"nothing":          {change.Base.Tree, change.Tree, nil, map[string]gitops.Status{}},
-		"some":             {change.Base.Tree, change.Tree, []string{"sub/b", "new/deep/d"}, map[string]gitops.Status{"sub/b": "M", "new/deep/d": "A"}},
-		"what is gone":     {change.Base.Tree, change.Tree, []string{"away/c"}, map[string]gitops.Status{"away/c": "D"}},
-		"the other way":    {change.Tree, change.Base.Tree, []string{"away/c", "a", "new/deep/d"}, map[string]gitops.Status{"sub/b": "M"}},
-		"a folder is none": {change.Base.Tree, change.Tree, []string{"new"}, map[string]gitops.Status{}},
+		"nothing":          {change.Base.Tree, change.Tree, nil, map[string]changeset.Status{}},
+		"some":             {change.Base.Tree, change.Tree, []string{"sub/b", "new/deep/d"}, map[string]changeset.Status{"sub/b": "M", "new/deep/d": "A"}},
+		"what is gone":     {change.Base.Tree, change.Tree, []string{"away/c"}, map[string]changeset.Status{"away/c": "D"}},
+		"the other way":    {change.Tree, change.Base.Tree, []string{"away/c", "a", "new/deep/d"}, map[string]changeset.Status{"sub/b": "M"}},
+		"a folder is none": {change.Base.Tree, change.Tree, []string{"new"}, map[string]changeset.Status{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree, err := c.Swap(of.tree, of.other, of.paths)
@@ -45,7 +46,7 @@ func TestSwap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := map[string]gitops.Status{}
+			got := map[string]changeset.Status{}
 			for _, f := range differs.Files {
 				got[f.Path] = f.Status
 			}

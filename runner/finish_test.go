@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -52,7 +53,7 @@ func begun(t *testing.T, job string) *record.Record {
 func changed(paths ...string) *gitops.ChangeSet {
 	change := &gitops.ChangeSet{Insertions: 1}
 	for _, path := range paths {
-		change.Files = append(change.Files, gitops.File{Path: path, Status: "modified"})
+		change.Files = append(change.Files, changeset.File{Path: path, Status: "modified"})
 	}
 	return change
 }

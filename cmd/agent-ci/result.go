@@ -5,10 +5,10 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
@@ -71,7 +71,7 @@ func showChange(out io.Writer, r record.Result) {
 	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.Counted(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }
 
-func statLine(f transcript.ChangeFile) string {
+func statLine(f changeset.File) string {
 	if f.Binary {
 		return fmt.Sprintf("%s %s (binary)", f.Status, markdown.FileName(f.Path))
 	}

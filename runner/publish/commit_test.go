@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -204,14 +205,14 @@ func TestPointingTheBranchOfAnotherRun(t *testing.T) {
 
 func TestTreeEdits(t *testing.T) {
 	t.Parallel()
-	file := func(path, id string) gitops.File {
+	file := func(path, id string) changeset.File {
 		mode := "100644"
 		if id == "" {
 			mode = ""
 		}
-		return gitops.File{Path: path, NewMode: mode, NewID: id}
+		return changeset.File{Path: path, NewMode: mode, NewID: id}
 	}
-	got := treeEdits([]gitops.File{
+	got := treeEdits([]changeset.File{
 		file("gone", ""), file("folder", "1"), file("folder/old", ""), file("file", ""), file("file/new", "2"), file("a/b/c", "3"),
 	})
 	want := []forge.TreeEdit{

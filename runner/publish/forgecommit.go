@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -56,7 +57,7 @@ func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sh
 
 // notForAPI is a file of the change that cannot be told in JSON or is too large for
 // one call; empty for none.
-func notForAPI(in *gitops.Checkout, files []gitops.File) (path string) {
+func notForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
 	for _, file := range files {
 		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
 			return file.Path
@@ -65,7 +66,7 @@ func notForAPI(in *gitops.Checkout, files []gitops.File) (path string) {
 	return ""
 }
 
-func blobFits(in *gitops.Checkout, file gitops.File) bool {
+func blobFits(in *gitops.Checkout, file changeset.File) bool {
 	if file.NewID == "" || file.NewMode == submoduleMode {
 		return true
 	}
@@ -93,7 +94,7 @@ func (f Forge) storeTree(ctx context.Context, p *Proposal) (string, error) {
 	return f.repository().CreateTree(ctx, string(p.Base.Tree), treeEdits(p.Change.Files))
 }
 
-func (f Forge) storeBlob(ctx context.Context, file gitops.File) error {
+func (f Forge) storeBlob(ctx context.Context, file changeset.File) error {
 	blob, _, err := f.Workspace.Checkout().Blob(file.NewID)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (f Forge) storeBlob(ctx context.Context, file gitops.File) error {
 // treeEdits are the files as edits of the base's tree. What goes because
 // something else takes its place, a file for a folder or the other way round, is
 // not deleted besides.
-func treeEdits(files []gitops.File) []forge.TreeEdit {
+func treeEdits(files []changeset.File) []forge.TreeEdit {
 	placed, folders := map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if f.NewID == "" {

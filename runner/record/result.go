@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -14,40 +15,40 @@ const resultVersion = 2
 
 // Result is how a run ended: result.json, and what the command line tells.
 type Result struct {
-	Version          int                     `json:"version"`
-	Outcome          outcome.Outcome         `json:"outcome"`
-	Reason           string                  `json:"reason"`  // snake_case, an open list
-	Message          string                  `json:"message"` // one sentence: what happened, what to do
-	ExitCode         int                     `json:"exit_code"`
-	RunID            string                  `json:"run_id"`
-	BaseSHA          string                  `json:"base_sha,omitempty"`
-	HeadSHA          string                  `json:"head_sha,omitempty"` // the commit of the change
-	Branch           string                  `json:"branch,omitempty"`
-	PullRequest      PullRequest             `json:"pull_request"`
-	Feedback         *Feedback               `json:"feedback,omitempty"` // what was said on an issue or pull request
-	Plan             []transcript.PlanStep   `json:"plan"`
-	Usage            transcript.Usage        `json:"usage"`
-	Models           []transcript.ModelUse   `json:"models,omitempty"` // that were asked, in their order
-	CostUSD          *float64                `json:"cost_usd"`         // null: no price is known
-	Verify           []transcript.VerifyRow  `json:"verify"`
-	Sandbox          Confinement             `json:"sandbox"`
-	Denied           int                     `json:"denied"`                // calls and hosts that the policy refused
-	MCPServers       []ToolServer            `json:"mcp_servers,omitempty"` // that were started or asked
-	Hooks            []transcript.HookUse    `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
-	Agents           []*transcript.Agent     `json:"agents,omitempty"`      // that others started, in the order of their starts
-	Warnings         []transcript.Warning    `json:"warnings"`
-	Changes          *ChangeSummary          `json:"changes"`          // null: nothing changed
-	Output           string                  `json:"output,omitempty"` // file by task.output_schema, in the run directory
-	TranscriptSHA256 string                  `json:"transcript_sha256"`
-	Summary          string                  `json:"-"` // the agent's last words
-	Worked           bool                    `json:"-"` // the agent, or a command of the job, was let loose
-	Directory        string                  `json:"-"`
-	File             string                  `json:"-"` // that this result is in, below Directory
-	BodyFile         string                  `json:"-"` // of the pull request; empty when there is none
-	ReportFile       string                  `json:"-"` // empty when it could not be written
-	Errors           []string                `json:"-"` // what could not be written
-	Problems         []string                `json:"-"` // of a job, one a line
-	Stat             []transcript.ChangeFile `json:"-"`
+	Version          int                    `json:"version"`
+	Outcome          outcome.Outcome        `json:"outcome"`
+	Reason           string                 `json:"reason"`  // snake_case, an open list
+	Message          string                 `json:"message"` // one sentence: what happened, what to do
+	ExitCode         int                    `json:"exit_code"`
+	RunID            string                 `json:"run_id"`
+	BaseSHA          string                 `json:"base_sha,omitempty"`
+	HeadSHA          string                 `json:"head_sha,omitempty"` // the commit of the change
+	Branch           string                 `json:"branch,omitempty"`
+	PullRequest      PullRequest            `json:"pull_request"`
+	Feedback         *Feedback              `json:"feedback,omitempty"` // what was said on an issue or pull request
+	Plan             []transcript.PlanStep  `json:"plan"`
+	Usage            transcript.Usage       `json:"usage"`
+	Models           []transcript.ModelUse  `json:"models,omitempty"` // that were asked, in their order
+	CostUSD          *float64               `json:"cost_usd"`         // null: no price is known
+	Verify           []transcript.VerifyRow `json:"verify"`
+	Sandbox          Confinement            `json:"sandbox"`
+	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
+	MCPServers       []ToolServer           `json:"mcp_servers,omitempty"` // that were started or asked
+	Hooks            []transcript.HookUse   `json:"hooks,omitempty"`       // that the run has, in the order in which they are asked
+	Agents           []*transcript.Agent    `json:"agents,omitempty"`      // that others started, in the order of their starts
+	Warnings         []transcript.Warning   `json:"warnings"`
+	Changes          *ChangeSummary         `json:"changes"`          // null: nothing changed
+	Output           string                 `json:"output,omitempty"` // file by task.output_schema, in the run directory
+	TranscriptSHA256 string                 `json:"transcript_sha256"`
+	Summary          string                 `json:"-"` // the agent's last words
+	Worked           bool                   `json:"-"` // the agent, or a command of the job, was let loose
+	Directory        string                 `json:"-"`
+	File             string                 `json:"-"` // that this result is in, below Directory
+	BodyFile         string                 `json:"-"` // of the pull request; empty when there is none
+	ReportFile       string                 `json:"-"` // empty when it could not be written
+	Errors           []string               `json:"-"` // what could not be written
+	Problems         []string               `json:"-"` // of a job, one a line
+	Stat             []changeset.File       `json:"-"`
 }
 
 // NewResult is the result of a run of which nothing but its end is known yet.

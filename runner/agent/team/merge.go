@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -127,7 +128,7 @@ func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error)
 	now.leftOut = slices.Sorted(maps.Keys(left))
 	for _, p := range now.whole.Problems {
 		is := func(other gitops.Problem) bool { return other == p }
-		if !slices.ContainsFunc(now.whole.Files, func(f gitops.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
+		if !slices.ContainsFunc(now.whole.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
 			now.never = append(now.never, p.Path)
 		}
 	}
@@ -147,7 +148,7 @@ func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.Change
 
 // leftOut are the files of a change that are refused, and those that would take the place of one of
 // them: a file or a link where its folder is, or a folder in its own place.
-func leftOut(files []gitops.File, refused func(path string) bool) map[string]bool {
+func leftOut(files []changeset.File, refused func(path string) bool) map[string]bool {
 	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if !refused(f.Path) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -192,9 +192,9 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 }
 
 func TestWhatWouldTakeThePlaceOfWhatIsLeftOutIsLeftOut(t *testing.T) {
-	var files []gitops.File
+	var files []changeset.File
 	for _, change := range []string{"D keep/deep/a", "A keep", "D lock", "A lock/x", "A lock/y/z", "D gone", "A gone/new.lock", "A gone/fine", "A keeps", "M free"} {
-		f := gitops.File{Path: change[2:]}
+		f := changeset.File{Path: change[2:]}
 		if change[0] != 'A' {
 			f.OldMode = "100644"
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -44,7 +45,7 @@ func reason(err error) string {
 func changed(paths ...string) *gitops.ChangeSet {
 	change := &gitops.ChangeSet{}
 	for _, path := range paths {
-		change.Files = append(change.Files, gitops.File{Path: path, Status: gitops.Added, NewMode: "100644"})
+		change.Files = append(change.Files, changeset.File{Path: path, Status: changeset.Added, NewMode: "100644"})
 	}
 	return change
 }
@@ -83,20 +84,20 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 		}
 		return io.NopCloser(strings.NewReader("")), size, nil
 	}
-	file := func(path, old, now string) gitops.File {
-		return gitops.File{Path: path, OldID: old, NewID: now, NewMode: "100644"}
+	file := func(path, old, now string) changeset.File {
+		return changeset.File{Path: path, OldID: old, NewID: now, NewMode: "100644"}
 	}
 	for name, c := range map[string]struct {
-		files []gitops.File
+		files []changeset.File
 		want  string
 	}{
-		"as large as allowed": {[]gitops.File{file("a", "", "five")}, "<nil>"},
-		"larger":              {[]gitops.File{file("a", "", "five"), {Path: "b", NewID: "six", NewMode: "100755", Binary: true}}, "file_size"},
-		"gone":                {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}}, "<nil>"},
-		"moved":               {[]gitops.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, "<nil>"},
-		"another mode":        {[]gitops.File{file("a", "six", "six")}, "<nil>"},
-		"a submodule":         {[]gitops.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, "<nil>"},
-		"lost":                {[]gitops.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
+		"as large as allowed": {[]changeset.File{file("a", "", "five")}, "<nil>"},
+		"larger":              {[]changeset.File{file("a", "", "five"), {Path: "b", NewID: "six", NewMode: "100755", Binary: true}}, "file_size"},
+		"gone":                {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}}, "<nil>"},
+		"moved":               {[]changeset.File{{Path: "a", OldID: "six", OldMode: "100644"}, file("b", "", "six")}, "<nil>"},
+		"another mode":        {[]changeset.File{file("a", "six", "six")}, "<nil>"},
+		"a submodule":         {[]changeset.File{{Path: "a", NewID: "commit", NewMode: "160000"}}, "<nil>"},
+		"lost":                {[]changeset.File{file("a", "", "lost")}, `measure "a": nobody has lost`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
@@ -144,7 +145,7 @@ func TestPaths(t *testing.T) {
 		},
 		"a detail that says no more": {
 			change: &gitops.ChangeSet{
-				Files:    []gitops.File{{Path: "link", NewMode: "120000"}},
+				Files:    []changeset.File{{Path: "link", NewMode: "120000"}},
 				Problems: []gitops.Problem{{Kind: gitops.ProblemLink, Path: "link", Detail: "it leads to /etc"}},
 			},
 			policy:  func(p *job.Policy) { p.Change.SymlinksOut = "fail" },

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -47,7 +48,7 @@ func (c Case) marks(ctx context.Context) error {
 }
 
 // hasMark says whether a text of the change has a mark that its file did not have before.
-func (c Case) hasMark(ctx context.Context, f gitops.File) (bool, error) {
+func (c Case) hasMark(ctx context.Context, f changeset.File) (bool, error) {
 	if f.Binary || !hasBlob(f.NewMode) {
 		return false, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -31,12 +32,12 @@ func TestMarksThatAreLeft(t *testing.T) {
 		"fewer than before": {before: "whole", now: "last", want: "<nil>"},
 		"what is no text":   {now: "whole", binary: true, want: "<nil>"},
 	} {
-		file := gitops.File{Path: "a.txt", NewMode: "100644", NewID: c.now, Binary: c.binary}
+		file := changeset.File{Path: "a.txt", NewMode: "100644", NewID: c.now, Binary: c.binary}
 		if c.before != "" {
 			file.OldMode, file.OldID = "100644", c.before
 		}
 		patch := "+" + strings.ReplaceAll(texts[c.now], "\n", "\n+")
-		judged := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []gitops.File{file}}, patch)
+		judged := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []changeset.File{file}}, patch)
 		judged.Blob = func(id string) (io.ReadCloser, int64, error) {
 			return io.NopCloser(strings.NewReader(texts[id])), int64(len(texts[id])), nil
 		}

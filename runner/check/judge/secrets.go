@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
@@ -49,7 +49,7 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 
 // leakedInBinary names the secrets that a binary file brings: a patch has its
 // content packed, or not at all. One NUL makes any text such a file.
-func (c Case) leakedInBinary(ctx context.Context, f gitops.File) ([]string, error) {
+func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, error) {
 	if !f.Binary {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func (c Case) leakedInBinary(ctx context.Context, f gitops.File) ([]string, erro
 
 // leakedInLFS names the secrets that the content of a Git LFS file brings: the change has its pointer alone,
 // and the content is published with it.
-func (c Case) leakedInLFS(ctx context.Context, f gitops.File) ([]string, error) {
+func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
 	if c.Kept == nil {
 		return nil, nil
 	}
@@ -69,7 +69,7 @@ func (c Case) leakedInLFS(ctx context.Context, f gitops.File) ([]string, error) 
 type opener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
 
 // leakedIn names the secrets that the content of a file brings.
-func (c Case) leakedIn(ctx context.Context, f gitops.File, open opener) ([]string, error) {
+func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]string, error) {
 	if !hasBlob(f.NewMode) {
 		return nil, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -56,23 +57,23 @@ func TestSecretsInBinaryFiles(t *testing.T) {
 	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
 	contents := map[string]string{"plain": "\x00" + token, "wide": wide.String(), "harmless": "\x00\x01", "shape": "\x00" + shape, "moved": shape + "\x00\x00"}
 	for name, c := range map[string]struct {
-		file gitops.File
+		file changeset.File
 		want string
 	}{
-		"a new one":               {gitops.File{NewMode: "100644", NewID: "plain"}, "secret"},
-		"in UTF-16":               {gitops.File{NewMode: "100644", NewID: "wide"}, "secret"},
-		"without one":             {gitops.File{NewMode: "100644", NewID: "harmless"}, "<nil>"},
-		"that is deleted":         {gitops.File{OldMode: "100644", OldID: "plain"}, "<nil>"},
-		"that had the shape":      {gitops.File{OldMode: "100755", OldID: "moved", NewMode: "100644", NewID: "shape"}, "<nil>"},
-		"that had no such shape":  {gitops.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, "secret"},
-		"of a submodule":          {gitops.File{NewMode: "160000", NewID: "plain"}, "<nil>"},
-		"in a submodule's place":  {gitops.File{OldMode: "160000", OldID: "gone", NewMode: "100644", NewID: "shape"}, "secret"},
-		"that is not there":       {gitops.File{NewMode: "100644", NewID: "gone"}, `search "f": no gone`},
-		"whose old content is no": {gitops.File{OldMode: "100644", OldID: "gone", NewMode: "100644", NewID: "harmless"}, `search "f": no gone`},
+		"a new one":               {changeset.File{NewMode: "100644", NewID: "plain"}, "secret"},
+		"in UTF-16":               {changeset.File{NewMode: "100644", NewID: "wide"}, "secret"},
+		"without one":             {changeset.File{NewMode: "100644", NewID: "harmless"}, "<nil>"},
+		"that is deleted":         {changeset.File{OldMode: "100644", OldID: "plain"}, "<nil>"},
+		"that had the shape":      {changeset.File{OldMode: "100755", OldID: "moved", NewMode: "100644", NewID: "shape"}, "<nil>"},
+		"that had no such shape":  {changeset.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, "secret"},
+		"of a submodule":          {changeset.File{NewMode: "160000", NewID: "plain"}, "<nil>"},
+		"in a submodule's place":  {changeset.File{OldMode: "160000", OldID: "gone", NewMode: "100644", NewID: "shape"}, "secret"},
+		"that is not there":       {changeset.File{NewMode: "100644", NewID: "gone"}, `search "f": no gone`},
+		"whose old content is no": {changeset.File{OldMode: "100644", OldID: "gone", NewMode: "100644", NewID: "harmless"}, `search "f": no gone`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.file.Path, c.file.Binary = "f", true
-			judged, open := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []gitops.File{c.file}}, ""), 0
+			judged, open := caseOf(t, job.Job{}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), 0
 			judged.Blob = func(id string) (io.ReadCloser, int64, error) {
 				content, known := contents[id]
 				if !known {
@@ -97,22 +98,22 @@ func TestSecretsInLFSFiles(t *testing.T) {
 	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
 	contents := map[string]string{"plain": token, "shape": shape, "moved": "x" + "\n" + shape, "harmless": "x"}
 	for name, c := range map[string]struct {
-		file  gitops.File
+		file  changeset.File
 		limit int64
 		want  string
 	}{
-		"a new one":              {gitops.File{NewMode: "100644", NewID: "plain"}, 0, "secret"},
-		"without one":            {gitops.File{NewMode: "100644", NewID: "harmless"}, 0, "<nil>"},
-		"that is deleted":        {gitops.File{OldMode: "100644", OldID: "plain"}, 0, "<nil>"},
-		"that had the shape":     {gitops.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, "<nil>"},
-		"that had no such shape": {gitops.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, 0, "secret"},
-		"that was no pointer":    {gitops.File{OldMode: "100644", OldID: "other", NewMode: "100644", NewID: "shape"}, 0, "secret"},
-		"that is none":           {gitops.File{NewMode: "100644", NewID: "other"}, 0, "<nil>"},
-		"that is too large":      {gitops.File{NewMode: "100644", NewID: "plain"}, 13, "file_size"},
+		"a new one":              {changeset.File{NewMode: "100644", NewID: "plain"}, 0, "secret"},
+		"without one":            {changeset.File{NewMode: "100644", NewID: "harmless"}, 0, "<nil>"},
+		"that is deleted":        {changeset.File{OldMode: "100644", OldID: "plain"}, 0, "<nil>"},
+		"that had the shape":     {changeset.File{OldMode: "100644", OldID: "moved", NewMode: "100644", NewID: "shape"}, 0, "<nil>"},
+		"that had no such shape": {changeset.File{OldMode: "100644", OldID: "harmless", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that was no pointer":    {changeset.File{OldMode: "100644", OldID: "other", NewMode: "100644", NewID: "shape"}, 0, "secret"},
+		"that is none":           {changeset.File{NewMode: "100644", NewID: "other"}, 0, "<nil>"},
+		"that is too large":      {changeset.File{NewMode: "100644", NewID: "plain"}, 13, "file_size"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.file.Path = "f"
-			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []gitops.File{c.file}}, ""), 0
+			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), 0
 			judged.Blob = func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil }
 			judged.Kept = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
 				content, kept := contents[id]

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 )
 
@@ -59,7 +60,7 @@ func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (boo
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(change.Files, func(f gitops.File) bool {
+	return !slices.ContainsFunc(change.Files, func(f changeset.File) bool {
 		return f.OldMode != "" && isRegular(f.OldMode) != isRegular(f.NewMode) || f.NewMode == "" || path.Base(f.Path) == ".gitignore"
 	}), nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -64,7 +65,7 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 
 // addTest adds a file of a change. One that came from elsewhere as it was has nothing to
 // prove, and one that went elsewhere is not gone.
-func (c Checks) addTest(t *tests, f gitops.File, data, came, went bool) error {
+func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
 	t.back = append(t.back, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
 		if err := c.addOld(t, f, data); err != nil {
@@ -95,7 +96,7 @@ func (c Checks) addTest(t *tests, f gitops.File, data, came, went bool) error {
 	return nil
 }
 
-func (c Checks) addOld(t *tests, f gitops.File, data bool) error {
+func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
 	if data || len(t.old) == mostTestFiles {
 		t.data = append(t.data, f.Path)
 		return nil

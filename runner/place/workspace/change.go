@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -149,13 +150,10 @@ func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {
 }
 
 // ChangeFiles are the files of a change as the transcript tells of them.
-func ChangeFiles(c *gitops.ChangeSet) []transcript.ChangeFile {
-	files := make([]transcript.ChangeFile, 0, len(c.Files))
-	for _, f := range c.Files {
-		files = append(files, transcript.ChangeFile{
-			Path: JSONPath(f.Path), Status: string(f.Status), OldMode: f.OldMode, NewMode: f.NewMode, OldID: f.OldID, NewID: f.NewID,
-			Binary: f.Binary, Insertions: f.Insertions, Deletions: f.Deletions,
-		})
+func ChangeFiles(c *gitops.ChangeSet) []changeset.File {
+	files := append([]changeset.File{}, c.Files...) // never null in JSON
+	for i := range files {
+		files[i].Path = JSONPath(files[i].Path)
 	}
 	return files
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // everything leaves nothing out of a change.
@@ -29,7 +29,7 @@ func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
 	taken := change(t, w)
 	var got []string
 	for _, f := range ChangeFiles(taken) {
-		got = append(got, f.Status+" "+f.Path)
+		got = append(got, string(f.Status)+" "+f.Path)
 	}
 	if diff := cmp.Diff([]string{"M README", "D gone"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -115,7 +115,7 @@ func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
 			t.Errorf("%q is %s", path, got)
 		}
 	}
-	none := []transcript.ChangeFile{}
+	none := []changeset.File{}
 	if diff := cmp.Diff(none, ChangeFiles(&gitops.ChangeSet{})); diff != "" {
 		t.Error(diff)
 	}

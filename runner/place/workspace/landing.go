@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -258,7 +259,7 @@ func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error
 		return err
 	}
 	paths = slices.DeleteFunc(paths, func(path string) bool {
-		return !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return pathname.Overlap(f.Path, path) })
+		return !slices.ContainsFunc(change.Files, func(f changeset.File) bool { return pathname.Overlap(f.Path, path) })
 	})
 	if len(paths) > 0 {
 		return &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}

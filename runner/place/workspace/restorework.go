@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -311,7 +312,7 @@ func (w *Workspace) FinishCalls(ctx context.Context) error {
 			return fmt.Errorf("look for what a patch left: %w", err)
 		}
 		for _, f := range change.Files {
-			if name := path.Base(f.Path); f.Status == gitops.Added && strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp") {
+			if name := path.Base(f.Path); f.Status == changeset.Added && strings.HasPrefix(name, ".apply-patch-") && strings.HasSuffix(name, ".tmp") {
 				err = errors.Join(err, top.Remove(f.Path))
 			}
 		}

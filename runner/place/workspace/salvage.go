@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -156,7 +157,7 @@ func (w *Workspace) whereLanded(changed bool) (note string) {
 // leftovers are what the run made that is no part of the change.
 func leftovers(change *gitops.ChangeSet) (left []string) {
 	for _, p := range change.Problems {
-		if !slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == p.Path }) {
+		if !slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == p.Path }) {
 			left = append(left, p.Path)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -164,7 +165,7 @@ func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Che
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)
 	}
-	if !transcript.SameFiles(workspace.ChangeFiles(change), b.View.Change.Files) {
+	if !changeset.Same(workspace.ChangeFiles(change), b.View.Change.Files) {
 		return nil, badBundle("its objects are not the change that its transcript tells of")
 	}
 	return change, nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -31,7 +32,7 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 		Stop: outcome.Stopf(outcome.Changed, "pull_request", "Done."), Site: transcript.Site{Server: "https://github.com", Repository: "octo/widgets"},
 		View: &transcript.View{
 			Plan: plan, Publish: []transcript.Publish{{Step: "pull_request", Number: 8, URL: "https://github.com/octo/widgets/pull/8", Operation: "created"}},
-			Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "loop.go", Status: "M"}}},
+			Finished: &transcript.RunFinished{Seconds: 7}, Change: &transcript.Change{Files: []changeset.File{{Path: "loop.go", Status: "M"}}},
 			Verify: &transcript.Verify{Attempt: 1, Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "red", After: "green", Passed: true}}},
 		},
 	}

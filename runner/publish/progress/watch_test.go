@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -279,7 +280,7 @@ func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
 func TestTheVerdictIsShownAtTheEnd(t *testing.T) {
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
-	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []transcript.ChangeFile{{Path: "a"}}}))
+	w.Show(event(t, transcript.TypeChange, transcript.Change{Files: []changeset.File{{Path: "a"}}}))
 	w.Show(event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: "a\x1b[2J\nb", After: "red"}}}))
 	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{Outcome: "verify_failed", Seconds: 7}))
 	if want := "agent-ci: ✗ check a\u241b[2J b fails: do not merge (7 s)\n"; !strings.HasSuffix(lines.String(), want) {

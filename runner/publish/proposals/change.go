@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -27,7 +28,7 @@ type filed struct {
 
 // hasFile says whether a change has the file of lessons.
 func hasFile(change *gitops.ChangeSet) bool {
-	return change != nil && slices.ContainsFunc(change.Files, func(f gitops.File) bool { return f.Path == lessons.Path })
+	return change != nil && slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == lessons.Path })
 }
 
 func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {

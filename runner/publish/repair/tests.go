@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -17,7 +18,7 @@ import (
 func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
 	mended := judge.Differ(before, change)
 	earlier := func(file string) bool {
-		return !mended[file] && slices.ContainsFunc(before.Files, func(f gitops.File) bool { return f.Path == file })
+		return !mended[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
 	}
 	var broken []string
 	for _, old := range table.OldTests() {

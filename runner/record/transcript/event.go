@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
@@ -590,11 +591,11 @@ func (r VerifyRow) Result() string {
 }
 
 type Change struct {
-	TreeSHA    string       `json:"tree_sha"`
-	Files      []ChangeFile `json:"files"`
-	Insertions int          `json:"insertions"`
-	Deletions  int          `json:"deletions"`
-	Patch      string       `json:"patch"` // path below the run directory
+	TreeSHA    string           `json:"tree_sha"`
+	Files      []changeset.File `json:"files"`
+	Insertions int              `json:"insertions"`
+	Deletions  int              `json:"deletions"`
+	Patch      string           `json:"patch"` // path below the run directory
 	// BaseSHA is the commit that the change is on, where that is not the one of
 	// the workspace: the base moved.
 	BaseSHA string `json:"base_sha,omitempty"`
@@ -615,27 +616,6 @@ func (c *Change) Lines() string {
 
 // Size is how many files and lines it changes.
 func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
-
-// ChangeFile is one file of the change set. Modes and ids are git's; both are
-// empty where the file does not exist.
-type ChangeFile struct {
-	Path       string `json:"path"`
-	Status     string `json:"status"` // A, M, D, T
-	OldMode    string `json:"old_mode,omitempty"`
-	NewMode    string `json:"new_mode,omitempty"`
-	OldID      string `json:"old_id,omitempty"`
-	NewID      string `json:"new_id,omitempty"`
-	Binary     bool   `json:"binary,omitempty"`
-	Insertions int    `json:"insertions"`
-	Deletions  int    `json:"deletions"`
-}
-
-// SameFiles says whether two changes are one, whatever lines were counted.
-func SameFiles(a, b []ChangeFile) bool {
-	return slices.EqualFunc(a, b, func(x, y ChangeFile) bool {
-		return x.Path == y.Path && x.NewID == y.NewID && x.NewMode == y.NewMode && x.OldID == y.OldID
-	})
-}
 
 // PublishBegun is the operation of a step that is about to be made: a run that is killed
 // within it knows by that what is its own.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -322,8 +323,8 @@ func (r Record) Patch(ctx context.Context) (found Differences, err error) {
 
 // Files compares the files of the change with those that the record tells of. tree is
 // that of the objects.
-func (r Record) Files(files []transcript.ChangeFile, tree string) Differences {
-	if transcript.SameFiles(files, r.Work.Change.Files) {
+func (r Record) Files(files []changeset.File, tree string) Differences {
+	if changeset.Same(files, r.Work.Change.Files) {
 		return nil
 	}
 	return Differences{{What: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -26,7 +27,7 @@ func ended(o outcome.Outcome, reason, mode, step, tree, after string) Record {
 	}
 	view.Work.Verify, view.Work.Done, view.Work.Published = table, true, step
 	if tree != "" {
-		view.Work.Change = &transcript.Change{TreeSHA: tree, Files: []transcript.ChangeFile{{Path: "a", NewID: "1"}}}
+		view.Work.Change = &transcript.Change{TreeSHA: tree, Files: []changeset.File{{Path: "a", NewID: "1"}}}
 	}
 	return Record{View: view, Job: &job.Job{Verify: []job.VerifyCheck{{Name: "test", Run: "make test", Must: "pass"}}}}
 }
@@ -222,7 +223,7 @@ func TestRequestsAndPatchAreThoseOfTheirDigests(t *testing.T) {
 	if found, err := r.Patch(t.Context()); err != nil || found != nil {
 		t.Errorf("a patch that is not there: %v, %v", found, err)
 	}
-	if found := r.Files([]transcript.ChangeFile{{Path: "a", NewID: "1"}}, "t1"); found != nil {
+	if found := r.Files([]changeset.File{{Path: "a", NewID: "1"}}, "t1"); found != nil {
 		t.Errorf("the same files: %v", found)
 	}
 	if found := r.Files(nil, "t2"); len(found) != 1 || found[0].Replayed != "t2" {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -258,7 +259,7 @@ func TestWorstCallFits(t *testing.T) {
 
 func TestBodyTellsWhatIsNotWell(t *testing.T) {
 	row := transcript.VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
-	change := transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: "a", Status: "M"}}}}
+	change := transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}}}
 	tests := []struct {
 		name string
 		run  []transcripttest.Happening
@@ -396,10 +397,10 @@ func TestSummaryIsShownOnce(t *testing.T) {
 
 func TestLongSectionsAreCounted(t *testing.T) {
 	var steps []transcript.PlanStep
-	var files []transcript.ChangeFile
+	var files []changeset.File
 	for i := range 51 {
 		steps = append(steps, transcript.PlanStep{Step: fmt.Sprint("step ", i)})
-		files = append(files, transcript.ChangeFile{Path: strings.Repeat("d/", 100), Status: "M"})
+		files = append(files, changeset.File{Path: strings.Repeat("d/", 100), Status: "M"})
 	}
 	run := []transcripttest.Happening{{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: steps}}, {Kind: transcript.TypeChange, Data: transcript.Change{Files: files}}}
 	body := Outline(projected(t, run), transcript.Site{}, DefaultLimit)
@@ -450,7 +451,7 @@ func FuzzCompose(f *testing.F) {
 		for i := range 4 {
 			run = append(run, transcripttest.Said(i, s), transcripttest.Called(i, s, s, s), transcripttest.Ended(i, s, s, s, i))
 		}
-		run = append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s}}}},
+		run = append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: s}}}},
 			transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}})
 		view := projected(t, run)
 		options := Options{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -83,7 +84,7 @@ func hostile() []transcripttest.Happening {
 		transcripttest.Ended(1, evil, evil, block, 3),
 		transcripttest.Called(2, "p", "apply_patch", "*** Begin Patch\n*** Add File: "+evil+"\n+"+evil+"\n*** End Patch"),
 		transcripttest.Said(2, evil+"\n\n"+block+"\n- "+evil+"\n1. "+evil+"\n\n> "+evil+"\n\n| a | b |\n|---|---|\n| "+evil+" | c |\n"),
-		{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: evil, Status: evil}}}},
+		{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: evil, Status: evil}}}},
 		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Before: evil, After: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 3, Message: block, New: true}}, FailingMore: 7, Fixed: []string{evil, block}}}}},
 		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
 		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: evil}},

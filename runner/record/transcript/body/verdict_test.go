@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -46,7 +47,7 @@ func TestVerdict(t *testing.T) {
 		list := &price.List{Rates: price.Rates{Input: 1}}
 		view := &transcript.View{
 			Finished: &transcript.RunFinished{Outcome: "changed", Seconds: 7}, Verify: &transcript.Verify{Attempt: test.attempt, Passed: true, Rows: test.rows},
-			Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "a", Status: "M"}}},
+			Change: &transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}},
 			Models: []transcript.ModelUse{{Model: "m", CostUSD: 0.0612, Price: list}},
 		}
 		posts, err := Compose(view, Options{Head: "<!-- mark -->\n", Closing: "Fixes #7", Draft: test.draft})
@@ -61,7 +62,7 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestVerdictWithoutACost(t *testing.T) {
-	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}, Change: &transcript.Change{Files: []transcript.ChangeFile{{Path: "a"}}}, Models: []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}}
+	view := &transcript.View{Finished: &transcript.RunFinished{Seconds: 90}, Change: &transcript.Change{Files: []changeset.File{{Path: "a"}}}, Models: []transcript.ModelUse{{Model: "m", Usage: transcript.Usage{Input: 1}}}}
 	if got := Verdict(view, false); got != "⚠️ no check ran, 1 min 30 s\n" {
 		t.Errorf("%q", got)
 	}

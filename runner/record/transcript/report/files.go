@@ -6,7 +6,7 @@ import (
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
@@ -18,7 +18,7 @@ const openLines = 200
 
 // changed is a file of the change with its diff.
 type changed struct {
-	transcript.ChangeFile
+	changeset.File
 	N     int // its place in the list, from 1
 	Hunks []hunk
 	Open  bool
@@ -33,7 +33,7 @@ func (o *overview) changed() g.Node {
 	builder := diffBuilder{left: filesBytes}
 	var all g.Group
 	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), mostRows)] {
-		one := changed{ChangeFile: f, N: i + 1}
+		one := changed{File: f, N: i + 1}
 		for _, h := range hunksOf[f.Path] {
 			if builder.left > 0 {
 				one.Hunks = append(one.Hunks, builder.hunk(h))
@@ -67,7 +67,7 @@ func (f changed) id() string { return fmt.Sprintf("f%d", f.N) }
 func (f changed) diff() g.Node {
 	return h.Details(
 		h.Class("file"), h.ID(f.id()), g.If(f.Open, g.Attr("open")),
-		h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f.ChangeFile))),
+		h.Summary(code(fileField(f.Path)), g.Text(" "), labelled("end", sections.FileState(f.File))),
 		h.Div(h.Class("diff"), hunkList(f.Hunks)),
 	)
 }

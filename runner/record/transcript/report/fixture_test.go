@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -164,7 +165,7 @@ func ordinary() []happening {
 		{Kind: "compaction", Data: map[string]any{"before": 120_000, "after": 9_000}},
 		asked(4),
 		answered(4, said("## What was done\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is.")),
-		{Kind: transcript.TypeChange, Data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Diff: ordinaryDiff, DiffCut: true, Files: []transcript.ChangeFile{
+		{Kind: transcript.TypeChange, Data: transcript.Change{Insertions: 1204, Deletions: 9, Patch: "changes.patch", Diff: ordinaryDiff, DiffCut: true, Files: []changeset.File{
 			{Path: "greet/greet.go", Status: "M", Insertions: 3, Deletions: 3},
 			{Path: "greet/testdata/names.txt", Status: "A", Insertions: 4},
 			{Path: "docs/greeting.md", Status: "A", Insertions: 2},
@@ -284,7 +285,7 @@ func hostile() []happening {
 		ended(1, 1, evil, block, map[string]any{"exit_code": 3}),
 		called(1, 2, "apply_patch", patch),
 		ended(1, 2, "apply_patch", evil, map[string]any{"denied": evil}),
-		{Kind: transcript.TypeChange, Data: transcript.Change{Patch: evil, DiffCut: true, Diff: "diff --git a/x b/x\n--- a/a\n+++ b/a\n@@ -1 +1 @@ " + evil + "\n-" + evil + "\n+" + evil + "\n" + block, Files: []transcript.ChangeFile{{Path: evil, Status: evil}, {Path: "a", Status: "M"}}}},
+		{Kind: transcript.TypeChange, Data: transcript.Change{Patch: evil, DiffCut: true, Diff: "diff --git a/x b/x\n--- a/a\n+++ b/a\n@@ -1 +1 @@ " + evil + "\n-" + evil + "\n+" + evil + "\n" + block, Files: []changeset.File{{Path: evil, Status: evil}, {Path: "a", Status: "M"}}}},
 		{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: evil, Run: evil, Must: evil, Before: evil, After: evil, Log: evil, Tail: block, Failing: []transcript.FailingTest{{Name: evil, File: evil, Line: 7, Message: block, New: true}}, Fixed: []string{evil}}}}},
 		{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: evil, Message: block}},
 		{Kind: transcript.TypePublish, Data: transcript.Publish{Step: evil, Branch: evil, HeadSHA: evil, Remote: evil, URL: "data:text/html," + evil, Operation: evil}},

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -380,7 +381,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 			called(1, 1, s, s), ended(1, 1, s, s, map[string]any{"denied": s}),
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
 			{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}},
-			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []transcript.ChangeFile{{Path: s, Status: s}, {Path: "a"}}, Patch: s, DiffCut: true, Diff: "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@ " + s + "\n-" + s + "\n+" + s + "\n" + s}},
+			{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: s, Status: changeset.Status(s)}, {Path: "a"}}, Patch: s, DiffCut: true, Diff: "--- a/a\n+++ b/a\n@@ -1,9 +1,9 @@ " + s + "\n-" + s + "\n+" + s + "\n" + s}},
 			{Kind: transcript.TypePublish, Data: transcript.Publish{Step: s, Branch: s, URL: s, Remote: s, HeadSHA: s}},
 			{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}},
 			{Kind: transcript.Type(s), Data: s},

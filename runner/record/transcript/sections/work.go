@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
@@ -131,10 +132,12 @@ func Steps(p transcript.Plan) document.List {
 	return list
 }
 
-var fileStates = map[string]string{"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
+var fileStates = map[changeset.Status]string{
+	changeset.Added: "added", changeset.Modified: "changed", changeset.Deleted: "deleted", changeset.TypeChanged: "type changed",
+}
 
 // FileState says in words what became of a file.
-func FileState(f transcript.ChangeFile) string { return cmp.Or(fileStates[f.Status], f.Status) }
+func FileState(f changeset.File) string { return cmp.Or(fileStates[f.Status], string(f.Status)) }
 
 // files are those that the change has.
 func files(s *Source) document.Section {
@@ -148,7 +151,7 @@ func files(s *Source) document.Section {
 	if s.Timeline != nil {
 		heads = append(heads, columns("Patches")...)
 	}
-	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", Share: 8_000}, heads, s.View.Change.Files, func(f transcript.ChangeFile) document.Line {
+	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", Share: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Line {
 		added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
 		if f.Binary {
 			added, removed = "binary", ""

@@ -158,7 +158,7 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		e := quiet("change", ": "+d.Size())
 		var files strings.Builder
 		for _, f := range d.Files {
-			files.WriteString(f.Status + " " + markdown.FileName(f.Path) + "\n")
+			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
 		}
 		e.Texts = []Text{{"Files", files.String()}}
 		return e

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -156,7 +157,7 @@ func Greeting() []Happening {
 		}},
 		{transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Step: "Read the failing test", Status: "completed"}, {Step: "Fix `Greet`", Status: "completed"}, {Step: "Run the tests", Status: "in_progress"}}}},
 		Said(4, "## Summary\n\nThe greeting has its comma and exclamation mark now.\n\n- `greet.go`: builds \"Hello, NAME!\"\n- nothing else was touched\n\n```go\nreturn \"Hello, \" + name + \"!\"\n```\n\nThe linter was **red before** and still is."),
-		{transcript.TypeChange, transcript.Change{TreeSHA: sha("b"), Insertions: 1204, Deletions: 1, Patch: "changes.patch", Files: []transcript.ChangeFile{
+		{transcript.TypeChange, transcript.Change{TreeSHA: sha("b"), Insertions: 1204, Deletions: 1, Patch: "changes.patch", Files: []changeset.File{
 			{Path: "greet/greet.go", Status: "M", Insertions: 1, Deletions: 1},
 			{Path: "greet/testdata/a|b.txt", Status: "A", Insertions: 1203},
 			{Path: "logo.png", Status: "A", Binary: true},

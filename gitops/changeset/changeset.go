@@ -1,0 +1,36 @@
+// Package changeset holds what git says of a changed file.
+package changeset
+
+import "slices"
+
+// Status is what happened to a file, in git's letters.
+type Status string
+
+// The statuses. A rename is a deletion and an addition.
+const (
+	Added       Status = "A"
+	Modified    Status = "M"
+	Deleted     Status = "D"
+	TypeChanged Status = "T" // file, link and submodule became one another
+)
+
+// File is one changed path. Modes are octal as git writes them, ids hex; both
+// are empty for a side that is not there.
+type File struct {
+	Path       string `json:"path"`
+	Status     Status `json:"status"`
+	OldMode    string `json:"old_mode,omitempty"`
+	NewMode    string `json:"new_mode,omitempty"`
+	OldID      string `json:"old_id,omitempty"`
+	NewID      string `json:"new_id,omitempty"`
+	Binary     bool   `json:"binary,omitempty"`
+	Insertions int    `json:"insertions"`
+	Deletions  int    `json:"deletions"`
+}
+
+// Same reports whether two changes are one, whatever lines were counted.
+func Same(a, b []File) bool {
+	return slices.EqualFunc(a, b, func(x, y File) bool {
+		return x.Path == y.Path && x.NewID == y.NewID && x.NewMode == y.NewMode && x.OldID == y.OldID
+	})
+}
