@@ -17,6 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
 // layered is a layer of a test.
@@ -45,7 +46,7 @@ func layer(t testing.TB, lower ...string) layered {
 func TestChangesInALayer(t *testing.T) {
 	t.Parallel()
 	for _, ordinary := range []bool{false, true} {
-		if ordinary && !gittest.AsOrdinaryUser(t) {
+		if ordinary && !sandboxtest.AsNobody(t) {
 			return
 		}
 		r := newRepo(t)
@@ -96,7 +97,7 @@ func TestChangesInALayerAreThoseOfACopy(t *testing.T) {
 
 func TestChangesOfAnOrdinaryUserInALayerAreThoseOfACopy(t *testing.T) {
 	t.Parallel()
-	if gittest.AsOrdinaryUser(t) {
+	if sandboxtest.AsNobody(t) {
 		for seed := range uint64(4) {
 			sameAsACopy(t, 100+seed)
 		}

@@ -1,15 +1,15 @@
 package gitops_test
 
 import (
-	"os"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
 func TestAPrivateTreeNamesWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() == 0 && !gittest.AsOrdinaryUser(t) {
+	if !sandboxtest.AsNobody(t) {
 		return
 	}
 	r := rich(t)
