@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
+	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -120,4 +121,11 @@ func (rd *ready) judged(change *gitops.ChangeSet) judge.Case {
 type verdict struct {
 	*work
 	proposal publish.Proposal
+}
+
+// publication is a verdict with what became of it, as far as that came.
+type publication struct {
+	*verdict
+	done publish.Publication
+	said *feedback.Said // on the subject of the run; nil for nothing
 }

@@ -87,7 +87,7 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, frozen := range []bool{false, true} {
-		replayed, err := Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Environ: o.Environ})
+		replayed, err := Replay(t.Context(), ReplayOptions{RunDir: o.Out, Frozen: frozen, Surroundings: Surroundings{Environ: o.Environ}})
 		if err != nil || len(replayed.Differences) > 0 || times != 2 {
 			t.Errorf("frozen %t: %v after %d calls; differences: %+v", frozen, err, times, replayed)
 		}

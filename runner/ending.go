@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/feedback"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -26,17 +25,16 @@ import (
 // ending is what finish has to report, to put in order and to close. Stages register there
 // what they made, also where they fail after that.
 type ending struct {
-	departure
+	history.Departure
 	assignment *assignment          // as far as it is known; never nil
 	elsewhere  gitops.Base          // of a checkout that was left for a clone
 	workspace  *workspace.Workspace // nil while there is no checkout
 	place      *place               // nil before the agent has one
 	boxes      *confine.Sandboxes   // nil before commands can be confined
 	hooks      *hooks.Hooks
-	agents     *team.OfRun          // never nil
-	work       *work                // never nil
-	published  *publish.Publication // nil before anything was published
-	feedback   *feedback.Said       // nil before anything was said on the subject
+	agents     *team.OfRun  // never nil
+	work       *work        // never nil
+	published  *publication // nil before anything was published
 	last       []func(context.Context, *outcome.Stop)
 	closers    []func() error
 	resumed    bool // run.resumed is written
@@ -67,7 +65,7 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 		stop := *outcome.Of(ctx, err) // finish changes its message
 		return &stop
 	}
-	p := e.publication()
+	p := e.done()
 	switch {
 	case e.work.stopped != nil:
 		stop := *e.work.stopped
@@ -76,8 +74,8 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 		}
 		stop.Message += e.whereCommitted(p)
 		return &stop
-	case e.feedback != nil:
-		return e.feedback.End()
+	case e.published != nil && e.published.said != nil:
+		return e.published.said.End()
 	case p.Change.Empty():
 		return e.withoutChange(p)
 	case !p.Table.Passed:
@@ -91,10 +89,10 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(e.workspace.Place()))
 }
 
-// publication is what became of the change; of one that was not published, where it is.
-func (e *ending) publication() publish.Publication {
+// done is what became of the change; of one that was not published, where it is.
+func (e *ending) done() publish.Publication {
 	if e.published != nil {
-		return *e.published
+		return e.published.done
 	}
 	p := publish.Publication{Base: e.elsewhere, Change: e.work.change, Table: e.work.table}
 	if e.workspace != nil {
@@ -152,7 +150,7 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 
 // event returns the last event of a run that ended so.
 func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
-	p := e.publication()
+	p := e.done()
 	spent, cost := e.agents.Spent()
 	end := transcript.RunFinished{
 		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
@@ -174,14 +172,6 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 		return workspace.Folder(rec, "")
 	}
 	return e.workspace
-}
-
-// confined is how commands were confined.
-func (e *ending) confined() record.Confinement {
-	if e.boxes == nil || e.boxes.Reached().Level == "" {
-		return record.Unconfined()
-	}
-	return e.boxes.Reached()
 }
 
 // mayResume says whether a run that ended so can go on: as resume decides by the transcript so far. What a

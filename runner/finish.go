@@ -54,7 +54,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	if event.Files = files; err != nil {
 		failed = append(failed, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(err.Error())))
 	}
-	if !e.concludes() {
+	if !e.Concludes() {
 		return r.project(event)
 	}
 	result := r.conclude(event)
@@ -79,7 +79,7 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if e.workspace == nil {
 		return ""
 	}
-	p := e.publication()
+	p := e.done()
 	note := e.workspace.Salvage(ctx, workspace.Ending{
 		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: e.assignment.project.Mode == publish.Nowhere, GoesOn: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
@@ -100,7 +100,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 	if r.end.hooks == nil || !r.rec.Begun() {
 		return stop
 	}
-	p := r.end.publication()
+	p := r.end.done()
 	end := hooks.End{Outcome: string(stop.Outcome), Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(), Branch: p.Branch, Commit: p.Commit}
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
@@ -141,7 +141,7 @@ func (r *runner) project(end transcript.RunFinished) record.Result {
 	view.Finished = &end
 	result := record.Project(view)
 	result.RunID, result.Worked = r.rec.ID, r.end.workspace != nil && r.end.workspace.Worked()
-	result.Directory, result.File, result.BodyFile = r.rec.Path(), record.ResultFile, r.end.publication().BodyFile
+	result.Directory, result.File, result.BodyFile = r.rec.Path(), record.ResultFile, r.end.done().BodyFile
 	return result
 }
 
@@ -160,10 +160,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	}
 	failed(unrecorded)
 	result.TranscriptSHA256 = r.rec.Log().Head()
-	if err := cmp.Or(r.rec.WriteJSON(record.ResultFile, result), r.rec.Sync(".")); err != nil {
-		failed(err)
-		result.File = ""
-	}
+	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
 		if r.end.boxes != nil {

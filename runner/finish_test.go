@@ -76,21 +76,21 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 		want string
 		says string
 	}{
-		"an error":                        {&ending{published: &pushed}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
-		"a stop":                          {&ending{published: &pushed}, budget, "budget_exceeded/turns", "10 turns are used up."},
+		"an error":                        {&ending{published: &publication{done: pushed}}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
+		"a stop":                          {&ending{published: &publication{done: pushed}}, budget, "budget_exceeded/turns", "10 turns are used up."},
 		"a budget, and nothing published": {&ending{work: &work{stopped: budget, change: changed()}}, nil, "budget_exceeded/turns", "10 turns are used up."},
-		"a budget, and a draft":           {&ending{published: &pushed, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
+		"a budget, and a draft":           {&ending{published: &publication{done: pushed}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
 		"no change":                       {&ending{work: &work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
 		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
 		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {&ending{work: &work{dropped: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
-		"nothing left, and one open":      {&ending{published: &vanished}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
-		"in the base by now":              {&ending{published: &inBase}, nil, "no_changes/already_in_base", "one that main has already"},
+		"nothing left, and one open":      {&ending{published: &publication{done: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
+		"in the base by now":              {&ending{published: &publication{done: inBase}}, nil, "no_changes/already_in_base", "one that main has already"},
 		"red, and left":                   {&ending{work: &work{change: changed("a"), table: red}}, nil, "verify_failed/red", "test is red (was green, log "},
-		"red, and published":              {&ending{published: &red2}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
-		"a budget, and a red draft":       {&ending{published: &red2, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
-		"what an earlier run pushed":      {&ending{published: &held}, nil, "no_changes/already_published", "nothing was pushed"},
-		"pushed":                          {&ending{published: &pushed}, nil, "changed/pushed", "pushed to origin"},
+		"red, and published":              {&ending{published: &publication{done: red2}}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
+		"a budget, and a red draft":       {&ending{published: &publication{done: red2}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
+		"what an earlier run pushed":      {&ending{published: &publication{done: held}}, nil, "no_changes/already_published", "nothing was pushed"},
+		"pushed":                          {&ending{published: &publication{done: pushed}}, nil, "changed/pushed", "pushed to origin"},
 		"left in the checkout":            {&ending{work: &work{change: changed("a"), table: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,11 +136,11 @@ func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
 	defer rec.Close()
 	r := runner{rec: rec, end: newEnding()}
 	r.end.work = &work{change: changed("as it was made")}
-	r.end.published = &publish.Publication{
+	r.end.published = &publication{done: publish.Publication{
 		Base: gitops.Base{SHA: "moved"}, Change: changed("a", "hunter22-hunter22"), Commit: "c0ffee", Branch: "agent-ci/x",
 		Pull: &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}, Operation: "created",
 		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
-	}
+	}}
 	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "One", Status: "completed"}}}
 	got := record.Project(r.publishedView(outcome.Stopf(outcome.Changed, "pull_request", "Done."), plan))
 	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {

@@ -36,7 +36,6 @@ type Options struct {
 	Tools []tools.Tool
 
 	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept
-	Stdin           io.Reader
 
 	Surroundings
 }
@@ -46,6 +45,7 @@ type Surroundings struct {
 	Environ  []string // of agent-ci itself
 	Reserved []string // names of AGENT_CI_ variables that are flags, not job keys
 	Version  string
+	Stdin    io.Reader
 	// ScriptEngine starts a program that calls engine.Main of tools/code/engine, for models that
 	// call tools in scripts. Without it they get their tools one by one.
 	ScriptEngine []string

@@ -115,10 +115,6 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 	return ws, a, err
 }
 
-// movesHead says whether the branch that the change goes to is the one that is checked
-// out: it can't move without the checkout, which others work in.
-func (p *place) movesHead() bool { return p.workspace.On(p.task.Branch) }
-
 // baseTree gives the tree that programs of the job come from: of the commit that configured the
 // run, which the head of a pull request did not, whoever wrote that. A run that goes on does not
 // know that commit any more.

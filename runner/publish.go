@@ -60,11 +60,8 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 	stop.Message = r.rec.Redact(stop.Message)
 	result = record.Project(r.publishedView(stop, plan))
 	result.Sandbox = record.Confinement{} // no command was run
-	result.Directory, result.BodyFile, result.Problems = r.rec.Path(), r.end.publication().BodyFile, problemsOf(err)
-	result.TranscriptSHA256, result.File = b.Head, record.PublishFile
-	if err := r.rec.WriteJSON(record.PublishFile, result); err != nil {
-		result.Errors, result.File = append(result.Errors, err.Error()), ""
-	}
+	result.BodyFile, result.Problems, result.TranscriptSHA256 = r.end.done().BodyFile, problemsOf(err), b.Head
+	r.rec.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
 		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
 	}
@@ -87,7 +84,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 			return r.onForge(a.project, ws), err
 		},
 	}
-	to, p, err := half.Propose(ctx, b)
+	_, p, err := half.Propose(ctx, b)
 	a.task = p.Task
 	if p.Job != nil {
 		a.settings = &settings.Settings{Job: *p.Job}
@@ -104,18 +101,19 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		return plan, err
 	}
 	r.end.hooks = p.Hooks
-	if err := r.publish(ctx, &verdict{r.end.work, p}, to); err != nil || !p.Change.Empty() {
+	published, err := r.publish(ctx, &verdict{r.end.work, p})
+	if err != nil || !p.Change.Empty() {
 		return plan, err
 	}
 	stop := b.NothingToPublish()
-	stop.Message += r.end.published.OpenSentence()
+	stop.Message += published.done.OpenSentence()
 	return plan, stop
 }
 
 // publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes
 // no events of it.
 func (r *runner) publishedView(stop *outcome.Stop, plan transcript.Plan) *transcript.View {
-	p, end := r.end.publication(), r.end.event(stop)
+	p, end := r.end.done(), r.end.event(stop)
 	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Warnings: r.rec.Warnings(), Finished: &end}
 	if !p.Change.Empty() {
 		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -13,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
-	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay"
@@ -33,12 +31,7 @@ type ReplayOptions struct {
 	Out     string // run directory of the replay, kept; empty means a temporary one
 	Frozen  bool   // tools are replayed too, none runs
 
-	Environ      []string
-	Reserved     []string // as in Surroundings
-	Version      string
-	ScriptEngine []string           // as in Surroundings
-	Progress     io.Writer          // may be nil
-	Terminal     *progress.Terminal // as in Surroundings
+	Surroundings
 }
 
 // Replay runs the recorded answers of a model again, offline: in a fresh tree of
@@ -59,7 +52,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
-	r := newRunner("", settings.Given{JobFile: o.JobFile}, Surroundings{Environ: o.Environ, Reserved: o.Reserved, Version: o.Version, Progress: o.Progress, Terminal: o.Terminal, Quiet: o.Progress == nil})
+	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
 	defer r.watch.Live(ctx, nil)()
 	defer r.rec.Close()

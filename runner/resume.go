@@ -92,11 +92,8 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 // event and its result.
 func (r *runner) concludeAgain(h *history.Run) record.Result {
 	result := record.Project(h.View)
-	result.Worked, result.Directory, result.File = h.Worked(), r.rec.Path(), record.ResultFile
-	result.TranscriptSHA256 = r.rec.Log().Head()
-	if err := r.rec.WriteJSON(record.ResultFile, result); err != nil {
-		result.Errors, result.File = append(result.Errors, err.Error()), ""
-	}
+	result.Worked, result.TranscriptSHA256 = h.Worked(), r.rec.Log().Head()
+	r.rec.WriteResult(record.ResultFile, &result)
 	return result
 }
 
@@ -184,7 +181,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	event := transcript.RunResumed{
 		Version: r.version, Torn: h.Torn, Elsewhere: h.Found.Away != "", Limits: h.Raised, Seconds: h.Elapsed.Seconds(),
 	}
-	if now := r.end.confined().WorkTree; now != h.Policy.WorkTree {
+	if now := rd.boxes.Reached().WorkTree; now != h.Policy.WorkTree {
 		event.WorkTree = now
 	}
 	if end := h.Finished; end != nil {
@@ -199,7 +196,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 		return err
 	}
 	r.rec.Remove(record.ResultFile)
-	r.end.from(r.rec)
+	r.end.From(r.rec)
 	if err := rd.hooks.List(); err != nil {
 		return err
 	}
@@ -214,15 +211,11 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
 		return
 	}
-	var like []forge.Comment
+	var there []forge.Comment
 	if on, err := p.project.Forge.Repository(here).Issue(ctx, asked.Number); err == nil {
-		for _, c := range on.Comments {
-			if intake.IsProgress(c) {
-				like = append(like, c)
-			}
-		}
+		there = on.Comments
 	}
-	r.showProgress(ctx, p, asked.Number, like)
+	r.showProgress(ctx, p, asked.Number, there)
 }
 
 // restore makes conversation and work tree what they were when the run was stopped, as far as that

@@ -29,7 +29,7 @@ func Run(ctx context.Context, o Options) record.Result {
 		if err := r.makeDirectory(o.Out, o.Dir); err != nil {
 			return r.unrecorded(err)
 		}
-		r.end.from(r.rec)
+		r.end.From(r.rec)
 		err := guarded(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
 		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
 		r.watch.Unkept = inVain
@@ -145,10 +145,8 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 		if err != nil {
 			return err
 		}
-		if rd.task.Subject != nil {
-			return r.sayFound(ctx, v)
-		}
-		return r.publish(ctx, v, rd.destination(r))
+		_, err = r.publish(ctx, v)
+		return err
 	})
 }
 
@@ -217,15 +215,21 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 	return w, w.stoppedUnlessDraft()
 }
 
-// publish commits, pushes and opens the pull request, as far as the destination goes; nil is none.
-func (r *runner) publish(ctx context.Context, v *verdict, to publish.Destination) error {
-	if to == nil {
-		return nil
+// publish commits, pushes and opens the pull request, or says on the subject what the agent found, as far as
+// the run publishes.
+func (r *runner) publish(ctx context.Context, v *verdict) (*publication, error) {
+	p := &publication{verdict: v, done: r.end.done()}
+	if v.project.Mode == publish.Nowhere {
+		return p, nil
 	}
-	r.end.published = new(publish.Publication)
-	if err := publish.Publish(ctx, to, v.proposal, r.end.published); err != nil {
-		return err
+	r.end.published = p
+	if v.task.Subject != nil {
+		return p, r.sayFound(ctx, p)
 	}
-	v.lessons.Publish(ctx, to, v.proposal, *r.end.published)
-	return nil
+	to := v.destination(r)
+	if err := publish.Publish(ctx, to, v.proposal, &p.done); err != nil {
+		return p, err
+	}
+	v.lessons.Publish(ctx, to, v.proposal, p.done)
+	return p, nil
 }

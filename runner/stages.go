@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
-	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -21,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/enclosure"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/feedback"
@@ -30,7 +29,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // open makes what the agent of a run needs, and the agent; the first events are written, or that
@@ -137,53 +135,31 @@ func (r *runner) speaker(a *assignment) feedback.Speaker {
 }
 
 // sayFound publishes the object that the agent gave.
-func (r *runner) sayFound(ctx context.Context, v *verdict) (err error) {
-	if v.project.Mode == publish.Nowhere {
-		return nil
-	}
-	base := v.workspace.Base()
-	r.end.feedback, err = r.speaker(v.assignment).SayFrom(ctx, v.outputFile, v.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: v.project.Mode, Title: v.task.Title})
+func (r *runner) sayFound(ctx context.Context, p *publication) (err error) {
+	base := p.workspace.Base()
+	p.said, err = r.speaker(p.assignment).SayFrom(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
 	return err
 }
 
-// confine finds out how commands can be confined, before anything is run or asked, and what they work in.
+// confine opens the sandboxes. Other runs may work above the checkout meanwhile, unless the branch that the
+// change goes to is the one that is checked out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
-		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Root: p.workspace.Root(), Dir: p.dir,
-		LeaveOut: p.workspace.LeaveOut, Known: p.workspace.Hidden(), NoOverlay: p.workspace.NoOverlay,
-		Lend: p.workspace.Checkout().LentObjects, MakeGit: p.workspace.MakeGit, CopyTree: p.workspace.CopyTree,
+		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,
 		Authorities: p.authorities, BaseTree: p.baseTree(), Hooked: len(p.job().Hooks) > 0 || p.operator != "",
 	}
 	if p.past != nil {
 		boxes.Used, boxes.Found = p.past.Secrets, p.past.WorkTree()
 	}
 	r.end.boxes = boxes
-	if err := r.takeCredentials(ctx, p, boxes); err != nil {
-		return nil, err
+	err := enclosure.Open(ctx, boxes, p.workspace, r.watch.Mask)
+	switch {
+	case err != nil || p.project.Mode == publish.Nowhere:
+		return boxes, err
+	case p.workspace.On(p.task.Branch): // it can't move without the checkout, which others work in
+		return boxes, p.workspace.KeepAlone()
 	}
-	if err := settings.CheckServerSecrets(r.env, p.job()); err != nil {
-		return nil, err
-	}
-	r.watch.Mask(slices.DeleteFunc(settings.ServerSecrets(r.env, p.job()), func(v secrets.Value) bool { return len(v.Secret) < secrets.MinLength }))
-	if err := boxes.Confine(ctx); err != nil {
-		return nil, err
-	}
-	checkout := p.workspace.Checkout() // whose filters run in sandboxes from here on, and only those that somebody vouches for
-	checkout.OpenFiltersBy(boxes.OpenFilter)
-	checkout.AllowFilters(p.job().Git.Listed())
-	if err := checkout.CheckFilters(ctx); err != nil {
-		return nil, err
-	}
-	if err := p.useTree(ctx, boxes); err != nil {
-		return nil, err
-	}
-	if err := boxes.ConfineOthers(ctx); err != nil {
-		return nil, err
-	}
-	if unused := boxes.UnusableSecrets(); len(unused) > 0 {
-		r.rec.Warn("secret_unused", "No command can use the secret %s (policy.secrets): check its key commands, and that those commands have a list of hosts as network.", strings.Join(unused, ", "))
-	}
-	return boxes, nil
+	return boxes, p.workspace.Share(ctx)
 }
 
 // findHooks finds the hooks of the run, and where they run; nil for none. A resumed run goes on under the hooks
@@ -206,35 +182,6 @@ func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandbox
 	return found, nil
 }
 
-// takeCredentials reads the values of the job's secrets, and keeps them out of all that the
-// run writes from here on.
-func (r *runner) takeCredentials(ctx context.Context, p *place, boxes *confine.Sandboxes) (err error) {
-	if boxes.Credentials, err = settings.ReadCredentials(ctx, r.env, p.job()); err != nil || len(boxes.Credentials) == 0 {
-		return err
-	}
-	values := settings.CredentialSecrets(boxes.Credentials)
-	r.rec.KeepOut(append(settings.Secrets(r.env, p.job()), values...))
-	r.rec.SpareBase(ctx, p.workspace.Checkout().BaseHolds)
-	r.watch.Mask(values)
-	return nil
-}
-
-// useTree has the workspace know what commands work in, and other runs work above the checkout
-// meanwhile if nothing of this one is to come into it.
-func (p *place) useTree(ctx context.Context, boxes *confine.Sandboxes) error {
-	err := p.workspace.UseTree(ctx, boxes.WorkTree())
-	if err == nil && !p.workspace.Worked() {
-		err = boxes.CheckWayBack(ctx)
-	}
-	switch {
-	case err != nil || p.project.Mode == publish.Nowhere:
-		return err
-	case p.movesHead():
-		return p.workspace.KeepAlone()
-	}
-	return p.workspace.Share(ctx)
-}
-
 // begin writes the first events of the run.
 func (r *runner) begin(ctx context.Context, rd *ready) error {
 	r.watch.Follow(nil, limitsOf(rd.job()))
@@ -244,7 +191,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	if err := rd.skills.Keep(r.rec); err != nil { // before what makes a run one that can go on
 		return err
 	}
-	ws, policy, confined := rd.workspace, rd.job().Policy, r.end.confined()
+	ws, policy, confined := rd.workspace, rd.job().Policy, rd.boxes.Reached()
 	for _, event := range []struct {
 		of   transcript.Type
 		data any
@@ -279,7 +226,7 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	r.end.last = append(r.end.last, func(ctx context.Context, stop *outcome.Stop) {
 		_, cost := r.end.agents.Spent()
 		pushed := ""
-		if p := r.end.publication(); p.Remote != "" {
+		if p := r.end.done(); p.Remote != "" {
 			pushed = p.Commit
 		}
 		rd.red.Conclude(ctx, stop, cost, pushed)
@@ -310,7 +257,7 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 
 // concludeProgress says how the run ended where a comment shows it.
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
-	a, done := r.end.assignment, r.end.publication()
+	a, done := r.end.assignment, r.end.done()
 	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
 	if view, err := r.rec.View(); err == nil { // else the comment tells how the run ended all the same
 		end.View = view

@@ -43,22 +43,20 @@ agent-ci replay ../run --frozen --out again`,
 
 func replay(flags *flagSet) deed {
 	var o runner.ReplayOptions
-	var quiet, last bool
+	var last bool
 	flags.last(&last)
 	flags.text(&o.Dir, "repo", "DIR", "checkout that has the base commit (default: where the run worked,\nor the current folder for a run that this machine did not record)")
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Out, "out", "DIR", "run directory of the replay, new or empty (default: a temporary one)")
 	flags.on(&o.Frozen, "frozen", "run nothing: take the outputs of tools from the record, too")
-	flags.quiet(&quiet)
+	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {
 		dir, status := p.runOrLast("replay", flags, rest, last)
 		if status != exitOK {
 			return status
 		}
-		o.RunDir, o.Environ, o.Reserved, o.Version, o.ScriptEngine = dir, p.environ, reserved(), version, scriptEngine()
-		if !quiet {
-			o.Progress, o.Terminal = p.stderr, terminalOf(p)
-		}
+		o.RunDir, o.Surroundings = dir, surroundings(p, o.Quiet)
+		o.Step = nil // what a replay tells is no outcome of the step
 		ctx, stop := untilSignal(ctx)
 		defer stop()
 		replayed, err := runner.Replay(ctx, o)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -95,6 +96,15 @@ func Project(v *transcript.View) Result {
 		r.Changes, r.Stat = &ChangeSummary{len(c.Files), c.Insertions, c.Deletions}, c.Files
 	}
 	return r
+}
+
+// WriteResult writes a result to a file of the run directory, which the result names then. If that
+// fails, the result tells why.
+func (r *Record) WriteResult(name string, result *Result) {
+	result.Directory, result.File = r.Path(), name
+	if err := cmp.Or(r.WriteJSON(name, *result), r.Sync(".")); err != nil {
+		result.Errors, result.File = append(result.Errors, r.Redact(err.Error())), ""
+	}
 }
 
 // published adds what a step of publishing made on the forge.

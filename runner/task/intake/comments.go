@@ -139,14 +139,13 @@ func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 	}
 }
 
-// OwnProgress is the comment of an earlier run among those that look like one: the
-// last of an App or of the token's own account, nil for none. A person's that looks
-// like one stays as it is.
-func OwnProgress(ctx context.Context, on forge.Forge, like []forge.Comment) *forge.Comment {
+// OwnProgress is the comment with the progress of an earlier run: the last of an App or of the token's
+// own account, nil for none. A person's that looks like one stays as it is.
+func OwnProgress(ctx context.Context, on forge.Forge, all []forge.Comment) *forge.Comment {
 	own := OwnComments(ctx, on)
-	for i, c := range slices.Backward(like) {
-		if own(c) {
-			return &like[i]
+	for i, c := range slices.Backward(all) {
+		if IsProgress(c) && own(c) {
+			return &all[i]
 		}
 	}
 	return nil

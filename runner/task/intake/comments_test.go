@@ -193,7 +193,8 @@ func TestTokensThatCannotAsk(t *testing.T) {
 }
 
 func TestOwnProgress(t *testing.T) {
-	app, mine, person := said("", "ci[bot]", "1"), said("", "Me", "2"), said("", "octo", "3")
+	shows := func(login, text string) forge.Comment { return said("", login, intake.ProgressMark+text) }
+	app, mine, person, other := shows("ci[bot]", "1"), shows("Me", "2"), shows("octo", "3"), said("", "Me", "Thanks.")
 	app.Author.Bot = true
 	for name, c := range map[string]struct {
 		viewer string
@@ -201,12 +202,12 @@ func TestOwnProgress(t *testing.T) {
 		want   string
 	}{
 		"an App's":             {"", []forge.Comment{app, person}, "1"},
-		"the last":             {"me", []forge.Comment{app, mine, person}, "2"},
+		"the last":             {"me", []forge.Comment{app, mine, person, other}, "2"},
 		"a person's, for Apps": {"", []forge.Comment{mine, person}, ""},
 		"none":                 {"me", nil, ""},
 	} {
 		got := intake.OwnProgress(t.Context(), &server{viewer: forge.User{Login: c.viewer}}, c.like)
-		if text := textOf(got); text != c.want {
+		if text := strings.TrimPrefix(textOf(got), intake.ProgressMark); text != c.want {
 			t.Errorf("%s: %q", name, text)
 		}
 	}

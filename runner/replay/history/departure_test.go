@@ -1,4 +1,4 @@
-package runner
+package history
 
 import (
 	"path/filepath"
@@ -30,13 +30,13 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			left := departure{rec: rec}
-			if got := left.result(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "It can go on: agent-ci resume "+rec.Path()) {
+			left := Departure{rec: rec}
+			if got := left.Result(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "It can go on: agent-ci resume "+rec.Path()) {
 				t.Errorf("got %q", got.Message)
 			}
 		})
 	}
-	if got := new(departure).result(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
+	if got := new(Departure).Result(t.Context()); !strings.HasSuffix(got.Message, "the checkout is as it was.") {
 		t.Errorf("without a run directory: %q", got.Message)
 	}
 }

@@ -1,0 +1,71 @@
+// Package enclosure owns the start of a run's sandboxes over its checkout: which secrets their commands
+// use, in which work tree these run, and which filters of git are confined.
+package enclosure
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/secrets"
+	"github.com/agent-ci/agent-ci/runner/place/confine"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Open finds out how commands can be confined, before anything is run or asked, and what they work
+// in. boxes know the record, the job and its rules; of ws, which is their root, they learn here. mask
+// keeps values out of the log of the step.
+func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
+	checkout := ws.Checkout()
+	boxes.Root, boxes.LeaveOut, boxes.Known, boxes.NoOverlay = ws.Root(), ws.LeaveOut, ws.Hidden(), ws.NoOverlay
+	boxes.Lend, boxes.MakeGit, boxes.CopyTree = checkout.LentObjects, ws.MakeGit, ws.CopyTree
+	if err := takeCredentials(ctx, boxes, ws, mask); err != nil {
+		return err
+	}
+	if err := boxes.Confine(ctx); err != nil {
+		return err
+	}
+	checkout.OpenFiltersBy(boxes.OpenFilter) // they run in sandboxes from here on, and only those that somebody vouches for
+	checkout.AllowFilters(boxes.Job.Git.Listed())
+	if err := checkout.CheckFilters(ctx); err != nil {
+		return err
+	}
+	if err := ws.UseTree(ctx, boxes.WorkTree()); err != nil {
+		return err
+	}
+	if !ws.Worked() {
+		if err := boxes.CheckWayBack(ctx); err != nil {
+			return err
+		}
+	}
+	if err := boxes.ConfineOthers(ctx); err != nil {
+		return err
+	}
+	if unused := boxes.UnusableSecrets(); len(unused) > 0 {
+		boxes.Record.Warn("secret_unused", "No command can use the secret %s (policy.secrets): check its key commands, and that those commands have a list of hosts as network.", strings.Join(unused, ", "))
+	}
+	return nil
+}
+
+// takeCredentials reads the values of the job's secrets, and keeps them out of all that the run writes
+// from here on.
+func takeCredentials(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
+	env, j := boxes.Environ, boxes.Job
+	read, err := settings.ReadCredentials(ctx, env, j)
+	if err != nil {
+		return err
+	}
+	if len(read) > 0 {
+		values := settings.CredentialSecrets(read)
+		boxes.Credentials = read
+		boxes.Record.KeepOut(append(settings.Secrets(env, j), values...))
+		boxes.Record.SpareBase(ctx, ws.Checkout().BaseHolds)
+		mask(values)
+	}
+	if err := settings.CheckServerSecrets(env, j); err != nil {
+		return err
+	}
+	mask(slices.DeleteFunc(settings.ServerSecrets(env, j), func(v secrets.Value) bool { return len(v.Secret) < secrets.MinLength }))
+	return nil
+}
