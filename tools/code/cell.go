@@ -1,9 +1,7 @@
 package code
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +12,13 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/script"
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
 const (
 	// mostWaiting is how many bytes of results wait for engines at once, of all cells.
 	mostWaiting = 64 << 20
-	// mostValue is how many bytes of JSON one result may have.
-	mostValue = 16 << 20
 	// mostSettled is how many bytes of results go to an engine in one message, apart from the last.
 	mostSettled = 8 << 20
 )
@@ -188,7 +185,7 @@ func (c *cell) call(call message.Call) error {
 // answer has the result of a call go to the script.
 func (c *cell) answer(id int, r tools.Result) {
 	delete(c.underWay, id)
-	s := settledBy(id, r)
+	s := script.Settle(id, r)
 	if c.tools.waiting.Add(size(s)) > mostWaiting {
 		c.tools.waiting.Add(-size(s))
 		s = message.Settled{ID: id, Error: "the results of this script and of others that wait to be read are too much at once; make fewer calls side by side"}
@@ -199,49 +196,6 @@ func (c *cell) answer(id int, r tools.Result) {
 }
 
 func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
-
-// settledBy is what a script gets of a result.
-func settledBy(id int, r tools.Result) message.Settled {
-	value := r.Object
-	words, worded := value.(string)
-	switch {
-	case worded && r.Failed:
-		return message.Settled{ID: id, Error: words}
-	case value != nil:
-	case r.Failed:
-		return message.Settled{ID: id, Error: orElse(r.Output, "the call failed")}
-	case len(r.Images) > 0:
-		value = withImages(r)
-	default:
-		value = r.Output
-	}
-	var raw bytes.Buffer
-	encoder := json.NewEncoder(&raw)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
-	}
-	if raw.Len() > mostValue {
-		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
-	}
-	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
-}
-
-// withImages is a result with images that has no form of its own.
-func withImages(r tools.Result) any {
-	images := make([]map[string]string, len(r.Images))
-	for i, image := range r.Images {
-		images[i] = map[string]string{"image_url": image.URL()}
-	}
-	return map[string]any{"text": r.Output, "images": images}
-}
-
-func orElse(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
-}
 
 // feed gives the engine the script and then results, many at a time, until the cell is over.
 func (c *cell) feed(run message.Run) {

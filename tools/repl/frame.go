@@ -26,15 +26,6 @@ type order struct {
 	Mark string `json:"mark"` // to print behind all that the code prints
 }
 
-// answer is a line that answers a call.
-type answer struct {
-	Type   string `json:"type"` // answer
-	Call   int    `json:"call"`
-	Failed bool   `json:"failed"`
-	Text   string `json:"text"`
-	Object any    `json:"object,omitempty"`
-}
-
 var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 
 // receive hands on what the kernel sends, until that is no frame.

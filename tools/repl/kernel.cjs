@@ -45,12 +45,12 @@
     return answered;
   };
 
-  const take = ({ call, failed, text, object }) => {
-    const waiting = open.get(call);
-    open.delete(call);
+  const take = ({ id, value, error }) => {
+    const waiting = open.get(id);
+    open.delete(id);
     if (waiting === undefined) return;
-    if (failed && object === undefined) waiting.reject(new Error(text));
-    else waiting.resolve(object === undefined ? text : object);
+    if (error !== undefined) waiting.reject(new Error(error));
+    else waiting.resolve(value);
   };
 
   const tool = (name, args = {}) => {
@@ -91,7 +91,7 @@
   };
 
   const helpers = { tmpDir: os.tmpdir(), sh, tool, emitImage };
-  const codex = { state: {}, ...helpers, import: (name) => import(name) };
+  const codex = { ...helpers, import: (name) => import(name) };
   for (const [name, value] of Object.entries({ codex, ...helpers, require: createRequire(path.join(process.cwd(), 'js_repl')) })) {
     Object.defineProperty(globalThis, name, { value, writable: true, enumerable: false, configurable: true });
   }

@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed kernel.cjs
-var script string
+var source string
 
 const (
 	// mostHeap bounds what code keeps, and mostData all that the kernel and what it starts have of
@@ -23,7 +23,7 @@ const (
 
 // argv is the kernel's. The script is an argument, so that no command can change it.
 func argv() []string {
-	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", mostHeap), "-e", script}
+	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", mostHeap), "-e", source}
 }
 
 // launcher gives the kernel pipes that neither its code nor what that starts takes for its

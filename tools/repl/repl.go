@@ -56,7 +56,7 @@ const (
 		"- await tool(name, args): calls another tool, args an object, or a string for a freeform tool like apply_patch; gives its result, throws where it was refused or failed\n" +
 		"- await sh(command, {workdir}): runs a shell command; gives {stdout, stderr, exitCode}; stdout has both, in the order of writing\n" +
 		"- await emitImage(pathOrBytesOrDataURL): shows you an image\n" +
-		"- tmpDir: a folder for files that are not part of the work; codex.state: an object of your own\n" +
+		"- tmpDir: a folder for files that are not part of the work\n" +
 		"A call may take 30 seconds, unless its first line says otherwise: `// codex-js-repl: timeout_ms=60000`."
 )
 

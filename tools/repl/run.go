@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/script"
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
@@ -155,7 +156,7 @@ func (r *running) call(f frame) {
 			r.notes += result.Notes
 			r.mu.Unlock()
 		}
-		r.tell(answer{Type: "answer", Call: f.Call, Failed: result.Failed, Text: result.Output, Object: result.Object})
+		r.tell(script.Settle(f.Call, result))
 	})
 }
 
@@ -166,20 +167,17 @@ func (r *running) show(f frame) {
 	if err == nil {
 		words, err = r.images.Add(r.ctx, data)
 	}
-	a := answer{Type: "answer", Call: f.Call, Text: words}
 	if err != nil {
-		a.Failed, a.Text = true, fmt.Sprintf("the image can't be shown: %v", err)
-	} else {
-		r.prints.say("[Image: " + words + "]\n")
+		r.tell(message.Settled{ID: f.Call, Error: fmt.Sprintf("the image can't be shown: %v", err)})
+		return
 	}
-	r.tell(a)
+	r.prints.say("[Image: " + words + "]\n")
+	r.tell(script.Settle(f.Call, tools.Result{Output: words}))
 }
 
 // tell sends a line to the kernel.
 func (r *running) tell(line any) {
 	var text bytes.Buffer
-	if err := message.Write(&text, line); err != nil { // of an object that is no JSON
-		_ = message.Write(&text, answer{Type: "answer", Call: line.(answer).Call, Failed: true, Text: err.Error()})
-	}
+	_ = message.Write(&text, line) // it is text, and JSON
 	r.send(r.ctx, text.Bytes())
 }

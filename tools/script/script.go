@@ -1,0 +1,47 @@
+// Package script owns what scripts in JavaScript get of the calls that they make, in code mode and in js_repl.
+package script
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/script/message"
+)
+
+// mostValue is how many bytes of JSON one result may have.
+const mostValue = 16 << 20
+
+// Settle returns what a script gets of a call: the result's object, its text with its images, or its text. A
+// call that failed without an object rejects with its text, and one whose object is a text with that.
+func Settle(id int, r tools.Result) message.Settled {
+	value := r.Object
+	words, worded := value.(string)
+	switch {
+	case worded && r.Failed:
+		return message.Settled{ID: id, Error: words}
+	case value != nil:
+	case r.Failed:
+		return message.Settled{ID: id, Error: cmp.Or(r.Output, "the call failed")}
+	case len(r.Images) > 0:
+		images := make([]map[string]string, len(r.Images))
+		for i, image := range r.Images {
+			images[i] = map[string]string{"image_url": image.URL()}
+		}
+		value = map[string]any{"text": r.Output, "images": images}
+	default:
+		value = r.Output
+	}
+	var raw bytes.Buffer
+	encoder := json.NewEncoder(&raw)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
+	}
+	if raw.Len() > mostValue {
+		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
+	}
+	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
+}
