@@ -7,12 +7,17 @@ import (
 	"testing"
 )
 
+// home is that of the user, whose build cache has Go's tool. TestMain sets another one.
+var home = os.Getenv("HOME")
+
 func TestTheBuildIDIsThatOfGo(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := exec.CommandContext(t.Context(), "go", "tool", "buildid", path).Output()
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "buildid", path)
+	cmd.Env = append(os.Environ(), "HOME="+home)
+	want, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
