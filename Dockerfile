@@ -1,5 +1,5 @@
 # agent-ci for machines of one's own: cron, Kubernetes, self-hosted runners.
-# docs/how-to/machines.md says how it is run. It needs the binary in dist/:
+# docs/how-to/containers.md says how it is run. It needs the binary in dist/:
 #
 #     make cross && docker build --tag agent-ci .
 #
@@ -34,7 +34,7 @@ ARG REVISION=unknown
 LABEL org.opencontainers.image.title="agent-ci" \
       org.opencontainers.image.description="Runs a coding agent in CI and turns its change into a pull request" \
       org.opencontainers.image.source="https://github.com/agent-ci/agent-ci" \
-      org.opencontainers.image.documentation="https://github.com/agent-ci/agent-ci/blob/main/docs/how-to/machines.md" \
+      org.opencontainers.image.documentation="https://github.com/agent-ci/agent-ci/blob/main/docs/how-to/containers.md" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \

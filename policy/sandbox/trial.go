@@ -58,8 +58,8 @@ var hindrances = []struct {
 	name, hinders, remedy string
 }{
 	{"kernel.apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps ordinary users from namespaces of their own (Ubuntu 23.10 and later): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
-	{"kernel.unprivileged_userns_clone", "0", "Ordinary users may make no namespaces (Debian's setting): sudo sysctl -w kernel.unprivileged_userns_clone=1"},
-	{"user.max_user_namespaces", "0", "There may be no user namespaces: sudo sysctl -w user.max_user_namespaces=15000; in a container that is for whoever starts it"},
+	{"kernel.unprivileged_userns_clone", "0", "Ordinary users cannot create namespaces (Debian's setting): sudo sysctl -w kernel.unprivileged_userns_clone=1"},
+	{"user.max_user_namespaces", "0", "The kernel allows no user namespaces: sudo sysctl -w user.max_user_namespaces=15000; in a container, on its host"},
 }
 
 // Settings reads those that this kernel has.
