@@ -96,7 +96,7 @@ func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Wor
 	case err != nil:
 		return ws, a, err
 	case tip == nil:
-		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d is gone: %s.", pull.Head, pull.Number, pull.URL)
+		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
 	}
 	if ws, a, err = r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
 		return ws, a, err

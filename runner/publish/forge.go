@@ -64,7 +64,7 @@ func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "pull_request_closed",
-		"Pull request #%d for %s was closed without being merged; reopen it to have this task worked on again.", pull.Number, branch)
+		"Pull request #%d for %s was closed without being merged; reopen it if you want agent-ci to work on it again.", pull.Number, branch)
 }
 
 // otherBase ends a run whose pull request was given another base: a change that

@@ -105,7 +105,7 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 	if strings.Contains(what, "%s") {
 		what = fmt.Sprintf(what, rule.Pattern)
 	}
-	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To go on, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
+	return outcome.Stopf(ended, reason, "The branch %s could not be pushed to %s: %s %s. To continue, %sgive another name as pull_request.branch, let the token's account bypass that rule, or leave the branch out of it.",
 		branch, f.Repository, rule.Setting, what, known.remedy)
 }
 

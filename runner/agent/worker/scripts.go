@@ -22,7 +22,7 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
-				"tools.deny has %s, by which %s calls all tools (model.tools: code); name those there that it may not call, or set model.tools: freeform.", name, a.Job.Model.Name)
+				"tools.deny has %s, which %s needs to call any tool (model.tools: code); deny single tools instead, or set model.tools: freeform.", name, a.Job.Model.Name)
 		}
 	}
 	var nested []code.Nested

@@ -42,7 +42,7 @@ func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window in
 	}
 	offer, leftOut := skills.NewOffer(found.Skills, window, rec.Redact)
 	if leftOut > 0 {
-		rec.Warn("skills_left_out", "The model is not told of %s: there is no room for more. Name the folders of those that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
+		rec.Warn("skills_left_out", "The model does not see %s: there is no room for more. Name the folders of the skills that it needs in skills.folders.", transcript.Count(leftOut, "skill"))
 	}
 	return offer, nil
 }

@@ -49,5 +49,5 @@ func (s *Session) gitUnchanged(ctx context.Context) error {
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "git_changed",
 		"Commands changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
-			"Look at these files before you run git there, or throw the checkout away.", strings.Join(changed, "; "))
+			"Look at these files before you run git there, or delete the checkout.", strings.Join(changed, "; "))
 }

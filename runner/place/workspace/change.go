@@ -61,7 +61,7 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 // nothing that may be read, or of a folder of it.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands of the run took the right to read %s (%v); have it left as it is.", folder, outcome.RootCause(err)).Because(err)
+		"Commands of the run took the right to read %s (%v); the commands must not do that.", folder, outcome.RootCause(err)).Because(err)
 }
 
 // OpenWorkDir opens the working directory for an agent, whose work is more from
@@ -173,7 +173,7 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change touches protected files (%s), which can't be put back (policy.change.protected): what was made at %s is in the way; have it removed.",
+			"The change touches protected files (%s), which can't be restored (policy.change.protected): what was made at %s is in the way; have it removed.",
 			named(paths), named(obstructed.Paths)).Because(err)
 	}
 	if err != nil {

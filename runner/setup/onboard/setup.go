@@ -71,7 +71,7 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 	}
 	for _, kept := range found.kept {
 		if found.open == nil {
-			report.Done = append(report.Done, kept+" is there already and is left as it is")
+			report.Done = append(report.Done, kept+" exists and stays as it is")
 		}
 	}
 	if len(found.kept) > 0 && found.kept[0] == DefaultsPath && found.model != s.Model {
@@ -130,7 +130,7 @@ func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
 	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
 	there, err := r.HasSecret(ctx, name)
 	if there && !s.Replace {
-		report.Left = append(report.Left, "the secret "+name+" is there already and was not replaced: if it is not the key that was given, run this again with --replace-secret: "+page)
+		report.Left = append(report.Left, "the secret "+name+" exists already and was not replaced: if it is not the key that was given, run this again with --replace-secret: "+page)
 		return nil
 	}
 	done := "the secret " + name + " is set"

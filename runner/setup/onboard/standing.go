@@ -63,7 +63,7 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 			return "", err
 		}
 		if !found.same(s.Provider) {
-			return "", fmt.Errorf("%s is there already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
+			return "", fmt.Errorf("%s exists already and is for %s, not for %s: change it or delete it first, or choose that provider", DefaultsPath, found, s.Provider)
 		}
 		model, s.Provider.KeyEnv = named, found.KeyEnv
 	}
@@ -78,7 +78,7 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 			return "", err
 		}
 		if why := s.Provider.objects(content, wanted); why != "" {
-			return "", fmt.Errorf("%s is there already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", at, why, s.Provider)
+			return "", fmt.Errorf("%s exists already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", at, why, s.Provider)
 		}
 	}
 	return model, nil

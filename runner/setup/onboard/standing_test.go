@@ -70,7 +70,7 @@ func TestAKeyGoesToNoOtherProvider(t *testing.T) {
 		"a workflow with an address": {
 			".github/workflows/agent-ci-issue.yml", strings.Replace(passing("OPENROUTER_API_KEY"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1), "says itself where",
 		},
-		"another workflow":             {".github/workflows/mine.yaml", passing("OPENAI_API_KEY"), ".github/workflows/mine.yaml is there already and passes"},
+		"another workflow":             {".github/workflows/mine.yaml", passing("OPENAI_API_KEY"), ".github/workflows/mine.yaml exists already and passes"},
 		"a workflow of something else": {".github/workflows/mine.yaml", strings.ReplaceAll(passing("OPENAI_API_KEY"), "agent-ci", "other"), ""},
 		"the workflow of a setup":      {".github/workflows/agent-ci-issue.yml", passing("OPENROUTER_API_KEY"), ""},
 	} {
@@ -94,7 +94,7 @@ func TestOtherWorkflowsMayChooseTheirAddress(t *testing.T) {
 	w := newWorld(t)
 	w.push(t, "main", map[string]string{".github/workflows/mine.yml": strings.Replace(passing("MINE"), "with: {", "with: {openai-base-url: https://elsewhere/v1, ", 1)})
 	s := w.setup(t)
-	w.refused(t, s, "mine.yml is there already and passes the key ${{ secrets.MINE }}")
+	w.refused(t, s, "mine.yml exists already and passes the key ${{ secrets.MINE }}")
 	s.Provider, _ = Lookup("openai")
 	if report, err := s.Do(t.Context(), w.hub); err != nil || report.URL == "" {
 		t.Errorf("%+v, %v", report, err)

@@ -72,10 +72,10 @@ func TestRequests(t *testing.T) {
 		"dispatched issue":     {"workflow_dispatch", `{"inputs": {"issue": "#7"}, ` + sender + `}`, wanted{Trigger: "workflow_dispatch", Typed: "#7"}, ""},
 		"dispatched prompt":    {"repository_dispatch", `{"action": "go", "client_payload": {"prompt": "Fix it"}, ` + sender + `}`, wanted{Trigger: "repository_dispatch", Prompt: "Fix it"}, ""},
 		"number as a number":   {"repository_dispatch", `{"client_payload": {"issue": 7}}`, wanted{Trigger: "repository_dispatch", Typed: "7"}, ""},
-		"two tasks":            {"workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Fix it"}}`, wanted{}, "not one of"},
-		"no task":              {"workflow_dispatch", `{"inputs": null}`, wanted{}, "not one of"},
-		"schedule":             {"schedule", `{"schedule": "0 3 * * *"}`, wanted{}, "brings no task"},
-		"push":                 {"push", `{}`, wanted{}, "the event push brings no task"},
+		"two tasks":            {"workflow_dispatch", `{"inputs": {"issue": "7", "prompt": "Fix it"}}`, wanted{}, "either issue or prompt"},
+		"no task":              {"workflow_dispatch", `{"inputs": null}`, wanted{}, "either issue or prompt"},
+		"schedule":             {"schedule", `{"schedule": "0 3 * * *"}`, wanted{}, "has no task"},
+		"push":                 {"push", `{}`, wanted{}, "the event push has no task"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, why := read(t, c.event, c.payload).Request(triggers)

@@ -60,7 +60,7 @@ func (e *Event) Request(t Triggers) (*Request, string) {
 		"check_suite":                 (*Event).checkSuiteRequest,
 	}[e.Name]
 	if !known {
-		return nil, fmt.Sprintf("the event %s brings no task: give the job one", e.Name)
+		return nil, fmt.Sprintf("the event %s has no task: give the job one", e.Name)
 	}
 	return read(e, t)
 }
@@ -150,13 +150,13 @@ func (e *Event) GivenIssue() string { return strings.TrimSpace(text(e.given()["i
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
 	r := &Request{Trigger: e.Name, Typed: e.GivenIssue(), Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
 	if (r.Typed == "") == (r.Prompt == "") {
-		return nil, fmt.Sprintf("the event %s brings not one of issue and prompt; give the job a task, or the event one of them", e.Name)
+		return nil, fmt.Sprintf("the event %s needs either issue or prompt; give it one of them, or give the job a task", e.Name)
 	}
 	return r, ""
 }
 
 func (e *Event) scheduleRequest(Triggers) (*Request, string) {
-	return nil, "a schedule brings no task: give the job one (task.prompt, task.prompt_file or task.issue)"
+	return nil, "a schedule has no task: give the job one (task.prompt, task.prompt_file or task.issue)"
 }
 
 // redConclusions are those of checks after which there is something to mend.

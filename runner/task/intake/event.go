@@ -117,13 +117,13 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 func (e Event) typedIssue(typed string) (int, error) {
 	issue, err := job.ParseIssue(typed)
 	if err != nil {
-		return 0, outcome.Stopf(outcome.InvalidInput, "event", "The issue %q that the event %s brings %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
+		return 0, outcome.Stopf(outcome.InvalidInput, "event", "The issue %q of the event %s %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
 	}
 	if at := job.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
-		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The issue that the event %s brings is on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
 	}
 	if issue.Repository != "" && !strings.EqualFold(issue.Repository, e.Repository) {
-		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The issue that the event %s brings is of %s, and the workflow runs in %s: give an issue of that, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
+		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue of %s, and the workflow runs in %s: give an issue of that repository, or name the other one as task.issue of a job.", e.Name, issue.Repository, e.Repository)
 	}
 	return issue.Number, nil
 }

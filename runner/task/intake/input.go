@@ -81,7 +81,7 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref job.Issue, more ...c
 	case issue.PullRequest:
 		return t, outcome.Stopf(outcome.InvalidInput, "issue", "%s is a pull request; give the number of an issue.", ref)
 	case issue.State != "open":
-		return t, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it to have it worked on: %s.", ref, issue.URL)
+		return t, outcome.Stopf(outcome.Skipped, "issue_closed", "The issue %s is closed; reopen it if you want agent-ci to work on it: %s.", ref, issue.URL)
 	}
 	in, err := s.issueInput(ctx, ref, issue, t.AskedAt)
 	if err != nil {

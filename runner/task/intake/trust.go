@@ -79,7 +79,7 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 		return nil, outcome.Stopf(outcome.Skipped, "fork",
 			"Pull request #%d comes from a fork, and agent-ci does not work on branches of forks: %s.", pull.Number, pull.URL)
 	case pull.State != "open":
-		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it to have it worked on: %s.", pull.Number, pull.URL)
+		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it if you want agent-ci to work on it: %s.", pull.Number, pull.URL)
 	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
 		return pull, s.mayJoin(ctx, pull)
 	}

@@ -215,7 +215,7 @@ func (d *decoder) fitPreset(i int, s *Secret, user string) {
 	case s.Server != "" && s.Preset != PresetMaven:
 		d.wrong(secretKey(i, "server"), "takes preset: maven")
 	case s.Server == "" && s.Preset == PresetMaven:
-		d.wrong(secretKey(i, "server"), "is missing; give the id by which pom.xml names the repository")
+		d.wrong(secretKey(i, "server"), "is missing; give the id of the repository in pom.xml")
 	case s.Preset == PresetCargo && s.Name != "" && !whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
 		d.wrong(secretKey(i, "name"), "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
 	}
