@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -159,6 +160,10 @@ var programFolder string
 // program is this test binary built without cgo, as the product is. A build
 // with cgo does the steps inside another way.
 var program = sync.OnceValues(func() (string, error) {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
+		return os.Executable()
+	}
 	dir, err := os.MkdirTemp("", "sandbox-program-")
 	if err != nil {
 		return "", err

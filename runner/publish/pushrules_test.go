@@ -29,8 +29,12 @@ func TestRulesOnPushes(t *testing.T) {
 	worlds[earlier].onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+gitops.TrailerRun+": other\n"+gitops.TrailerBase+": "+worlds[earlier].Workspace.Base().SHA)
 	worlds[joined].git(worlds[joined].repo.Dir, "branch", taskBranch, "main")
 	key := "KEY=" + sshKey(t)
-	for _, w := range worlds {
+	tips := map[string]*tip{}
+	for branch, w := range worlds {
 		w.Env = append(w.Env, key)
+		var err error
+		tips[branch], err = w.toForge().tip(t.Context(), taskBranch)
+		w.must(err)
 	}
 	seen := map[string]bool{}
 	for _, test := range []struct {
@@ -86,7 +90,7 @@ func TestRulesOnPushes(t *testing.T) {
 		t.Run(test.kind+" "+test.branch+" "+test.says, func(t *testing.T) {
 			w := worlds[test.branch]
 			w.repo.Rules = []forgetest.Rule{{Type: test.kind, Parameters: test.parameters, Bypass: "never", Ruleset: "Ours"}}
-			_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), &job.Job{PullRequest: test.pull})
+			err := w.toForge().permits(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch])
 			if test.reason == "" {
 				w.must(err)
 				return
@@ -95,8 +99,7 @@ func TestRulesOnPushes(t *testing.T) {
 				t.Error(stop)
 			}
 			w.repo.Rules[0].Bypass = "always"
-			_, err = Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), &job.Job{PullRequest: test.pull})
-			w.must(err)
+			w.must(w.toForge().permits(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch]))
 		})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(pushRefusals)) {
