@@ -239,33 +239,6 @@ func TestBundleOfAnAttacker(t *testing.T) {
 	}
 }
 
-// TestBundleCreditsWhoAsked publishes a bundle that says somebody else asked for
-// the work than the event does.
-func TestBundleCreditsWhoAsked(t *testing.T) {
-	t.Parallel()
-	ann, bob := object{"login": "ann", "id": 5, "type": "User"}, object{"login": "bob", "id": 6, "type": "User"}
-	for _, c := range []struct {
-		event   string
-		payload object
-		want    string
-	}{
-		{"issues", object{"action": "labeled", "issue": object{"number": 7, "user": bob}, "sender": ann}, "ann <5+ann@"},
-		{"issue_comment", object{"action": "created", "issue": object{"number": 7}, "comment": object{"user": bob}, "sender": ann}, "bob <6+bob@"},
-		{"workflow_dispatch", object{"inputs": object{"issue": "7"}, "sender": ann}, "boss <1+boss@"},
-	} {
-		t.Run(c.event, func(t *testing.T) {
-			b := newBundle(t)
-			b.claims("issue-7", "agent-ci/issue-7", "octo/widgets#7")
-			b.alter("task", func(data map[string]any) { data["actor"], data["actor_id"] = "boss", 1 })
-			b.inEvent(c.event, c.payload)
-			out := b.publish()
-			if message := b.git(b.repo.Dir, "log", "-1", "--format=%B", "agent-ci/issue-7"); !strings.Contains(message, "\nCo-authored-by: "+c.want) {
-				t.Errorf("the commit says\n%s\n%s", message, out)
-			}
-		})
-	}
-}
-
 // TestBundleOnAnOlderBase names a commit of the base branch whose configuration
 // protects less than that of the newest: the newest counts.
 func TestBundleOnAnOlderBase(t *testing.T) {
@@ -279,25 +252,4 @@ func TestBundleOnAnOlderBase(t *testing.T) {
 	if out := b.publish(); !strings.HasPrefix(out, "policy_violation/change: ") {
 		t.Errorf("the bundle ended in %s", out)
 	}
-}
-
-// TestBundleInAShallowCheckout publishes in a checkout that has the newest
-// commit alone, which is not the one that the bundle is on.
-func TestBundleInAShallowCheckout(t *testing.T) {
-	t.Parallel()
-	b := newBundle(t)
-	b.moveBase()
-	shallow := filepath.Join(b.publishing.dir, "clone1")
-	if err := os.RemoveAll(shallow); err != nil {
-		t.Fatal(err)
-	}
-	b.git(b.publishing.dir, "clone", "--quiet", "--depth=1", "file://"+b.repo.Dir, shallow)
-	b.git(shallow, "remote", "set-url", "origin", b.forge.URL+"/octo/widgets.git")
-	if out := b.publish(); !strings.HasPrefix(out, "changed/pull_request: ") {
-		t.Fatalf("the bundle ended in %s", out)
-	}
-	if got := b.git(b.repo.Dir, "diff", "--name-only", "main", "agent-ci/task"); got != "greet.sh" {
-		t.Errorf("the branch differs from main in %q", got)
-	}
-	b.git(b.repo.Dir, "fsck", "--strict")
 }

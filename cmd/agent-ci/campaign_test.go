@@ -219,24 +219,6 @@ func (w *campaigning) published() int {
 	return all
 }
 
-func TestACampaignRunsHere(t *testing.T) {
-	t.Parallel()
-	w := newCampaigning(t, 4, cheap, campaignFile)
-	out := w.run()
-	w.allOpened()
-	if !strings.Contains(out, "4 targets: 4 pull request open") {
-		t.Error(out)
-	}
-	if reports, err := campaign.ReadReports(filepath.Join(w.ledger(), "bump"), func(err error) { t.Error(err) }); err != nil || len(reports) != 4 {
-		t.Errorf("%d reports, %v", len(reports), err)
-	}
-	before := w.asked.Load()
-	w.run()
-	if after := w.asked.Load(); after != before {
-		t.Errorf("a second start asked the model %d times", after-before)
-	}
-}
-
 // Commands of a run see its own checkout and what that borrows, and nothing of other runs, which may
 // be of repositories that this one is not to know.
 func TestRunsOfACampaignDoNotSeeEachOther(t *testing.T) {

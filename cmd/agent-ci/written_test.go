@@ -1,16 +1,11 @@
 package main_test
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -20,60 +15,6 @@ import (
 
 // aboutTools are the fields of a request that an endpoint without tools refuses.
 var aboutTools = []string{"tools", "tool_choice", "parallel_tool_calls", "functions"}
-
-// wordsAlone are the answers of a model that writes.
-var wordsAlone = []string{
-	"```read\ngreet.sh\n```\n",
-	"greet.sh\n```sh\n<<<<<<< SEARCH\necho hello nobody\n=======\necho hello world\n>>>>>>> REPLACE\n```\n\n```bash\nsh greet.sh\n```\n",
-	"The greeting is mended.",
-}
-
-// TestEndpointWithoutTools has a model work behind an endpoint for chats that refuses whatever is about
-// tools.
-func TestEndpointWithoutTools(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		tools string
-		ends  string
-	}{
-		"a model that writes": {"aider-diff", "changed/"},
-		"a model that calls":  {"function", "model_failed/invalid_request"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var asked atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				raw, _ := io.ReadAll(r.Body)
-				var body map[string]json.RawMessage
-				if err := json.Unmarshal(raw, &body); err != nil {
-					t.Error(err)
-				}
-				for _, field := range aboutTools {
-					if _, there := body[field]; there {
-						http.Error(w, `{"error":{"message":"unsupported field: `+field+`"}}`, http.StatusBadRequest)
-						return
-					}
-				}
-				n := asked.Add(1)
-				if int(n) > len(wordsAlone) {
-					http.Error(w, `{"error":{"message":"no more"}}`, http.StatusBadRequest)
-					return
-				}
-				if told := string(body["messages"]); n == 3 && !(strings.Contains(told, "M greet.sh") && strings.Contains(told, "Output:\\nhello world")) {
-					t.Errorf("what came of the edit and the command is not told: %s", told)
-				}
-				_ = json.NewEncoder(w).Encode(map[string]any{"id": "c", "choices": []any{map[string]any{"message": map[string]any{"role": "assistant", "content": wordsAlone[n-1]}, "finish_reason": "stop"}}})
-			}))
-			defer server.Close()
-			cmd := writing(t, server.URL+"/v1", widgets(t), filepath.Join(t.TempDir(), "out"),
-				"model.wire=chat", "model.stream=false", "model.tools="+test.tools, "model.name=words", "limits.cost_usd=0")
-			printed, _ := cmd.CombinedOutput()
-			if !strings.Contains(string(printed), "\n"+test.ends) && !strings.HasPrefix(string(printed), test.ends) {
-				t.Errorf("the run does not end as %s:\n%s", test.ends, printed)
-			}
-		})
-	}
-}
 
 // TestEveryToolInWords plays, for each edit format, a session of a model that has no tools, and compares
 // the transcript with the one that was looked through.

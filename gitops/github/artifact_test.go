@@ -62,18 +62,6 @@ func TestArtifactsAreListed(t *testing.T) {
 	}
 }
 
-func TestArtifactIsDownloaded(t *testing.T) {
-	s := newShop(t)
-	s.repo.AddArtifact(7, forgetest.Artifact{Name: "run", Zip: []byte("PK")})
-	if got, err := s.download(t); got != "PK" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	last := s.Requests()[len(s.Requests())-1]
-	if !strings.HasPrefix(last.Path, "/store/") || last.Authorized {
-		t.Errorf("the store was asked with the token: %+v", last)
-	}
-}
-
 // The store of archives is another host: it learns nothing of who asks, wherever it
 // leads to in turn.
 func TestTheStoreGetsNoToken(t *testing.T) {

@@ -243,25 +243,3 @@ x
 		}
 	}
 }
-
-func TestForgePullRequestsWithACommit(t *testing.T) {
-	_, repository, handle := newForge(t)
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	with := func(name string) int {
-		found, err := handle.PullRequestsWith(t.Context(), revision(t, repository, name))
-		if err != nil {
-			t.Error(err)
-		}
-		return len(found)
-	}
-	if with("feature/topic") != 1 || with("main") != 0 {
-		t.Error("it is found by another commit than its own")
-	}
-	repository.SetPullRequest(pull.Number, func(p *forgetest.PullRequest) { p.State = "closed" })
-	if with("feature/topic") != 0 {
-		t.Error("a closed one is found")
-	}
-}

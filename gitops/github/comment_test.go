@@ -3,8 +3,6 @@ package github_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
@@ -37,24 +35,5 @@ func TestCommentsOfAPullRequest(t *testing.T) {
 	server.On("DELETE", "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: 403, Body: `{"message": "no"}`}, 1)
 	if err := handle.DeleteComment(t.Context(), comments[0].ID); forge.KindOf(err) != forge.Forbidden {
 		t.Errorf("DeleteComment that is refused: %v", err)
-	}
-}
-
-func TestPullRequestTellsWhatIsSet(t *testing.T) {
-	_, repository, handle := newForge(t)
-	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	repository.SetPullRequest(pull.Number, func(p *forgetest.PullRequest) {
-		p.Labels, p.Assignees, p.Reviewers, p.Teams = []string{"bug"}, []string{"ada"}, []string{"bob"}, []string{"core"}
-	})
-	got, err := handle.FindPullRequest(t.Context(), "feature/topic", "main")
-	if err != nil || got == nil {
-		t.Fatal(got, err)
-	}
-	type set struct{ Labels, Assignees, Reviewers, Teams []string }
-	if diff := cmp.Diff(set{[]string{"bug"}, []string{"ada"}, []string{"bob"}, []string{"core"}}, set{got.Labels, got.Assignees, got.Reviewers, got.Teams}); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -105,59 +105,6 @@ func TestForgeIssueWithPagesOfComments(t *testing.T) {
 	}
 }
 
-func TestForgePullRequest(t *testing.T) {
-	_, repository, handle := newForge(t)
-	ctx := t.Context()
-	if none, err := handle.FindPullRequest(ctx, "feature/topic", "main"); none != nil || err != nil {
-		t.Fatalf("before there is one: %+v, %v", none, err)
-	}
-	pull, err := handle.CreatePullRequest(ctx, forge.NewPullRequest{
-		Title: "Greet", Head: "feature/topic", Base: "main", Body: "Fixes #1", Draft: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pull.Mergeable != forge.MergeableClean {
-		t.Errorf("it is %q to its base", pull.Mergeable)
-	}
-	pull.Mergeable = "" // which a list does not say
-	if found, err := handle.FindPullRequest(ctx, "feature/topic", ""); err != nil || !cmp.Equal(found, pull) {
-		t.Errorf("%v: found %s", err, cmp.Diff(pull, found))
-	}
-	title, body := "Greet all", "More"
-	if _, err := handle.UpdatePullRequest(ctx, pull.Number, forge.PullRequestUpdate{Title: &title, Body: &body}); err != nil {
-		t.Error(err)
-	}
-	for _, err := range []error{
-		handle.SetDraft(ctx, pull, false),
-		handle.AddLabels(ctx, pull.Number, []string{"bug", "agent"}),
-		handle.AddAssignees(ctx, pull.Number, []string{"hubot"}),
-		handle.RequestReviewers(ctx, pull.Number, []string{"monalisa"}, []string{"core"}),
-	} {
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	want := []forgetest.PullRequest{{
-		Number: 1, NodeID: pull.NodeID, State: "open", Title: title, Body: body, Head: "feature/topic", Base: "main",
-		Labels: []string{"bug", "agent"}, Assignees: []string{"hubot"}, Reviewers: []string{"monalisa"}, Teams: []string{"core"},
-	}}
-	if diff := cmp.Diff(want, repository.PullRequests()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestForgeMergedPullRequestInAList(t *testing.T) {
-	_, repository, handle := newForge(t)
-	if _, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "Greet", Head: "feature/topic", Base: "main"}); err != nil {
-		t.Fatal(err)
-	}
-	repository.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
-	if found, err := handle.FindPullRequest(t.Context(), "feature/topic", "main"); err != nil || !found.Merged {
-		t.Errorf("found %+v, %v, want a merged one", found, err)
-	}
-}
-
 // TestForgeCreatesOnePullRequest plays what can happen to a write: it was
 // carried out and the answer is lost, it was not, or it came too early.
 func TestForgeCreatesOnePullRequest(t *testing.T) {
@@ -257,47 +204,5 @@ func TestForgeMakesCommits(t *testing.T) {
 				t.Errorf("the tree is %q, want %q", got, want)
 			}
 		})
-	}
-}
-
-func TestForgeTellsOfTheToken(t *testing.T) {
-	server := forgetest.New(t, forgetest.Options{Scopes: []string{"repo", "read:org"}, User: forgetest.User{Login: "github-actions[bot]", Type: "Bot"}})
-	server.AddRepository("octo", "widgets")
-	client := forgeClient(t, server, server.Token)
-	if client.LacksScope("workflow") {
-		t.Error("a scope is missed before anything is known")
-	}
-	if login, err := client.ActingAs(t.Context()); err != nil || login != "github-actions[bot]" {
-		t.Errorf("got %q, %v", login, err)
-	}
-	if ofWorkflow, err := client.HasWorkflowToken(t.Context()); err != nil || !ofWorkflow {
-		t.Errorf("it is not taken for a workflow's token: %v", err)
-	}
-	if _, err := client.Repository("octo/widgets").DefaultBranch(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !client.LacksScope("workflow") || client.LacksScope("repo") {
-		t.Error("the scopes are not those of the token")
-	}
-}
-
-func TestForgeCompares(t *testing.T) {
-	_, _, handle := newForge(t)
-	ctx := t.Context()
-	main, err := handle.Branch(ctx, "main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	topic, err := handle.Branch(ctx, "feature/topic")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		base, commit string
-		want         forge.Relation
-	}{{main.SHA, topic.SHA, forge.Ahead}, {topic.SHA, main.SHA, forge.Behind}, {main.SHA, main.SHA, forge.Identical}} {
-		if got, err := handle.Compare(ctx, c.base, c.commit); err != nil || got != c.want {
-			t.Errorf("got %s, %v, want %s", got, err, c.want)
-		}
 	}
 }

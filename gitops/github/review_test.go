@@ -3,9 +3,6 @@ package github_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
@@ -18,41 +15,6 @@ func topicPull(t *testing.T, to forge.Repository) *forge.PullRequest {
 		t.Fatal(err)
 	}
 	return pull
-}
-
-func TestReview(t *testing.T) {
-	_, repository, to := newForge(t)
-	pull := topicPull(t, to)
-	files, err := to.PullRequestFiles(t.Context(), pull.Number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []forge.PullFile{{Path: "greet.txt", ID: revision(t, repository, "feature/topic:greet.txt"), Status: "modified", Patch: "@@ -1 +1 @@\n-hello\n\\ No newline at end of file\n+goodbye\n\\ No newline at end of file"}}
-	if diff := cmp.Diff(want, files); diff != "" {
-		t.Error(diff)
-	}
-	_, err = to.CreateReview(t.Context(), pull.Number, forge.NewReview{
-		CommitSHA: pull.HeadSHA, Body: "Hm.", Comments: []forge.LineComment{{Path: "greet.txt", Line: 2, Body: "Outside."}},
-	})
-	if forge.KindOf(err) != forge.Invalid {
-		t.Errorf("err = %v, want kind %s", err, forge.Invalid)
-	}
-	made, err := to.CreateReview(t.Context(), pull.Number, forge.NewReview{
-		CommitSHA: pull.HeadSHA, Body: "Hm.", Comments: []forge.LineComment{{Path: "greet.txt", Line: 1, Body: "Why?"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := to.Reviews(t.Context(), pull.Number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]forge.Review{*made}, all, cmpopts.EquateApproxTime(0)); diff != "" {
-		t.Error(diff)
-	}
-	if made.State != "COMMENTED" || made.CommitSHA != pull.HeadSHA || made.Author.Login != "octocat" {
-		t.Errorf("the review is %+v", made)
-	}
 }
 
 // A review whose answer is lost is not made a second time.

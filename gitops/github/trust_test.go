@@ -46,31 +46,6 @@ func TestPermissionOfNobody(t *testing.T) {
 	}
 }
 
-func TestComments(t *testing.T) {
-	_, repository, handle := newForge(t)
-	number := repository.AddIssue(forgetest.Issue{Title: "Wrong"})
-	comment, err := handle.CreateComment(t.Context(), number, "At work.")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := handle.EditComment(t.Context(), comment.ID, "Done."); err != nil {
-		t.Fatal(err)
-	}
-	issue, err := handle.Issue(t.Context(), number)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(issue.Comments) != 1 || issue.Comments[0].Body != "Done." || !issue.Comments[0].UpdatedAt.After(issue.Comments[0].CreatedAt) {
-		t.Errorf("comments = %+v", issue.Comments)
-	}
-	if !issue.UpdatedAt.After(issue.CreatedAt) || issue.Comments[0].URL == "" {
-		t.Errorf("issue = %+v", issue)
-	}
-	if err := handle.EditComment(t.Context(), 1234567, "Done."); forge.KindOf(err) != forge.NotFound {
-		t.Errorf("err = %v, want %s", err, forge.NotFound)
-	}
-}
-
 func TestReviewComments(t *testing.T) {
 	_, repository, handle := newForge(t)
 	pull, err := handle.CreatePullRequest(t.Context(), forge.NewPullRequest{Title: "T", Head: "feature/topic", Base: "main"})

@@ -5,35 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
-
-func TestPublishingOnAForge(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-	pull := w.pull()
-	if out.Reason() != "pull_request" || out.Pull.Number != pull.Number || out.Operation != "created" {
-		t.Errorf("published as %s: %+v", out.Reason(), out)
-	}
-	if tip := w.tipOn(w.repo.Dir, taskBranch); tip != out.Commit || tip != w.tipOn(w.dir, taskBranch) {
-		t.Errorf("the forge has %q, the checkout %q, want %q", tip, w.tipOn(w.dir, taskBranch), out.Commit)
-	}
-	if !intake.IsFinished(pull.Body, out.Commit) || pull.Title != "Greet the reader" || pull.Draft {
-		t.Errorf("pull request: %+v", pull)
-	}
-	if diff := cmp.Diff([]string{"commit", "push", "pull_request created"}, w.published()); diff != "" {
-		t.Errorf("steps (-want +got):\n%s", diff)
-	}
-}
 
 func TestPublishingHere(t *testing.T) {
 	t.Parallel()
@@ -97,35 +74,6 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 	}
 }
 
-func TestPreparing(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	base := w.Workspace.Base()
-	w.git(w.dir, "branch", "taken")
-	for name, test := range map[string]struct {
-		branch string
-		commit job.Commit
-		base   gitops.Base
-		reason string
-	}{
-		"the base itself":  {branch: "main", base: base, reason: "branch_name"},
-		"below a branch":   {branch: "taken/more", base: base, reason: "branch_name"},
-		"no key":           {branch: taskBranch, base: base, commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}, reason: "signing_key"},
-		"not pushed":       {branch: taskBranch, base: gitops.Base{Branch: "main", SHA: strings.Repeat("a", 40)}, reason: "base_not_pushed"},
-		"nothing is wrong": {branch: taskBranch, base: base},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			key, err := Prepare(t.Context(), w.toForge(), test.branch, test.base, &job.Job{PullRequest: job.PullRequest{Commit: test.commit}})
-			if test.reason != "" {
-				wantStop(t, err, test.reason)
-			} else if err != nil || key != nil {
-				t.Errorf("got %v, %v", key, err)
-			}
-		})
-	}
-}
-
 // TestBranchesInTheWay are known to the other repository alone.
 func TestBranchesInTheWay(t *testing.T) {
 	t.Parallel()
@@ -158,57 +106,6 @@ func TestBranchesInTheWay(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A pull request that a person closed is an answer.
-func TestPullRequestsThatWereClosed(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		state, base string
-		merged      bool
-		reason      string
-	}{
-		"by a person":           {state: "closed", reason: "pull_request_closed"},
-		"merged":                {state: "closed", merged: true},
-		"open":                  {state: "open"},
-		"open into another one": {state: "open", base: "next", reason: "other_base"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.onForge("next", "next.txt", "Next.\n", "Next")
-			out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-			w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { // as the maintainer
-				p.State, p.Merged = test.state, test.merged
-				if test.base != "" {
-					p.Base = test.base
-				}
-			})
-			err := w.toForge().Ready(t.Context(), taskBranch, out.Base)
-			if test.reason != "" {
-				wantStop(t, err, test.reason)
-				return
-			}
-			w.must(err)
-		})
-	}
-}
-
-// A red change is published as far as the job wants that.
-func TestRedChanges(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	p := w.proposal("hello.txt", "Hello.\n")
-	p.Table = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red"}}}
-	p.Job.OnVerifyFailed = "none"
-	if out := w.publish(w.toForge(), p); out.Commit != "" || len(w.repo.PullRequests()) > 0 {
-		t.Errorf("on_verify_failed: none published %+v", out)
-	}
-	p.Job.OnVerifyFailed = "draft"
-	w.publish(w.toForge(), p)
-	if pull := w.pull(); !pull.Draft || !strings.HasPrefix(pull.Body, draftMark) {
-		t.Errorf("no draft: %+v", pull)
 	}
 }
 

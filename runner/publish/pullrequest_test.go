@@ -175,22 +175,6 @@ func TestSamePullRequestStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestChecksThatWait(t *testing.T) {
-	t.Parallel()
-	w := newWorldOf(t, "github-actions[bot]")
-	p := w.proposal("hello.txt", "Hello.\n")
-	w.publish(w.toForge(), unpublished(p))
-	if !strings.Contains(w.pull().Body, "wait until somebody approves them") {
-		t.Errorf("the body of a closed transcript does not say so:\n%s", w.pull().Body)
-	}
-	w.run("20260301T100000Z-00000002")
-	w.git(w.dir, "checkout", "--quiet", "--force", "main")
-	_, stop := w.refused(w.toForge(), w.proposal(".github/workflows/ci.yml", "on: push\n"), "workflow_permission")
-	if !strings.Contains(stop.Message, ".github/workflows/ci.yml, which GITHUB_TOKEN") {
-		t.Error(stop.Message)
-	}
-}
-
 func TestTextThatIsTheSame(t *testing.T) {
 	t.Parallel()
 	if !sameText("one\r\ntwo\r\n", "one\ntwo") || sameText("one two", "one\ntwo") {

@@ -229,18 +229,6 @@ func (w *world) commentsOf(number int) []string {
 	return list
 }
 
-// published are the steps that the transcript tells of.
-func (w *world) published() []string {
-	w.t.Helper()
-	view, err := w.Record.View()
-	w.must(err)
-	var steps []string
-	for _, p := range view.Publish {
-		steps = append(steps, strings.TrimSpace(p.Step+" "+p.Operation))
-	}
-	return steps
-}
-
 var _ forge.Forge = (*github.Client)(nil)
 
 // privateTree is the copy of the checkout that an agent works in.

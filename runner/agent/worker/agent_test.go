@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,12 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent"
-	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -96,44 +93,6 @@ func ran(t *testing.T, a *Agent) Work {
 	return work
 }
 
-func TestAnAgentWorks(t *testing.T) {
-	o := site(t, &job.Job{Model: job.Model{Name: "gpt-5", Tools: "auto", Price: job.Price{Input: 200}}}, map[string]string{"a.txt": "old\n"})
-	a := briefed(t, o, `
-  - output:
-      - {call: update_plan, arguments: {plan: [{step: Mend, status: completed}]}}
-      - {call: exec_command, arguments: {cmd: cat a.txt; sleep 1000, yield_time_ms: 250}}
-      - call: apply_patch
-        input: |
-          *** Begin Patch
-          *** Update File: a.txt
-          -old
-          +new
-          *** End Patch
-    usage: {input: 10000, output: 5}
-  - expect: ["Plan updated", "old\n", "session ID", "a.txt"]
-    output: [{say: "Mended with `+secret+`."}]
-`)
-	work := ran(t, a)
-	cost := 2.0
-	want := Work{
-		Summary: "Mended with [secret TOKEN].", Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: "Mend", Status: "completed"}}},
-		Spent: agent.Spent{Turns: 2, Calls: 3, Usage: model.Usage{Input: 10000, Output: 5}}, Cost: &cost,
-	}
-	want.Spent.Models = []transcript.ModelUse{{Model: "gpt-5", Usage: transcript.Usage{Input: 10000, Output: 5}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 200}}}}
-	if diff := cmp.Diff(want, work); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "new\n" {
-		t.Errorf("a.txt is %q, %v", raw, err)
-	}
-	if raw, err := o.Record.Read("changes/001.patch"); !strings.Contains(string(raw), "+new") {
-		t.Errorf("the patch that is kept is %q, %v", raw, err)
-	}
-	if a.tools != nil {
-		t.Error("its tools are there after its end")
-	}
-}
-
 func TestAnAgentIsMadeWithoutItsTools(t *testing.T) {
 	o := site(t, &job.Job{Repository: job.Repository{Path: "missing"}}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
@@ -143,42 +102,6 @@ func TestAnAgentIsMadeWithoutItsTools(t *testing.T) {
 	work, err := a.Run(t.Context())
 	if err == nil || !strings.HasPrefix(err.Error(), "open the working directory: ") || work.Spent.Turns != 0 {
 		t.Errorf("%+v, err = %v", work, err)
-	}
-}
-
-func TestABudgetStopsTheWork(t *testing.T) {
-	a := briefed(t, site(t, &job.Job{Limits: job.Limits{Turns: 2}}, nil), `
-  - output: [{call: update_plan, arguments: {plan: []}}]
-  - output: [{say: Half.}, {call: update_plan, arguments: {plan: [{step: Rest, status: pending}]}}]
-`)
-	work := ran(t, a)
-	if work.Stopped == nil || work.Stopped.Reason != "turns" || work.Summary != "Half." {
-		t.Errorf("%+v", work)
-	}
-	if a.NearlySpent() == nil {
-		t.Error("it has a turn left")
-	}
-	if nudged, err := a.Nudge(true, ""); nudged || err != nil {
-		t.Errorf("nudged: %t, %v", nudged, err)
-	}
-}
-
-func TestAModelThatFailsEndsTheWork(t *testing.T) {
-	o := site(t, &job.Job{}, nil)
-	a := briefed(t, o, `
-  - output: [{call: update_plan, arguments: {plan: [{step: Mend, status: pending}]}}]
-  - fail: {status: 503, message: later}
-  - fail: {status: 401, message: who are you}
-`)
-	work, err := a.Run(t.Context())
-	wantStop(t, err, outcome.ModelFailed, "unauthorized", "who are you")
-	if work.Stopped != nil || work.Spent.Turns != 2 || len(work.Plan.Steps) != 1 {
-		t.Errorf("%+v", work)
-	}
-	retries := events(t, o.Record, transcript.TypeModelRetry)
-	var retry transcript.ModelRetry
-	if len(retries) != 1 || json.Unmarshal(retries[0].Data, &retry) != nil || retry.Turn != 2 || retry.Attempt != 1 || !strings.Contains(retry.Error, "later") {
-		t.Errorf("retries: %+v, the first %+v", retries, retry)
 	}
 }
 
@@ -371,32 +294,5 @@ func TestTheOutputFitsItsSchema(t *testing.T) {
 				t.Errorf("it wrote %q", raw)
 			}
 		})
-	}
-}
-
-func TestToolsLeaveOutWhatGitDoesAndKeepLongOutputs(t *testing.T) {
-	o := site(t, &job.Job{}, map[string]string{".gitignore": "*.log\n", "kept.txt": "needle\n"})
-	if err := os.WriteFile(filepath.Join(o.Workspace.Root(), "run.log"), []byte("needle\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := briefed(t, o, `
-  - output:
-      - {call: grep_files, id: search, arguments: {pattern: needle}}
-      - {call: exec_command, id: long, arguments: {cmd: seq 1 30000}}
-      - {call: update_plan, arguments: {plan: [{step: Look, status: completed}, {step: Mend, status: pending}]}}
-  - expect: [truncated output]
-    output: [{say: Seen.}]
-`)
-	ran(t, a)
-	for _, e := range events(t, o.Record, transcript.TypeToolFinished) {
-		if strings.Contains(string(e.Data), "run.log") {
-			t.Errorf("what git ignores was found: %s", e.Data)
-		}
-	}
-	if kept, err := os.ReadDir(o.Record.Join(record.OutputsFolder)); len(kept) != 1 || err != nil {
-		t.Errorf("kept are %v, %v", kept, err)
-	}
-	if words := a.planWords(); words != "- [completed] Look\n- [pending] Mend\n" {
-		t.Errorf("its plan is told as %q", words)
 	}
 }

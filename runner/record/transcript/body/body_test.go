@@ -385,16 +385,6 @@ func TestLongTemplateIsCut(t *testing.T) {
 	}
 }
 
-func TestSummaryIsShownOnce(t *testing.T) {
-	body, err := alone(projected(t, transcripttest.Greeting()), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Count(body, "The greeting has its comma"); got != 1 {
-		t.Errorf("the summary is shown %d times", got)
-	}
-}
-
 func TestLongSectionsAreCounted(t *testing.T) {
 	var steps []transcript.PlanStep
 	var files []changeset.File
