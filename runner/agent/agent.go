@@ -258,10 +258,6 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		return true, nil
 	case failure.RefusesSealed():
 		return c.unseal(failure)
-	case failure.Kind == model.InvalidRequest:
-		if again, err := c.repair(); again || err != nil {
-			return again, err
-		}
 	case failure.Elsewhere() && len(c.Fallbacks) > 0:
 		return true, c.fallBack(ctx, failure)
 	}

@@ -291,35 +291,3 @@ func TestCallsKeepTheirIDsAfterARestart(t *testing.T) {
 		}
 	}
 }
-
-// TestARunWithDoubledIDsGoesOn has the conversation of a version that left ids as they came.
-func TestARunWithDoubledIDsGoesOn(t *testing.T) {
-	t.Parallel()
-	call := `{"type":"function_call","call_id":"terminal:0","name":"read_file","arguments":"{}"}`
-	output := `{"type":"function_call_output","call_id":"terminal:0","output":"hello"}`
-	for _, wire := range wires {
-		p := pastOf(
-			t,
-			event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[`+theTask+`]}`),
-			event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+call+`]}`),
-			event(transcript.TypeModelRequest, `{"turn":2,"input":[`+output+`]}`),
-			event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+call+`]}`),
-			event(transcript.TypeModelRequest, `{"turn":3,"input":[`+output+`]}`),
-			event(transcript.TypeModelFailure, `{"turn":3,"kind":"invalid_request"}`),
-		)
-		f, server := oddly(t, wire, nil, saying(wire, "Done."))
-		f.Restore(p, nil, 0)
-		if err := f.Resume(t.Context(), p, nil); err != nil {
-			t.Fatal(err)
-		}
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("%s: Run = %q, %v", wire, said, err)
-		}
-		if last := server.bodies[1]; strings.Count(last, `"terminal:0"`) != 2 || strings.Count(last, `"call_0_3"`) != 2 {
-			t.Errorf("%s: the request is %s", wire, last)
-		}
-		if found := f.compactions(t); len(found) != 1 || found[0].Method != "repair" || found[0].Reason != transcript.Refused {
-			t.Errorf("%s: compactions are %+v", wire, found)
-		}
-	}
-}

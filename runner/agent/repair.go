@@ -9,17 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// repair gives calls that share an id ids of their own, since APIs refuse such a conversation. Runs
-// that an earlier version began may have them. It reports whether it found any.
-func (c *Conversation) repair() (bool, error) {
-	distinct, changed, err := model.Distinct(c.history)
-	if err != nil || !changed {
-		return false, err
-	}
-	c.warn("call_ids", "Ids of calls are missing or repeated; from here on agent-ci gives each call an id of its own.")
-	return true, c.rewrite(distinct, nil)
-}
-
 // unseal leaves out what a provider sealed, which this endpoint can't open: reasoning first, then
 // all that another model could not read. It reports whether there was such a thing.
 func (c *Conversation) unseal(failure *model.Failure) (bool, error) {

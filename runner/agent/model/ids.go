@@ -60,33 +60,6 @@ func (c *CallIDs) unique(id string, turn, place int) string {
 	return id
 }
 
-// Distinct returns a conversation in which each call has an id of its own, its output with it.
-// changed is false if nothing had to change.
-func Distinct(items []json.RawMessage) (distinct []json.RawMessage, changed bool, err error) {
-	var ids CallIDs
-	open := map[string][]string{} // by the id of the server: the ids of calls without an output
-	for place, raw := range items {
-		item, fixed := identityOf(raw), raw
-		switch waiting := open[item.CallID]; {
-		case item.isCall() && (item.CallID != "" || item.Type == "function_call" || item.Type == "custom_tool_call"):
-			if fixed, err = ids.Own(raw, 0, place); err == nil {
-				open[item.CallID] = append(waiting, identityOf(fixed).CallID)
-			}
-		case item.isOutput() && len(waiting) > 0:
-			open[item.CallID] = waiting[1:]
-			if waiting[0] != item.CallID {
-				fixed, err = withFields(raw, map[string]any{"call_id": waiting[0]})
-			}
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		changed = changed || string(fixed) != string(raw)
-		distinct = append(distinct, fixed)
-	}
-	return distinct, changed, nil
-}
-
 // identity has the fields by which items belong together.
 type identity struct {
 	Type   string `json:"type"`
@@ -100,10 +73,6 @@ func identityOf(raw json.RawMessage) identity {
 }
 
 func (i identity) isCall() bool { return strings.HasSuffix(i.Type, "_call") }
-
-func (i identity) isOutput() bool {
-	return strings.HasSuffix(i.Type, "_call_output") || i.Type == "tool_search_output"
-}
 
 // withFields is an item with other values of some fields.
 func withFields(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {

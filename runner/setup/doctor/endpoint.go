@@ -240,9 +240,17 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 		return nil
 	}
 	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
-	items, _, err := model.Distinct(answer.Output)
-	if err != nil {
-		return nil
+	var ids model.CallIDs
+	items := slices.Clone(answer.Output)
+	for i, raw := range items {
+		if len(callsOf(&model.Response{Output: items[i : i+1]})) == 0 {
+			continue
+		}
+		call, err := ids.Own(raw, 0, i)
+		if err != nil {
+			return nil
+		}
+		items[i] = call
 	}
 	for _, id := range callsOf(&model.Response{Output: items}) {
 		output, err := model.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
