@@ -6,10 +6,6 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Edits says whether the tool of agent-ci that has a name changes files by itself, and is not
-// apply_patch.
-func Edits(name string) bool { return dialect.Is(name, dialect.Edits) }
-
 // ofAgents are the namespaces of tools by which a model leads other agents.
 var ofAgents = []string{"multi_agent_v1", "collaboration"}
 
@@ -21,12 +17,6 @@ func Named(namespace, name string) string {
 	}
 	return name
 }
-
-// LeadsAgents says whether the tool of agent-ci that has a name is for leading other agents.
-func LeadsAgents(name string) bool { return dialect.Is(name, dialect.Leads) }
-
-// RunsCommands says whether the tool of agent-ci that has a name runs commands.
-func RunsCommands(name string) bool { return dialect.Is(name, dialect.Commands) }
 
 // Means says whether a name, which may be one that other agents give to a tool, is that of a tool.
 func Means(name, tool string) bool {

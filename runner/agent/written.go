@@ -68,7 +68,7 @@ const uneditedWords = "Not run: the edits of the same answer were not made. Writ
 func (c *Conversation) inTurn(ctx context.Context, calls []tools.Call, failed bool) []tools.Result {
 	results := make([]tools.Result, len(calls))
 	for i, call := range calls {
-		if failed && tools.RunsCommands(call.Name) {
+		if failed && dialect.Is(call.Name, dialect.Commands) {
 			call.Refused = uneditedWords
 		}
 		results[i] = c.Tools.Dispatch(ctx, []tools.Call{call})[0]

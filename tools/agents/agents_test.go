@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
@@ -406,7 +407,7 @@ func TestEveryToolIsKnown(t *testing.T) {
 	for _, form := range []func(agents.Setup) []tools.Tool{agents.Direct, agents.Collaboration} {
 		for _, tool := range form(agents.Setup{Team: stand(), Roles: roles, Most: 4}) {
 			name := tool.Spec.Name
-			if tools.Taken(name) != name || !tools.LeadsAgents(name) {
+			if tools.Taken(name) != name || !dialect.Is(name, dialect.Leads) {
 				t.Errorf("%s is not among the names of tools", name)
 			}
 			if tool.Spec.Namespace.Name == "" || tool.Spec.Description == "" || !json.Valid(tool.Spec.Parameters) {

@@ -154,7 +154,7 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 			}
 		}
 	}
-	if h.OfOutputs() && !tools.Edits(tools.Taken(call.Name)) {
+	if h.OfOutputs() && !dialect.Is(tools.Taken(call.Name), dialect.Edits) {
 		h.remember(call, all)
 	}
 	return "", strings.Join(words, "")
@@ -175,7 +175,7 @@ func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
 		tool := tools.Taken(call.Name)
-		own := tools.Edits(tool) // then hooks were asked about the call itself, unless its path is a link
+		own := dialect.Is(tool, dialect.Edits) // then hooks were asked about the call itself, unless its path is a link
 		asked := h.shape(tool, call).Input["file_path"]
 		for _, as := range edits {
 			if one.ofPatch(as) && !(own && (as.Tool == dialect.ApplyPatch || as.Input["file_path"] == asked)) {

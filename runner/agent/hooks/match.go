@@ -63,7 +63,7 @@ func (h Hook) ofPatch(as shaped) bool {
 // runs reports whether a command of a call begins with the words of the hook. What can't be told
 // counts as if it did, and so does all that is typed into a command.
 func (h Hook) runs(tool string, call tools.Call) bool {
-	if !tools.RunsCommands(tool) {
+	if !dialect.Is(tool, dialect.Commands) {
 		return false
 	}
 	if tool == dialect.WriteStdin {

@@ -160,11 +160,11 @@ func ofRunAlone(name string) bool { return name == questionTool || dialect.Is(na
 func (a *Agent) mayChild(name string) bool {
 	allow := a.Child.of.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case ofRunAlone(name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !tools.LeadsAgents(name):
+	case ofRunAlone(name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !dialect.Is(name, dialect.Leads):
 		return false
-	case !a.writes() && (tools.RunsCommands(name) || changesFiles(name)):
+	case !a.writes() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
 		return false
-	case len(own) > 0 && !tools.LeadsAgents(name):
+	case len(own) > 0 && !dialect.Is(name, dialect.Leads):
 		return a.suits.names(own, name)
 	}
 	return true

@@ -77,6 +77,6 @@ func (s toolset) denied(names []string) []string {
 // agent-ci's that do the same.
 func (s toolset) names(some []string, tool string) bool {
 	return slices.ContainsFunc(some, func(name string) bool {
-		return name == tool || s.borrowed() && (tools.Means(name, tool) || name == patchTool && tools.Edits(tool))
+		return name == tool || s.borrowed() && (tools.Means(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))
 	})
 }

@@ -173,7 +173,7 @@ func (e *Earlier) interrupted(call tools.Call) tools.Result {
 	switch {
 	case call.Name == dialect.Exec:
 		return tools.Refuse(head + "The script is gone, with what it stored, and was not run again. What its calls did stands: look at what is there before you make them again.")
-	case tools.LeadsAgents(call.Name):
+	case dialect.Is(call.Name, dialect.Leads):
 		return tools.Refuse(head + "All agents are gone, and nothing of it was done again.")
 	case call.Name == dialect.Wait:
 		return tools.Refuse(head + "All scripts are gone, and none was run again.")

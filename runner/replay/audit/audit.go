@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // Record is a run as its directory tells of it.
@@ -101,7 +102,7 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
 	commands := sessionsOf(recorded, polled)
 	for _, was := range recorded {
-		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: tools.RunsCommands(was.Tool)}
+		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: dialect.Is(was.Tool, dialect.Commands)}
 		is, ran := now.of(was.Ref())
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed
