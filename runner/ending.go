@@ -3,9 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -68,25 +66,12 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 	p := e.done()
 	switch {
 	case e.work.stopped != nil:
-		stop := *e.work.stopped
-		if red := redChecks(rec, p.Table); p.Commit != "" && red != "" {
-			stop.Message += " " + red
-		}
-		stop.Message += e.whereCommitted(p)
-		return &stop
 	case e.published != nil && e.published.said != nil:
 		return e.published.said.End()
 	case p.Change.Empty():
 		return e.withoutChange(p)
-	case !p.Table.Passed:
-		stop := outcome.Stopf(outcome.VerifyFailed, "red", "%s", redChecks(rec, p.Table))
-		stop.Message += e.whereCommitted(p)
-		return stop
-	case p.HeldAlready():
-		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"Branch %s already has this change (commit %s); nothing was pushed.", e.assignment.task.Branch, gitops.Short(p.Commit))
 	}
-	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(e.workspace.Place()))
+	return p.End(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.Place())
 }
 
 // done is what became of the change; of one that was not published, where it is.
@@ -99,35 +84,6 @@ func (e *ending) done() publish.Publication {
 		p.Base = e.workspace.Base()
 	}
 	return p
-}
-
-// whereCommitted tells where a commit is, for the end of a message; empty where
-// there is none.
-func (e *ending) whereCommitted(p publish.Publication) string {
-	if p.Commit == "" {
-		return ""
-	}
-	return " " + p.Sentence(e.workspace.Place())
-}
-
-// redChecks names the checks that the change does not pass, each with its log, in a sentence;
-// empty where there is none.
-func redChecks(rec *record.Record, table transcript.Verify) string {
-	var red []string
-	for _, row := range table.Rows {
-		if row.Passed {
-			continue
-		}
-		tests := row.Tests()
-		if tests != "" {
-			tests += ", "
-		}
-		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
-	}
-	if len(red) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("The change does not pass: %s.", strings.Join(red, "; "))
 }
 
 // withoutChange is the end of a run that has nothing to publish.

@@ -85,7 +85,7 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {&ending{work: &work{dropped: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
 		"nothing left, and one open":      {&ending{published: &publication{done: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
-		"in the base by now":              {&ending{published: &publication{done: inBase}}, nil, "no_changes/already_in_base", "one that main has already"},
+		"in the base by now":              {&ending{published: &publication{done: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
 		"red, and left":                   {&ending{work: &work{change: changed("a"), table: red}}, nil, "verify_failed/red", "test is red (was green, log "},
 		"red, and published":              {&ending{published: &publication{done: red2}}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
 		"a budget, and a red draft":       {&ending{published: &publication{done: red2}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},

@@ -16,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
-	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
@@ -414,20 +413,8 @@ func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
 // where the job wants them left out.
 func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, error) {
 	next := *w
-	change, err := p.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		change, written, err := p.lessons.Found(ctx, change)
-		if err != nil {
-			return change, err
-		}
-		verdict, err := judge.Verdict(p.job().Policy, change, written)
-		if next.dropped = verdict.Drop; err == nil && len(verdict.Drop) > 0 {
-			change, err = p.workspace.PutBack(ctx, change, verdict.Drop)
-		}
-		if err != nil {
-			return change, err
-		}
-		return p.lessons.Add(ctx, change)
-	})
+	change, dropped, err := p.lessons.TakeChange(ctx)
+	next.dropped = dropped
 	if change != nil {
 		next.change = change
 	}

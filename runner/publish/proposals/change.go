@@ -134,14 +134,14 @@ func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error)
 	return &transcript.Lessons{File: lessons.Path, In: transcript.LessonsInChange, Lessons: recorded(found.added)}, nil
 }
 
-// Add has the change that the agent left hold the lessons that it proposed, in what the
+// add has the change that the agent left hold the lessons that it proposed, in what the
 // agent works in, so that checks see them and the change is one. A file that the agent changed
 // itself stays, to be refused.
-func (l *Lessons) Add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || l.speaks {
 		return change, nil
 	}
-	change, err := l.Exact(ctx, change)
+	change, err := l.exact(ctx, change)
 	if err != nil {
 		return change, err
 	}
@@ -151,7 +151,7 @@ func (l *Lessons) Add(ctx context.Context, change *gitops.ChangeSet) (*gitops.Ch
 	}
 	if found.there {
 		if change, err = l.workspace.Revert(ctx, change, []string{lessons.Path}); err == nil {
-			change, err = l.Exact(ctx, change)
+			change, err = l.exact(ctx, change)
 		}
 		if err != nil {
 			return change, err
@@ -196,12 +196,12 @@ func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*git
 	if change, err = l.workspace.Changes(ctx); err != nil {
 		return change, err
 	}
-	return l.Exact(ctx, change)
+	return l.exact(ctx, change)
 }
 
-// Exact gives the file of lessons of a change the bytes that it has in the base, or that the
+// exact gives the file of lessons of a change the bytes that it has in the base, or that the
 // runner wrote, where git sees other line ends of them by attributes that the agent changed.
-func (l *Lessons) Exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil
 	}
@@ -225,10 +225,10 @@ func (l *Lessons) Exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	return l.workspace.Checkout().WithExact(ctx, change, lessons.Path, exact)
 }
 
-// Found gives the file of lessons of a change its exact bytes, and returns it where the runner wrote
-// it: its evidence may be gone, and Add writes it anew.
-func (l *Lessons) Found(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
-	if change, err = l.Exact(ctx, change); err != nil {
+// found gives the file of lessons of a change its exact bytes, and returns it where the runner wrote
+// it: its evidence may be gone, and add writes it anew.
+func (l *Lessons) found(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
+	if change, err = l.exact(ctx, change); err != nil {
 		return change, nil, err
 	}
 	found, err := l.inChange(change)
@@ -313,6 +313,26 @@ func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitop
 		return nil, err
 	}
 	return with, l.record(transcript.LessonsInChange, all)
+}
+
+// TakeChange takes what the agent changed, with the lessons that it proposed. Protected paths are put
+// back where the job wants them left out; these are dropped.
+func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dropped []string, err error) {
+	change, err = l.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
+		change, written, err := l.found(ctx, change)
+		if err != nil {
+			return change, err
+		}
+		verdict, err := judge.Verdict(l.job.Policy, change, written)
+		if dropped = verdict.Drop; err == nil && len(dropped) > 0 {
+			change, err = l.workspace.PutBack(ctx, change, dropped)
+		}
+		if err != nil {
+			return change, err
+		}
+		return l.add(ctx, change)
+	})
+	return change, dropped, err
 }
 
 // Case is what a change is judged by: lessons that the runner wrote are protected from nobody. repairs
