@@ -4,8 +4,9 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"strings"
 )
 
 // Outcome is how a run ended. The list is closed and part of the public API.
@@ -30,36 +31,50 @@ const (
 	Cancelled          Outcome = "cancelled"
 )
 
-var exitCodes = map[Outcome]int{
-	Changed:            0,
-	NoChanges:          0,
-	Skipped:            0,
-	InternalError:      1,
-	InvalidInput:       2,
-	NeedsInput:         3,
-	BudgetExceeded:     4,
-	VerifyFailed:       5,
-	PolicyViolation:    6,
-	ModelFailed:        7,
-	ForgeFailed:        8,
-	SandboxUnavailable: 9,
-	Conflict:           10,
-	ExtensionFailed:    11,
-	Cancelled:          130,
+// known are the outcomes, with the exit code of each and how people say it.
+var known = map[Outcome]struct {
+	code  int
+	words string
+}{
+	Changed:            {0, "Changed"},
+	NoChanges:          {0, "No change"},
+	Skipped:            {0, "Skipped"},
+	InternalError:      {1, "agent-ci failed"},
+	InvalidInput:       {2, "Could not start"},
+	NeedsInput:         {3, "Waiting for an answer"},
+	BudgetExceeded:     {4, "Budget used up"},
+	VerifyFailed:       {5, "Checks failed"},
+	PolicyViolation:    {6, "Change refused"},
+	ModelFailed:        {7, "The model failed"},
+	ForgeFailed:        {8, "GitHub failed"},
+	SandboxUnavailable: {9, "No sandbox here"},
+	Conflict:           {10, "Conflict"},
+	ExtensionFailed:    {11, "extension failed"},
+	Cancelled:          {130, "Cancelled"},
 }
 
 // ExitCode is the process's exit status for o. For Cancelled it is 130 (SIGINT,
 // 128+2); a run that SIGTERM ended exits with 143 instead.
 func (o Outcome) ExitCode() int {
-	code, known := exitCodes[o]
-	if !known {
-		return exitCodes[InternalError]
+	if end, is := known[o]; is {
+		return end.code
 	}
-	return code
+	return known[InternalError].code
+}
+
+// Words are the outcome as people say it.
+func (o Outcome) Words() string {
+	return cmp.Or(known[o].words, strings.ReplaceAll(string(o), "_", " "))
 }
 
 // All lists every outcome with its exit code.
-func All() map[Outcome]int { return maps.Clone(exitCodes) }
+func All() map[Outcome]int {
+	all := make(map[Outcome]int, len(known))
+	for o, end := range known {
+		all[o] = end.code
+	}
+	return all
+}
 
 // Stop is an error that ends the run with an outcome. Message is one sentence
 // for a person: what happened and what to do.

@@ -2,19 +2,10 @@ package sections
 
 import (
 	"cmp"
-	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
-
-// outcomeWords are the outcomes as people say them.
-var outcomeWords = map[outcome.Outcome]string{
-	outcome.Changed: "Changed", outcome.NoChanges: "No change", outcome.Skipped: "Skipped", outcome.InternalError: "agent-ci failed",
-	outcome.InvalidInput: "Could not start", outcome.NeedsInput: "Waiting for an answer", outcome.BudgetExceeded: "Budget used up",
-	outcome.VerifyFailed: "Checks failed", outcome.PolicyViolation: "Change refused", outcome.ModelFailed: "The model failed",
-	outcome.ForgeFailed: "GitHub failed", outcome.SandboxUnavailable: "No sandbox here", outcome.Conflict: "Conflict", outcome.Cancelled: "Cancelled",
-}
 
 // reasonWords are the reasons that the words of their outcome do not fit.
 var reasonWords = map[string]string{
@@ -34,7 +25,7 @@ var changedWords = map[string]string{
 // not fail.
 func Ending(ended, reason string) (tone document.Tone, words string) {
 	o := outcome.Outcome(ended)
-	words = cmp.Or(reasonWords[ended+"/"+reason], outcomeWords[o], strings.ReplaceAll(ended, "_", " "))
+	words = cmp.Or(reasonWords[ended+"/"+reason], o.Words())
 	switch {
 	case o == outcome.Changed:
 		return document.Good, cmp.Or(changedWords[reason], words)
