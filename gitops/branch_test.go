@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
@@ -102,17 +103,17 @@ func TestTip(t *testing.T) {
 	r.Git("commit", "-q", "--allow-empty", "-m", "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: "+base)
 	r.Git("checkout", "-q", "main")
 	r.Git("clone", "-q", "--bare", ".", "../bare.git")
-	want := &gitops.CommitInfo{
-		SHA: r.Git("rev-parse", "agent-ci/x"), Tree: gitops.Tree(r.Git("rev-parse", "agent-ci/x^{tree}")),
+	want := &forge.Commit{
+		SHA: r.Git("rev-parse", "agent-ci/x"), Tree: r.Git("rev-parse", "agent-ci/x^{tree}"),
 		Parents: []string{base}, Message: "x\n\ntext\n\nAgent-CI-Run: r0\nAgent-CI-Base: " + base + "\n",
 		Author: "A <a@example.org>", Committer: "A <a@example.org>",
 		Authored: date(t, r, "%aI"), Committed: date(t, r, "%cI"),
 	}
 	c := r.open()
-	for name, read := range map[string]func(branch string) (*gitops.CommitInfo, error){
-		"checkout": func(branch string) (*gitops.CommitInfo, error) { return c.Tip(t.Context(), branch) },
-		"plain":    func(branch string) (*gitops.CommitInfo, error) { return gitops.ReadTip(t.Context(), r.Dir, branch) },
-		"bare": func(branch string) (*gitops.CommitInfo, error) {
+	for name, read := range map[string]func(branch string) (*forge.Commit, error){
+		"checkout": func(branch string) (*forge.Commit, error) { return c.Tip(t.Context(), branch) },
+		"plain":    func(branch string) (*forge.Commit, error) { return gitops.ReadTip(t.Context(), r.Dir, branch) },
+		"bare": func(branch string) (*forge.Commit, error) {
 			return gitops.ReadTip(t.Context(), r.Path("../bare.git"), branch)
 		},
 	} {
@@ -147,20 +148,20 @@ func TestOurs(t *testing.T) {
 	const trailers = "x\n\nAgent-CI-Run: r\nAgent-CI-Base: abc\n"
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, c := range map[string]struct {
-		info gitops.CommitInfo
+		info forge.Commit
 		want bool
 	}{
-		"ours": {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}}, true},
-		"by two": {gitops.CommitInfo{
+		"ours": {forge.Commit{Message: trailers, Parents: []string{"abc"}}, true},
+		"by two": {forge.Commit{
 			Message: trailers, Parents: []string{"abc"}, Author: "Ada <>", Committer: "GitHub <>", Authored: made, Committed: made.In(time.FixedZone("", 7200)),
 		}, true},
-		"amended":            {gitops.CommitInfo{Message: trailers, Parents: []string{"abc"}, Authored: made, Committed: made.Add(time.Second)}, false},
-		"another parent":     {gitops.CommitInfo{Message: trailers, Parents: []string{"def"}}, false},
-		"a merge":            {gitops.CommitInfo{Message: trailers, Parents: []string{"abc", "def"}}, false},
-		"a first commit":     {gitops.CommitInfo{Message: "x\n\nAgent-CI-Run: r\nAgent-CI-Base: \n"}, false},
-		"no run":             {gitops.CommitInfo{Message: "x\n\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
-		"not the last lines": {gitops.CommitInfo{Message: trailers + "\nmore\n", Parents: []string{"abc"}}, false},
-		"only a subject":     {gitops.CommitInfo{Message: "Agent-CI-Run: r\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
+		"amended":            {forge.Commit{Message: trailers, Parents: []string{"abc"}, Authored: made, Committed: made.Add(time.Second)}, false},
+		"another parent":     {forge.Commit{Message: trailers, Parents: []string{"def"}}, false},
+		"a merge":            {forge.Commit{Message: trailers, Parents: []string{"abc", "def"}}, false},
+		"a first commit":     {forge.Commit{Message: "x\n\nAgent-CI-Run: r\nAgent-CI-Base: \n"}, false},
+		"no run":             {forge.Commit{Message: "x\n\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
+		"not the last lines": {forge.Commit{Message: trailers + "\nmore\n", Parents: []string{"abc"}}, false},
+		"only a subject":     {forge.Commit{Message: "Agent-CI-Run: r\nAgent-CI-Base: abc\n", Parents: []string{"abc"}}, false},
 	} {
 		if got := c.info.Ours(); got != c.want {
 			t.Errorf("%s: %v", name, got)

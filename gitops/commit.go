@@ -11,6 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
@@ -105,71 +106,15 @@ func (c *Checkout) Blob(id string) (io.ReadCloser, int64, error) {
 	return c.objects.Blob(hash)
 }
 
-// CommitInfo is what is known of the commit at the tip of a branch.
-type CommitInfo struct {
-	SHA     string
-	Tree    Tree
-	Parents []string
-	Message string
-
-	Author, Committer   string // "name <address>"
-	Authored, Committed time.Time
-}
-
-// The trailers by which a commit of a run is known: its run, and the commit
-// that it was made on.
-const (
-	TrailerRun  = "Agent-CI-Run"
-	TrailerBase = "Agent-CI-Base"
-)
-
-// Ours says that a run made the commit as it is, on the base that it names: so
-// nothing of anybody else lies between the base and this tip, or in it.
-func (i *CommitInfo) Ours() bool {
-	return i.Trailer(TrailerRun) != "" && len(i.Parents) == 1 && i.Trailer(TrailerBase) == i.Parents[0] && !i.Amended()
-}
-
-// Amended says that the commit was made again after it had been made: git commit
-// --amend keeps the author's date and takes a new one for the committer. A run, and a
-// forge that makes a commit for a run, write one date for both; who the two are may
-// differ all the same.
-func (i *CommitInfo) Amended() bool { return !i.Authored.Equal(i.Committed) }
-
-// By is who made the commit what it is.
-func (i *CommitInfo) By() string {
-	if i.Amended() {
-		return i.Committer
-	}
-	return i.Author
-}
-
-// Trailer returns the value of a trailer, "" when there is none. Trailers are
-// lines "Name: value" of the last paragraph (git-interpret-trailers(1)).
-func (i *CommitInfo) Trailer(name string) string {
-	message := strings.TrimRight(strings.ReplaceAll(i.Message, "\r\n", "\n"), "\n \t")
-	at := strings.LastIndex(message, "\n\n")
-	if at < 0 {
-		return "" // the subject is no trailer
-	}
-	value := ""
-	for line := range strings.SplitSeq(message[at+2:], "\n") {
-		key, rest, ok := strings.Cut(line, ":")
-		if ok && strings.EqualFold(strings.TrimSpace(key), name) {
-			value = strings.TrimSpace(rest)
-		}
-	}
-	return value
-}
-
 // Tip returns the commit at the tip of a local branch; nil when there is no
 // such branch.
-func (c *Checkout) Tip(ctx context.Context, branch string) (*CommitInfo, error) {
+func (c *Checkout) Tip(ctx context.Context, branch string) (*forge.Commit, error) {
 	return readTip(ctx, c.repo.Layout, c.objects, branch)
 }
 
 // ReadTip is Tip for a bare or plain repository at path on this machine. It
 // reads files only and runs nothing that is configured there.
-func ReadTip(ctx context.Context, path, branch string) (info *CommitInfo, err error) {
+func ReadTip(ctx context.Context, path, branch string) (info *forge.Commit, err error) {
 	l, store, err := openElsewhere(path)
 	if err != nil {
 		return nil, err
@@ -209,7 +154,7 @@ func openElsewhere(path string) (repository.Layout, *objects.Store, error) {
 	return l, objects.Open("", folders...), nil
 }
 
-func readTip(ctx context.Context, l repository.Layout, store *objects.Store, branch string) (*CommitInfo, error) {
+func readTip(ctx context.Context, l repository.Layout, store *objects.Store, branch string) (*forge.Commit, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -227,9 +172,9 @@ func readTip(ctx context.Context, l repository.Layout, store *objects.Store, bra
 	return infoOf(commit), nil
 }
 
-func infoOf(c *object.Commit) *CommitInfo {
-	info := &CommitInfo{
-		SHA: c.Hash.String(), Tree: Tree(c.TreeHash.String()), Message: c.Message,
+func infoOf(c *object.Commit) *forge.Commit {
+	info := &forge.Commit{
+		SHA: c.Hash.String(), Tree: c.TreeHash.String(), Message: c.Message,
 		Author: c.Author.Name + " <" + c.Author.Email + ">", Committer: c.Committer.Name + " <" + c.Committer.Email + ">",
 		Authored: c.Author.When, Committed: c.Committer.When,
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -94,9 +95,9 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	if closing := Closing(p.Task.Issue, repository); closing != "" {
 		paragraphs = append(paragraphs, closing)
 	}
-	trailers := []string{gitops.TrailerRun + ": " + p.RunID}
+	trailers := []string{forge.TrailerRun + ": " + p.RunID}
 	if p.Task.Mode != intake.Join { // with both a later run would take the branch for its own, and push over it
-		trailers = append(trailers, gitops.TrailerBase+": "+p.Base.SHA)
+		trailers = append(trailers, forge.TrailerBase+": "+p.Base.SHA)
 	}
 	if chainHead != "" {
 		trailers = append(trailers, transcriptTrailer+": "+chainHead)

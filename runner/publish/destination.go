@@ -81,11 +81,11 @@ func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publicat
 
 // tip is the end of the task's branch where that is published.
 type tip struct {
-	*gitops.CommitInfo
+	*forge.Commit
 	pushed bool // stands where a push goes, not in the checkout alone
 }
 
-func tipOf(info *gitops.CommitInfo, pushed bool) *tip {
+func tipOf(info *forge.Commit, pushed bool) *tip {
 	if info == nil {
 		return nil
 	}
@@ -98,13 +98,13 @@ func (t *tip) foreign(base gitops.Base) bool { return t != nil && !t.Ours() && t
 
 // holds says that it is the same change on the same base.
 func (t *tip) holds(p *Proposal) bool {
-	return t.Tree == p.Change.Tree && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
+	return t.Tree == string(p.Change.Tree) && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
 }
 
 // madeBy says that the run itself made it, and was killed before it had published
 // all.
 func (t *tip) madeBy(p *Proposal) bool {
-	return t != nil && t.SHA == p.Committed && t.Tree == p.Change.Tree
+	return t != nil && t.SHA == p.Committed && t.Tree == string(p.Change.Tree)
 }
 
 // lease is the commit that a push may take the branch from; empty: there must be

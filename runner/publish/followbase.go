@@ -210,8 +210,8 @@ func (f Forge) EarlierChange(
 	if err != nil || tip == nil {
 		return nil, err
 	}
-	if info := intake.InfoOf(tip); !info.Ours() {
-		return nil, foreignCommit(pull.Head, tipOf(info, true))
+	if !tip.Ours() {
+		return nil, foreignCommit(pull.Head, tipOf(tip, true))
 	}
 	before, change, err := f.fetchChange(ctx, tip, base)
 	if err == nil {

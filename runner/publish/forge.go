@@ -80,7 +80,7 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	if err != nil || commit == nil {
 		return nil, err
 	}
-	return tipOf(intake.InfoOf(commit), true), nil
+	return tipOf(commit, true), nil
 }
 
 // workflowsFolder is where a push needs more than the right to push.
@@ -151,7 +151,7 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		return f.adopt(ctx, p, now, out)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(gitops.TrailerRun), p.Task.Branch).Because(failed)
+		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
 }
 
 // followInCheckout puts the checkout on the branch that was pushed. Where the

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -100,5 +101,5 @@ func overtaken(branch string, now *tip) error {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
-		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(gitops.TrailerRun), branch)
+		"Another run (%s) pushed to %s during the repair; this one pushed nothing.", now.Trailer(forge.TrailerRun), branch)
 }

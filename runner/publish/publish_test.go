@@ -112,7 +112,7 @@ func TestBranchesInTheWay(t *testing.T) {
 // What another run pushed meanwhile goes first.
 func TestRaces(t *testing.T) {
 	t.Parallel()
-	run := "Greet\n\n" + gitops.TrailerRun + ": other\n" + gitops.TrailerBase + ": "
+	run := "Greet\n\n" + forge.TrailerRun + ": other\n" + forge.TrailerBase + ": "
 	for name, test := range map[string]struct {
 		content, message string
 		reason           string

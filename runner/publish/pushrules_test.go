@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -26,7 +26,7 @@ func TestRulesOnPushes(t *testing.T) {
 	signed := job.PullRequest{Commit: job.Commit{Sign: signSSH, KeyEnv: "KEY"}}
 	byForge := job.PullRequest{Commit: job.Commit{Sign: signGitHub}}
 	worlds := map[string]*world{absent: newWorld(t), earlier: newWorld(t), joined: newWorld(t)}
-	worlds[earlier].onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+gitops.TrailerRun+": other\n"+gitops.TrailerBase+": "+worlds[earlier].Workspace.Base().SHA)
+	worlds[earlier].onForge(taskBranch, "hello.txt", "Hello.\n", "Greet\n\n"+forge.TrailerRun+": other\n"+forge.TrailerBase+": "+worlds[earlier].Workspace.Base().SHA)
 	worlds[joined].git(worlds[joined].repo.Dir, "branch", taskBranch, "main")
 	key := "KEY=" + sshKey(t)
 	tips := map[string]*tip{}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -146,7 +147,7 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 
 // earlierRun is the commit of an earlier run that the checkout stands on; nil where
 // it stands on none.
-func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*gitops.CommitInfo, error) {
+func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.Commit, error) {
 	if w.base.Branch == "" || wanted.Configured {
 		return nil, nil
 	}
@@ -163,14 +164,14 @@ func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*gitops.
 // usualBase is the branch that a change goes to where the checkout does not say:
 // what the forge says, else the one branch here that the earlier run built on, else
 // origin's default. It is empty when there is none.
-func (w *Workspace) usualBase(ctx context.Context, earlier *gitops.CommitInfo, wanted BaseBranch) (string, error) {
+func (w *Workspace) usualBase(ctx context.Context, earlier *forge.Commit, wanted BaseBranch) (string, error) {
 	if wanted.Usual != nil {
 		return wanted.Usual(ctx)
 	}
 	if earlier == nil {
 		return "", nil
 	}
-	branches, err := w.checkout.BranchesAt(earlier.Trailer(gitops.TrailerBase))
+	branches, err := w.checkout.BranchesAt(earlier.Trailer(forge.TrailerBase))
 	if err != nil {
 		return "", err
 	}

@@ -7,7 +7,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
@@ -17,7 +17,7 @@ func earlierRun(branch string) func(gittest.Repo) {
 		base := r.Git("rev-parse", "HEAD")
 		r.Git("checkout", "-q", "-b", branch)
 		r.Write("README", "made by a run\n")
-		r.Commit("A change.\n\n" + gitops.TrailerRun + ": 1\n" + gitops.TrailerBase + ": " + base)
+		r.Commit("A change.\n\n" + forge.TrailerRun + ": 1\n" + forge.TrailerBase + ": " + base)
 	}
 }
 

@@ -266,7 +266,7 @@ func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publ
 		return err
 	}
 	what, texts := "Branch "+branch, ""
-	if tip != nil && intake.InfoOf(tip).Ours() {
+	if tip != nil && tip.Ours() {
 		texts = tip.Message
 	}
 	if pull != nil {

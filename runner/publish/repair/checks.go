@@ -41,7 +41,7 @@ const mostRed = 10
 
 // Look reads what is red on the head of a pull request, and what of it is red on its base
 // as well: there it is nothing that the change did.
-func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *gitops.CommitInfo) (*Case, error) {
+func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, Clashes: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := checksOf(ctx, in, head.SHA)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
@@ -22,7 +21,7 @@ type Bounds struct {
 
 // bounds are those that the head tells of and, of attempts that pushed nothing, the
 // comment, as long as that speaks of the same head.
-func bounds(head *gitops.CommitInfo, noted state) Bounds {
+func bounds(head *forge.Commit, noted state) Bounds {
 	b := Bounds{}
 	b.Attempts, b.Spent = intake.Repaired(head)
 	if noted.head == head.SHA {
@@ -39,7 +38,7 @@ type Plan struct {
 
 // Decide ends a run that has nothing to do for the pull request, or that leaves it to the
 // checks or a person, and says so in the comment; else it gives what the agent is to do.
-func (t *Thread) Decide(ctx context.Context, c *Case, head *gitops.CommitInfo, allowed job.Repair) (*Plan, error) {
+func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
 	if err := t.read(ctx); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -60,7 +59,7 @@ func check(name, conclusion string) forge.Check {
 
 func look(t *testing.T, r *repository) *Case {
 	t.Helper()
-	c, err := Look(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &gitops.CommitInfo{SHA: headSHA, Parents: []string{madeOn}})
+	c, err := Look(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +162,8 @@ func TestWhatLooksLikeTheMachinery(t *testing.T) {
 
 // TestTheLargerCountHolds takes the bounds from the commit and from the comment.
 func TestTheLargerCountHolds(t *testing.T) {
-	head := func(trailers string) *gitops.CommitInfo {
-		return &gitops.CommitInfo{SHA: headSHA, Message: "Greet\n\nAgent-CI-Run: 1\n" + trailers}
+	head := func(trailers string) *forge.Commit {
+		return &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Run: 1\n" + trailers}
 	}
 	for name, c := range map[string]struct {
 		trailers, comment string
@@ -260,7 +259,7 @@ func (r *thread) attempt(t *testing.T, run string, red ...Red) (*Thread, *Case, 
 	}
 	c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red}
 	to := &Thread{Server: server{}, Repository: r, Number: 2, Run: run, Redact: func(s string) string { return s }}
-	plan, err := to.Decide(t.Context(), c, &gitops.CommitInfo{SHA: headSHA}, job.Repair{Attempts: 3})
+	plan, err := to.Decide(t.Context(), c, &forge.Commit{SHA: headSHA}, job.Repair{Attempts: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +386,7 @@ func TestTheCommentIsNobodysPage(t *testing.T) {
 			c.Red, c.OnBase, c.Clashes = nil, red, false
 		}
 		to := &Thread{Server: server{}, Repository: r, Number: 2, Run: "own", Redact: func(s string) string { return s }}
-		_, err := to.Decide(t.Context(), c, &gitops.CommitInfo{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})
+		_, err := to.Decide(t.Context(), c, &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})
 		if err == nil || len(r.comments) != 1 {
 			t.Fatalf("%v, %d comments", err, len(r.comments))
 		}

@@ -43,7 +43,7 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 	case pull.State == "open" && !s.commanded():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
 			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
-	case commit == nil || t.Snapshot == "" || InfoOf(commit).Trailer(InputTrailer) != t.Snapshot:
+	case commit == nil || t.Snapshot == "" || commit.Trailer(InputTrailer) != t.Snapshot:
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
@@ -98,6 +98,6 @@ func (s *Source) howToGoOn(pull *forge.PullRequest) string {
 // leftUndone says whether a run was killed before it had finished the pull
 // request, whose branch is still a run's.
 func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
-	return pull.State == "open" && commit != nil && InfoOf(commit).Ours() &&
+	return pull.State == "open" && commit != nil && commit.Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
 }

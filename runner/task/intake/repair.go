@@ -60,7 +60,7 @@ func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4,
 
 // Repaired is how many attempts to repair a commit tells of, and what they cost. What is
 // there and cannot be read is more than any bound.
-func Repaired(of *gitops.CommitInfo) (attempts int, spent float64) {
+func Repaired(of *forge.Commit) (attempts int, spent float64) {
 	return ReadAttempts(of.Trailer(RepairTrailer)), ReadDollars(of.Trailer(SpentTrailer))
 }
 
@@ -201,9 +201,8 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	case s.Request.SHA != "" && tip.SHA != s.Request.SHA:
 		return refuse(pull, "head_moved", "has new commits since the checks ran on %s, and those are looked at by themselves", gitops.Short(s.Request.SHA))
 	}
-	info := InfoOf(tip)
-	if !info.Ours() {
-		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), info.By())
+	if !tip.Ours() {
+		return refuse(pull, "foreign_commit", "ends in commit %s by %s, which no run made: a person has taken it over", gitops.Short(tip.SHA), tip.By())
 	}
 	own, err := s.Forge.ActingAs(ctx)
 	if err != nil {
@@ -217,10 +216,10 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 		return refuse(pull, "foreign_commit", "ends in commit %s, which %s pushed, and this token is %s's: only what that account pushed is repaired",
 			gitops.Short(tip.SHA), cmp.Or(by.Login, "nobody that GitHub tells of"), cmp.Or(own, "nobody"))
 	}
-	s.head = info
+	s.head = tip
 	s.Request.At = tip.Committed // nobody asks after that
 	return nil
 }
 
 // Head is the commit that a repair mends; nil for another task.
-func (s *Source) Head() *gitops.CommitInfo { return s.head }
+func (s *Source) Head() *forge.Commit { return s.head }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -131,14 +130,6 @@ func DefaultBranch(ctx context.Context, of forge.Repository) (string, error) {
 func LookUpBranch(ctx context.Context, in forge.Repository, branch string) (*forge.Commit, error) {
 	commit, err := in.Branch(ctx, branch)
 	return commit, ForgeFailure("The branch "+branch+" cannot be looked up", err)
-}
-
-// InfoOf is a commit of a forge as gitops tells of one.
-func InfoOf(c *forge.Commit) *gitops.CommitInfo {
-	return &gitops.CommitInfo{
-		SHA: c.SHA, Tree: gitops.Tree(c.Tree), Parents: c.Parents, Message: c.Message,
-		Author: c.Author, Committer: c.Committer, Authored: c.Authored, Committed: c.Committed,
-	}
 }
 
 // FindPullRequest is the pull request of a task's branch: the open one, which may

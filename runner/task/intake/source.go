@@ -5,7 +5,6 @@ import (
 	"context"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -32,7 +31,7 @@ type Source struct {
 	Failing []clean.Part
 	Repair  *Repair
 
-	head *gitops.CommitInfo // of the pull request to be mended; nil for another task
+	head *forge.Commit // of the pull request to be mended; nil for another task
 
 	// Prompt is what task.prompt or task.prompt_file asks for.
 	Prompt func(ctx context.Context) (string, error)
