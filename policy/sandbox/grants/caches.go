@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -140,7 +141,7 @@ func (c cache) shown() []string {
 // nothing of the machine's is shown.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	c, is = p.folders.cacheAt(folder)
-	return c, is && !within(c.path, p.hidden) && !p.inHome(c.path)
+	return c, is && !pathname.Within(c.path, p.hidden...) && !p.inHome(c.path)
 }
 
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
@@ -150,8 +151,8 @@ func (f Folders) cacheAt(folder string) (c cache, is bool) {
 	c.path = layers{}.whereItWouldBe(filepath.Clean(folder))
 	info, err := os.Stat(c.path)
 	c.there = err == nil
-	around := slices.ContainsFunc(f.apart(), func(path string) bool { return within(path, []string{c.path}) })
-	closed := within(c.path, []string{"/run", "/var/run", "/dev", "/proc", "/sys"}) && !within(c.path, []string{"/dev/shm"})
+	around := slices.ContainsFunc(f.apart(), func(path string) bool { return pathname.Within(path, c.path) })
+	closed := pathname.Within(c.path, "/run", "/var/run", "/dev", "/proc", "/sys") && !pathname.Within(c.path, "/dev/shm")
 	return c, !around && !closed && (!c.there || info.IsDir())
 }
 
@@ -174,10 +175,10 @@ func (f Folders) apart() []string {
 // that are not: an overlay shows nothing of them, and the kernel gives none to who could
 // see so what they cover.
 func (p *Plan) inHome(path string) bool {
-	if p.home == "" || !within(path, []string{p.home}) {
+	if p.home == "" || !pathname.Within(path, p.home) {
 		return false
 	}
-	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return within(path, []string{mount}) })
+	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.Within(path, mount) })
 }
 
 // outermost leaves out folders that lie in another, and adds those that are mounts in
@@ -186,7 +187,7 @@ func (p *Plan) outermost(folders []string) []string {
 	slices.Sort(folders) // what lies in another comes after it
 	var all []string
 	for _, folder := range slices.Compact(folders) {
-		if within(folder, all) {
+		if pathname.Within(folder, all...) {
 			continue
 		}
 		all = append(all, folder)
@@ -207,7 +208,7 @@ func leadsThrough(path string, folders []string) bool {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(at, name)
-		if within(next, folders) {
+		if pathname.Within(next, folders...) {
 			return true
 		}
 		link, err := os.Readlink(next)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -67,7 +68,7 @@ func TestFoldersOfCachesAreCommandsOwn(t *testing.T) {
 			p := planOf(t, base, f, c.variable)
 			var got []string
 			for _, m := range p.Mounts() {
-				if inside, is := below(base, m.Path); is && m.Kind == stage.Overlay && m.Path != f.Home {
+				if inside, is := pathname.Below(base, m.Path); is && m.Kind == stage.Overlay && m.Path != f.Home {
 					got = append(got, inside)
 					if !slices.Contains(p.folders.WritableInNamespaces(), m.Path) {
 						t.Errorf("%s is not among what commands may write to", m.Path)

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Earlier looks at files as commands see them with what the sandboxes of Folders.Below changed
@@ -49,7 +51,7 @@ func (f Folders) Earlier() Earlier {
 func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
 	var deepest layers
 	for _, l := range e.homes {
-		if within(path, []string{l.workspace}) && len(l.workspace) >= len(deepest.workspace) {
+		if pathname.Within(path, l.workspace) && len(l.workspace) >= len(deepest.workspace) {
 			deepest = l
 		}
 	}
@@ -78,7 +80,7 @@ var errThere = errors.New("it leads there")
 // leads is LeadsInto of a path that starts at a folder without links on its way.
 func (e Earlier) leads(from, path string, real []string) bool {
 	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
-		if within(at, real) {
+		if pathname.Within(at, real...) {
 			return errThere
 		}
 		return nil

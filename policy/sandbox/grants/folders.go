@@ -259,20 +259,6 @@ func existing(path string) []string {
 	return nil
 }
 
-// within says whether path is one of the folders or lies below one.
-func within(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(folder string) bool {
-		_, is := below(folder, path)
-		return is
-	})
-}
-
-// below is a path relative to the folder that it lies in, or that it is.
-func below(folder, path string) (rel string, is bool) {
-	rel, err := filepath.Rel(folder, path)
-	return rel, err == nil && filepath.IsLocal(rel)
-}
-
 func isFolder(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.IsDir()

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -39,7 +40,7 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 // homeInReplaced returns the user's folder if it is below a folder of which commands
 // see nothing else, such as /tmp. Programs fail if they may not read their settings.
 func (p *Plan) homeInReplaced() []string {
-	if p.home == "" || !within(p.home, replaced) {
+	if p.home == "" || !pathname.Within(p.home, replaced...) {
 		return nil
 	}
 	return []string{p.home}
@@ -65,7 +66,7 @@ func (e *InseparableError) Error() string { return e.What }
 
 func (p *Plan) mustBeSeparable() error {
 	for _, path := range p.hidden {
-		if within(path, append(p.writable, p.workspace)) {
+		if pathname.Within(path, append(p.writable, p.workspace)...) {
 			return &InseparableError{path + " lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there"}
 		}
 	}
@@ -85,7 +86,7 @@ func around(dir string, denied []string) []string {
 		if path == dir {
 			return nil
 		}
-		holds = holds || within(path, []string{dir})
+		holds = holds || pathname.Within(path, dir)
 	}
 	if !holds {
 		return []string{dir}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -98,11 +99,11 @@ func TestAHomeAmongTemporaryFilesIsReadable(t *testing.T) {
 			f.Home, f.Commands = home, []string{"GOCACHE=" + filepath.Join(home, ".cache/go-build")}
 			p, l := grantsOf(t, f)
 			for name, want := range map[string]bool{".gitconfig": true, ".cache/go-build/a": true, ".ssh/key": false} {
-				if got := within(filepath.Join(home, name), l.Read); got != want {
+				if got := pathname.Within(filepath.Join(home, name), l.Read...); got != want {
 					t.Errorf("%s may be read: %t", name, got)
 				}
 			}
-			if slices.Contains(l.Read, parent) || within(home, l.Write) {
+			if slices.Contains(l.Read, parent) || pathname.Within(home, l.Write...) {
 				t.Errorf("too much is granted: %q, %q", l.Read, l.Write)
 			}
 			for _, v := range []*View{p.LandlockView(), p.View()} {

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // layers look for files as commands see them in a workspace in an overlay, mounted or
@@ -47,7 +49,7 @@ func (f Folders) layers() layers {
 // lstat tells of the file at a path no folder of which is a link, and where it lies on
 // disk.
 func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
-	if inside, is := below(l.workspace, path); is {
+	if inside, is := pathname.Below(l.workspace, path); is {
 		for _, changes := range l.changes {
 			if info, err = lookIn(changes, inside); !errors.Is(err, errUnchanged) {
 				return info, filepath.Join(changes, inside), err
@@ -172,7 +174,7 @@ func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
 // the same paths.
 func (l layers) folders(folder string) []string {
 	all := []string{folder}
-	if inside, is := below(l.workspace, folder); is {
+	if inside, is := pathname.Below(l.workspace, folder); is {
 		for _, changes := range l.changes {
 			all = append(all, filepath.Join(changes, inside))
 		}

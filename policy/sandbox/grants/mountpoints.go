@@ -3,6 +3,8 @@ package grants
 import (
 	"os"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // MountsBelow are the mounts in a folder, where an overlay of the folder would not
@@ -19,7 +21,7 @@ func MountsBelow(folder string) (mounts []string) {
 			continue
 		}
 		path := unescaped.Replace(fields[mountPoint])
-		if inside, is := below(folder, path); is && inside != "." {
+		if inside, is := pathname.Below(folder, path); is && inside != "." {
 			mounts = append(mounts, path)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -24,7 +25,7 @@ func (p *Plan) Mounts() []stage.Mount {
 			p.put(own)
 		}
 	}
-	if p.home != "" && !within(p.home, p.writable) {
+	if p.home != "" && !pathname.Within(p.home, p.writable...) {
 		p.put(f.ownChanges(p.home, "home"))
 	}
 	for _, path := range p.caches {
@@ -35,7 +36,7 @@ func (p *Plan) Mounts() []stage.Mount {
 	}
 	p.putSource(stage.Readable, p.workspace, p.workspace)
 	for _, path := range p.writable {
-		if f.Overlay == "" || !within(path, []string{p.workspace}) {
+		if f.Overlay == "" || !pathname.Within(path, p.workspace) {
 			p.putSource(stage.Writable, path, path)
 		}
 	}
@@ -45,7 +46,7 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.protect()
 	p.lend()
 	p.putTwin()
-	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && within(resolver, replaced) {
+	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && pathname.Within(resolver, replaced...) {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
 	p.hide()
@@ -53,7 +54,7 @@ func (p *Plan) Mounts() []stage.Mount {
 	p.leaveOut()
 	if f.Given {
 		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool {
-			return within(path, []string{p.workspace}) && (f.Git == "" || !within(path, []string{p.git()}))
+			return pathname.Within(path, p.workspace) && (f.Git == "" || !pathname.Within(path, p.git()))
 		})
 		kind := stage.Borrowed
 		if f.Mode == WorkspaceWrite {
@@ -76,7 +77,7 @@ func (f Folders) ownChanges(path, name string) stage.Mount {
 		changes := filepath.Join(scratch, name)
 		switch {
 		case !isFolder(changes):
-		case within(changes, []string{path}):
+		case pathname.Within(changes, path):
 			m.Below = append(m.Below, changes)
 		default:
 			m.Frozen = append(m.Frozen, changes)
@@ -97,13 +98,13 @@ func (p *Plan) putSource(kind stage.MountKind, path, source string) {
 // and nothing of what stands there.
 func (p *Plan) putTwin() {
 	twin, err := filepath.EvalSymlinks(p.folders.Twin)
-	if err != nil || p.folders.Twin == "" || within(p.workspace, []string{twin}) || within(twin, []string{p.workspace}) {
+	if err != nil || p.folders.Twin == "" || pathname.Within(p.workspace, twin) || pathname.Within(twin, p.workspace) {
 		return
 	}
 	p.twin = twin
-	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return within(path, []string{twin}) })
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.Within(path, twin) })
 	for path, m := range maps.Clone(p.mounts) {
-		if rel, is := below(p.workspace, path); is {
+		if rel, is := pathname.Below(p.workspace, path); is {
 			m.Path = filepath.Join(twin, rel)
 			p.put(m)
 		}
@@ -147,7 +148,7 @@ func (p *Plan) lend() {
 			without = append(without, filepath.Join(folder, name))
 		}
 		for _, path := range without {
-			rel, is := below(folder, path)
+			rel, is := pathname.Below(folder, path)
 			if info, err := os.Stat(path); is && err == nil {
 				p.put(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
 			}
@@ -163,7 +164,7 @@ func (p *Plan) hide() {
 			continue
 		}
 		m := stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()}
-		if p.folders.Absent && within(path, []string{p.workspace}) {
+		if p.folders.Absent && pathname.Within(path, p.workspace) {
 			m.Kind = stage.Removed
 		}
 		p.put(m)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -21,7 +22,7 @@ func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 	all := make(map[string]stage.Mount)
 	for _, m := range p.Mounts() {
 		for path := range all {
-			if within(path, []string{m.Path}) {
+			if pathname.Within(path, m.Path) {
 				t.Errorf("%s is mounted before %s", path, m.Path)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -61,7 +62,7 @@ func NewPlan(f Folders) (*Plan, error) {
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existing(path)...)
 	}
-	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !within(home, p.hidden) {
+	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !pathname.Within(home, p.hidden...) {
 		p.home = home
 	}
 	if err := p.findShown(); err != nil {
@@ -112,7 +113,7 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if within(path, []string{p.folders.Workspace, p.workspace}) && !within(real, []string{p.workspace}) {
+	if pathname.Within(path, p.folders.Workspace, p.workspace) && !pathname.Within(real, p.workspace) {
 		return "", fmt.Errorf("the writable path %s leads out of the workspace, to %s", path, real)
 	}
 	if real == "/" {
@@ -145,7 +146,7 @@ func (p *Plan) resolveLent() map[string]string {
 	for place, folder := range p.folders.Lent {
 		place, errPlace := p.resolvePlace(place)
 		folder, err := filepath.EvalSymlinks(folder)
-		if errors.Join(errPlace, err) == nil && within(place, []string{p.workspace}) && !p.keeps(folder) {
+		if errors.Join(errPlace, err) == nil && pathname.Within(place, p.workspace) && !p.keeps(folder) {
 			lent[place] = folder
 		}
 	}
@@ -156,7 +157,7 @@ func (p *Plan) resolveLent() map[string]string {
 // git folder, that stands elsewhere.
 func (p *Plan) resolvePlace(place string) (string, error) {
 	git := p.git()
-	inside, is := below(git, place)
+	inside, is := pathname.Below(git, place)
 	if p.folders.Git == "" || !is {
 		return filepath.EvalSymlinks(place)
 	}
@@ -168,14 +169,14 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 // twin may lie in one and is shown, and a workspace among folders of its run.
 func (p *Plan) keeps(folder string) bool {
 	above, twin := p.hiddenAbove(folder), []string{p.folders.Twin}
-	inTwin := within(folder, twin) && (!within(above, twin) || above == p.folders.Twin)
+	inTwin := pathname.Within(folder, twin...) && (!pathname.Within(above, twin...) || above == p.folders.Twin)
 	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
 }
 
 // hiddenAbove is the deepest that is hidden and holds path; empty for none.
 func (p *Plan) hiddenAbove(path string) (deepest string) {
 	for _, hidden := range p.hidden {
-		if within(path, []string{hidden}) && len(hidden) > len(deepest) {
+		if pathname.Within(path, hidden) && len(hidden) > len(deepest) {
 			deepest = hidden
 		}
 	}

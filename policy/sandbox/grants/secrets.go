@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"syscall"
+
+	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
 // Secrets are what is kept from commands in the folders that they may write to.
@@ -105,7 +107,7 @@ func (p *Plan) findSecrets() *Secrets {
 
 // concern says whether one of the paths lies in the folders.
 func (s *Secrets) concern(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return within(path, s.Within) })
+	return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(path, s.Within...) })
 }
 
 // leadsTo is the path without links, where it is not there as far as it is. Of
@@ -143,7 +145,7 @@ func (s *Secrets) hides(l layers, all []credential) []string {
 		}
 		if slices.Contains(l.existing(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
-		} else if folder := lockedFolder(secret.Path); folder != "" && within(secret.Path, []string{folder}) {
+		} else if folder := lockedFolder(secret.Path); folder != "" && pathname.Within(secret.Path, folder) {
 			paths = append(paths, folder)
 		}
 	}
@@ -193,7 +195,7 @@ func otherNames(ctx context.Context, l layers, folders []string, all []credentia
 	for _, c := range all {
 		real := c.leadsTo(l)
 		info, _, err := l.lstat(real)
-		if err != nil || info.IsDir() && !within(real, folders) {
+		if err != nil || info.IsDir() && !pathname.Within(real, folders...) {
 			continue
 		}
 		if info.IsDir() {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
@@ -128,11 +129,11 @@ func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if within(p.home, p.hidden) {
+			if pathname.Within(p.home, p.hidden...) {
 				t.Errorf("the home folder %s is shown, which is hidden", p.home)
 			}
 			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
-				if !within(path, p.hidden) {
+				if !pathname.Within(path, p.hidden...) {
 					t.Errorf("%s is not below what is hidden: %q", path, p.hidden)
 				}
 			}

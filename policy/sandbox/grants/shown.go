@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -30,9 +31,9 @@ func (p *Plan) findShown() error {
 		switch {
 		case err == nil && info.Mode().IsRegular():
 			p.shown[real] = copies[path]
-		case err == nil || p.home == "" || !within(real, []string{p.home}):
+		case err == nil || p.home == "" || !pathname.Within(real, p.home):
 			// a folder is no file, and nothing is made in folders of the machine
-		case within(real, p.writable):
+		case pathname.Within(real, p.writable...):
 			return &UnshowableError{path}
 		default:
 			p.shown[real], p.made = copies[path], append(p.made, real)

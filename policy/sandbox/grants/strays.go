@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -191,7 +192,7 @@ func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicod
 func (p *Plan) leaveOut() {
 	for _, path := range p.folders.Gone {
 		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {
-			maps.DeleteFunc(p.mounts, func(other string, _ stage.Mount) bool { return within(other, []string{path}) })
+			maps.DeleteFunc(p.mounts, func(other string, _ stage.Mount) bool { return pathname.Within(other, path) })
 			p.put(stage.Mount{Kind: stage.Removed, Path: path})
 		}
 	}

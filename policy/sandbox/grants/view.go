@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
@@ -77,7 +78,7 @@ func (p *Plan) View() *View {
 			continue
 		case p.folders.Overlay != "" && m.Path == p.workspace:
 			e.sources, e.overlaid = []string{p.folders.Tree}, true
-		case p.twin != "" && within(m.Path, []string{p.twin}):
+		case p.twin != "" && pathname.Within(m.Path, p.twin):
 			e.overlaid = true
 		case m.Kind == stage.Overlay:
 			e.sources = nil
@@ -154,7 +155,7 @@ func (v *View) add(e viewed) {
 func (v *View) at(path string) viewed {
 	var deepest viewed
 	for _, e := range v.entries {
-		if within(path, []string{e.path}) && len(e.path) > len(deepest.path) {
+		if pathname.Within(path, e.path) && len(e.path) > len(deepest.path) {
 			deepest = e
 		}
 	}
@@ -220,7 +221,7 @@ func (v *View) Hides(real string) (why string) {
 		return ""
 	}
 	for _, e := range v.entries {
-		if e.shown && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && within(real, []string{source}) }) {
+		if e.shown && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && pathname.Within(real, source) }) {
 			return ""
 		}
 	}
@@ -277,7 +278,7 @@ func (v *View) HiddenBelow(dir string) []string {
 	}
 	var hidden []string
 	for _, e := range v.entries {
-		if inside, is := below(dir, e.path); is && inside != "." && e.hidden() != "" {
+		if inside, is := pathname.Below(dir, e.path); is && inside != "." && e.hidden() != "" {
 			hidden = append(hidden, filepath.ToSlash(inside))
 		}
 	}
