@@ -63,7 +63,7 @@ func WaveFile(wave []Claimed) string {
 func (l *Ledger) KeepWave(wave []Claimed) error {
 	raw, err := EncodeWave(wave)
 	if err == nil {
-		err = replace(filepath.Join(l.dir, WaveFile(wave)), raw)
+		err = l.replace(WaveFile(wave), raw)
 	}
 	if err != nil {
 		return fmt.Errorf("keep wave %d: %w", wave[0].Wave, err)

@@ -4,11 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/agent-ci/agent-ci/internal/store"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -18,26 +18,23 @@ func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 // keep puts a plan into its place, whole.
 func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
 	sum := sha256.Sum256(raw)
-	if err := replace(filepath.Join(Folder(l.dir, campaign), PlanFile), raw); err != nil {
+	if err := l.replace(filepath.Join(campaign, PlanFile), raw); err != nil {
 		return "", fmt.Errorf("keep the plan: %w", err)
 	}
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// replace puts a file into its place, whole, and on the disk.
-func replace(path string, raw []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// replace replaces a file in the folder of the ledger.
+func (l *Ledger) replace(name string, raw []byte) error {
+	root, err := os.OpenRoot(l.dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(raw)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
-	return os.Rename(path+".new", path)
+	return store.Replace(root, name, "new", store.Text(raw))
 }
 
 // ReadPlan reads the plan that holds. One that is not what the ledger says is an error.

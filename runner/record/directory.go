@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/agent-ci/agent-ci/internal/store"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -241,12 +242,19 @@ func (d *Directory) Join(elements ...string) string {
 
 // Create makes a new file and the folder that it stands in.
 func (d *Directory) Create(name string) (*os.File, error) {
-	if folder := filepath.Dir(name); folder != "." {
-		if err := d.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, err
-		}
+	if err := d.makeFolder(name); err != nil {
+		return nil, err
 	}
 	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+// makeFolder makes the folder of a file, one that is directly in the run directory.
+func (d *Directory) makeFolder(name string) error {
+	err := d.root.Mkdir(filepath.Dir(name), 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
 }
 
 // Open opens a file for reading. Who brings a directory from elsewhere may have put
@@ -262,28 +270,16 @@ func (d *Directory) Read(name string) ([]byte, error) {
 
 // Write puts a whole file in its place or leaves the old one.
 func (d *Directory) Write(name string, content []byte) error {
-	return d.Replace(name, func(w io.Writer) error {
-		_, err := w.Write(content)
-		return err
-	})
+	return d.Replace(name, store.Text(content))
 }
 
 // Replace is write for content that is made while it is written.
 func (d *Directory) Replace(name string, content func(io.Writer) error) error {
-	temporary := name + ".new"
-	f, err := d.Create(temporary)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	err = content(f)
+	err := d.makeFolder(name)
 	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = d.root.Rename(temporary, name)
+		err = store.Replace(d.root, name, "new", content)
 	}
 	if err != nil {
-		_ = d.root.Remove(temporary)
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
@@ -115,17 +116,8 @@ func (b *Baselines) Keep(key, runID string, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}
-	beside := key + "." + runID
-	f, err := b.root.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		_, err = f.Write(raw)
-		err = errors.Join(err, f.Close())
-	}
-	if err == nil {
-		err = b.root.Rename(beside, key)
-	}
-	if err != nil {
-		return fmt.Errorf("keep a baseline: %w", errors.Join(err, b.drop(beside)))
+	if err := store.Replace(b.root, key, runID, store.Text(raw)); err != nil {
+		return fmt.Errorf("keep a baseline: %w", err)
 	}
 	return nil
 }

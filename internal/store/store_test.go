@@ -1,0 +1,42 @@
+package store_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/internal/store"
+)
+
+func TestFilesAreReplacedAsAWhole(t *testing.T) {
+	t.Parallel()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	full := errors.New("the disk is full")
+	failing := func(to io.Writer) error {
+		_, _ = io.WriteString(to, "a part")
+		return full
+	}
+	if err := store.Replace(root, "file", "new", store.Text([]byte("old"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Replace(root, "file", "new", failing); !errors.Is(err, full) {
+		t.Errorf("err = %v", err)
+	}
+	if raw, err := root.ReadFile("file"); err != nil || string(raw) != "old" {
+		t.Errorf("the file has %q, %v", raw, err)
+	}
+	if err := store.Replace(root, "file", "new", store.Text([]byte("now"))); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := root.ReadFile("file"); err != nil || string(raw) != "now" {
+		t.Errorf("the file has %q, %v", raw, err)
+	}
+	if _, err := root.Stat("file.new"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is left beside: %v", err)
+	}
+}
