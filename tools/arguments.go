@@ -3,9 +3,14 @@ package tools
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // approvalNever answers a request to escalate, in the words of the reference
@@ -40,7 +45,12 @@ var published = map[string]struct{ silent bool }{
 
 // prepare brings the call into the form that the tool's Run takes, or says why it
 // does not fit the tool.
-func (t *target) prepare() error {
+func (t *target) prepare() (err error) {
+	defer func() { // who checks schemas was not made for those of strangers
+		if value := recover(); value != nil {
+			err = &Panic{Value: value, Stack: debug.Stack()}
+		}
+	}()
 	e, call := t.entry, t.Call
 	if call.Form.builtin() || (call.Form == Freeform || call.Form == Written) && e.takesText() {
 		t.ready = call
@@ -56,9 +66,8 @@ func (t *target) prepare() error {
 		translate(t.Tool, ownName(call.Name), arguments)
 		t.ignored = e.dropPublished(arguments)
 	}
-	var err error
 	if problem == "" {
-		problem, err = e.schema.check(arguments)
+		problem, err = e.schema.Check(arguments)
 	}
 	if problem != "" || err != nil {
 		t.refusal = t.Tool + ": " + problem
@@ -79,10 +88,10 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
 	if err == nil && arguments != nil {
-		_ = exactly(text, &arguments) // which was read before
+		_ = schema.Exactly(text, &arguments) // which was read before
 		return arguments, ""
 	}
-	name, ok := e.schema.onlyText()
+	name, ok := e.schema.OnlyText()
 	if meantAsText := call.Form == Freeform || e.takesText(); ok && meantAsText && !strings.HasPrefix(text, "{") {
 		meant := call.Input
 		if call.Form == Function { // arguments are JSON, and a text is one in JSON
@@ -116,7 +125,7 @@ func (e *entry) input(arguments map[string]any) (string, error) {
 		return arguments["input"].(string), nil // inputSchema has checked it
 	}
 	if !e.Foreign {
-		arguments = plain(arguments).(map[string]any)
+		arguments = schema.Plain(arguments).(map[string]any)
 	}
 	var text strings.Builder
 	write := json.NewEncoder(&text)
@@ -145,7 +154,7 @@ func (e *entry) dropPublished(arguments map[string]any) []string {
 	var ignored []string
 	for name := range arguments {
 		extra, known := published[name]
-		if !known || e.schema.takes(name) {
+		if !known || e.schema.Takes(name) {
 			continue
 		}
 		delete(arguments, name)
@@ -164,3 +173,21 @@ func note(ignored []string) string {
 	}
 	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
 }
+
+// malformed says where arguments stop being JSON.
+func malformed(input string, err error) string {
+	at := int64(len(input))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		at = syntax.Offset
+	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("expected a JSON object, got %s", kind.Value)
+	}
+	at = min(max(at, 0), int64(len(input)))
+	line := 1 + strings.Count(input[:at], "\n")
+	column := at - int64(strings.LastIndexByte(input[:at], '\n')+1)
+	return fmt.Sprintf("not valid JSON at byte %d (line %d, column %d), after %q: %v",
+		at, line, column, clip.End(input[:at], 40), err)
+}
+
+// inputSchema is the function form of every tool that takes text.
+var inputSchema = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Dispatcher runs the calls of a model: whatever the model wrote and whatever
@@ -286,5 +288,5 @@ func (d *Dispatcher) unknown(call Call) string {
 	if len(d.Offered) > 0 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(d.Offered, name) })
 	}
-	return fmt.Sprintf("unsupported call: %s. The tools are: %s.", clipped(call.Name), strings.Join(names, ", "))
+	return fmt.Sprintf("unsupported call: %s. The tools are: %s.", clip.Bytes(call.Name, 200), strings.Join(names, ", "))
 }

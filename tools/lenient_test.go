@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -63,5 +64,57 @@ func TestTextsThatHoldTooMuch(t *testing.T) {
 	r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: `{"d":` + string(raw) + `}`}})[0]
 	if !r.Failed || !strings.Contains(r.Output, "nested too deep") {
 		t.Errorf("got %+v", r)
+	}
+}
+
+// TestWordsForTheModel is about schemas that have no types.
+func TestWordsForTheModel(t *testing.T) {
+	for _, test := range []struct{ schema, input, want string }{
+		{`{"required":["x"],"properties":{"x":{}}}`, `{}`, "The arguments are: x (any value, required)."},
+		{`{"required":["x"]}`, `{}`, "It names no arguments."},
+		{`{"properties":{"x":{"type":["string","null"]},"y":{"enum":[1,null,"a b"]}}}`, `{"y":2}`, `y: expected one of 1, null, "a b", got "2". The arguments are: x (string or null), y (one of 1, null, "a b").`},
+		{`{"properties":{"y":{"not":{"type":"string"}}}}`, `{"y":"a"}`, "y: it fits what the schema excludes (not)."},
+		{`{"properties":{"y":{"anyOf":[{"type":"number"},{"type":"boolean"}]}}}`, `{"y":"a"}`, "y: it fits none of the schema's alternatives (anyOf)."},
+		{`{"properties":{"y":{"oneOf":[{"type":"string"},{"minLength":1}]}}}`, `{"y":"a"}`, "y: it fits several of the schema's alternatives"},
+		{`{"properties":{"y":{"const":"k"}}}`, `{"y":"a"}`, `y: expected "k", got "a".`},
+	} {
+		d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", test.schema))}
+		r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
+		if !r.Failed || !strings.Contains(r.Output, test.want) {
+			t.Errorf("%s: got %s", test.schema, r.Output)
+		}
+	}
+}
+
+func foreign(name, schema string) Tool {
+	return Tool{
+		Spec: Spec{Name: name, Parameters: json.RawMessage(schema)}, Foreign: true,
+		Run: func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil },
+	}
+}
+
+// TestSchemasThatMultiply is about a schema whose check would take longer than anybody waits.
+func TestSchemasThatMultiply(t *testing.T) {
+	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#"},"b":false}},{"properties":{"a":{"$ref":"#"},"c":false}}]}`))}
+	ask := func(levels int) Result {
+		input := strings.Repeat(`{"b":1,"c":1,"a":`, levels) + `{}` + strings.Repeat(`}`, levels)
+		return d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: input}})[0]
+	}
+	if r := ask(3); !r.Failed || strings.Contains(r.Output, "nested too deep") {
+		t.Errorf("got %+v", r)
+	}
+	if r := ask(60); !r.Failed || !strings.Contains(r.Output, "nested too deep") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+func TestNoOtherNameStandsForAForeignTool(t *testing.T) {
+	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("shell", `{"type":"object"}`))}
+	results := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: `{"cmd":"ls"}`}, {ID: "2", Name: "shell", Input: `{"cmd":"ls"}`}})
+	if !results[0].Failed || !strings.Contains(results[0].Output, "unsupported call: bash") {
+		t.Errorf("got %+v", results[0])
+	}
+	if results[1].Failed || results[1].Output != `{"cmd":"ls"}` {
+		t.Errorf("got %+v", results[1])
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools/dialect"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // Registry holds the tools of a run, in the order in which they were given.
@@ -18,7 +19,7 @@ type Registry struct {
 // entry is a tool and what checks and refuses its calls.
 type entry struct {
 	Tool
-	schema schema
+	schema *schema.Schema
 	denied string // the words that refuse it, or empty
 }
 
@@ -26,7 +27,7 @@ type entry struct {
 func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
-		e := &entry{Tool: tool, schema: schema{source: accepted(tool.Spec)}}
+		e := &entry{Tool: tool, schema: schema.New(accepted(tool.Spec))}
 		if _, twice := r.byName[e.Spec.Name]; twice {
 			panic("tools: two tools are named " + e.Spec.Name)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -75,7 +76,7 @@ func (p *Past) wordsOfScript(head string, which func(transcript.CallRef) bool) s
 	}
 	words.WriteString(", and what came of each:")
 	for _, began := range calls {
-		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, tools.Visible(began.Input, toldInput), tools.Visible(p.finished[began.Ref()].Output, toldOutput))
+		fmt.Fprintf(&words, "\n- %s %s: %s", began.Tool, clip.Visible(began.Input, toldInput), clip.Visible(p.finished[began.Ref()].Output, toldOutput))
 	}
 	return words.String()
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -136,7 +137,7 @@ func (l *lead) list(_ context.Context, call tools.Call) (tools.Result, error) {
 	all := []Listed{}
 	for _, agent := range l.Team.List(a.Prefix) {
 		agent.Status = agent.Status.shown(mostListed)
-		agent.LastTask = tools.Visible(agent.LastTask, mostListed)
+		agent.LastTask = clip.Visible(agent.LastTask, mostListed)
 		all = append(all, agent)
 	}
 	return answer(map[string][]Listed{"agents": all})

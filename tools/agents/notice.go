@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // mostText is how many bytes of the words of an agent another one gets.
@@ -28,7 +28,7 @@ func Notification(id string, status Status) (string, error) {
 
 // shown is the status with words that can be shown to a model, of so many bytes.
 func (s Status) shown(most int) Status {
-	s.Text = tools.Visible(s.Text, most)
+	s.Text = clip.Visible(s.Text, most)
 	return s
 }
 
@@ -58,7 +58,7 @@ var heading = sync.OnceValue(func() *regexp.Regexp {
 // String is the letter as text. Lines of the payload that read like a head are quoted: the first
 // head is the only one.
 func (l Letter) String() string {
-	payload := heading().ReplaceAllString(tools.Visible(l.Payload, mostText), "| $0")
+	payload := heading().ReplaceAllString(clip.Visible(l.Payload, mostText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 

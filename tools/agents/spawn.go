@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // spawning are the arguments of spawn_agent in either form.
@@ -53,7 +53,7 @@ func (l *lead) problemOfRole(name string) string {
 	if name == "" || name == noRole {
 		return ""
 	}
-	return fmt.Sprintf("there is no agent_type %s; there are %s", tools.Visible(name, 100), strings.Join(append(names, noRole), ", "))
+	return fmt.Sprintf("there is no agent_type %s; there are %s", clip.Visible(name, 100), strings.Join(append(names, noRole), ", "))
 }
 
 // turnsToFork is how models ask for the last turns alone; an agent then knows all of them.

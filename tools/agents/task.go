@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -63,7 +64,7 @@ func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) 
 	for _, m := range l.mergeAll(ctx, []string{id}) { // under its id, where the model named it otherwise
 		merged = m
 	}
-	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, tools.Visible(status.Text, mostText))
+	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, mostText))
 	if status.State != Completed {
 		words += "The agent did not complete it: " + status.State + ".\n"
 	}
@@ -88,7 +89,7 @@ func (l *lead) begin(ctx context.Context, id, prompt, kind string) (string, erro
 	}
 	role, known := l.roleOf(kind)
 	if !known {
-		return "", Refusef("task: there is no subagent_type %s.%s", tools.Visible(kind, 100), l.aboutTypes())
+		return "", Refusef("task: there is no subagent_type %s.%s", clip.Visible(kind, 100), l.aboutTypes())
 	}
 	id, _, err := l.Team.Spawn(ctx, Order{Role: role, Message: text})
 	return id, err

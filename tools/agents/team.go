@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -122,7 +123,7 @@ func Refusef(format string, values ...any) error {
 
 // Unknown refuses an id that no agent has.
 func Unknown(id string) error {
-	return Refusef("There is no agent %s. Use the id of one that you started.", tools.Visible(id, 100))
+	return Refusef("There is no agent %s. Use the id of one that you started.", clip.Visible(id, 100))
 }
 
 // Role is a kind of agent that can be started.

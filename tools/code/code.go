@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code/declare"
@@ -125,7 +126,7 @@ func newOffer(all []Nested) offer {
 	for _, n := range all {
 		name := given[n.Spec.Name]
 		o.names[name] = n.Spec.Name
-		about := tools.Visible(n.Spec.Description, mostAbout)
+		about := clip.Visible(n.Spec.Description, mostAbout)
 		if n.Deferred {
 			about = strings.TrimSpace(about + "\n" + declare.Method(name, tools.Spec{Parameters: n.Spec.Parameters, Accepts: n.Spec.Accepts, Grammar: n.Spec.Grammar, Returns: n.Spec.Returns}))
 		}

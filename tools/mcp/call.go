@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -119,7 +120,7 @@ func (s *Session) broken(err error, detail map[string]any) tools.Result {
 		words = fmt.Sprintf("the MCP server %s did not answer within %v; the call was cancelled. What it did until then is not known", s.server.Name, s.server.CallTimeout)
 	case refused:
 		detail["code"] = wire.Code
-		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, tools.Visible(wire.Message, mostRefusal))
+		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, clip.Visible(wire.Message, mostRefusal))
 	default:
 		words = fmt.Sprintf("the call of the MCP server %s failed: %s", s.server.Name, oneLine(err.Error()))
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -344,7 +344,7 @@ func (c *lineConn) heard(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.noise == "" {
-		c.noise = tools.Visible(string(line), mostNoise)
+		c.noise = clip.Visible(string(line), mostNoise)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -27,16 +27,16 @@ const (
 
 // oneLine is text of a server within a sentence.
 func oneLine(text string) string {
-	return strings.Join(strings.Fields(tools.Visible(text, 500)), " ")
+	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
 }
 
 // learn asks for all that has to be known before the first call.
 func (s *Session) learn(ctx context.Context) error {
 	said := s.link.session.InitializeResult()
 	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
-	s.list.Instructions = tools.Visible(said.Instructions, mostInstructions)
+	s.list.Instructions = clip.Visible(said.Instructions, mostInstructions)
 	if info := said.ServerInfo; info != nil {
-		s.list.Name, s.list.Version = tools.Visible(info.Name, mostWord), tools.Visible(info.Version, mostWord)
+		s.list.Name, s.list.Version = clip.Visible(info.Name, mostWord), clip.Visible(info.Version, mostWord)
 	}
 	if c := said.Capabilities; c != nil {
 		s.list.Resources = c.Resources != nil
@@ -128,9 +128,9 @@ func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if tool.Name == "" || len(tool.Name) > mostToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
 	}
-	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: tools.Visible(tool.Description, mostDescription)}
+	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: clip.Visible(tool.Description, mostDescription)}
 	if l.Description == "" {
-		l.Description = tools.Visible(tool.Title, mostDescription)
+		l.Description = clip.Visible(tool.Title, mostDescription)
 	}
 	schema, err := json.Marshal(tool.InputSchema)
 	if err != nil {

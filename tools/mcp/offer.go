@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // Offered is a tool of a server as a model is told of it.
@@ -52,14 +53,14 @@ func Offer(lists []List, taken []string) ([]Offered, error) {
 
 // offer is a tool without its name.
 func offer(list List, tool Listed) (Offered, error) {
-	parameters, err := tools.FitSchema(tool.Schema)
+	parameters, err := schema.Fit(tool.Schema)
 	if err != nil {
 		return Offered{}, &Error{
 			Reason: ReasonProtocol, Server: list.Server, Err: err,
 			Words: fmt.Sprintf("the MCP server %s has a tool %q that cannot be offered: %v; take it out by deny", list.Server, oneLine(tool.Tool), err),
 		}
 	}
-	accepts, unchecked := tools.CheckableSchema(tool.Schema)
+	accepts, unchecked := schema.Checkable(tool.Schema)
 	description := tool.Description
 	if description == "" {
 		description = fmt.Sprintf("The tool %s of the MCP server %s.", oneLine(tool.Tool), list.Server)

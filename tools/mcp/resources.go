@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -218,7 +219,7 @@ func listResources(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.Resources {
 		if r != nil {
 			found = append(found, resource{
-				URI: tools.Visible(r.URI, mostURI), Name: word(r.Name), Title: word(r.Title),
+				URI: clip.Visible(r.URI, mostURI), Name: word(r.Name), Title: word(r.Title),
 				Description: word(r.Description), MIMEType: word(r.MIMEType), Size: r.Size,
 			})
 		}
@@ -235,7 +236,7 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.ResourceTemplates {
 		if r != nil {
 			found = append(found, resource{
-				URITemplate: tools.Visible(r.URITemplate, mostURI), Name: word(r.Name), Title: word(r.Title),
+				URITemplate: clip.Visible(r.URITemplate, mostURI), Name: word(r.Name), Title: word(r.Title),
 				Description: word(r.Description), MIMEType: word(r.MIMEType),
 			})
 		}

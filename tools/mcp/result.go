@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -162,7 +163,7 @@ func (o *output) named(kind, uri, mediaType string, size int, why string) {
 }
 
 func word(text string) string {
-	return strings.Join(strings.Fields(tools.Visible(text, mostName)), " ")
+	return strings.Join(strings.Fields(clip.Visible(text, mostName)), " ")
 }
 
 func (o *output) link(c *sdk.ResourceLink) {

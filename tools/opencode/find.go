@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 )
@@ -95,7 +96,7 @@ func matches(found files.Matches) string {
 	var b strings.Builder
 	lines := 0
 	for _, file := range found.Files {
-		fmt.Fprintf(&b, "\n%s:\n", tools.Visible(file.Path, 1000))
+		fmt.Fprintf(&b, "\n%s:\n", clip.Visible(file.Path, 1000))
 		for _, l := range file.Lines {
 			fmt.Fprintf(&b, "  Line %d: %s\n", l.Number, l.Text)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/files"
 )
@@ -61,7 +62,7 @@ func count(given *float64, otherwise int) int {
 // shown is a page as OpenCode shows one.
 func shown(name string, page files.Page) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<path>%s</path>\n<type>file</type>\n<content>\n", tools.Visible(name, 1000))
+	fmt.Fprintf(&b, "<path>%s</path>\n<type>file</type>\n<content>\n", clip.Visible(name, 1000))
 	for i, text := range page.Lines {
 		fmt.Fprintf(&b, "%d: %s\n", page.First+i, text)
 	}

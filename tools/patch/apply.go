@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -109,7 +110,7 @@ const longestPath = 4095
 func (p *Patcher) tooLong(named []string) error {
 	for _, name := range named {
 		if len(p.options.Dir.Path)+1+len(name) > longestPath {
-			return fmt.Errorf("%s is longer than a path may be", tools.Visible(name, 100))
+			return fmt.Errorf("%s is longer than a path may be", clip.Visible(name, 100))
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dynamic"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // Dynamic are the tools of the job's own, for a whole run.
@@ -33,11 +34,11 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 		if err != nil {
 			return nil, fmt.Errorf("encode the input_schema of %s: %w", tool.Name, err)
 		}
-		fit, err := tools.FitSchema(raw)
+		fit, err := schema.Fit(raw)
 		if err != nil {
 			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "agent-ci can't send the model the input_schema of the tool %s: %v; make it simpler.", tool.Name, err).Because(err)
 		}
-		accepts, unchecked := tools.CheckableSchema(raw)
+		accepts, unchecked := schema.Checkable(raw)
 		if unchecked != "" {
 			return nil, outcome.Stopf(outcome.InvalidInput, "bad_tool", "The arguments of the tool %s can't be checked by its input_schema: %s; rewrite that part.", tool.Name, unchecked)
 		}

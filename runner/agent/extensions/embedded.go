@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // embeddedFile of the run directory has what the model was told of the tools that the program
@@ -105,12 +106,12 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 }
 
 // wrongParameters is what is wrong with the schema of a function; empty for nothing.
-func wrongParameters(schema json.RawMessage) string {
-	if err := tools.CheckSchema(schema); err != nil {
+func wrongParameters(parameters json.RawMessage) string {
+	if err := schema.Usable(parameters); err != nil {
 		return "its Parameters are no JSON Schema: " + err.Error()
 	}
 	var is struct{ Type any }
-	if json.Unmarshal(schema, &is) != nil || is.Type != "object" {
+	if json.Unmarshal(parameters, &is) != nil || is.Type != "object" {
 		return "its Parameters must be a JSON Schema with type: object"
 	}
 	return ""

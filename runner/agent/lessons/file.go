@@ -11,8 +11,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
@@ -215,7 +215,7 @@ func checkLine(s string, longest int) error {
 	case !utf8.ValidString(s):
 		return fmt.Errorf("must be UTF-8")
 	}
-	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || tools.Hidden(r) }); at >= 0 {
+	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || clip.Hidden(r) }); at >= 0 {
 		hidden, _ := utf8.DecodeRuneInString(s[at:])
 		return fmt.Errorf("must be one line of characters that can be seen, without %U", hidden)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // fileName is that of a skill, in exactly these letters.
@@ -61,7 +61,7 @@ type search struct {
 
 func (s *search) note(p Problem) {
 	if len(s.found.Problems) < mostProblems {
-		p.Path = tools.Visible(p.Path, 1_000)
+		p.Path = clip.Visible(p.Path, 1_000)
 		s.found.Problems = append(s.found.Problems, p)
 	}
 }
@@ -81,7 +81,7 @@ func (s *search) stopped(at string) bool {
 	}
 	if why != "" && !s.full {
 		s.full = true
-		s.found.Problems = append(s.found.Problems, Problem{Path: tools.Visible(at, 1_000), Message: why, Skipped: true}) // however many there are
+		s.found.Problems = append(s.found.Problems, Problem{Path: clip.Visible(at, 1_000), Message: why, Skipped: true}) // however many there are
 	}
 	return why != ""
 }

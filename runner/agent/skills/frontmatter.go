@@ -14,7 +14,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
-	"github.com/agent-ci/agent-ci/tools"
 )
 
 // The most that the standard has of each field, in characters.
@@ -60,7 +59,7 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	}
 	s.License, s.AllowedTools = oneLine(fields["license"].text, mostDescription), oneLine(fields["allowed-tools"].text, mostDescription)
 	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, mostCompatibility), fields["metadata"].entries
-	whole := tools.Visible(string(text), len(text))
+	whole := clip.Visible(string(text), len(text))
 	s.Text = clip.Start(whole, mostText)
 	s.Left = len(whole) - len(s.Text)
 	if s.Left > 0 {
@@ -107,7 +106,7 @@ func standard(name string) bool {
 func usable(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || tools.Hidden(r)
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || clip.Hidden(r)
 	}
 	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
 }
@@ -115,7 +114,7 @@ func usable(name string) bool {
 // oneLine is text of a stranger's file as a person would see it, on one line of at most most
 // characters.
 func oneLine(text string, most int) string {
-	return markdown.Cut(strings.Join(strings.Fields(tools.Visible(text, most*utf8.UTFMax)), " "), most)
+	return markdown.Cut(strings.Join(strings.Fields(clip.Visible(text, most*utf8.UTFMax)), " "), most)
 }
 
 // split parts the front matter from the text below it.

@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
@@ -89,7 +89,7 @@ func (c *child) turn(ctx context.Context) {
 	c.status, c.reason, c.stop, c.reserved, c.leaving = status, reason, nil, agent.Used{}, false
 	c.spent, c.cost = work.Spent, work.Cost
 	if status.State == agents.Errored && reason != crashed {
-		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, tools.Visible(status.Text, mostWarned))
+		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, clip.Visible(status.Text, mostWarned))
 	}
 	if status.State != agents.Shutdown {
 		c.by.news = append(c.by.news, notice{c, status})

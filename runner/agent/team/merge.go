@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -207,7 +208,7 @@ func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 	for i, f := range taken.Files {
 		files = append(files, map[string]any{"op": string(f.Status), "path": f.Path})
 		if i < mostFiles {
-			fmt.Fprintf(&s, "\n%s %s", f.Status, tools.Visible(f.Path, 500))
+			fmt.Fprintf(&s, "\n%s %s", f.Status, clip.Visible(f.Path, 500))
 		}
 	}
 	if len(taken.Files) > mostFiles {
@@ -218,7 +219,7 @@ func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 		paths []string
 	}{{"it may not change these", now.leftOut}, {"these can be no part of a change", now.never}} {
 		if len(out.paths) > 0 {
-			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, tools.Visible(strings.Join(out.paths[:min(len(out.paths), mostFiles)], ", "), 5000))
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, clip.Visible(strings.Join(out.paths[:min(len(out.paths), mostFiles)], ", "), 5000))
 		}
 	}
 	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.leftOut, now.never)}}
@@ -238,7 +239,7 @@ func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict
 		if i >= mostFiles {
 			continue
 		}
-		fmt.Fprintf(&s, "\n- %s: %s", tools.Visible(at.Path, 500), tools.Visible(at.Why, 500))
+		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(at.Path, 500), clip.Visible(at.Why, 500))
 		if kept := m.keep(c, whole, at.Path); kept != "" {
 			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(kept))
 		}

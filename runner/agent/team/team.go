@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -139,7 +140,7 @@ func (t *Team) about(role job.Role) string {
 	if line, _, more := strings.Cut(words, "\n"); more {
 		words = line
 	}
-	return strings.TrimSpace(tools.Visible(words, 300) + " " + may)
+	return strings.TrimSpace(clip.Visible(words, 300) + " " + may)
 }
 
 // News are the messages that have come for the agent.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -152,7 +153,7 @@ func (e *Earlier) gone() string {
 			continue
 		}
 		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.Count(a.Turns, "turn"))
-		if text := tools.Visible(a.Text, mostTold); text != "" {
+		if text := clip.Visible(a.Text, mostTold); text != "" {
 			words += fmt.Sprintf("; its last words: %q", text)
 		}
 		each = append(each, words)

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // DynamicTool is a tool of the job's own: a command that runs for each call.
@@ -150,7 +151,7 @@ const mcpPrefix = "mcp__"
 func (t DynamicTool) misfitSchema() (key, wrong string) {
 	raw, err := json.Marshal(t.InputSchema)
 	if err == nil {
-		err = tools.CheckSchema(raw)
+		err = schema.Usable(raw)
 	}
 	if err != nil {
 		return "input_schema", "is no JSON Schema that calls can be checked by: " + err.Error()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -39,7 +40,7 @@ func Method(name string, spec tools.Spec) string {
 	if spec.Returns != nil {
 		result = Type(spec.Returns, "unknown", 1)
 	}
-	return comment(tools.Visible(spec.Description, mostAbout), 1) + fmt.Sprintf("  %s(%s): Promise<%s>;\n", name, input, result)
+	return comment(clip.Visible(spec.Description, mostAbout), 1) + fmt.Sprintf("  %s(%s): Promise<%s>;\n", name, input, result)
 }
 
 const anyObject = "Record<string, unknown>"

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/tools"
+	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
 // writer writes one schema.
@@ -78,7 +79,7 @@ func (w *writer) referred(reference string, indent, depth int) string {
 	if slices.Contains(w.within, reference) {
 		return unknown
 	}
-	at, there := tools.Referred(w.root, reference)
+	at, there := schema.Referred(w.root, reference)
 	if !there {
 		return unknown
 	}
@@ -210,7 +211,7 @@ func (w *writer) remark(schema any, indent int) string {
 	if !w.remarks || text == "" {
 		return ""
 	}
-	return comment(strings.Join(strings.Fields(tools.Visible(text, mostRemark)), " "), indent)
+	return comment(strings.Join(strings.Fields(clip.Visible(text, mostRemark)), " "), indent)
 }
 
 // literals is one of some values; their kind where they are too many or too long.
@@ -260,7 +261,7 @@ func key(name string) string {
 	if name != "" && Identifier(name) == name {
 		return name
 	}
-	raw, err := json.Marshal(tools.Visible(name, mostLiteral))
+	raw, err := json.Marshal(clip.Visible(name, mostLiteral))
 	if err != nil {
 		return `""`
 	}

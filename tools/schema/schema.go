@@ -1,13 +1,13 @@
-package tools
+// Package schema owns what agent-ci knows of JSON Schema: it checks and repairs the arguments of calls, and makes
+// schemas of strangers fit for that and for models. The checking itself is a library's.
+package schema
 
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -17,12 +17,9 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// inputSchema is the function form of every tool that takes text.
-var inputSchema = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)
-
-// schema checks arguments. It is compiled when it is first needed: most tools
+// Schema checks arguments. It is compiled when it is first needed: most tools
 // of a run are never called.
-type schema struct {
+type Schema struct {
 	source json.RawMessage
 
 	once     sync.Once
@@ -32,7 +29,10 @@ type schema struct {
 	err      error
 }
 
-func (s *schema) compile() error {
+// New returns a schema that is read when it is first needed.
+func New(source json.RawMessage) *Schema { return &Schema{source: source} }
+
+func (s *Schema) compile() error {
 	s.once.Do(func() {
 		s.root = new(jsonschema.Schema)
 		if s.err = json.Unmarshal(s.source, s.root); s.err != nil {
@@ -49,19 +49,14 @@ func (s *schema) compile() error {
 // tooMany refuses arguments that cannot be checked in bounded time.
 const tooMany = "the arguments are too many or nested too deep to be checked. Call it with fewer."
 
-// check repairs arguments, whose numbers are json.Number, until they fit the schema. It returns what is still
+// Check repairs arguments, whose numbers are json.Number, until they fit the schema. It returns what is still
 // wrong with them, in words for the model, or an empty string.
-func (s *schema) check(arguments map[string]any) (problem string, err error) {
-	defer func() { // the library was not made for schemas of strangers
-		if value := recover(); value != nil {
-			err = &Panic{Value: value, Stack: debug.Stack()}
-		}
-	}()
+func (s *Schema) Check(arguments map[string]any) (problem string, err error) {
 	if err := s.compile(); err != nil {
 		return "", fmt.Errorf("compile the tool's schema: %w", err)
 	}
 	for repaired := 0; ; repaired++ {
-		value := plain(arguments)
+		value := Plain(arguments)
 		if !affords(s.document, value) {
 			return tooMany, nil
 		}
@@ -76,13 +71,13 @@ func (s *schema) check(arguments map[string]any) (problem string, err error) {
 	}
 }
 
-// takes says whether the schema names the argument.
-func (s *schema) takes(name string) bool {
+// Takes says whether the schema names the argument.
+func (s *Schema) Takes(name string) bool {
 	return s.compile() == nil && s.root.Properties[name] != nil
 }
 
-// onlyText names the argument when a string is all that the schema requires.
-func (s *schema) onlyText() (string, bool) {
+// OnlyText names the argument when a string is all that the schema requires.
+func (s *Schema) OnlyText() (string, bool) {
 	if s.compile() != nil || len(s.root.Required) != 1 {
 		return "", false
 	}
@@ -92,7 +87,7 @@ func (s *schema) onlyText() (string, bool) {
 }
 
 // summary lists the arguments with their types.
-func (s *schema) summary() string {
+func (s *Schema) summary() string {
 	names := slices.Sorted(maps.Keys(s.root.Properties))
 	if len(names) == 0 {
 		return "It names no arguments."
@@ -148,7 +143,7 @@ var (
 )
 
 // explain names the field, what was expected and what came.
-func (s *schema) explain(err error) string {
+func (s *Schema) explain(err error) string {
 	problem, place := err.Error(), ""
 	for {
 		found := schemaPlace.FindStringSubmatch(problem)
@@ -173,7 +168,7 @@ var choices = []struct{ problem, words string }{
 }
 
 // reworded is a problem in the words that models get, at a place of the schema.
-func (s *schema) reworded(problem, place string) string {
+func (s *Schema) reworded(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], clipped(m[1]))
 	}
@@ -199,7 +194,7 @@ func (s *schema) reworded(problem, place string) string {
 }
 
 // valuesAt are the values that a keyword gives at a place of the schema, or other words.
-func (s *schema) valuesAt(place, keyword, other string) string {
+func (s *Schema) valuesAt(place, keyword, other string) string {
 	at, _ := Referred(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)
 	value, there := node[keyword]
@@ -214,23 +209,5 @@ func (s *schema) valuesAt(place, keyword, other string) string {
 
 func clipped(text string) string { return clip.Bytes(text, 200) }
 
-// malformed says where arguments stop being JSON.
-func malformed(input string, err error) string {
-	at := int64(len(input))
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = syntax.Offset
-	} else if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("expected a JSON object, got %s", kind.Value)
-	}
-	at = min(max(at, 0), int64(len(input)))
-	line := 1 + strings.Count(input[:at], "\n")
-	column := at - int64(strings.LastIndexByte(input[:at], '\n')+1)
-	return fmt.Sprintf("not valid JSON at byte %d (line %d, column %d), after %q: %v",
-		at, line, column, clip.End(input[:at], 40), err)
-}
-
-// CheckSchema says what is wrong with the JSON Schema of a tool's arguments.
-func CheckSchema(source json.RawMessage) error {
-	s := schema{source: source}
-	return s.compile()
-}
+// Usable returns what is wrong with the JSON Schema of a tool's arguments.
+func Usable(source json.RawMessage) error { return New(source).compile() }

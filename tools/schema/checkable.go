@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"bytes"
@@ -10,16 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // anyObject takes all arguments.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// CheckableSchema makes of the JSON Schema of somebody's tool one that arguments can be checked by
+// Checkable makes of the JSON Schema of somebody's tool one that arguments can be checked by
 // here, and says what of it they are not checked by: a schema in a language that is not known
 // here must not refuse calls that are right. Unchecked is empty where all is checked.
-func CheckableSchema(raw json.RawMessage) (checkable json.RawMessage, unchecked string) {
+func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string) {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return anyObject, ""
 	}
@@ -31,7 +32,7 @@ func CheckableSchema(raw json.RawMessage) (checkable json.RawMessage, unchecked 
 	if loose != nil && checkSchema(loose) == nil {
 		return loose, "arguments are not checked by " + strings.Join(dropped, ", ")
 	}
-	return anyObject, "arguments are not checked: " + Visible(first.Error(), 200)
+	return anyObject, "arguments are not checked: " + clip.Visible(first.Error(), 200)
 }
 
 // compact is JSON without spaces: where a schema was kept changes nothing of it.
@@ -45,7 +46,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 
 // checkSchema returns why a schema cannot be used to check arguments.
 func checkSchema(raw json.RawMessage) error {
-	s := schema{source: raw}
+	s := Schema{source: raw}
 	if err := s.compile(); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 	}
 	names := make([]string, 0, len(dropped))
 	for name := range dropped {
-		names = append(names, Visible(name, 40))
+		names = append(names, clip.Visible(name, 40))
 	}
 	slices.Sort(names)
 	return loose, names

@@ -1,7 +1,6 @@
-package tools
+package schema
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -81,14 +80,14 @@ var fits = []struct{ name, schema, want string }{
 func TestFitSchema(t *testing.T) {
 	for _, test := range fits {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := FitSchema(json.RawMessage(test.schema))
+			got, err := Fit(json.RawMessage(test.schema))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(decoded(t, test.want), decoded(t, string(got))); diff != "" {
 				t.Error(diff)
 			}
-			again, err := FitSchema(got)
+			again, err := Fit(got)
 			if diff := cmp.Diff(decoded(t, string(got)), decoded(t, string(again))); diff != "" || err != nil {
 				t.Errorf("what is fit changes: %s, %v", diff, err)
 			}
@@ -116,7 +115,7 @@ func TestFitSchemaRefuses(t *testing.T) {
 		`{`:                          "cannot be read",
 		nested(700):                  "more than 200000 others",
 	} {
-		if got, err := FitSchema(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := Fit(json.RawMessage(schema)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %s, %v", schema, got, err)
 		}
 	}
@@ -135,7 +134,7 @@ func nested(levels int) string {
 // TestAPlaceHasOneName is about a schema that names one place in many ways, each of which would be
 // followed.
 func TestAPlaceHasOneName(t *testing.T) {
-	fit, err := FitSchema(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`))
+	fit, err := Fit(json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/allOf/0"},"b":{"$ref":"#/allOf/00"}},"allOf":[{"type":"object","title":"x"}]}`))
 	if err != nil || strings.Contains(string(fit), "/00") {
 		t.Errorf("got %s, %v", fit, err)
 	}
@@ -164,7 +163,7 @@ func TestFitSchemaShortens(t *testing.T) {
 		{"too much of everything", `{"type":"object","properties":{` + properties(3000, `{"type":"string"}`) + `},"required":["` + strings.Join(strings.Split(strings.Repeat("property_7 ", 3000), " "), `","`) + `"]}`, `"property_7"`, "property_8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := FitSchema(json.RawMessage(test.schema))
+			got, err := Fit(json.RawMessage(test.schema))
 			if err != nil || len(got) > mostFitted {
 				t.Fatalf("%d bytes, %v", len(got), err)
 			}
@@ -190,7 +189,7 @@ func TestCheckableSchema(t *testing.T) {
 		{"no schema", `7`, `{"type":"object"}`, "not checked"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, unchecked := CheckableSchema(json.RawMessage(test.schema))
+			got, unchecked := Checkable(json.RawMessage(test.schema))
 			want := test.want
 			if want == "" {
 				want = test.schema
@@ -216,69 +215,17 @@ func doubling(levels int) string {
 	return b.String()
 }
 
-// TestWordsForTheModel is about schemas that have no types.
-func TestWordsForTheModel(t *testing.T) {
-	for _, test := range []struct{ schema, input, want string }{
-		{`{"required":["x"],"properties":{"x":{}}}`, `{}`, "The arguments are: x (any value, required)."},
-		{`{"required":["x"]}`, `{}`, "It names no arguments."},
-		{`{"properties":{"x":{"type":["string","null"]},"y":{"enum":[1,null,"a b"]}}}`, `{"y":2}`, `y: expected one of 1, null, "a b", got "2". The arguments are: x (string or null), y (one of 1, null, "a b").`},
-		{`{"properties":{"y":{"not":{"type":"string"}}}}`, `{"y":"a"}`, "y: it fits what the schema excludes (not)."},
-		{`{"properties":{"y":{"anyOf":[{"type":"number"},{"type":"boolean"}]}}}`, `{"y":"a"}`, "y: it fits none of the schema's alternatives (anyOf)."},
-		{`{"properties":{"y":{"oneOf":[{"type":"string"},{"minLength":1}]}}}`, `{"y":"a"}`, "y: it fits several of the schema's alternatives"},
-		{`{"properties":{"y":{"const":"k"}}}`, `{"y":"a"}`, `y: expected "k", got "a".`},
-	} {
-		d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", test.schema))}
-		r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: test.input}})[0]
-		if !r.Failed || !strings.Contains(r.Output, test.want) {
-			t.Errorf("%s: got %s", test.schema, r.Output)
-		}
-	}
-}
-
-func foreign(name, schema string) Tool {
-	return Tool{
-		Spec: Spec{Name: name, Parameters: json.RawMessage(schema)}, Foreign: true,
-		Run: func(_ context.Context, call Call) (Result, error) { return Result{Output: call.Input}, nil },
-	}
-}
-
-// TestSchemasThatMultiply is about a schema whose check would take longer than anybody waits.
-func TestSchemasThatMultiply(t *testing.T) {
-	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("t", `{"type":"object","anyOf":[{"properties":{"a":{"$ref":"#"},"b":false}},{"properties":{"a":{"$ref":"#"},"c":false}}]}`))}
-	ask := func(levels int) Result {
-		input := strings.Repeat(`{"b":1,"c":1,"a":`, levels) + `{}` + strings.Repeat(`}`, levels)
-		return d.Dispatch(t.Context(), []Call{{ID: "1", Name: "t", Input: input}})[0]
-	}
-	if r := ask(3); !r.Failed || strings.Contains(r.Output, "nested too deep") {
-		t.Errorf("got %+v", r)
-	}
-	if r := ask(60); !r.Failed || !strings.Contains(r.Output, "nested too deep") {
-		t.Errorf("got %+v", r)
-	}
-}
-
-func TestNoOtherNameStandsForAForeignTool(t *testing.T) {
-	d := &Dispatcher{Outputs: &Outputs{}, Registry: New(foreign("shell", `{"type":"object"}`))}
-	results := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: `{"cmd":"ls"}`}, {ID: "2", Name: "shell", Input: `{"cmd":"ls"}`}})
-	if !results[0].Failed || !strings.Contains(results[0].Output, "unsupported call: bash") {
-		t.Errorf("got %+v", results[0])
-	}
-	if results[1].Failed || results[1].Output != `{"cmd":"ls"}` {
-		t.Errorf("got %+v", results[1])
-	}
-}
-
 func FuzzFitSchema(f *testing.F) {
 	f.Add(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"allOf":[{"$ref":"#"}]}}}`)
 	f.Add(`{"items":[{"const":null}],"anyOf":[{"required":["a"]}],"properties":{"a":{"pattern":"("}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		raw := json.RawMessage(text)
-		fitted, err := FitSchema(raw)
+		fitted, err := Fit(raw)
 		if err == nil && (len(fitted) > mostFitted || !json.Valid(fitted)) {
 			t.Errorf("%s became %s", text, fitted)
 		}
-		checkable, _ := CheckableSchema(raw)
-		s := schema{source: checkable}
+		checkable, _ := Checkable(raw)
+		s := New(checkable)
 		if err := s.compile(); err != nil {
 			t.Fatalf("%s became %s: %v", text, checkable, err)
 		}

@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 const (
@@ -23,10 +25,10 @@ const (
 	mostFits = 200_000
 )
 
-// FitSchema returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
+// Fit returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
 // properties have types, of the keywords that APIs of models know. It accepts what the original accepts;
 // arguments are to be checked by the original. The error says why it is no schema of arguments.
-func FitSchema(raw json.RawMessage) (json.RawMessage, error) {
+func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	root, err := readSchema(raw)
 	if err != nil {
 		return nil, err
@@ -121,8 +123,8 @@ func (f *fitting) keyword(keyword string, value any) any {
 	list, isList := value.([]any)
 	switch keyword {
 	case "description", "title":
-		if text, _ := value.(string); Visible(text, mostSchemaText) != "" {
-			return Visible(text, mostSchemaText)
+		if text, _ := value.(string); clip.Visible(text, mostSchemaText) != "" {
+			return clip.Visible(text, mostSchemaText)
 		}
 	case "type":
 		return f.types(value)
@@ -175,7 +177,7 @@ func (f *fitting) list(schemas []any) []any {
 func (f *fitting) named(schemas map[string]any) map[string]any {
 	fitted := make(map[string]any, len(schemas))
 	for name, s := range schemas {
-		if Visible(name, mostPropertyName) == name {
+		if clip.Visible(name, mostPropertyName) == name {
 			fitted[name] = f.schema(s)
 		}
 	}

@@ -1,4 +1,4 @@
-package tools
+package schema
 
 import (
 	"encoding/json"
@@ -8,15 +8,15 @@ import (
 )
 
 // repairs read arguments ever more leniently, in their order.
-var repairs = []func(s *schema, arguments map[string]any){
-	(*schema).dropNulls,
-	func(s *schema, arguments map[string]any) { s.readTexts(arguments, false) },
-	func(s *schema, arguments map[string]any) { s.readTexts(arguments, true) },
+var repairs = []func(s *Schema, arguments map[string]any){
+	(*Schema).dropNulls,
+	func(s *Schema, arguments map[string]any) { s.readTexts(arguments, false) },
+	func(s *Schema, arguments map[string]any) { s.readTexts(arguments, true) },
 }
 
 // dropNulls removes optional arguments that are null: models that were
 // trained on strict schemas write them so.
-func (s *schema) dropNulls(arguments map[string]any) {
+func (s *Schema) dropNulls(arguments map[string]any) {
 	for name, value := range arguments {
 		if value == nil && !slices.Contains(s.root.Required, name) {
 			delete(arguments, name)
@@ -25,21 +25,21 @@ func (s *schema) dropNulls(arguments map[string]any) {
 }
 
 // readTexts reads arguments that are JSON in a string.
-func (s *schema) readTexts(arguments map[string]any, eager bool) {
+func (s *Schema) readTexts(arguments map[string]any, eager bool) {
 	l := s.lenient()
 	l.eager = eager
 	l.read(arguments, []any{s.document})
 }
 
-// exactly reads JSON with all digits of its numbers.
-func exactly(text string, into any) error {
+// Exactly reads JSON with all digits of its numbers.
+func Exactly(text string, into any) error {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	return decoder.Decode(into)
 }
 
-// plain returns a value with its numbers as float64, as encoding/json has them by default.
-func plain(value any) any {
+// Plain returns a value with its numbers as float64, as encoding/json has them by default.
+func Plain(value any) any {
 	switch value := value.(type) {
 	case json.Number:
 		n, _ := value.Float64()
@@ -47,13 +47,13 @@ func plain(value any) any {
 	case map[string]any:
 		made := make(map[string]any, len(value))
 		for name, v := range value {
-			made[name] = plain(v)
+			made[name] = Plain(v)
 		}
 		return made
 	case []any:
 		made := make([]any, len(value))
 		for i, v := range value {
-			made[i] = plain(v)
+			made[i] = Plain(v)
 		}
 		return made
 	}
@@ -70,7 +70,7 @@ type lenient struct {
 	nested map[uintptr][]map[string]any // the schemas that a schema applies to the same value
 }
 
-func (s *schema) lenient() *lenient {
+func (s *Schema) lenient() *lenient {
 	return &lenient{root: s.document, kinds: map[uintptr]kinds{}, nested: map[uintptr][]map[string]any{}}
 }
 
@@ -104,7 +104,7 @@ func (l *lenient) text(text string, schemas []any) (read any, ok bool) {
 	if len(schemas) == 0 {
 		return nil, false
 	}
-	if !json.Valid([]byte(text)) || exactly(text, &read) != nil {
+	if !json.Valid([]byte(text)) || Exactly(text, &read) != nil {
 		return nil, false
 	}
 	kind := kindsOf(read)

@@ -1,10 +1,8 @@
-package tools
+package clip
 
 import (
 	"strings"
 	"unicode"
-
-	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
 // Visible is text of strangers as a person would see it, in at most most bytes: without control
@@ -13,7 +11,7 @@ import (
 func Visible(text string, most int) string {
 	cut := len(text) > most
 	if cut { // before the work on it: what is cut may be megabytes
-		text = clip.Start(text, most)
+		text = Start(text, most)
 	}
 	text = strings.Map(func(r rune) rune {
 		switch {
