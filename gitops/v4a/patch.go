@@ -11,6 +11,12 @@ const (
 	Delete Op = "delete" // remove a file
 )
 
+// Letter returns the operation as git writes it.
+func (o Op) Letter() string { return map[Op]string{Add: "A", Update: "M", Delete: "D"}[o] }
+
+// MarshalText makes Letter the form in JSON.
+func (o Op) MarshalText() ([]byte, error) { return []byte(o.Letter()), nil }
+
 // Patch is a parsed patch. Nothing of it has been compared with any file.
 type Patch struct {
 	// Environment is what "*** Environment ID:" names, or empty. It has no

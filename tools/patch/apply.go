@@ -151,7 +151,7 @@ func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, err
 	var notes strings.Builder
 	_ = plan.WriteNotes(&notes) // which can't fail
 	notes.WriteString(p.ignoredNote(plan))
-	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": files(plan)}}
+	done := tools.Result{Output: notes.String(), Notes: notes.String(), Detail: map[string]any{"files": plan.Changes()}}
 	var leftover *tree.LeftoverError
 	switch {
 	case err == nil:
@@ -240,24 +240,4 @@ func (p *Patcher) permit(names []string) error {
 		}
 	}
 	return nil
-}
-
-// file is a file that a patch changed, as the transcript keeps it.
-type file struct {
-	Op      string `json:"op"` // A, M or D, as git has it
-	Path    string `json:"path"`
-	From    string `json:"from,omitempty"` // of a file that moved
-	Added   int    `json:"added"`          // lines
-	Removed int    `json:"removed"`
-}
-
-var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
-
-func files(plan *tree.Plan) []file {
-	changes := plan.Changes()
-	all := make([]file, len(changes))
-	for i, c := range changes {
-		all[i] = file{letters[c.Op], c.Path, c.MovedFrom, c.Added, c.Removed}
-	}
-	return all
 }

@@ -51,13 +51,13 @@ const unedited = "Nothing was changed. "
 // done names the files that edits changed.
 func done(detail map[string]any) string {
 	var s strings.Builder
-	all, _ := detail["files"].([]file)
+	all, _ := detail["files"].([]tree.Change)
 	if len(all) == 0 {
 		return "The edits change nothing: the files are as they were.\n"
 	}
 	s.WriteString("Done. The edits changed these files:\n")
 	for _, f := range all {
-		fmt.Fprintf(&s, "%s %s\n", f.Op, f.Path)
+		fmt.Fprintf(&s, "%s %s\n", f.Op.Letter(), f.Path)
 	}
 	return s.String()
 }

@@ -102,15 +102,15 @@ func (p *Plan) WriteNotes(w io.Writer) error {
 // Change is what a plan does to one file of the tree, all sections taken
 // together. Sections that undo each other leave none.
 type Change struct {
+	Op v4a.Op `json:"op"`
 	// Path is where the file is, relative to the root and slash-separated. No
 	// element of it is a link, whatever the patch named the file by.
-	Path string
-	Op   v4a.Op
+	Path string `json:"path"`
 	// MovedFrom is the path that a moved file had and does not have any more;
 	// there is no other Change for it. Op is Update then.
-	MovedFrom string
-	Added     int // lines
-	Removed   int // lines
+	MovedFrom string `json:"from,omitempty"`
+	Added     int    `json:"added"`   // lines
+	Removed   int    `json:"removed"` // lines
 }
 
 // change is a Change with all that is needed to write it.

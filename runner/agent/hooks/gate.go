@@ -124,17 +124,6 @@ type Patch struct {
 	Diff  string      // unified
 }
 
-// patched is a file of a patch for pre_patch. Paths are below the root of the repository.
-type patched struct {
-	Op      string `json:"op"` // A, M, D
-	Path    string `json:"path"`
-	From    string `json:"from,omitempty"` // of a file that moved
-	Added   int    `json:"added"`
-	Removed int    `json:"removed"`
-}
-
-var letters = map[v4a.Op]string{v4a.Add: "A", v4a.Update: "M", v4a.Delete: "D"}
-
 // Patching asks about a patch, however the model made it. refusal says why it is not applied; empty
 // means that it may be. aside is for the model.
 func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
@@ -164,13 +153,13 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (all []map[string]any) {
 	switch one.On {
 	case job.OnPrePatch:
-		files := []patched{}
-		for _, e := range p.Edits {
-			file := patched{Op: letters[e.Op], Path: path.Join(h.Facts.Path, e.Path), Added: e.Added, Removed: e.Removed}
+		files := make([]tree.Change, len(p.Edits)) // paths are below the root of the repository
+		for i, e := range p.Edits {
+			files[i] = e.Change
+			files[i].Path = path.Join(h.Facts.Path, e.Path)
 			if e.MovedFrom != "" {
-				file.From = path.Join(h.Facts.Path, e.MovedFrom)
+				files[i].MovedFrom = path.Join(h.Facts.Path, e.MovedFrom)
 			}
-			files = append(files, file)
 		}
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
