@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/record"
