@@ -110,7 +110,12 @@ type copier struct {
 	unread   []string
 	linked   map[[2]uint64]string // where a file with several names was copied to, by device and inode
 	depth    int                  // folders above
+	copies   bool                 // the file systems share no contents
+	buffer   []byte               // for small files
 }
+
+// smallFile is the size of files that are read at once.
+const smallFile = 64 << 10
 
 // named copies what is called so, and makes the folders above it.
 func (c *copier) named(from *os.Root, name string) error {
@@ -274,7 +279,7 @@ func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (e
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.content(out, in), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
+	err = errors.Join(c.content(out, in, info), out.Chmod(info.Mode().Perm()), out.Close(), to.Chtimes(name, info.ModTime(), info.ModTime()))
 	if err != nil {
 		return fmt.Errorf("%q: %w", full, err)
 	}
@@ -283,9 +288,16 @@ func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (e
 
 // content copies what a file holds, by sharing it where the file system can. Holes stay holes, so that a file takes the
 // room and the time that its data does, whatever its length.
-func (c *copier) content(out, in *os.File) error {
-	if clone(out, in) == nil {
-		return nil
+func (c *copier) content(out, in *os.File, info fs.FileInfo) error {
+	if !c.copies {
+		err := clone(out, in)
+		if err == nil {
+			return nil
+		}
+		c.copies = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
+	}
+	if size := info.Size(); size < smallFile && info.Sys().(*syscall.Stat_t).Blocks*blockSize >= size {
+		return c.small(out, in)
 	}
 	info, err := in.Stat()
 	if err != nil {
@@ -308,6 +320,32 @@ func (c *copier) content(out, in *os.File) error {
 		at = end
 	}
 	return out.Truncate(info.Size())
+}
+
+// blockSize is the unit of Stat_t.Blocks.
+const blockSize = 512
+
+// small copies a file without holes, which may have grown since.
+func (c *copier) small(out, in *os.File) error {
+	if c.buffer == nil {
+		c.buffer = make([]byte, smallFile)
+	}
+	for {
+		n, err := in.Read(c.buffer)
+		if n > 0 {
+			if _, err := out.Write(c.buffer[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) || n < len(c.buffer) && err == nil && n > 0:
+			return nil
+		case err != nil:
+			return err
+		case c.ctx.Err() != nil:
+			return context.Cause(c.ctx)
+		}
+	}
 }
 
 // nextData is where in a file the next data begins and ends, all of it where the
