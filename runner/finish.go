@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -18,7 +20,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // salvageTime is how long a run that was stopped may take to keep its work, and then to ask its
@@ -125,7 +126,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 
 // problemsOf returns the mistakes of a job that ended a run, one a line.
 func problemsOf(err error) (lines []string) {
-	problems, _ := errors.AsType[job.Problems](err)
+	problems, _ := errors.AsType[config.Problems](err)
 	for _, problem := range problems {
 		lines = append(lines, problem.String())
 	}

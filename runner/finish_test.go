@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -123,7 +125,7 @@ func TestAResultOfARunThatCameToNothing(t *testing.T) {
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := problemsOf(job.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
+	if got := problemsOf(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
 		t.Errorf("the problems are %q", got)
 	}
 }

@@ -38,17 +38,17 @@ var roomKnows = map[string][]string{
 	"runner/agent":            {"runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record/transcript", "tools"},
 	"runner/publish/artifact": {"runner/publish/bundle", "runner/record/boundedfile", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/github"},
 	"runner/publish/bundle": {
-		"runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/agent/hooks", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place", "gitops", "policy",
+		"runner/task/form", "runner/task/actions", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/agent/hooks", "runner/publish", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place", "gitops", "policy",
 	},
 	"runner/campaign": {
 		"runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside",
 	},
 	"runner/campaign/cluster": {"runner/campaign", "runner/task/job"},
-	"runner/campaign/here":    {"runner/campaign", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside"},
-	"runner/campaign/resolve": {"policy/outside", "runner/campaign", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "gitops"},
+	"runner/campaign/here":    {"runner/task/config", "runner/campaign", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record/price", "runner/publish/progress", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy/outside"},
+	"runner/campaign/resolve": {"runner/task/form", "policy/outside", "runner/campaign", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "gitops"},
 	"runner/campaign/show":    {"runner/campaign", "runner/task/job", "runner/publish/progress", "runner/record/transcript"},
 	"runner/place/confine": {
-		"runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy", "tools",
+		"runner/task/form", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops", "policy", "tools",
 	},
 	"runner/setup/doctor": {
 		"runner/place/confine", "runner/agent/extensions", "runner/agent/identity", "runner/task/intake", "runner/agent/model", "runner/record/outcome", "runner/setup/look", "runner/setup/preflight", "runner/publish", "runner/record/price", "runner/place/sandboxcommand", "runner/task/settings", "runner/place/workspace", "gitops", "policy/outside", "policy/sandbox",
@@ -56,7 +56,7 @@ var roomKnows = map[string][]string{
 	"runner/publish/feedback": {"runner/agent/hooks", "runner/task", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops"},
 	"runner/agent/identity":   {"runner/record/boundedfile", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/task/settings"},
 	"runner/task/intake": {
-		"runner/task/actions", "runner/agent", "runner/task/job", "runner/task/settings", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "tools",
+		"runner/task/form", "runner/task/actions", "runner/agent", "runner/task/job", "runner/task/settings", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "tools",
 	},
 	"runner/task/intake/clean": {
 		"runner/record/transcript/markdown",
@@ -71,11 +71,15 @@ var roomKnows = map[string][]string{
 	"runner/setup/onboard":   {"gitops/forge"},
 	"runner/setup/preflight": {"runner/task/job", "runner/record/outcome", "runner/publish", "runner/task/settings", "runner/agent/worker", "policy"},
 	"runner/publish/repair":  {"runner/check/judge", "runner/record", "runner/task", "gitops"},
-	"runner/publish":         {"runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
-	"runner/task/job":        {"policy/credential", "policy/reach", "tools"},
-	"runner/agent/lessons":   {"runner/record/boundedfile", "runner/task/job", "tools"},
+	"runner/publish":         {"runner/task/form", "runner/agent/hooks", "runner/record/boundedfile", "runner/task/intake", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "runner/place/workspace", "gitops"},
+	"runner/campaign/spec":   {"runner/task/config", "runner/task/form", "runner/task/job"},
+	"runner/task/form":       {"policy/reach"},
+	"runner/task/config":     {"runner/task/form"},
+	"runner/task/compare":    {"runner/task/config", "runner/task/job"},
+	"runner/task/job":        {"runner/task/config", "runner/task/form", "policy/credential", "policy/reach", "tools"},
+	"runner/agent/lessons":   {"runner/task/config", "runner/record/boundedfile", "runner/task/job", "tools"},
 	"runner/publish/proposals": {
-		"runner/check/judge",
+		"runner/task/config", "runner/check/judge",
 		"runner/task/intake", "runner/task/job", "runner/agent/lessons", "runner/record/outcome", "runner/publish", "runner/record", "runner/record/transcript", "runner/agent/worker", "runner/place/workspace", "gitops", "tools/memory",
 	},
 	"runner/agent/model":                {"runner/record/outcome", "runner/record/price", "policy/reach"},
@@ -83,7 +87,7 @@ var roomKnows = map[string][]string{
 	"runner/record/price":               nil,
 	"runner/publish/progress":           {"runner/task/actions", "runner/task/intake", "runner/record/outcome", "runner/record", "runner/record/transcript", "gitops", "policy/secrets"},
 	"runner/record":                     {"runner/record/boundedfile", "runner/record/outcome", "runner/record/transcript", "gitops/changeset", "policy/sandbox", "policy/secrets"},
-	"runner/task/settings":              {"runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "gitops", "policy"},
+	"runner/task/settings":              {"runner/task/config", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "gitops", "policy"},
 	"runner/record/transcript":          {"runner/record/outcome", "runner/record/price", "gitops/changeset", "gitops/v4a", "tools/dialect"},
 	"runner/record/transcript/document": nil,
 	"runner/record/transcript/sections": {"runner/record/outcome", "runner/record/transcript", "gitops/changeset"},
@@ -91,7 +95,7 @@ var roomKnows = map[string][]string{
 	"runner/agent/team":                 {"runner/agent", "runner/check/judge", "runner/place/confine", "runner/record", "runner/task/job", "gitops", "policy/sandbox", "tools"},
 	"runner/agent/hooks":                {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/record/transcript", "gitops/v4a", "policy/outside", "policy", "tools"},
 	"runner/agent/worker": {
-		"runner/agent", "runner/place/confine", "runner/agent/extensions", "runner/record/boundedfile", "runner/agent/hooks", "runner/agent/identity", "runner/task/intake", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record",
+		"runner/task/form", "runner/agent", "runner/place/confine", "runner/agent/extensions", "runner/record/boundedfile", "runner/agent/hooks", "runner/agent/identity", "runner/task/intake", "runner/task/job", "runner/agent/model", "runner/record/outcome", "runner/record/price", "runner/record",
 		"runner/task/settings", "runner/agent/skills", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "tools",
 	},
 	"runner/agent/skills":         {"runner/record", "runner/record/transcript", "gitops", "tools"},

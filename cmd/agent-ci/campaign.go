@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/show"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -86,7 +89,7 @@ func campaignSubcommands() (all []subcommand) {
 
 // openedCampaign is a campaign file that was read, with what the command line says of it.
 type openedCampaign struct {
-	*job.Campaign
+	*spec.Campaign
 	campaignFlags
 	file    string
 	raw     []byte   // of the file
@@ -175,15 +178,15 @@ func unknownSubcommand(name string) string {
 	for _, sub := range campaignDeeds() {
 		names = append(names, sub.name)
 	}
-	if meant := job.Nearest(name, names); meant != "" {
+	if meant := config.Nearest(name, names); meant != "" {
 		return fmt.Sprintf("there is no subcommand %q; did you mean %s?", name, meant)
 	}
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
 // openCampaign reads a campaign file.
-func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, job.Problems, error) {
-	raw, err := boundedfile.Read(ctx, file, job.MaxSize)
+func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, config.Problems, error) {
+	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the campaign: %w", err)
 	}
@@ -202,7 +205,7 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 
 // heldToClaims refuses variables that would have runs use more than the plan claims for them.
 func heldToClaims(p process) error {
-	variables, _ := job.Environment(p.environ, reserved())
+	variables, _ := job.Format().Environment(p.environ, reserved())
 	for _, v := range variables.Values {
 		if campaign.OfFile(v.Key) {
 			return fmt.Errorf("%s is set, and would change what a run may use behind its claim; unset it, and give %s in the campaign's job", v.Origin, v.Key)
@@ -219,14 +222,14 @@ func beside(file string) func(name string) ([]byte, error) {
 			return nil, err
 		}
 		defer root.Close()
-		return boundedfile.ReadIn(root, name, job.MaxSize)
+		return boundedfile.ReadIn(root, name, config.MaxSize)
 	}
 }
 
 // loadCampaign reads a campaign from what stands in its file, with the job beside it.
-func loadCampaign(file string, raw []byte) (*job.Campaign, job.Problems, error) {
-	read, err := job.LoadCampaign(file, raw, beside(file))
-	var problems job.Problems
+func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, error) {
+	read, err := spec.Load(file, raw, beside(file))
+	var problems config.Problems
 	if errors.As(err, &problems) {
 		return nil, problems, nil
 	}

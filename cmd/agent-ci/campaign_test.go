@@ -17,13 +17,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // campaigning is a campaign over repositories of a forge, and a model that is asked over HTTP.
@@ -37,7 +38,7 @@ type campaigning struct {
 	trouble  atomic.Int64                                    // status of HTTP with which the model refuses all; 0 where it answers
 	script   func(asked string) (steps stepwise, tokens int) // what the model does where a request says so
 	start    func(*httptest.Server)                          // of forge and model
-	campaign *job.Campaign
+	campaign *spec.Campaign
 	plan     *campaign.Plan
 }
 
@@ -117,7 +118,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	}
 	w.write("bump.yml", file)
 	var err error
-	if w.campaign, err = job.LoadCampaign("bump.yml", []byte(file), nil); err != nil {
+	if w.campaign, err = spec.Load("bump.yml", []byte(file), nil); err != nil {
 		t.Fatal(err)
 	}
 	template, err := campaign.TemplateOf(w.campaign)

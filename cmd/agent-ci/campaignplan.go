@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -75,7 +77,7 @@ func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int
 
 // unplanned tells why there is no plan: of mistakes where they are.
 func (c *openedCampaign) unplanned(p process, err error) (int, error) {
-	if problems, are := errors.AsType[job.Problems](err); are {
+	if problems, are := errors.AsType[config.Problems](err); are {
 		showProblems(p, c.file, problems)
 		return exitInvalid, nil
 	}
@@ -135,8 +137,8 @@ func (c *openedCampaign) sampleJob(p process) (*job.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	variables, _ := job.Environment(p.environ, reserved())
-	return job.LoadTemplate(job.Layer{Name: cmp.Or(c.JobFile, c.file), Kind: job.File, Data: raw}, variables)
+	variables, _ := job.Format().Environment(p.environ, reserved())
+	return job.LoadTemplate(config.Layer{Name: cmp.Or(c.JobFile, c.file), Kind: config.File, Data: raw}, variables)
 }
 
 // refresh notes the states of the campaign's pull requests.

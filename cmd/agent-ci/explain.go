@@ -9,12 +9,13 @@ import (
 	"os"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // repositoryRules is where a repository keeps its rules.
@@ -67,7 +68,7 @@ func readRules(ctx context.Context, names []string) (*rules.Set, error) {
 	}
 	var files []rules.File
 	for _, name := range names {
-		data, err := boundedfile.Read(ctx, name, job.MaxSize)
+		data, err := boundedfile.Read(ctx, name, config.MaxSize)
 		if optional && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

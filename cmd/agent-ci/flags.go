@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // flagPrefix is what the variables that stand in for flags begin with:
@@ -118,7 +119,7 @@ func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 func (f *flagSet) explain(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
-		if meant := job.Nearest(name, f.order); meant != "" {
+		if meant := config.Nearest(name, f.order); meant != "" {
 			return fmt.Errorf("there is no flag --%s; did you mean --%s?", progress.Printable(name), meant)
 		}
 		return fmt.Errorf("there is no flag --%s", progress.Printable(name))

@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -126,7 +128,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	if err = cmp.Or(err, wrong); err == nil && name == "" && person != nil {
 		name, err = person.ask("Repository on "+server+" (OWNER/REPO)", "")
 	}
-	if err == nil && job.ValidateRepository(name) != nil {
+	if err == nil && form.ValidateRepository(name) != nil {
 		err = fmt.Errorf("it is not known which repository on %s this is: run in a checkout whose origin is there, or set GITHUB_REPOSITORY to OWNER/REPO", server)
 	}
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/code/engine"
 )
@@ -159,7 +160,7 @@ func unknownCommand(p process, name string) int {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	if meant := cmp.Or(elsewhere[name], job.Nearest(name, names)); meant != "" {
+	if meant := cmp.Or(elsewhere[name], config.Nearest(name, names)); meant != "" {
 		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
 		return exitInvalid
 	}

@@ -97,13 +97,18 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		return "Warnings", texts[0] + ": " + prose(1)
 	case name == "refuse" && strings.HasPrefix(folder, "policy") && strings.Contains(prose(0), " "):
 		return "Refusals", prose(0)
-	case slices.Contains([]string{"New", "Errorf", "complain", "suggest", "wrong", "refuse"}, name) && folder == "runner/task/job" && strings.Contains(prose(0), " "):
+	case slices.Contains([]string{"New", "Errorf", "Complain", "complain", "suggest", "wrong", "Wrong", "problem"}, name) && slices.Contains(configuration, folder) && strings.Contains(prose(0), " "):
 		return "Mistakes of a job", prose(0)
+	case name == "WrongIf" && strings.Contains(prose(2), " "):
+		return "Mistakes of a job", prose(2)
 	case name == "fault" && strings.Contains(prose(1), " "):
 		return "Problems that doctor finds", prose(1)
 	}
 	return "", ""
 }
+
+// configuration are the folders with mistakes of job and campaign files.
+var configuration = []string{"runner/task/config", "runner/task/form", "runner/task/job", "runner/campaign/spec"}
 
 var verbs = regexp.MustCompile(`%[+#]?[a-z]`)
 

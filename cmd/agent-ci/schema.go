@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -23,7 +25,7 @@ const wantFile = "it takes the kind of a file: job or campaign"
 
 func schema(flags *flagSet) deed {
 	return func(_ context.Context, p process, rest []string) int {
-		written, known := map[string]func() []byte{"job": job.Schema, "campaign": job.CampaignSchema}[append(rest, "job")[0]]
+		written, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
 		if !known {
 			return flags.wrong(p, wantFile)
 		}

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
@@ -58,9 +61,9 @@ agent-ci validate jobs/lint.yml --ready`,
 type checked struct {
 	set []string // KEY=VALUE, as for the run
 
-	File     string       `json:"file"`
-	Valid    bool         `json:"valid"`
-	Problems job.Problems `json:"problems"`
+	File     string          `json:"file"`
+	Valid    bool            `json:"valid"`
+	Problems config.Problems `json:"problems"`
 	// Servers are those of tools, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
 	// Hooks are those that a run of the job in this folder would have; of a valid file.
@@ -93,9 +96,9 @@ func validate(flags *flagSet) deed {
 			problems, campaign, err := check(ctx, file)
 			ofRun := campaign == nil
 			if err != nil {
-				problems = job.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
+				problems = config.Problems{{File: file, Message: fmt.Sprintf("cannot be read (%v); check the path", err)}}
 			}
-			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(job.Problems{}, problems...)}
+			result := checked{set: append(setLines(p), set...), File: file, Valid: len(problems) == 0, Problems: append(config.Problems{}, problems...)}
 			if result.Valid && ofRun {
 				result.look(ctx, p, ready)
 			}
@@ -175,9 +178,9 @@ func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findin
 func (c *checked) takeLacks(found preflight.Findings, count bool) {
 	for _, f := range found {
 		switch {
-		case slices.ContainsFunc(c.Problems, func(p job.Problem) bool { return f.Key != "" && p.Key == f.Key }):
+		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }):
 		case f.Kind == preflight.Mistake, f.Kind == preflight.Missing && count:
-			c.Valid, c.Problems = false, append(c.Problems, job.Problem{File: c.File, Message: f.Message})
+			c.Valid, c.Problems = false, append(c.Problems, config.Problem{File: c.File, Message: f.Message})
 		default:
 			c.Notes = append(c.Notes, f)
 		}
@@ -193,7 +196,7 @@ func (c *checked) takeHooks(found look.Found) {
 		here := slices.ContainsFunc(found.Lacks, func(f preflight.Finding) bool { return f.Key == key && f.Kind != preflight.Mistake })
 		if h.Problem != "" && !here {
 			c.Valid = false
-			c.Problems = append(c.Problems, job.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
+			c.Problems = append(c.Problems, config.Problem{File: c.File, Key: key, Message: "does not start: " + h.Problem})
 		}
 	}
 }
@@ -227,21 +230,21 @@ func isDefaults(file string) bool {
 }
 
 // check gives the mistakes of a file. campaign is nil where a run here would be of it.
-func check(ctx context.Context, file string) (problems job.Problems, campaign *openedCampaign, err error) {
-	raw, err := boundedfile.Read(ctx, file, job.MaxSize)
+func check(ctx context.Context, file string) (problems config.Problems, campaign *openedCampaign, err error) {
+	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(raw) > job.MaxSize {
-		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, job.MaxSize)
+	if len(raw) > config.MaxSize {
+		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
-	if !isDefaults(file) && job.IsCampaign(raw) {
+	if !isDefaults(file) && spec.Is(raw) {
 		read, problems, err := loadCampaign(file, raw)
 		return problems, &openedCampaign{Campaign: read, file: file, raw: raw}, err
 	}
-	layer, load := job.Layer{Name: file, Kind: job.File, Data: raw}, job.Load
+	layer, load := config.Layer{Name: file, Kind: config.File, Data: raw}, job.Load
 	if isDefaults(file) {
-		layer.Kind, load = job.Defaults, job.LoadTemplate
+		layer.Kind, load = config.Defaults, job.LoadTemplate
 	}
 	if _, err = load(layer); err != nil && !errors.As(err, &problems) {
 		return nil, nil, err
@@ -249,7 +252,7 @@ func check(ctx context.Context, file string) (problems job.Problems, campaign *o
 	return problems, nil, nil
 }
 
-func showProblems(p process, file string, problems job.Problems) {
+func showProblems(p process, file string, problems config.Problems) {
 	for _, problem := range problems {
 		fmt.Fprintln(p.stdout, progress.Printable(problem.String()))
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
 // Choice is how targets are chosen to be started.
 type Choice struct {
-	Campaign *job.Campaign
+	Campaign *spec.Campaign
 	Plan     *Plan
 	Now      func() time.Time
 	Most     int // targets

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -77,7 +79,7 @@ func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
 
 func TestStatusIsDocumented(t *testing.T) {
 	text := section(t, "## Status as JSON")
-	for _, data := range []any{Status{}, Claim{}, Wait{}, Row{}, job.Spending{}} {
+	for _, data := range []any{Status{}, Claim{}, Wait{}, Row{}, spec.Spending{}} {
 		wantFields(t, "the status", text, data)
 	}
 	classes := section(t, "## What is shown")
@@ -96,7 +98,7 @@ func TestTheExampleOfAClaimIsRight(t *testing.T) {
 	if price.Sum(claim.USD, 0) != 5.72 || unpriced != "" {
 		t.Errorf("a run claims %v, %s", claim.USD, unpriced)
 	}
-	b := newBook(t, 9, func(c *job.Campaign) { c.Budget.USD = 20 })
+	b := newBook(t, 9, func(c *spec.Campaign) { c.Budget.USD = 20 })
 	b.plan.Claim = Claim{USD: 5.72}
 	b.must(b.Plan(b.plan))
 	b.settle(b.wave(3, WaitUSD), "changed", "pull_request", 0.9)
@@ -105,7 +107,7 @@ func TestTheExampleOfAClaimIsRight(t *testing.T) {
 
 // The estimate goes by the runs so far, and a target that ran and is named no more stays in the plan.
 func TestWhatRunsLeave(t *testing.T) {
-	b := newBook(t, 5, func(*job.Campaign) {})
+	b := newBook(t, 5, func(*spec.Campaign) {})
 	if s := b.Status(b.clock.at, b.campaign, b.plan); s.Estimate != nil {
 		t.Errorf("before the first run, they cost %v", *s.Estimate)
 	}

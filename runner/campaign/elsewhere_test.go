@@ -10,8 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func TestTheStatusOfAReport(t *testing.T) {
@@ -173,7 +174,7 @@ func (b *book) back(over bool, reports ...Report) int {
 }
 
 func TestAWaveGoesOutOnce(t *testing.T) {
-	b := newBook(t, 6, func(*job.Campaign) {})
+	b := newBook(t, 6, func(*spec.Campaign) {})
 	if out := b.again(); out != nil {
 		t.Fatalf("before anything, %+v is out", out)
 	}
@@ -212,7 +213,7 @@ func TestAWaveGoesOutOnce(t *testing.T) {
 // Whoever hands out a wave may be killed after each claim: the wave is what was claimed.
 func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
 	for claimed := range 4 {
-		b := newBook(t, 3, func(*job.Campaign) {})
+		b := newBook(t, 3, func(*spec.Campaign) {})
 		whole := b.handOut(3)
 		b.must(b.Ledger.Close())
 		path := filepath.Join(b.dir, LedgerFile)
@@ -236,7 +237,7 @@ func TestAKillWhileAWaveIsHandedOut(t *testing.T) {
 
 // A report of another attempt or of another job changes nothing, and hides nothing.
 func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
-	b := newBook(t, 2, func(*job.Campaign) {})
+	b := newBook(t, 2, func(*spec.Campaign) {})
 	mine := report(b.handOut(2)[0], "changed", "pull_request", 1)
 	earlier, other, stranger := mine, mine, mine
 	earlier.Attempt, other.Template, stranger.Target = 0, "two", "bump-nobody"
@@ -259,7 +260,7 @@ func TestReportsOfOtherRunsAreLeftAlone(t *testing.T) {
 // A run of a wave that was settled goes again on this machine: the wave keeps its places, and books that
 // run no second time.
 func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
-	b := newBook(t, 3, func(*job.Campaign) {})
+	b := newBook(t, 3, func(*spec.Campaign) {})
 	whole := b.handOut(3)
 	b.back(false, report(whole[0], "verify_failed", "red", 1))
 	_, err := b.Resume(b.campaign, b.plan, "", "dev")
@@ -275,7 +276,7 @@ func TestAWaveThatIsOutKeepsItsPlaces(t *testing.T) {
 
 // A pod may resume what an outage ended, and is paid under the same claim.
 func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
-	b := newBook(t, 3, func(*job.Campaign) {})
+	b := newBook(t, 3, func(*spec.Campaign) {})
 	wave := b.handOut(3)
 	var reports []Report
 	for i, end := range []string{"model_failed", "forge_failed", "cancelled"} {
@@ -290,7 +291,7 @@ func TestAnOutageIsBookedOnceItsRunIsOver(t *testing.T) {
 }
 
 func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
-	b := newBook(t, 2, func(*job.Campaign) {})
+	b := newBook(t, 2, func(*spec.Campaign) {})
 	wave := b.handOut(2)
 	b.plan.Template = "two"
 	b.must(b.Plan(b.plan))
@@ -306,7 +307,7 @@ func TestAnotherJobWhileAWaveIsOut(t *testing.T) {
 }
 
 func TestWavesOfAnotherVersionAreRefused(t *testing.T) {
-	b := newBook(t, 1, func(*job.Campaign) {})
+	b := newBook(t, 1, func(*spec.Campaign) {})
 	wave := b.handOut(1)
 	b.must(b.KeepWave(wave))
 	raw, err := os.ReadFile(filepath.Join(b.dir, WaveFile(wave)))

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
 // handoutVersion is the version of a wave's file.
@@ -92,7 +92,7 @@ var errNothingBack = errors.New("nothing came back of it")
 // Return books runs of other hosts by their reports; of two reports of a run the last one counts. over
 // tells that a run has ended for good: only then a missing report is booked at the claim, and a report
 // of an outage counts, since until then the host may resume the run.
-func (l *Ledger) Return(c *job.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
+func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).Out() {
 		r := Lost(claimed, errNothingBack)
 		found := false

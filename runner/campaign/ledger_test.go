@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
 // clock is a time that the test moves.
@@ -28,13 +28,13 @@ type book struct {
 	t        *testing.T
 	dir      string
 	clock    *clock
-	campaign *job.Campaign
+	campaign *spec.Campaign
 	plan     *Plan
 }
 
-func newBook(t *testing.T, targets int, set func(*job.Campaign)) *book {
+func newBook(t *testing.T, targets int, set func(*spec.Campaign)) *book {
 	t.Helper()
-	b := &book{t: t, dir: t.TempDir(), clock: monday(), campaign: &job.Campaign{Name: "bump", Rollout: job.Rollout{AtOnce: 4}, OnExisting: "skip"}}
+	b := &book{t: t, dir: t.TempDir(), clock: monday(), campaign: &spec.Campaign{Name: "bump", Rollout: spec.Rollout{AtOnce: 4}, OnExisting: "skip"}}
 	set(b.campaign)
 	b.plan = &Plan{Version: PlanVersion, Campaign: "bump", Template: "one", Claim: Claim{USD: 2, Tokens: 100}}
 	for i := range targets {
@@ -99,7 +99,7 @@ func (b *book) settle(claimed []Claimed, outcome, reason string, usd float64) {
 
 func TestWhatWaits(t *testing.T) {
 	t.Run("at once", func(t *testing.T) {
-		b := newBook(t, 6, func(*job.Campaign) {})
+		b := newBook(t, 6, func(*spec.Campaign) {})
 		first := b.wave(4, WaitAtOnce)
 		b.wave(0, WaitAtOnce)
 		b.settle(first[:1], "changed", "pull_request", 1)
@@ -108,14 +108,14 @@ func TestWhatWaits(t *testing.T) {
 		b.wave(1, "")
 	})
 	t.Run("a pilot", func(t *testing.T) {
-		b := newBook(t, 3, func(c *job.Campaign) { c.Pilot = 1 })
+		b := newBook(t, 3, func(c *spec.Campaign) { c.Pilot = 1 })
 		b.settle(b.wave(1, WaitPilot), "changed", "pull_request", 1)
 		b.wave(0, WaitPilot)
 		b.must(b.Approve(b.campaign, b.plan, "dev"))
 		b.wave(2, "")
 	})
 	t.Run("another job needs another pilot", func(t *testing.T) {
-		b := newBook(t, 3, func(c *job.Campaign) { c.Pilot = 1 })
+		b := newBook(t, 3, func(c *spec.Campaign) { c.Pilot = 1 })
 		b.must(b.Approve(b.campaign, b.plan, "dev"))
 		b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 		b.plan.Template = "two"
@@ -125,7 +125,7 @@ func TestWhatWaits(t *testing.T) {
 		}
 	})
 	t.Run("dollars", func(t *testing.T) {
-		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USD = 5 })
+		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USD = 5 })
 		first := b.wave(2, WaitUSD) // of 2 dollars each
 		b.settle(first[:1], "changed", "pull_request", 0.5)
 		b.wave(1, WaitUSD)
@@ -134,7 +134,7 @@ func TestWhatWaits(t *testing.T) {
 		}
 	})
 	t.Run("dollars of a day, of all campaigns", func(t *testing.T) {
-		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USDPerDay = 5 })
+		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USDPerDay = 5 })
 		b.settle(b.wave(2, WaitUSDDay), "changed", "pull_request", 1.5)
 		b.campaign.Name, b.plan.Campaign = "other", "other"
 		b.must(b.Plan(b.plan))
@@ -146,7 +146,7 @@ func TestWhatWaits(t *testing.T) {
 		b.wave(1, WaitUSDDay) // what is claimed counts on each day
 	})
 	t.Run("a cost that nobody told", func(t *testing.T) {
-		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.USD = 5 })
+		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.USD = 5 })
 		r := report(b.wave(2, WaitUSD)[0], "changed", "pull_request", 0)
 		r.CostUSD, r.Tokens = nil, nil
 		b.book(r)
@@ -156,13 +156,13 @@ func TestWhatWaits(t *testing.T) {
 		b.wave(0, WaitUSD)
 	})
 	t.Run("tokens and runs", func(t *testing.T) {
-		b := newBook(t, 6, func(c *job.Campaign) { c.Budget.Tokens = 250 })
+		b := newBook(t, 6, func(c *spec.Campaign) { c.Budget.Tokens = 250 })
 		b.settle(b.wave(2, WaitTokens), "changed", "pull_request", 1)
-		b.campaign.Budget = job.Spending{Runs: 3}
+		b.campaign.Budget = spec.Spending{Runs: 3}
 		b.wave(1, WaitRuns)
 	})
 	t.Run("open pull requests", func(t *testing.T) {
-		b := newBook(t, 4, func(c *job.Campaign) { c.Budget.OpenPRs = 2 })
+		b := newBook(t, 4, func(c *spec.Campaign) { c.Budget.OpenPRs = 2 })
 		r := report(b.wave(2, WaitOpen)[0], "changed", "pull_request", 1)
 		r.PullRequest = PullRequest{Number: 7, Operation: "created"}
 		b.book(r)
@@ -171,7 +171,7 @@ func TestWhatWaits(t *testing.T) {
 		b.wave(1, WaitOpen)
 	})
 	t.Run("hours and windows", func(t *testing.T) {
-		b := newBook(t, 6, func(c *job.Campaign) {
+		b := newBook(t, 6, func(c *spec.Campaign) {
 			c.Rollout.PerHour, c.Rollout.Windows = 2, []string{"Mon 09:00-11:30 UTC", "Tue 22:00-02:00 UTC"}
 		})
 		b.settle(b.wave(2, WaitPerHour), "changed", "pull_request", 1)
@@ -187,7 +187,7 @@ func TestWhatWaits(t *testing.T) {
 		b.wave(2, "")
 	})
 	t.Run("the same reason", func(t *testing.T) {
-		b := newBook(t, 9, func(c *job.Campaign) { c.StopIf.SameReason, c.Rollout.AtOnce = "2 of 3", 2 })
+		b := newBook(t, 9, func(c *spec.Campaign) { c.StopIf.SameReason, c.Rollout.AtOnce = "2 of 3", 2 })
 		first := b.wave(2, WaitAtOnce)
 		b.settle(first[:1], "changed", "pull_request", 1)
 		b.settle(first[1:], "model_failed", "outage", 1)
@@ -200,7 +200,7 @@ func TestWhatWaits(t *testing.T) {
 }
 
 func TestALedgerHasOneWriter(t *testing.T) {
-	b := newBook(t, 1, func(*job.Campaign) {})
+	b := newBook(t, 1, func(*spec.Campaign) {})
 	_, err := Open(b.dir, b.clock.now)
 	if held, _ := errors.AsType[*HeldError](err); held == nil || !strings.Contains(held.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
 		t.Errorf("the second starter is told %v", err)
@@ -211,7 +211,7 @@ func TestALedgerHasOneWriter(t *testing.T) {
 }
 
 func TestAnAlteredLedgerIsRefused(t *testing.T) {
-	b := newBook(t, 3, func(*job.Campaign) {})
+	b := newBook(t, 3, func(*spec.Campaign) {})
 	b.settle(b.wave(3, ""), "changed", "pull_request", 1)
 	b.Close()
 	path := filepath.Join(b.dir, LedgerFile)
@@ -340,7 +340,7 @@ func (d *disorder) away() int {
 // TestNothingHappensTwice looks after each step at what may never be.
 func TestNothingHappensTwice(t *testing.T) {
 	for seed := range uint64(5) {
-		b := newBook(t, 200, func(c *job.Campaign) { c.Budget.USD, c.Rollout.AtOnce, c.Pilot = 90, 16, 10 })
+		b := newBook(t, 200, func(c *spec.Campaign) { c.Budget.USD, c.Rollout.AtOnce, c.Pilot = 90, 16, 10 })
 		d := &disorder{book: b, random: rand.New(rand.NewPCG(seed, 1)), published: map[string]int{}}
 		for step := range 1500 {
 			b.clock.at = b.clock.at.Add(time.Minute)

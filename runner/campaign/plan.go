@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/internal/store"
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
 // Folder is where in a ledger's folder a campaign keeps its plan and its runs.
@@ -85,7 +85,7 @@ func (p *Plan) Keep(before *Plan, s *State) {
 }
 
 // Blocked says why the whole plan cannot run; empty where it can.
-func (p *Plan) Blocked(b job.Spending) string {
+func (p *Plan) Blocked(b spec.Spending) string {
 	if p.Unpriced != "" && (b.USD > 0 || b.USDPerDay > 0) {
 		return p.Unpriced
 	}

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // State is what a ledger says, folded.
@@ -87,7 +88,7 @@ func (c *Standing) Unsettled() []Claimed {
 }
 
 // Room is how many runs more there may be at a time.
-func (c *Standing) Room(of *job.Campaign) int { return max(of.Rollout.AtOnce-len(c.Unsettled()), 0) }
+func (c *Standing) Room(of *spec.Campaign) int { return max(of.Rollout.AtOnce-len(c.Unsettled()), 0) }
 
 func (s *State) read(path string) error {
 	f, err := os.Open(path)

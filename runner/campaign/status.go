@@ -7,9 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // statusVersion is the version of a Status.
@@ -33,7 +34,7 @@ type Status struct {
 	Claim    Claim         `json:"claim"`              // that one run may use at most
 	Unpriced string        `json:"unpriced,omitempty"` // why its cost is unknown
 	Estimate *float64      `json:"estimate_usd"`       // of the runs that are left; null before the first run
-	Budget   job.Spending  `json:"budget"`
+	Budget   spec.Spending `json:"budget"`
 	SpentDay float64       `json:"spent_today_usd"` // of all campaigns of the ledger
 	Ready    int           `json:"ready"`           // targets that may start now
 	Wait     Wait          `json:"wait"`
@@ -150,7 +151,7 @@ func RunDirectory(folder string, c Claimed) string {
 }
 
 // Status returns the progress of a campaign.
-func (s *State) Status(now time.Time, c *job.Campaign, p *Plan) Status {
+func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
 	ready, wait := s.Next(now, c, p, standing.Room(c))
 	told := Status{

@@ -13,8 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // PlanVersion is the version of plan.json.
@@ -96,7 +97,7 @@ func slug(text string) string {
 }
 
 // TemplateOf is the digest of what of a campaign decides what its runs do.
-func TemplateOf(c *job.Campaign) (string, error) {
+func TemplateOf(c *spec.Campaign) (string, error) {
 	raw, err := json.Marshal([]any{c.Job, c.AppliesIf, c.Recipe})
 	if err != nil {
 		return "", fmt.Errorf("encode the campaign's job: %w", err)
@@ -138,7 +139,7 @@ func OfFile(key string) bool {
 }
 
 // JobOf is the job of a target, as a job file.
-func JobOf(c *job.Campaign, t Target) ([]byte, error) {
+func JobOf(c *spec.Campaign, t Target) ([]byte, error) {
 	set := c.Job.Unset(claimed)
 	maps.Copy(set, map[string]any{"name": t.Key, "repository.name": t.Repository, "repository.base": t.Base, "repository.commit": t.SHA})
 	if c.Targets.Folder != "" {

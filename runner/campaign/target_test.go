@@ -3,12 +3,15 @@ package campaign
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // What a run may use and is booked at is for the campaign to say, not for a repository.
 func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
-	c, err := job.LoadCampaign("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
+	c, err := spec.Load("c.yml", []byte("version: 1\nname: bump\ntargets: {file: targets.txt}\njob: {version: 1, task: {prompt: x}, model: {name: m}, limits: {turns: 7}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -16,8 +19,8 @@ func TestDefaultsOfARepositoryChangeNoClaim(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := job.Layer{Name: "job.yml", Kind: job.File, Data: filled}
-	defaults := job.Layer{Name: "defaults", Kind: job.Defaults, Data: []byte(`version: 1
+	file := config.Layer{Name: "job.yml", Kind: config.File, Data: filled}
+	defaults := config.Layer{Name: "defaults", Kind: config.Defaults, Data: []byte(`version: 1
 model:
   name: dear
   base_url: https://models.example.com/v1

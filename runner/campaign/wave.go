@@ -6,9 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Wait is why targets that are left don't start now.
@@ -40,7 +41,7 @@ func (r Report) Good() bool {
 
 // Next are the targets of a plan that may start now, at most so many, and why the rest waits. It
 // claims nothing.
-func (s *State) Next(now time.Time, c *job.Campaign, p *Plan, most int) ([]Target, Wait) {
+func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
 	r := &roll{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
 	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
 	return r.next(most)
@@ -50,7 +51,7 @@ func (s *State) Next(now time.Time, c *job.Campaign, p *Plan, most int) ([]Targe
 type roll struct {
 	state    *State
 	standing *Standing
-	campaign *job.Campaign
+	campaign *spec.Campaign
 	plan     *Plan
 	now      time.Time
 
@@ -157,7 +158,7 @@ func midnight(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hou
 
 func (r *roll) inWindow() bool {
 	windows := r.campaign.Rollout.When()
-	if len(windows) == 0 || slices.ContainsFunc(windows, func(w job.Window) bool { return w.Holds(r.now) }) {
+	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Holds(r.now) }) {
 		return true
 	}
 	r.note(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
@@ -165,9 +166,9 @@ func (r *roll) inWindow() bool {
 }
 
 // nextWindow is the first minute of the coming week that is in a window.
-func nextWindow(windows []job.Window, now time.Time) time.Time {
+func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(8 * 24 * time.Hour)); at = at.Add(time.Minute) {
-		if slices.ContainsFunc(windows, func(w job.Window) bool { return w.Holds(at) }) {
+		if slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Holds(at) }) {
 			return at
 		}
 	}
@@ -226,7 +227,7 @@ func (r *roll) countOpen() {
 
 // Claim reserves what a wave of targets may use, each once. Once it returns they may start on that host;
 // "" is this machine. One wave at a time may be on another host.
-func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
+func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	standing := l.Of(c.Name)
 	if out := standing.Out(); out != nil && host != "" {
 		return nil, OpenError(out)
@@ -248,7 +249,7 @@ func (l *Ledger) Claim(c *job.Campaign, p *Plan, targets []Target, host string) 
 
 // Settle books the result of a run, once: a report of a run that is settled changes nothing. It stops
 // the campaign if that is due.
-func (l *Ledger) Settle(c *job.Campaign, r Report) (settled bool, err error) {
+func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	if claimed := l.Of(c.Name).Entry(r.Target).Claimed; claimed == nil || !r.of(*claimed) {
 		return false, nil
 	}
@@ -259,7 +260,7 @@ func (l *Ledger) Settle(c *job.Campaign, r Report) (settled bool, err error) {
 }
 
 // Pass books a target that needs no run, for free.
-func (l *Ledger) Pass(c *job.Campaign, p *Plan, t Target, reason, message string) error {
+func (l *Ledger) Pass(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
 	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
@@ -269,7 +270,7 @@ func (l *Ledger) Pass(c *job.Campaign, p *Plan, t Target, reason, message string
 	}})
 }
 
-func (l *Ledger) stopIfDue(c *job.Campaign) error {
+func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	most, of := c.StopIf.Of()
 	s := l.Of(c.Name)
 	if most == 0 || s.Stopped != nil {
@@ -289,13 +290,13 @@ func (l *Ledger) stopIfDue(c *job.Campaign) error {
 }
 
 // Approve lets the targets behind the pilot run.
-func (l *Ledger) Approve(c *job.Campaign, p *Plan, by string) error {
+func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
 }
 
 // Resume lets a campaign go on that was stopped, and targets run again that ended badly: with that
 // reason (outcome/reason, or one of the two), or with any where it is empty.
-func (l *Ledger) Resume(c *job.Campaign, p *Plan, reason, by string) (again []string, err error) {
+func (l *Ledger) Resume(c *spec.Campaign, p *Plan, reason, by string) (again []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).Entry(t.Key)
 		if e.Claimed != nil || e.Last == nil || e.Last.Good() || !e.Last.endedWith(reason) {
@@ -311,7 +312,7 @@ func (r Report) endedWith(reason string) bool {
 }
 
 // Saw notes what became of a pull request.
-func (l *Ledger) Saw(c *job.Campaign, key string, number int, state string) error {
+func (l *Ledger) Saw(c *spec.Campaign, key string, number int, state string) error {
 	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
 		return nil
 	}

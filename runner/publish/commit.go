@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
@@ -14,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // The commits of a run are agent-ci's own where the environment names nobody.
@@ -114,7 +115,7 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 
 // Closing closes the issue that a task came from, once the change is merged; empty
 // for one of another repository, which is not this one's to close.
-func Closing(issue *job.Issue, repository string) string {
+func Closing(issue *form.Issue, repository string) string {
 	if issue == nil || !strings.EqualFold(issue.Repository, repository) {
 		return ""
 	}

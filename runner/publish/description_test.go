@@ -3,6 +3,8 @@ package publish
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -18,12 +20,12 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name  string
-		issue *job.Issue
+		issue *form.Issue
 		want  string
 	}{
 		{"no issue", nil, ""},
-		{"this repository", &job.Issue{Repository: "Octo/Widgets", Number: 7}, "Fixes #7"},
-		{"another", &job.Issue{Repository: "octo/other", Number: 7}, ""},
+		{"this repository", &form.Issue{Repository: "Octo/Widgets", Number: 7}, "Fixes #7"},
+		{"another", &form.Issue{Repository: "octo/other", Number: 7}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

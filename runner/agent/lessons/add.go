@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"gopkg.in/yaml.v3"
 
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
@@ -53,7 +54,7 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 
 // opened is a file with its list ready for more, and what entries are indented by.
 func opened(data []byte) ([]byte, string) {
-	root, _ := job.Document(Path, data)
+	root, _ := config.Document(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
 		list := pair[1]
 		switch {

@@ -12,7 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/internal/clip"
-	"github.com/agent-ci/agent-ci/runner/task/job"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // Parse reads the file, whose name is for messages. A file without a byte has no lessons. Where
 // there are problems, the lessons are not to be used.
-func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
+func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	r := &reader{file: name}
 	if len(data) > MaxSize {
 		return nil, TooLarge(name)
@@ -39,7 +39,7 @@ func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	root, problems := job.Document(name, data)
+	root, problems := config.Document(name, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -47,30 +47,30 @@ func Parse(name string, data []byte) ([]memory.Lesson, job.Problems) {
 }
 
 // TooLarge is what is wrong with a file of more than MaxSize bytes.
-func TooLarge(name string) job.Problems {
+func TooLarge(name string) config.Problems {
 	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
 }
 
 // NoFile is what is wrong with what stands in the place of the file and is none.
-func NoFile(name string) job.Problems {
+func NoFile(name string) config.Problems {
 	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
 
-func whole(name, message string) job.Problems {
-	return job.Problems{{File: name, Line: 1, Column: 1, Message: message}}
+func whole(name, message string) config.Problems {
+	return config.Problems{{File: name, Line: 1, Column: 1, Message: message}}
 }
 
 // reader gathers what is wrong with a file.
 type reader struct {
 	file     string
-	problems job.Problems
+	problems config.Problems
 }
 
 func (r *reader) complain(at *yaml.Node, key, format string, args ...any) {
-	r.add(job.Problem{File: r.file, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+	r.add(config.Problem{File: r.file, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) add(p job.Problem) {
+func (r *reader) add(p config.Problem) {
 	if len(r.problems) < mostProblems {
 		r.problems = append(r.problems, p)
 	}
@@ -160,7 +160,7 @@ func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[strin
 		case name.Kind != yaml.ScalarNode || unwanted(name) || unwanted(pair[1]):
 			r.complain(name, key, "anchors, aliases, tags and keys that are no text are not allowed")
 		case !slices.Contains(wanted, name.Value):
-			r.add(job.Problem{File: r.file, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: job.Nearest(name.Value, wanted)})
+			r.add(config.Problem{File: r.file, Line: name.Line, Column: name.Column, Key: inner, Message: "unknown key", Suggestion: config.Nearest(name.Value, wanted)})
 		case found[name.Value] != nil:
 			r.complain(name, inner, "is given twice, the first time in line %d", found[name.Value].Line)
 		default:

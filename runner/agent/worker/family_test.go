@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -63,7 +65,7 @@ hooks:
   guard: {on: PreToolUse, tools: [%s], run: [sh, -c, 'if grep -q "file_path.:.[^,]*/secret\""; then exit 2; fi']}
 `
 	for _, matcher := range []string{"Write", "put", "apply_patch"} {
-		j, err := job.Load(job.Layer{Kind: job.File, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", matcher, 1))})
+		j, err := job.Load(config.Layer{Kind: config.File, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", matcher, 1))})
 		if err != nil {
 			t.Fatalf("the matcher %s: %v", matcher, err)
 		}
@@ -81,7 +83,7 @@ hooks:
 			t.Errorf("a replay: %s", cmp.Diff(first, again))
 		}
 	}
-	if _, err := job.Load(job.Layer{Kind: job.File, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", "puts", 1))}); err == nil {
+	if _, err := job.Load(config.Layer{Kind: config.File, Name: "job.yml", Data: []byte(strings.Replace(text, "%s", "puts", 1))}); err == nil {
 		t.Error("a matcher of no tool is taken")
 	}
 }

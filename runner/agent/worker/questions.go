@@ -6,12 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -26,7 +27,7 @@ const (
 // one comment there.
 type IssuePeople struct {
 	Forge  forge.Forge
-	Issue  job.Issue
+	Issue  form.Issue
 	Redact func(string) string
 
 	comment int64 // with the questions; 0 while there is none
@@ -79,7 +80,7 @@ func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64
 
 // WithoutAnswers ends a run whose agent has asked the people of an issue; nil where
 // it has asked nobody.
-func (w Work) WithoutAnswers(on *job.Issue) error {
+func (w Work) WithoutAnswers(on *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil
 	}

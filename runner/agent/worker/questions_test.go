@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
@@ -60,7 +61,7 @@ func (a account) Viewer(context.Context) (forge.User, error) { return forge.User
 func askedOn(t *testing.T, b *board) error {
 	t.Helper()
 	p := &IssuePeople{
-		Forge: account{board: b}, Issue: job.Issue{Repository: "o/r", Number: 7},
+		Forge: account{board: b}, Issue: form.Issue{Repository: "o/r", Number: 7},
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") },
 	}
 	first := []question.Question{{Question: "Is it hunter22?"}}
@@ -126,7 +127,7 @@ func TestQuestionsThatReachNobodyAreAnError(t *testing.T) {
 }
 
 func TestARunThatAskedEndsUntilItIsAnswered(t *testing.T) {
-	on := &job.Issue{Repository: "o/r", Number: 7}
+	on := &form.Issue{Repository: "o/r", Number: 7}
 	if err := (Work{}).WithoutAnswers(on); err != nil {
 		t.Error(err)
 	}

@@ -16,15 +16,16 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Wave is what is written for a cluster.
 type Wave struct {
-	Campaign *job.Campaign
+	Campaign *spec.Campaign
 	Runs     []campaign.Claimed
 	File     []byte // the campaign file
 	JobFile  []byte // the job that it names; nil where it has the job itself
@@ -62,7 +63,7 @@ const around = 4096
 type object = map[string]any
 
 // Ready says what a campaign file lacks for a cluster.
-func Ready(c *job.Campaign) error {
+func Ready(c *spec.Campaign) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
 	}

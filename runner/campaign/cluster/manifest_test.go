@@ -16,11 +16,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden manifest")
@@ -35,7 +36,7 @@ kubernetes: {image: "registry.example/agent-ci@sha256:0123", volume: runs, names
 // newWave is a wave of so many targets.
 func newWave(t *testing.T, file string, targets int) Wave {
 	t.Helper()
-	c, err := job.LoadCampaign("bump.yml", []byte(file), func(string) ([]byte, error) {
+	c, err := spec.Load("bump.yml", []byte(file), func(string) ([]byte, error) {
 		return []byte("version: 1\ntask: {prompt: x}\n"), nil
 	})
 	if err != nil {
@@ -164,7 +165,7 @@ func TestTheJobIsOneThatRuns(t *testing.T) {
 // Each status with which a run ends is sorted: its index is over, or is tried again.
 func TestThePolicyKnowsEveryOutcome(t *testing.T) {
 	actions := map[int]string{}
-	for _, rule := range (Wave{Campaign: &job.Campaign{}}).failures() {
+	for _, rule := range (Wave{Campaign: &spec.Campaign{}}).failures() {
 		on, is := rule["onExitCodes"].(object)
 		if !is {
 			t.Fatalf("without a volume there is a rule %v", rule)
@@ -326,11 +327,11 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 }
 
 func TestAClusterNeedsAnImage(t *testing.T) {
-	if err := Ready(&job.Campaign{}); err == nil {
+	if err := Ready(&spec.Campaign{}); err == nil {
 		t.Error("a manifest without an image is ready")
 	}
 	for _, name := range []string{"campaign.yml", "./wave.json"} {
-		c := &job.Campaign{JobFile: name, Kubernetes: job.Kubernetes{Image: "agent-ci"}}
+		c := &spec.Campaign{JobFile: name, Kubernetes: spec.Kubernetes{Image: "agent-ci"}}
 		if err := Ready(c); err == nil || !strings.Contains(err.Error(), "give the job another name") {
 			t.Errorf("the job may be called %s: %v", name, err)
 		}

@@ -10,16 +10,17 @@ import (
 	"io"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Options say what is run, and by what.
 type Options struct {
-	Campaign *job.Campaign
+	Campaign *spec.Campaign
 	Template string // of the plan
 	Folder   string // of run directories
 	Program  string // agent-ci

@@ -10,9 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // hangs is a program that ignores being told to end, where the job says so, and leaves nothing.
@@ -39,7 +40,7 @@ func hanging(t *testing.T, names ...string) (Options, *strings.Builder) {
 	if err := os.WriteFile(program, []byte(hangs), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c, err := job.LoadCampaign("bump.yml", []byte(campaignFile), nil)
+	c, err := spec.Load("bump.yml", []byte(campaignFile), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/policy/outside"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -65,10 +68,10 @@ func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 }
 
 // jobOf returns the job of a target, before the defaults of its repository.
-func jobOf(c *job.Campaign, t campaign.Target) *job.Job {
+func jobOf(c *spec.Campaign, t campaign.Target) *job.Job {
 	filled, err := campaign.JobOf(c, t)
 	if err == nil {
-		if j, err := job.LoadTemplate(job.Layer{Name: t.Key, Kind: job.File, Data: filled}); err == nil {
+		if j, err := job.LoadTemplate(config.Layer{Name: t.Key, Kind: config.File, Data: filled}); err == nil {
 			return j
 		}
 	}

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Forge is what is asked of a forge.
@@ -37,7 +38,7 @@ type Seen struct {
 
 // Refresh asks for the states of the campaign's pull requests, a hundred at a time, and notes them.
 // Those that were merged stay so, and are not asked for.
-func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p *campaign.Plan) ([]Seen, error) {
+func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]Seen, error) {
 	var all []Seen
 	var questions []forge.Question
 	for _, t := range p.Targets {
@@ -79,7 +80,7 @@ type Ended struct {
 
 // Close closes the open pull requests of the campaign. One whose last commit is no run's has work of
 // somebody else, and stays open. drop then deletes the branch.
-func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
+func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, p 
 	return ended, nil
 }
 
-func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *job.Campaign, seen Seen, drop func(ctx context.Context, repository, branch string) error) error {
+func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, seen Seen, drop func(ctx context.Context, repository, branch string) error) error {
 	state := closed
 	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {
 		return err

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
@@ -14,7 +16,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
@@ -35,7 +36,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	c := &job.Campaign{Name: "bump", Rollout: job.Rollout{AtOnce: 9}}
+	c := &spec.Campaign{Name: "bump", Rollout: spec.Rollout{AtOnce: 9}}
 	plan := &campaign.Plan{Version: campaign.PlanVersion, Campaign: "bump", Template: "one"}
 	keys := []string{"ours", "merged", "closed", "theirs"}
 	for _, key := range keys {

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // mostBytes is the size limit of a file with targets.
@@ -32,7 +34,7 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 		}
 		all = append(all, &candidate{
 			Target: campaign.Target{Repository: repository, Base: l.Base, Issue: issue, Path: clean(l.Path), Values: l.Values},
-			commit: commit, server: job.IssueServer(l.Issue),
+			commit: commit, server: form.IssueServer(l.Issue),
 		})
 	}
 	for _, q := range o.Campaign.Targets.Queries {
@@ -46,7 +48,7 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 }
 
 // fromFile reads the file of targets, below the folder of the campaign file.
-func (o Options) fromFile() ([]job.Listed, error) {
+func (o Options) fromFile() ([]spec.Listed, error) {
 	name := o.Campaign.Targets.File
 	if name == "" {
 		return nil, nil
@@ -60,11 +62,11 @@ func (o Options) fromFile() ([]job.Listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the targets (targets.file): %w", err)
 	}
-	return job.ParseTargets(name, raw)
+	return spec.ParseTargets(name, raw)
 }
 
 // query asks the forge for targets.
-func (o Options) query(ctx context.Context, q job.Query) ([]*candidate, error) {
+func (o Options) query(ctx context.Context, q spec.Query) ([]*candidate, error) {
 	s := forge.Search{Organisation: q.Organisation, Topic: q.Topic, Code: q.Code, Issues: q.Issues, Labels: q.Labels, Heads: intake.BranchPrefix + o.Campaign.Name + "-"}
 	hits, err := o.Forge.Search(ctx, s, o.Campaign.Targets.Most)
 	if err != nil {

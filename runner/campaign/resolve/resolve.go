@@ -7,10 +7,11 @@ import (
 	"path"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Forge is what is asked of a forge.
@@ -21,7 +22,7 @@ type Forge interface {
 
 // Options say whose targets are resolved, and how.
 type Options struct {
-	Campaign *job.Campaign
+	Campaign *spec.Campaign
 	File     string // the campaign file, as messages show it
 	Folder   string // it is in
 	Forge    Forge
@@ -40,7 +41,7 @@ type candidate struct {
 }
 
 // Targets are the targets of a campaign, frozen, in the order in which the file names them. The error
-// may be job.Problems.
+// may be config.Problems.
 func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	all, err := o.gather(ctx)
 	if err != nil {

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 const thousands = 10_000
@@ -32,9 +33,9 @@ func newForge(t *testing.T, repositories int) (*forgetest.Forge, *github.Client)
 	return server, client
 }
 
-func load(t *testing.T, targets string) *job.Campaign {
+func load(t *testing.T, targets string) *spec.Campaign {
 	t.Helper()
-	c, err := job.LoadCampaign("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil)
+	c, err := spec.Load("campaign.yml", []byte("version: 1\nname: bump\ntargets: "+targets+"\njob: {version: 1, task: {prompt: \"Bump ${{ target.repository }} to ${{ values.to }}.\"}}\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 var update = flag.Bool("update", false, "rewrite the ledger of testdata, which other tests show in a browser and by the program")
@@ -24,7 +25,7 @@ func TestLedgerOfTestdata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := job.LoadCampaign("bump.yml", raw, nil)
+	c, err := spec.Load("bump.yml", raw, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func TestLedgerOfTestdata(t *testing.T) {
 }
 
 // record has a campaign of 40 targets go on over two days.
-func record(t *testing.T, dir string, c *job.Campaign) {
+func record(t *testing.T, dir string, c *spec.Campaign) {
 	t.Helper()
 	at := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	must := func(err error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/authority"
@@ -22,7 +24,7 @@ import (
 func equipped(t *testing.T, policy string, environ ...string) *Sandboxes {
 	t.Helper()
 	s := ready(t)
-	j, err := job.LoadTemplate(job.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
+	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

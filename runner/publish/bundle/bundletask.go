@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -141,7 +143,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 		return "", err
 	}
 	branch := cmp.Or(told, known[0])
-	if err := job.ValidateBranch(branch); err != nil {
+	if err := form.ValidateBranch(branch); err != nil {
 		return "", badBundle("its base: %s", outcome.Trimmed(err))
 	}
 	wanted := p.Job.Repository.Base
@@ -185,7 +187,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 	if pull != nil {
 		return refuseOtherPull(repository, pull, t)
 	}
-	subject := job.Issue{Repository: k.event.Repository, Number: k.subject}
+	subject := form.Issue{Repository: k.event.Repository, Number: k.subject}
 	if !isOf(t, subject) || !k.isKeyOf(subject.Number, t.Key) && t.Branch != k.job.PullRequest.Branch {
 		return notOfEvent("issue "+subject.String(), t)
 	}
@@ -196,7 +198,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 // was given, where no event tells the task.
 func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyNamed(t.Key)
-	if own, err := job.ParseIssue(k.job.Task.Issue); err == nil {
+	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
 		if own.Repository == "" {
 			own.Repository = repository
 		}
@@ -226,7 +228,7 @@ func (k pins) isKeyOf(number int, key string) bool {
 }
 
 // isOf says whether the task is of an issue, as it tells.
-func isOf(t intake.Task, issue job.Issue) bool {
+func isOf(t intake.Task, issue form.Issue) bool {
 	return t.Issue != nil && t.Issue.Number == issue.Number && strings.EqualFold(t.Issue.Repository, issue.Repository)
 }
 

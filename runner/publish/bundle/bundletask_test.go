@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
@@ -207,7 +209,7 @@ func TestBranchesOfOtherTasks(t *testing.T) {
 }
 
 func TestPullRequestsOfOtherTasks(t *testing.T) {
-	own := intake.Task{Branch: "agent-ci/issue-7", Issue: &job.Issue{Repository: "octo/widgets", Number: 7}}
+	own := intake.Task{Branch: "agent-ci/issue-7", Issue: &form.Issue{Repository: "octo/widgets", Number: 7}}
 	pull := forge.PullRequest{Number: 1, Head: "agent-ci/issue-7", HeadRepository: "Octo/Widgets"}
 	for name, test := range map[string]struct {
 		change  func(*forge.PullRequest, *intake.Task)
@@ -217,10 +219,10 @@ func TestPullRequestsOfOtherTasks(t *testing.T) {
 		"another branch":     {change: func(p *forge.PullRequest, _ *intake.Task) { p.Head = "agent-ci/issue-8" }, refused: true},
 		"a branch of a fork": {change: func(p *forge.PullRequest, _ *intake.Task) { p.HeadRepository = "fork/widgets" }, refused: true},
 		"another issue": {change: func(_ *forge.PullRequest, t *intake.Task) {
-			t.Issue = &job.Issue{Repository: "octo/widgets", Number: 8}
+			t.Issue = &form.Issue{Repository: "octo/widgets", Number: 8}
 		}, refused: true},
 		"no issue":              {change: func(_ *forge.PullRequest, t *intake.Task) { t.Issue = nil }},
-		"of another repository": {change: func(_ *forge.PullRequest, t *intake.Task) { t.Issue = &job.Issue{Repository: "octo/other", Number: 8} }},
+		"of another repository": {change: func(_ *forge.PullRequest, t *intake.Task) { t.Issue = &form.Issue{Repository: "octo/other", Number: 8} }},
 	} {
 		at, task := pull, own
 		test.change(&at, &task)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy"
@@ -122,7 +124,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	if !safeRunID(b.View.Started.RunID) {
 		return badBundle("its run id is not one")
 	}
-	if err := job.ValidateBranch(branch); err != nil {
+	if err := form.ValidateBranch(branch); err != nil {
 		return badBundle("its branch: %s", outcome.Trimmed(err))
 	}
 	if branch != known.job.PullRequest.Branch && !intake.OfRun(branch) {
@@ -172,16 +174,16 @@ func (b Bundle) task(asker actions.Account) intake.Task {
 	if isDigest(told.Snapshot) {
 		t.Snapshot = told.Snapshot
 	}
-	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+	if issue, err := form.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
 		t.Issue = &issue
 	}
 	if asker.Login != "" {
 		told.Actor, told.ActorID = asker.Login, asker.ID
 	}
-	if job.ValidateKey(told.Actor) == nil {
+	if form.ValidateKey(told.Actor) == nil {
 		t.Actor, t.ActorID = told.Actor, told.ActorID
 	}
-	if job.ValidateKey(told.Author) == nil {
+	if form.ValidateKey(told.Author) == nil {
 		t.Author = &forge.User{Login: told.Author, ID: told.AuthorID}
 	}
 	return t

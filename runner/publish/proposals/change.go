@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
@@ -51,7 +53,7 @@ func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
 // as one.
 func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	raw, err = fileIn(l.workspace.Checkout(), tree)
-	if errors.As(err, new(job.Problems)) {
+	if errors.As(err, new(config.Problems)) {
 		return nil, false, nil
 	}
 	return raw, true, err
@@ -91,7 +93,7 @@ func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops
 // put puts lessons into the file of a change, which is as in its base.
 func (l *Lessons) put(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
-	if problems := job.Problems(nil); errors.As(err, &problems) {
+	if problems := config.Problems(nil); errors.As(err, &problems) {
 		l.notWritten(problems[0].String())
 		return change, nil, nil
 	}

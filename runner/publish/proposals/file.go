@@ -27,7 +27,7 @@ func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 }
 
 // fileIn reads the file of lessons of a tree; nil where there is nothing. Of what is no file
-// that could be read as one the error is job.Problems.
+// that could be read as one the error is config.Problems.
 func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
 	switch {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/agent/lessons"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -53,7 +55,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 		return l
 	}
 	raw, all, err := read(ws)
-	if problems := job.Problems(nil); errors.As(err, &problems) {
+	if problems := config.Problems(nil); errors.As(err, &problems) {
 		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate shows all mistakes.", problems[0])
 	} else if err != nil {
 		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.Trimmed(err))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -67,7 +69,7 @@ func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Work
 
 // firstProblem is the first mistake of a job.
 func firstProblem(err error) string {
-	if problems, is := errors.AsType[job.Problems](err); is {
+	if problems, is := errors.AsType[config.Problems](err); is {
 		return problems[0].String()
 	}
 	return err.Error()

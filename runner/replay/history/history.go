@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -115,15 +117,15 @@ func (h *Run) Assigned() intake.Task {
 func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
 // AskedOn is the issue or pull request on which an event asked for the run; zero for none.
-func (h *Run) AskedOn() job.Issue {
+func (h *Run) AskedOn() form.Issue {
 	if h.Task.Trigger == "" || h.Task.Subject != nil {
-		return job.Issue{}
+		return form.Issue{}
 	}
 	if h.OnPull() {
 		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
-		return job.Issue{Repository: h.Workspace.Repository, Number: number}
+		return form.Issue{Repository: h.Workspace.Repository, Number: number}
 	}
-	issue, _ := job.ParseIssue(h.Task.Issue) // none where it is not one
+	issue, _ := form.ParseIssue(h.Task.Issue) // none where it is not one
 	return issue
 }
 

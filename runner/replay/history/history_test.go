@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func TestLimitsAreThoseOfTheLastLife(t *testing.T) {
@@ -194,11 +195,11 @@ func TestWhatARecordMustHaveToGoOn(t *testing.T) {
 func TestWhereARunWasAskedFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		task transcript.Task
-		want job.Issue
+		want form.Issue
 	}{
 		"nowhere":          {task: transcript.Task{Source: "prompt"}},
-		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, job.Issue{Repository: "o/r", Number: 7}},
-		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, job.Issue{Repository: "of/run", Number: 9}},
+		"an issue":         {transcript.Task{Source: "event", Trigger: "label", Issue: "o/r#7", URL: "https://x/o/r/issues/7"}, form.Issue{Repository: "o/r", Number: 7}},
+		"a pull request":   {transcript.Task{Source: "event", Trigger: "comment", Issue: "o/r#7", URL: "https://x/o/r/pull/9"}, form.Issue{Repository: "of/run", Number: 9}},
 		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
 		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
 	} {

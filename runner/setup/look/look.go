@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
@@ -44,7 +46,7 @@ type Found struct {
 	HooksUnknown   error // why these are not known; nil if they are
 	Skills         skills.Found
 	LessonsGone    []proposals.Gone // whose evidence is gone
-	LessonProblems job.Problems     // of the file of lessons
+	LessonProblems config.Problems  // of the file of lessons
 }
 
 // At looks at a checkout. Without one it only finds what the run lacks.

@@ -7,17 +7,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // commentsThatCount are the comments of who is trusted, and the questions of
 // earlier runs, that were there when the task was asked for and were not edited
 // since. Beside them come those that look like the progress of runs.
-func (s *Source) commentsThatCount(ctx context.Context, ref job.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
+func (s *Source) commentsThatCount(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
 	in, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
@@ -60,7 +61,7 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
 }
 
-func (s *Source) warnOfComments(ref job.Issue, more, untrusted, late int) {
+func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
 	if more > 0 {
 		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.Counted(more, "comment"), ref, forge.MaxComments)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -115,11 +117,11 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 // is read as --issue is, and has to be of the repository of the event: who may start workflows
 // there has no say elsewhere.
 func (e Event) typedIssue(typed string) (int, error) {
-	issue, err := job.ParseIssue(typed)
+	issue, err := form.ParseIssue(typed)
 	if err != nil {
 		return 0, outcome.Stopf(outcome.InvalidInput, "event", "The issue %q of the event %s %v.", fmt.Sprintf("%.100s", typed), e.Name, err)
 	}
-	if at := job.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
+	if at := form.IssueServer(typed); at != "" && !sameHost(at, e.Server) {
 		return 0, outcome.Stopf(outcome.InvalidInput, "issue", "The event %s names an issue on %s, and the workflow runs on %s: give an issue of %s.", e.Name, at, e.Server, e.Repository)
 	}
 	if issue.Repository != "" && !strings.EqualFold(issue.Repository, e.Repository) {
@@ -143,7 +145,7 @@ func (e Event) Subject() (int, error) {
 }
 
 func (e Event) ofRepository() error {
-	if job.ValidateRepository(e.Repository) == nil {
+	if form.ValidateRepository(e.Repository) == nil {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "event", "The event is of no repository: GITHUB_REPOSITORY is not OWNER/REPO; run in GitHub Actions.")

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // input is what people wrote for a task, as it was when it was asked for.
@@ -22,7 +23,7 @@ type input struct {
 	title    string
 	parts    []clean.Part    // as written
 	progress []forge.Comment // of runs, as it seems, among the comments
-	ref      job.Issue
+	ref      form.Issue
 	issue    *forge.Issue // that the input is about; nil for none
 }
 
@@ -73,7 +74,7 @@ func unmarked(parts []clean.Part) []clean.Part {
 
 // readIssue reads an issue that can be worked on, what who counts wrote below it,
 // and what else is asked for.
-func (s *Source) readIssue(ctx context.Context, t Task, ref job.Issue, more ...clean.Part) (Task, error) {
+func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...clean.Part) (Task, error) {
 	issue, err := s.issue(ctx, ref)
 	switch {
 	case err != nil:
@@ -93,7 +94,7 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref job.Issue, more ...c
 }
 
 // issue reads an issue, or a pull request as one.
-func (s *Source) issue(ctx context.Context, ref job.Issue) (*forge.Issue, error) {
+func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error) {
 	issue, err := s.Forge.Repository(ref.Repository).Issue(ctx, ref.Number)
 	if forge.KindOf(err) == forge.NotFound {
 		return nil, outcome.Stopf(outcome.InvalidInput, "issue_not_found",
@@ -104,7 +105,7 @@ func (s *Source) issue(ctx context.Context, ref job.Issue) (*forge.Issue, error)
 
 // issueInput is an issue as it was when it was asked for, with the comments that
 // were there then and count.
-func (s *Source) issueInput(ctx context.Context, ref job.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
+func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
 	if then := s.asItWas(ref); then != nil {
 		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
@@ -121,7 +122,7 @@ func (s *Source) issueInput(ctx context.Context, ref job.Issue, issue *forge.Iss
 // asItWas is an issue as the event has it that started the workflow; nil when the
 // event is about something else. That the job names the issue itself changes
 // nothing: somebody's label or comment asked for it.
-func (s *Source) asItWas(ref job.Issue) *actions.Issue {
+func (s *Source) asItWas(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:
 		return nil

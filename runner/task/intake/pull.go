@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // readPull takes the task from what was said on a pull request: for one of a run
@@ -97,7 +98,7 @@ func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
 
 // saidOnPull are the comments below the pull request that count.
 func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
-	ref := job.Issue{Repository: s.Event.Repository, Number: pull.Number}
+	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
 	below, err := s.issue(ctx, ref)
 	if err != nil {
 		return nil, nil, err
@@ -109,7 +110,7 @@ func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]cle
 // meanwhile, does not matter to the pull request. The event does not tell what
 // stood there when it happened: an issue that was touched since is left out.
 func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
-	ref := job.Issue{Repository: s.Event.Repository, Number: number}
+	ref := form.Issue{Repository: s.Event.Repository, Number: number}
 	issue, err := s.issue(ctx, ref)
 	switch {
 	case forge.KindOf(err) == forge.NotFound:

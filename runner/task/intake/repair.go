@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // The trailers by which a commit tells of the attempts to repair its pull request, itself
@@ -100,9 +101,9 @@ func recordedRepair(told *transcript.Repair) *Repair {
 }
 
 // Repairs is the event of a repair that somebody, or a schedule, asks for by a command: no
-// event of a workflow counts beside that. named is the pull request, as job.ParseIssue reads it.
+// event of a workflow counts beside that. named is the pull request, as form.ParseIssue reads it.
 func Repairs(named string, hasToken bool) (Event, error) {
-	pull, err := job.ParseIssue(named)
+	pull, err := form.ParseIssue(named)
 	if err != nil || pull.Repository == "" {
 		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request", "%q names no pull request; give it as OWNER/REPO#N.", named)
 	}

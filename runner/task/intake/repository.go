@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -37,7 +38,7 @@ func (n Naming) Repository() (string, error) {
 	if n.Request != nil && n.Request.OnPull {
 		return n.Event.Repository, pullFits(n.Job, n.Event.Repository)
 	}
-	issue, _ := job.ParseIssue(n.Job.Task.Issue) // none where it is not one
+	issue, _ := form.ParseIssue(n.Job.Task.Issue) // none where it is not one
 	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, NameInURL(n.Origin, n.Server)), nil
 }
 
@@ -60,11 +61,11 @@ func Fits(j *job.Job, repository string) bool {
 // run asks, or of another repository than repository.name: it was pasted from
 // elsewhere.
 func issueFits(j *job.Job, server string) error {
-	at := job.IssueServer(j.Task.Issue)
+	at := form.IssueServer(j.Task.Issue)
 	if at == "" {
 		return nil
 	}
-	issue, err := job.ParseIssue(j.Task.Issue)
+	issue, err := form.ParseIssue(j.Task.Issue)
 	if err != nil {
 		return err // the job was checked
 	}
@@ -105,7 +106,7 @@ func NameInURL(origin, server string) string {
 	}
 	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 	name := strings.TrimSuffix(strings.Join(parts, "/"), ".git")
-	if job.ValidateRepository(name) != nil {
+	if form.ValidateRepository(name) != nil {
 		return ""
 	}
 	return name

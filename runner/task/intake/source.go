@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -119,11 +120,11 @@ func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	if q.Words != "" {
 		words = []clean.Part{{Kind: "request", Author: q.Actor.Login, Text: q.Words}}
 	}
-	return s.readIssue(ctx, t, job.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
+	return s.readIssue(ctx, t, form.Issue{Repository: s.Event.Repository, Number: q.Number}, words...)
 }
 
 func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
-	ref, err := job.ParseIssue(s.Job.Task.Issue)
+	ref, err := form.ParseIssue(s.Job.Task.Issue)
 	if err != nil {
 		return Task{}, err // the job was checked
 	}

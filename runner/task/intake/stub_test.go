@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -66,7 +68,7 @@ func (r *repository) Permission(_ context.Context, login string) (forge.Permissi
 }
 
 func (r *repository) Issue(_ context.Context, number int) (*forge.Issue, error) {
-	ref := job.Issue{Repository: r.name, Number: number}.String()
+	ref := form.Issue{Repository: r.name, Number: number}.String()
 	if err := r.call("issue %s", ref); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -120,11 +122,11 @@ func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input
 }
 
 // subjectRef finds out what something is to be said on.
-func (s *Source) subjectRef() (job.Issue, error) {
+func (s *Source) subjectRef() (form.Issue, error) {
 	number := 0
 	switch e := s.Event; {
 	case s.Job.Task.Issue != "":
-		ref, err := job.ParseIssue(s.Job.Task.Issue)
+		ref, err := form.ParseIssue(s.Job.Task.Issue)
 		if err != nil {
 			return ref, err // the job was checked
 		}
@@ -138,14 +140,14 @@ func (s *Source) subjectRef() (job.Issue, error) {
 	case e.InActions && e.Event != nil:
 		var err error
 		if number, err = e.Subject(); err != nil {
-			return job.Issue{}, err
+			return form.Issue{}, err
 		}
 	}
 	if number == 0 {
-		return job.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
+		return form.Issue{}, outcome.Stopf(outcome.InvalidInput, "issue",
 			"publish.as is %s, but no issue or pull request is named: start the job by an event of one, by workflow_dispatch with the input issue, or set task.issue.", s.Job.Publish.As)
 	}
-	return job.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
+	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
 }
 
 // askedOf is a task with its source, and what the job asks for in words.
@@ -164,7 +166,7 @@ func (s *Source) askedOf(ctx context.Context) (t Task, asked string, err error) 
 }
 
 // subjectAt is when something was asked for on the subject; the zero time is now.
-func (s *Source) subjectAt(ref job.Issue) time.Time {
+func (s *Source) subjectAt(ref form.Issue) time.Time {
 	switch {
 	case s.Request != nil:
 		return s.Request.At
@@ -175,7 +177,7 @@ func (s *Source) subjectAt(ref job.Issue) time.Time {
 }
 
 // issueSubject is an issue with what was said there.
-func (s *Source) issueSubject(ctx context.Context, _ *Task, ref job.Issue, issue *forge.Issue) (input, error) {
+func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if s.Job.Publish.As == job.AsReview {
 		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
 	}
@@ -189,7 +191,7 @@ func (s *Source) issueSubject(ctx context.Context, _ *Task, ref job.Issue, issue
 
 // pullSubject is a pull request with its diff and what was said there. One of a fork is
 // refused always: what it brings would be in the checkout of the agent.
-func (s *Source) pullSubject(ctx context.Context, t *Task, ref job.Issue, issue *forge.Issue) (input, error) {
+func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if err := pullFits(s.Job, ref.Repository); err != nil {
 		return input{}, err
 	}

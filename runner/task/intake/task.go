@@ -5,9 +5,10 @@ import (
 	"encoding/hex"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Task is what a run is asked to do. It is not changed once it is read.
@@ -21,7 +22,7 @@ type Task struct {
 	Key     string
 	Branch  string // that the change goes to
 	URL     string
-	Issue   *job.Issue
+	Issue   *form.Issue
 	Author  *forge.User // who wrote the issue
 
 	Mode Mode
@@ -95,7 +96,7 @@ func Recorded(told transcript.Task) Task {
 		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,
 		Snapshot: told.Snapshot, Trigger: told.Trigger, Actor: told.Actor, ActorID: told.ActorID, Subject: recordedSubject(told.Subject), Repair: recordedRepair(told.Repair),
 	}
-	if issue, err := job.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
+	if issue, err := form.ParseIssue(told.Issue); err == nil && issue.Repository != "" {
 		t.Issue, t.Name = &issue, "issue "+issue.String()
 	}
 	if told.Author != "" {

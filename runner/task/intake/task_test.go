@@ -3,17 +3,18 @@ package intake_test
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // TestRecorded reads back from the transcript what a run that goes on needs.
 func TestRecorded(t *testing.T) {
-	issue := job.Issue{Repository: "o/r", Number: 7}
+	issue := form.Issue{Repository: "o/r", Number: 7}
 	for name, task := range map[string]intake.Task{
 		"a prompt": {Source: "prompt", Name: "prompt", Text: "Greet."},
 		"an issue": {

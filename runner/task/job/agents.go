@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // Agents says whether the agent may start others, and which.
@@ -68,12 +70,12 @@ func (a Agents) Role(name string) (Role, bool) {
 }
 
 // fitAgents checks what no key of a role can tell alone.
-func (d *decoder) fitAgents() {
+func (d *checks) fitAgents() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
-		path := join("agents.roles", name)
+		path := config.Join("agents.roles", name)
 		for i, tool := range d.job.Agents.Roles[name].Tools {
 			if slices.Contains(d.job.Tools.Deny, tool) {
-				d.wrong(fmt.Sprintf("%s.tools[%d]", path, i), "is in tools.deny, which holds for every agent")
+				d.Wrong(fmt.Sprintf("%s.tools[%d]", path, i), "is in tools.deny, which holds for every agent")
 			}
 		}
 	}

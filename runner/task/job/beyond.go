@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // Excess is where a job allows more than another.
@@ -30,10 +32,10 @@ func (j *Job) Beyond(allowed *Job, goesOn bool) *Excess {
 
 // value is the value of a key.
 func (j *Job) value(path string) any {
-	k, value := root(), reflect.ValueOf(*j)
+	k, value := Format().Root, reflect.ValueOf(*j)
 	for name := range strings.SplitSeq(path, ".") {
-		k = k.key(name)
-		value = value.Field(k.field)
+		k = k.Key(name)
+		value = k.Field(value)
 	}
 	return value.Interface()
 }
@@ -176,5 +178,5 @@ func shownValue(value any) string { return strings.Trim(asRecorded(value), `"`) 
 // LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
 // job file.
 func LoadRecorded(raw []byte) (*Job, error) {
-	return LoadTemplate(Layer{Name: "the recorded job", Kind: File, Data: raw})
+	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
 }

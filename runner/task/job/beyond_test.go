@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
 	load := func(text string) *Job {
 		t.Helper()
-		j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte("version: 1\n" + text)})
+		j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + text)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,7 @@ func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j, err := LoadTemplate(Layer{Name: file, Kind: File, Data: raw}); err == nil {
+		if j, err := LoadTemplate(config.Layer{Name: file, Kind: config.File, Data: raw}); err == nil {
 			again := recorded(t, j)
 			if over := again.Beyond(j, true); over != nil {
 				t.Errorf("%s: a record has more than its own job: %+v", file, over)

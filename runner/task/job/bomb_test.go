@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -49,7 +51,7 @@ func TestAliasOfWhatHoldsIt(t *testing.T) {
 
 // TestLargestFiles would be killed or time out if work grew faster than files.
 func TestLargestFiles(t *testing.T) {
-	room := MaxSize - len(start)
+	room := config.MaxSize - len(start)
 	fill := func(piece string) string { return start + strings.Repeat(piece, room/len(piece)) }
 	var names strings.Builder
 	for i := 0; names.Len() < room-20; i++ {
@@ -64,7 +66,7 @@ func TestLargestFiles(t *testing.T) {
 		"open quote":     start + "name: \"" + strings.Repeat("x\n", room/2-8),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := problemLines(t, jobFile(data)); len(got) == 0 || len(got) > maxProblems+1 {
+			if got := problemLines(t, jobFile(data)); len(got) == 0 || len(got) > config.MaxProblems+1 {
 				t.Errorf("%d problems", len(got))
 			}
 		})

@@ -1,9 +1,6 @@
-// Package job owns the YAML job file: its keys, defaults, validation and JSON
-// Schema, and how the layers that override one another are merged. It reads
-// no repository, no environment and no network; who has the bytes of a job
-// hands them in.
+// Package job owns the keys of the job file, and how they hang together. It reads no repository, no
+// environment and no network: its callers pass the bytes of a job.
 //
-// The keys are the fields of [Job]. What a type cannot say of a key (meaning,
-// default, allowed values, whether this version supports it) stands in one
-// table in rules.go. Loading, the schema and docs/reference/job.md all come from those two.
+// The keys are the fields of [Job]. The table in rules.go says of each key what a type cannot: its meaning,
+// default and allowed values. Package config makes loading, messages and the schema of these two.
 package job

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/tools"
@@ -51,11 +54,10 @@ func (c *Command) UnmarshalJSON(raw []byte) error {
 }
 
 var (
-	dynamicName = matching("a tool's name: letters, digits, - and _, at most 64, the first neither - nor _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`)
-	inputSchema = &foreign{
-		about:  "a JSON Schema of an object",
-		read:   readInputSchema,
-		schema: map[string]any{"type": "object", "required": []string{"type"}},
+	dynamicName = form.Matching("a tool's name: letters, digits, - and _, at most 64, the first neither - nor _", `[A-Za-z0-9][A-Za-z0-9_-]{0,63}`)
+	inputSchema = &config.Foreign{
+		Read:   readInputSchema,
+		Schema: map[string]any{"type": "object", "required": []string{"type"}},
 	}
 )
 
@@ -68,35 +70,35 @@ func readInputSchema(value any) (map[string]any, error) {
 }
 
 // argvKey is a program with its arguments, which may be empty.
-var argvKey = sync.OnceValue(func() *key {
-	k := newKey(map[string]rule{"": {form: argument}, "[]": {scalars: true}}, "", reflect.TypeFor[[]string]())
-	k.elem.filled = false
+var argvKey = sync.OnceValue(func() *config.Key {
+	k := config.NewKey([]config.Rule{{Path: "", Form: form.VariableValue}, {Path: "[]", Scalars: true}}, reflect.TypeFor[[]string]())
+	k.Elem.Filled = false
 	return k
 })
 
-// command takes a script or argv.
-func (d *decoder) command(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	c := into.Addr().Interface().(*Command)
+// Words implements config.Custom.
+func (*Command) Words() string { return "a script as text, or a program with its arguments as a list" }
+
+// DecodeKey implements config.Custom.
+func (c *Command) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
 	switch {
-	case node.Kind == yaml.ScalarNode && node.Tag == textTag:
-		c.Script = node.Value
-		err := notBlank.check(c.Script)
-		return err == nil || d.complain(path, node, err.Error())
+	case node.Kind == yaml.ScalarNode:
+		return d.Text(&config.Key{Rule: config.Rule{Form: form.NotBlank, Filled: true}, Shape: config.Own}, path, node, &c.Script)
 	case node.Kind != yaml.SequenceNode:
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	case len(node.Content) == 0:
-		return d.complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
-	case !d.list(argvKey(), path, node, reflect.ValueOf(&c.Argv).Elem()):
+		return d.Complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
+	case !d.Value(argvKey(), path, node, &c.Argv):
 		return false
 	case c.Argv[0] == "":
-		return d.complain(path, node, "names no program")
+		return d.Complain(path, node, "names no program")
 	}
 	wrong := misnamed(c.Argv, ListOf)
-	return wrong == "" || d.complain(path, node, wrong)
+	return wrong == "" || d.Complain(path, node, wrong)
 }
 
-func commandSchema(schema map[string]any) {
-	delete(schema, "type")
+// DescribeKey implements config.Custom.
+func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
 	schema["anyOf"] = []any{
 		map[string]any{"type": "string", "minLength": 1},
 		map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": "string"}},
@@ -107,14 +109,14 @@ func commandSchema(schema map[string]any) {
 const mostDynamicTools = 512
 
 // fitDynamicTools checks what no key of a tool can tell alone.
-func (d *decoder) fitDynamicTools() {
+func (d *checks) fitDynamicTools() {
 	all := d.job.Tools.Dynamic
 	for i, tool := range all {
 		key, wrong := tool.misfit(all[:i])
 		if wrong == "" {
 			continue
 		}
-		d.wrong(fmt.Sprintf("tools.dynamic[%d].%s", i, key), wrong)
+		d.Wrong(fmt.Sprintf("tools.dynamic[%d].%s", i, key), wrong)
 	}
 }
 

@@ -5,11 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // dynamicTools is a job with tools, each a mapping without what all have.
-func dynamicTools(all ...string) Layer {
+func dynamicTools(all ...string) config.Layer {
 	text := start + "tools: {dynamic: ["
 	for _, tool := range all {
 		text += "{description: x, " + tool + "}, "
@@ -59,7 +61,7 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		{"name: a, run: x, input_schema: {type: object, properties: {n: {pattern: '('}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
 		{"name: a, run: x, input_schema: {type: object, properties: {n: {$ref: '#/$defs/none'}}}", "tools.dynamic[1].input_schema: is no JSON Schema"},
 		{"name: a, run: [], " + anyObject, "tools.dynamic[1].run: is an empty list"},
-		{"name: a, run: '', " + anyObject, "tools.dynamic[1].run: must not be blank"},
+		{"name: a, run: '', " + anyObject, "tools.dynamic[1].run: must not be empty"},
 		{"name: a, run: [../x], " + anyObject, "tools.dynamic[1].run: must not lead out of the repository"},
 		{"name: a, run: [''], " + anyObject, "tools.dynamic[1].run: names no program"},
 		{"name: a, run: '  ', " + anyObject, "tools.dynamic[1].run: must"},

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -22,8 +24,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(start, "verify=[{name: a}, {run: &a x}, *a, <<: 1]")
 	f.Add(laughs(3), "name=\x1b[2J")
 	f.Fuzz(func(t *testing.T, data, assignment string) {
-		layers := []Layer{jobFile(data)}
-		if set, err := Set([]string{assignment}); err == nil {
+		layers := []config.Layer{jobFile(data)}
+		if set, err := Format().Set([]string{assignment}); err == nil {
 			layers = append(layers, set)
 		}
 		job, err := Load(layers...)
@@ -61,8 +63,8 @@ func countLines(data string) int {
 
 func checkProblems(t *testing.T, err error, lines int) {
 	t.Helper()
-	var problems Problems
-	if !errors.As(err, &problems) || len(problems) == 0 || len(problems) > maxProblems+1 {
+	var problems config.Problems
+	if !errors.As(err, &problems) || len(problems) == 0 || len(problems) > config.MaxProblems+1 {
 		t.Fatalf("the error is %T with %d problems", err, len(problems))
 	}
 	for _, p := range problems {
@@ -84,7 +86,7 @@ func checkReload(t *testing.T, job *Job) {
 	if strings.ContainsFunc(string(written), func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return // JSON leaves characters unescaped that YAML wants escaped
 	}
-	again, err := Load(Layer{Name: "job.json", Data: written})
+	again, err := Load(config.Layer{Name: "job.json", Data: written})
 	if err != nil {
 		t.Fatalf("the job's own JSON does not load: %v\n%s", err, written)
 	}

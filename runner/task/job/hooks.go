@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // Hook is a program that is asked at a point of the run.
@@ -49,8 +52,10 @@ var hookEvents = []string{
 // OwnPoints are those that no other agent has.
 var OwnPoints = []string{OnToolDefinition, OnShellEnv, OnPrePatch, OnPrePublish}
 
-// hookKeys are the keys of a hook by the names that Claude Code has for them.
-var hookKeys = map[string]string{"matcher": "tools", "command": "run", "event": "on"}
+// hookKey returns the key of a hook by the name that Claude Code has for it.
+func hookKey(name string) string {
+	return map[string]string{"matcher": "tools", "command": "run", "event": "on"}[name]
+}
 
 // The events whose hooks may be for some tools alone, and for some commands.
 var (
@@ -65,20 +70,18 @@ const (
 )
 
 // fitHooks checks what no key of a hook can tell alone.
-func (d *decoder) fitHooks() {
+func (d *checks) fitHooks() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
 		d.fitHook("hooks."+name, d.job.Hooks[name])
 	}
 }
 
-func (d *decoder) fitHook(path string, h Hook) {
-	wrong := func(key, message string) { d.wrong(path+"."+key, message) }
+func (d *checks) fitHook(path string, h Hook) {
+	wrong := func(key, message string) { d.Wrong(path+"."+key, message) }
 	if h.On == "" { // which is told already
 		return
 	}
-	if _, given := d.places[path+".run"]; given && len(h.Run) == 0 {
-		wrong("run", "names no program")
-	} else if len(h.Run) > 0 {
+	if len(h.Run) > 0 {
 		if why := misnamed(h.Run, ListOf); why != "" {
 			wrong("run", why)
 		}
@@ -93,7 +96,7 @@ func (d *decoder) fitHook(path string, h Hook) {
 	} else if len(h.Argv) > 0 && !h.ofCommands() {
 		wrong("argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools")
 	}
-	if h.Trusted != "" && !slices.Contains(d.kinds, Operator) {
+	if h.Trusted != "" && !d.Has(config.Operator) {
 		wrong("trusted", "is allowed only in the operator's file (--operator-file); remove it")
 	}
 	if h.Timeout > mostHookTime {
@@ -106,7 +109,7 @@ const mostHookTime = Duration(10 * time.Minute)
 
 // LoadOperator reads the operator's file: hooks that no job changes.
 func LoadOperator(name string, data []byte) (map[string]Hook, error) {
-	file, err := load([]Layer{{Name: name, Kind: Operator, Data: data}}, false)
+	file, err := LoadTemplate(config.Layer{Name: name, Kind: config.Operator, Data: data})
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +119,11 @@ func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 // MayBeVariable says what keeps a variable from being set for commands, by the rules of
 // policy.env; the error reads as the end of a sentence about it.
 func (j *Job) MayBeVariable(name, value string) error {
-	d := decoder{job: j}
+	d := checks{job: j}
 	switch {
-	case variable.check(name) != nil:
+	case form.Variable.Check(name) != nil:
 		return errors.New("is not the name of a variable")
-	case variableValue.check(value) != nil:
+	case form.VariableValue.Check(value) != nil:
 		return errors.New("has a value that a variable cannot hold")
 	case d.isCredential(name):
 		return errors.New("holds a credential, which commands never see")

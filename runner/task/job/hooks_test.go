@@ -3,6 +3,8 @@ package job
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -13,7 +15,7 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: Stop, run: [x], tools: [Bash]}", "job.yml:3:40: hooks.x.tools: has no effect with on: Stop, an event without a tool; remove it"},
 		{"{on: pre_patch, run: [x], argv: [git]}", "job.yml:3:44: hooks.x.argv: has no effect with on: pre_patch, an event without a command; remove it"},
 		{"{on: PreToolUse, run: [x], trusted: operator}", "job.yml:3:48: hooks.x.trusted: is allowed only in the operator's file (--operator-file); remove it"},
-		{"{on: PreToolUse, run: []}", "job.yml:3:34: hooks.x.run: names no program"},
+		{"{on: PreToolUse, run: []}", "job.yml:3:34: hooks.x.run: is an empty list; give at least one"},
 		{"{on: PreToolUse, run: ['python3 guard.py', --strict]}", "job.yml:3:34: hooks.x.run: has a program and its arguments in one word, which no shell takes apart; write [python3, guard.py, --strict]."},
 		{"{on: PreToolUse, run: [$HOME/guard]}", "job.yml:3:34: hooks.x.run: begins with $HOME, and no shell fills that in; write [~/guard]"},
 		{"{on: PreToolUse, run: [x], timeout: 1h}", "job.yml:3:48: hooks.x.timeout: must be 10m0s at most"},
@@ -27,7 +29,7 @@ func TestWhatDoesNotFitAHook(t *testing.T) {
 		{"{on: pre_tool, run: [x]}", `job.yml:3:17: hooks.x.on: "pre_tool" is not one of`},
 		{"{on: PreToolUse, run: [x], compat: claude}", `job.yml:3:39: hooks.x.compat: unknown key`},
 	} {
-		for _, layer := range []Layer{{Name: "job.yml", Kind: File}, {Name: "job.yml", Kind: Defaults}} {
+		for _, layer := range []config.Layer{{Name: "job.yml", Kind: config.File}, {Name: "job.yml", Kind: config.Defaults}} {
 			layer.Data = []byte("version: 1\nlimits: {turns: 1}\nhooks: {x: " + test.hook + "}\n")
 			_, err := LoadTemplate(layer)
 			if err == nil || len(err.Error()) < len(test.want) || err.Error()[:len(test.want)] != test.want {

@@ -3,28 +3,19 @@ package job
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/agent-ci/agent-ci/internal/clip"
-)
 
-// foreign is a mapping whose keys are not ours: it is handed on as it is.
-type foreign struct {
-	about  string                                  // for documentation
-	read   func(value any) (map[string]any, error) // checks it, and fills in what it needs
-	schema map[string]any                          // as much of read as a JSON Schema can say
-}
+	"github.com/agent-ci/agent-ci/runner/task/config"
+)
 
 // hosted are the tools that the API runs itself, as they stand in a request. One
 // that needs nothing else may be given by its type alone.
-var hosted = &foreign{
-	about: "tools as the API describes them, or their types alone",
-	read:  hostedTool,
-	schema: map[string]any{"anyOf": []any{
+var hosted = &config.Foreign{
+	Read: hostedTool,
+	Schema: map[string]any{"anyOf": []any{
 		map[string]any{"type": "string", "enum": []string{"web_search", "web_search_preview", "code_interpreter", "image_generation"}},
 		map[string]any{
 			"type": "object", "required": []string{"type"},
@@ -88,48 +79,4 @@ func completeMCP(tool map[string]any) error {
 		return errors.New("mcp must have require_approval: never, since nobody is there to approve; narrow allowed_tools instead")
 	}
 	return nil
-}
-
-// plain is node as JSON has it.
-func (d *decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
-	if complaint := unwanted(node); complaint != "" {
-		return nil, d.complain(path, node, complaint)
-	}
-	fits = true
-	switch node.Kind {
-	case yaml.SequenceNode:
-		list := make([]any, len(node.Content))
-		for i, item := range node.Content {
-			var inner bool
-			list[i], inner = d.plain(fmt.Sprintf("%s[%d]", path, i), item)
-			fits = fits && inner
-		}
-		return list, fits
-	case yaml.MappingNode:
-		mapping, seen := make(map[string]any), make(map[string]*yaml.Node)
-		for pair := range slices.Chunk(node.Content, 2) {
-			inner := d.fresh(path, pair[0], pair[1], seen)
-			if inner {
-				mapping[pair[0].Value], inner = d.plain(join(path, pair[0].Value), pair[1])
-			}
-			fits = fits && inner
-		}
-		return mapping, fits
-	}
-	return d.plainScalar(path, node)
-}
-
-func (d *decoder) plainScalar(path string, node *yaml.Node) (value any, fits bool) {
-	switch node.Tag {
-	case boolTag, nullTag:
-		err := node.Decode(&value)
-		return value, err == nil
-	case intTag, floatTag:
-		var number float64
-		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-			return nil, d.complain(path, node, "must be a finite number")
-		}
-		return number, true
-	}
-	return node.Value, true
 }

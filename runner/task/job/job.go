@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // Job is a job after all layers were merged and defaults filled in. It marshals
@@ -41,12 +43,19 @@ type Job struct {
 	Agents         Agents               `json:"agents"`
 }
 
+// Recipe is a step without a model that comes before the agent.
+type Recipe struct {
+	Run     string   `json:"run"`
+	Agent   string   `json:"agent"` // when_red, always
+	Timeout Duration `json:"timeout"`
+}
+
 // Task says what to do. One of Prompt, PromptFile, Issue and From is the source.
 type Task struct {
 	Title        string   `json:"title"`
 	Prompt       string   `json:"prompt"`
 	PromptFile   string   `json:"prompt_file"` // relative to the job file
-	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N, N or an address; see ParseIssue
+	Issue        string   `json:"issue"`       // OWNER/REPO#N, #N, N or an address; see form.ParseIssue
 	From         string   `json:"from"`
 	Images       []string `json:"images"`        // files relative to the job file, or addresses
 	Attachments  string   `json:"attachments"`   // images, none
@@ -185,6 +194,9 @@ type Env struct {
 	Set  map[string]string `json:"set"`
 }
 
+// DefaultCostUSD is limits.cost_usd where nothing is said of it.
+const DefaultCostUSD = 5.0
+
 type Limits struct {
 	Turns     int      `json:"turns"`
 	ToolCalls int      `json:"tool_calls"`
@@ -275,7 +287,7 @@ func (j *Job) Key(prompt string) string {
 	if j.Name != "" {
 		return j.Name
 	}
-	if issue, err := ParseIssue(j.Task.Issue); err == nil {
+	if issue, err := form.ParseIssue(j.Task.Issue); err == nil {
 		return fmt.Sprintf("issue-%d", issue.Number)
 	}
 	sum := sha256.Sum256([]byte(prompt))

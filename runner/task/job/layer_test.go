@@ -4,11 +4,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestEnvironment(t *testing.T) {
-	got, warnings := Environment([]string{
+	got, warnings := Format().Environment([]string{
 		"PATH=/bin",
 		"AGENT_CI_VERIFY=[{run: make test}]",
 		"AGENT_CI_MODEL_NAME=gpt-5",
@@ -19,7 +21,7 @@ func TestEnvironment(t *testing.T) {
 		"AGENT_CI_JSN=1",
 		"AGENT_CI_ZEBRA=secret",
 	}, []string{"AGENT_CI_OUT", "AGENT_CI_JSON"})
-	want := Layer{Name: "environment", Kind: Values, Values: []Assignment{
+	want := config.Layer{Name: "environment", Kind: config.Values, Values: []config.Assignment{
 		{Key: "model.name", Value: "gpt-5", Origin: "AGENT_CI_MODEL_NAME"},
 		{Key: "verify", Value: "[{run: make test}]", Origin: "AGENT_CI_VERIFY"},
 	}}
@@ -39,12 +41,12 @@ func TestEnvironment(t *testing.T) {
 
 func TestVariablesAreDistinct(t *testing.T) {
 	seen := make(map[string]string)
-	for _, k := range root().settable() {
-		variable := variableOf(k.path)
+	for _, k := range Format().Root.Settable() {
+		variable := config.VariableOf(k.Path)
 		if before, twice := seen[variable]; twice {
-			t.Errorf("%s sets both %s and %s", variable, before, k.path)
+			t.Errorf("%s sets both %s and %s", variable, before, k.Path)
 		}
-		seen[variable] = k.path
+		seen[variable] = k.Path
 	}
 	if seen["AGENT_CI_LIMITS_TURNS"] != "limits.turns" {
 		t.Errorf("AGENT_CI_LIMITS_TURNS sets %q", seen["AGENT_CI_LIMITS_TURNS"])
@@ -80,7 +82,7 @@ pull_request: {draft: true, labels: [a, b], title: "Fix: \"all\" # of it"}
 }
 
 func TestSetRefusesWhatIsNoAssignment(t *testing.T) {
-	_, err := Set([]string{"limits.turns", "=5", "limits.turns=", "name=x"})
+	_, err := Format().Set([]string{"limits.turns", "=5", "limits.turns=", "name=x"})
 	if err == nil {
 		t.Fatal("no error")
 	}

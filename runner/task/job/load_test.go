@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy"
 )
 
 // mustLoad is the job of layers, which have no mistakes.
-func mustLoad(t *testing.T, layers ...Layer) *Job {
+func mustLoad(t *testing.T, layers ...config.Layer) *Job {
 	t.Helper()
 	job, err := Load(layers...)
 	if err != nil {
@@ -23,9 +25,9 @@ func mustLoad(t *testing.T, layers ...Layer) *Job {
 	return job
 }
 
-func mustSet(t *testing.T, assignments ...string) Layer {
+func mustSet(t *testing.T, assignments ...string) config.Layer {
 	t.Helper()
-	layer, err := Set(assignments)
+	layer, err := Format().Set(assignments)
 	if err != nil {
 		t.Fatalf("Set: %v", err)
 	}
@@ -89,9 +91,9 @@ func TestDefaultsAreNotShared(t *testing.T) {
 }
 
 func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
-	defaults := Layer{Name: ".github/agent-ci.yml", Kind: Defaults, Data: []byte("version: 1\nlimits: {turns: 1, tool_calls: 1, tokens: 1, diff_lines: 1}\n")}
+	defaults := config.Layer{Name: ".github/agent-ci.yml", Kind: config.Defaults, Data: []byte("version: 1\nlimits: {turns: 1, tool_calls: 1, tokens: 1, diff_lines: 1}\n")}
 	file := jobFile(start + "limits: {turns: 2, tool_calls: 2, tokens: 2}\n")
-	environment, warnings := Environment([]string{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=3"}, nil)
+	environment, warnings := Format().Environment([]string{"AGENT_CI_LIMITS_TURNS=3", "AGENT_CI_LIMITS_TOOL_CALLS=3"}, nil)
 	if len(warnings) > 0 {
 		t.Errorf("warnings: %q", warnings)
 	}
@@ -103,7 +105,7 @@ func TestEarlierOfTheDesignsLayersWins(t *testing.T) {
 }
 
 func TestMappingsAreMergedAndListsReplaced(t *testing.T) {
-	lower := Layer{Name: "agent-ci.yml", Kind: Defaults, Data: []byte(`version: 1
+	lower := config.Layer{Name: "agent-ci.yml", Kind: config.Defaults, Data: []byte(`version: 1
 model: {headers: {A: lower, B: lower}}
 tools: {deny: [a, b]}
 verify: [{name: slow, run: x, timeout: 1h, must: no_worse}]
@@ -129,7 +131,7 @@ policy: {env: {set: {V: lower, W: "", N: "5"}}}
 
 func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 	file := jobFile("version: 1\ntask: {title: t, issue: 7}\n")
-	flags := Layer{Kind: Values, Values: []Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
+	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{{Key: "task.prompt", Value: "do: it", Origin: "--prompt"}}}
 	got := mustLoad(t, file, flags).Task
 	want := Task{Title: "t", Prompt: "do: it", Images: []string{}, Attachments: "images", Expects: "change", Questions: "assume"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -138,7 +140,7 @@ func TestTaskOfAHigherLayerReplacesThatOfALower(t *testing.T) {
 }
 
 func TestTwoTasksByFlagAreAMistake(t *testing.T) {
-	flags := Layer{Kind: Values, Values: []Assignment{
+	flags := config.Layer{Kind: config.Values, Values: []config.Assignment{
 		{Key: "task.issue", Value: "7", Origin: "--issue"},
 		{Key: "task.prompt", Value: "x", Origin: "--prompt"},
 	}}
@@ -160,7 +162,7 @@ func TestTaskMayComeFromElsewhere(t *testing.T) {
 func TestGoodFilesLoadAndSurviveJSON(t *testing.T) {
 	for name, data := range goodFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			job := mustLoad(t, Layer{Name: name, Data: data})
+			job := mustLoad(t, config.Layer{Name: name, Data: data})
 			written, err := json.Marshal(job)
 			if err != nil {
 				t.Fatal(err)
@@ -194,7 +196,7 @@ func goodFiles(t *testing.T) map[string][]byte {
 }
 
 func TestEffectiveJobAsJSON(t *testing.T) {
-	job := mustLoad(t, Layer{Name: "every_key.yml", Data: goodFiles(t)["every_key.yml"]})
+	job := mustLoad(t, config.Layer{Name: "every_key.yml", Data: goodFiles(t)["every_key.yml"]})
 	written, err := json.MarshalIndent(job, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +231,7 @@ func TestDurationRefusesWhatIsNone(t *testing.T) {
 }
 
 func TestWhatTellsAgentsHowToWorkIsProtectedUnderAnyList(t *testing.T) {
-	j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(
+	j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(
 		"version: 1\npolicy: {protect: [CODEOWNERS, '!**/.claude/**']}\nskills: {folders: [.agents/skills, .claude/skills, AGENTS.md-skills, 'docs/*/skills', team]}\n")})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -64,14 +66,14 @@ func mistaken(matcher string, own []string, whole bool) string {
 }
 
 // fitMatchers complains of matchers by which a hook would never be asked.
-func (d *decoder) fitMatchers(path string, h Hook) {
+func (d *checks) fitMatchers(path string, h Hook) {
 	var own []string
 	for _, tool := range d.job.Tools.Dynamic {
 		own = append(own, tool.Name)
 	}
 	for i, matcher := range h.Tools {
-		if wrong := mistaken(matcher, own, slices.Contains(d.kinds, File)); wrong != "" {
-			d.wrong(fmt.Sprintf("%s.tools[%d]", path, i), `"`+matcher+`" `+wrong)
+		if wrong := mistaken(matcher, own, d.Has(config.File)); wrong != "" {
+			d.Wrong(fmt.Sprintf("%s.tools[%d]", path, i), `"`+matcher+`" `+wrong)
 		}
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // MCPServer is a server of the Model Context Protocol whose tools the model may call: a
@@ -36,18 +39,17 @@ const AllTools = "*"
 const mostMCPServers = 32
 
 var (
-	serverURL  = &form{about: "http or https address", check: checkAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), pattern: `https?://.+`}
-	serverName = matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
-	argument   = &form{about: "an argument, without NUL", check: checkNoNUL}
+	serverURL  = &form.Form{Check: checkAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`}
+	serverName = form.Matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
 )
 
 // fitMCPServers checks what no key of a server can tell alone.
-func (d *decoder) fitMCPServers() {
+func (d *checks) fitMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
-		if d.report.mentionsExactly(join("mcp_servers", name)) || d.report.mentionsExactly(join("mcp_servers", name)+".tools") {
+		if d.MentionsExactly(config.Join("mcp_servers", name)) || d.MentionsExactly(config.Join("mcp_servers", name)+".tools") {
 			continue // it is no mapping, or one without what it needs
 		}
-		of := mcpChecks{d, join("mcp_servers", name), d.job.MCPServers[name]}
+		of := mcpChecks{d, config.Join("mcp_servers", name), d.job.MCPServers[name]}
 		of.kind()
 		of.program()
 		of.credentials()
@@ -58,18 +60,18 @@ func (d *decoder) fitMCPServers() {
 
 // mcpChecks are those of one server.
 type mcpChecks struct {
-	*decoder
+	*checks
 	path   string
 	server MCPServer
 }
 
-func (c mcpChecks) wrong(key, message string) { c.decoder.wrong(join(c.path, key), message) }
+func (c mcpChecks) wrong(key, message string) { c.checks.Wrong(config.Join(c.path, key), message) }
 
 // kind refuses keys of servers that are started here beside url, and the other way round.
 func (c mcpChecks) kind() {
 	s := c.server
 	switch {
-	case s.Command == "" && s.URL == "" && !c.report.mentions(join(c.path, "url")):
+	case s.Command == "" && s.URL == "" && !c.Mentions(config.Join(c.path, "url")):
 		c.wrong("command", "is missing; give command, or url for a server at an address")
 	case s.Command != "" && s.URL != "":
 		c.wrong("url", "does not go with command; give only one of them")
@@ -78,16 +80,14 @@ func (c mcpChecks) kind() {
 	const takes = "takes %s, which this server does not have; leave it out"
 	ofCommand, ofURL := fmt.Sprintf(takes, "command"), fmt.Sprintf(takes, "url")
 	here, there := s.URL == "", s.Command == ""
-	c.refuse(
-		misfit{join(c.path, "args"), !here && len(s.Args) > 0, ofCommand},
-		misfit{join(c.path, "cwd"), !here && s.Cwd != "", ofCommand},
-		misfit{join(c.path, "env.pass"), !here && len(s.Env.Pass) > 0, ofCommand},
-		misfit{join(c.path, "env.set"), !here && len(s.Env.Set) > 0, ofCommand},
-		misfit{join(c.path, "network"), !here && c.given(join(c.path, "network")), ofCommand},
-		misfit{join(c.path, "workspace"), !here && s.Workspace != "none", ofCommand},
-		misfit{join(c.path, "headers"), !there && len(s.Headers) > 0, ofURL},
-		misfit{join(c.path, "bearer_token_env"), !there && s.BearerTokenEnv != "", ofURL},
-	)
+	c.WrongIf(!here && len(s.Args) > 0, config.Join(c.path, "args"), ofCommand)
+	c.WrongIf(!here && s.Cwd != "", config.Join(c.path, "cwd"), ofCommand)
+	c.WrongIf(!here && len(s.Env.Pass) > 0, config.Join(c.path, "env.pass"), ofCommand)
+	c.WrongIf(!here && len(s.Env.Set) > 0, config.Join(c.path, "env.set"), ofCommand)
+	c.WrongIf(!here && c.Given(config.Join(c.path, "network")), config.Join(c.path, "network"), ofCommand)
+	c.WrongIf(!here && s.Workspace != "none", config.Join(c.path, "workspace"), ofCommand)
+	c.WrongIf(!there && len(s.Headers) > 0, config.Join(c.path, "headers"), ofURL)
+	c.WrongIf(!there && s.BearerTokenEnv != "", config.Join(c.path, "bearer_token_env"), ofURL)
 }
 
 // program checks where the program of a server, and its folder, are found.
@@ -146,7 +146,7 @@ func (c mcpChecks) credentials() {
 	}
 }
 
-func (d *decoder) ownCredential(name string) bool {
+func (d *checks) ownCredential(name string) bool {
 	more := []string{d.job.PullRequest.Commit.KeyEnv, "OPENAI_ADMIN_KEY", "CODEX_API_KEY"}
 	return d.isCredential(name) || slices.ContainsFunc(more, func(own string) bool { return strings.EqualFold(own, name) })
 }
@@ -163,12 +163,7 @@ func hasHeader(headers map[string]string, name string) bool {
 // tools checks the lists of a server's tools.
 func (c mcpChecks) tools() {
 	s := c.server
-	switch {
-	case len(s.Tools) == 0:
-		c.wrong("tools", `names no tool; give those that the model may call, or ["*"] for all that the server has`)
-	case len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools):
-		c.wrong("tools", `has "*" beside others; "*" alone stands for all`)
-	}
+	c.WrongIf(len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools), config.Join(c.path, "tools"), `has "*" beside others; "*" alone stands for all`)
 	for i, name := range s.Deny {
 		switch {
 		case name == AllTools:

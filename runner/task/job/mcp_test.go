@@ -30,7 +30,7 @@ func TestServersOfToolsThatCanNotBeAreRefused(t *testing.T) {
 		"{a: {command: $HOME/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with $HOME, and no shell fills that in; write command: ~/x, args: []",
 		"{a: {command: ~root/x, tools: [y]}}":                                                                              "mcp_servers.a.command: begins with ~ and is not below ~/",
 		"{a: {command: ~/../x, tools: [y]}}":                                                                               "mcp_servers.a.command: must be a path without",
-		"{a: {command: x, tools: []}}":                                                                                     "mcp_servers.a.tools: names no tool",
+		"{a: {command: x, tools: []}}":                                                                                     "mcp_servers.a.tools: is an empty list; give at least one",
 		"{a: {command: x, tools: '*'}}":                                                                                    "mcp_servers.a.tools: must be a list",
 		"{a: {command: x, tools: ['*', y]}}":                                                                               `mcp_servers.a.tools: has "*" beside others`,
 		"{a: {command: x, tools: [y], deny: [y]}}":                                                                         "mcp_servers.a.deny[0]: is also in tools",

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
@@ -184,12 +187,14 @@ func (l allowedHosts) network() Network {
 	return Network{Allow: l.Allow, Proxy: l.Proxy}
 }
 
+// wholeEntry is an entry that is written as a mapping.
+type wholeEntry Allowed
+
 func (a Allowed) MarshalJSON() ([]byte, error) {
 	if a == (Allowed{Host: a.Host}) {
 		return json.Marshal(a.Host)
 	}
-	type whole Allowed
-	return json.Marshal(whole(a))
+	return json.Marshal(wholeEntry(a))
 }
 
 func (a *Allowed) UnmarshalJSON(data []byte) error {
@@ -197,8 +202,7 @@ func (a *Allowed) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		return json.Unmarshal(data, &a.Host)
 	}
-	type whole Allowed
-	return json.Unmarshal(data, (*whole)(a))
+	return json.Unmarshal(data, (*wholeEntry)(a))
 }
 
 const (
@@ -210,75 +214,83 @@ const (
 )
 
 var (
-	hostForm    = &form{about: "host, also with *. in front and a port", check: readableBy(reach.ParseEntry), pattern: `[^\s/@?#,]+`, prefix: "https://"}
-	privateForm = &form{about: "host, also with a port", check: readableBy(reach.ParsePrivate), pattern: `[^\s/@?#,*]+`, prefix: "https://"}
+	hostForm    = (&form.Form{Check: form.ReadableBy(reach.ParseEntry), Pattern: `[^\s/@?#,]+`}).Without("https://")
+	privateForm = (&form.Form{Check: form.ReadableBy(reach.ParsePrivate), Pattern: `[^\s/@?#,*]+`}).Without("https://")
 )
 
-// The keys of a mapping that stands for a network, and the entries of its list as text.
+// allowExample is a list of hosts.
+const allowExample = "{allow: [api.example.com]}"
+
+// The keys of a mapping that stands for a network, and of an entry of its list.
 var (
-	networkKeys = sync.OnceValue(func() *key {
-		return newKey(map[string]rule{
-			"allow":          {example: `[api.example.com, "*.example.org"]`},
-			"allow[].host":   {filled: true}, // what it may be, the other keys of its entry say
-			"allow[].ca":     {form: rulesFile, filled: true},
-			"allow[].preset": {values: reach.PresetNames()},
-			"proxy":          {values: []string{"", InheritProxy}},
-		}, "", reflect.TypeFor[allowedHosts]())
+	networkKeys = sync.OnceValue(func() *config.Key {
+		return config.NewKey([]config.Rule{
+			{Path: "", Meant: func(string) string { return allowKey }},
+			{Path: allowKey, Example: `[api.example.com, "*.example.org"]`},
+			{Path: proxyKey, Values: []string{"", InheritProxy}},
+		}, reflect.TypeFor[allowedHosts]())
 	})
-	hostKey = &key{rule: rule{form: hostForm, filled: true}, kind: text}
+	entryKeys = sync.OnceValue(func() *config.Key {
+		return config.NewKey([]config.Rule{
+			{Path: "host", Filled: true}, // what it may be, the other keys of its entry say
+			{Path: "ca", Form: rulesFile, Filled: true},
+			{Path: "preset", Values: reach.PresetNames()},
+		}, reflect.TypeFor[wholeEntry]())
+	})
+	hostKey = &config.Key{Rule: config.Rule{Form: hostForm, Filled: true}, Shape: config.Text}
 )
 
-// network takes a word of k's, or a mapping with the key allow.
-func (d *decoder) network(k *key, path string, node *yaml.Node, into reflect.Value) bool {
-	if node.Kind == yaml.MappingNode {
-		var list allowedHosts
-		d.group(networkKeys(), path, node, reflect.ValueOf(&list).Elem())
-		into.Set(reflect.ValueOf(list.network()))
-		return !d.report.mentions(path) && (list.Allow == nil && list.Proxy != "" || d.fitList(path, node, list.Allow))
-	}
-	var mode string
-	fits := d.text(k, path, node, reflect.ValueOf(&mode).Elem())
-	into.Set(reflect.ValueOf(Network{Mode: mode}))
-	return fits
-}
+// Words implements config.Custom.
+func (*Network) Words() string { return "one of its words, or a list of hosts" }
 
-// fitList checks a list of hosts as a whole.
-func (d *decoder) fitList(path string, node *yaml.Node, list []Allowed) bool {
-	if list == nil {
-		return d.complain(path, node, "must have the key allow with a list of hosts")
+// DecodeKey implements config.Custom: it takes a word of k's, or a mapping with the key allow.
+func (n *Network) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
+	if node.Kind != yaml.MappingNode {
+		*n = Network{}
+		return d.Text(k, path, node, &n.Mode)
+	}
+	var list allowedHosts
+	d.Value(networkKeys(), path, node, &list)
+	if *n = list.network(); d.Mentions(path) || list.Allow == nil && list.Proxy != "" {
+		return !d.Mentions(path)
+	}
+	if list.Allow == nil {
+		return d.Complain(path, node, "must have the key allow with a list of hosts")
 	}
 	hosts := 0
-	for _, a := range list {
+	for _, a := range list.Allow {
 		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
-	path = join(path, allowKey)
-	d.refuse(
-		misfit{path, len(list) == 0, "names no host; for no network at all write loopback or none instead of a list"},
-		misfit{path, hosts > maxHosts, fmt.Sprintf("names more than %d hosts", maxHosts)},
-	)
-	return len(list) > 0 && hosts <= maxHosts
+	path = config.Join(path, allowKey)
+	d.WrongIf(hosts == 0, path, "names no host; for no network at all write loopback or none instead of a list")
+	d.WrongIf(hosts > maxHosts, path, fmt.Sprintf("names more than %d hosts", maxHosts))
+	return !d.Mentions(path)
 }
 
-// allowed takes a host as text, or a mapping.
-func (d *decoder) allowed(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+// Words implements config.Custom.
+func (*Allowed) Words() string {
+	return "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"
+}
+
+// DecodeKey implements config.Custom: it takes a host as text, or a mapping.
+func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
 	switch node.Kind {
 	case yaml.MappingNode:
-		if d.group(k, path, node, into); d.report.mentions(path) {
+		if d.Value(entryKeys(), path, node, (*wholeEntry)(a)); d.Mentions(path) {
 			return false
 		}
-		entry := into.Interface().(Allowed)
-		name, wrong := entry.misfit()
-		if _, private := d.places[join(path, "private")]; private && entry.Preset != "" {
+		name, wrong := a.misfit()
+		if a.Preset != "" && d.Given(config.Join(path, "private")) {
 			name, wrong = "preset", standsAlone
 		}
 		if wrong != "" {
-			d.wrong(join(path, name), wrong)
+			d.Wrong(config.Join(path, name), wrong)
 		}
 		return wrong == ""
 	case yaml.ScalarNode:
-		return d.text(hostKey, path, node, into.FieldByName("Host"))
+		return d.Text(hostKey, path, node, &a.Host)
 	}
-	return d.complain(path, node, "must be "+k.kind.describe()+", not "+describeNode(node))
+	return d.Complain(path, node, "must be "+k.Words()+", not "+config.DescribeNode(node))
 }
 
 const standsAlone = "stands alone: give other hosts in entries of their own"
@@ -297,34 +309,42 @@ func (a Allowed) misfit() (key, wrong string) {
 	return "", ""
 }
 
-// networkSchema is what may be written for k.
-func networkSchema(schema map[string]any, k *key) {
-	delete(schema, "type")
-	object := func(required string, properties map[string]any, more ...string) map[string]any {
-		return map[string]any{"type": "object", "additionalProperties": false, "required": append(more, required), "properties": properties}
-	}
-	filled := func(f *form) map[string]any { return textSchema(map[string]any{"type": "string", "minLength": 1}, f) }
-	entries := []any{
-		filled(hostForm),
-		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"const": false}, "ca": filled(rulesFile)}),
-		object("private", map[string]any{"host": filled(privateForm), "private": map[string]any{"const": true}, "ca": filled(rulesFile)}, "host"),
-		object("preset", map[string]any{"preset": map[string]any{"enum": reach.PresetNames()}}),
-	}
+// DescribeKey implements config.Custom.
+func (*Network) DescribeKey(k *config.Key, schema map[string]any) {
 	schema["anyOf"] = []any{
-		map[string]any{"enum": k.values},
+		map[string]any{"enum": k.Values},
 		object(allowKey, map[string]any{
-			allowKey: map[string]any{"type": "array", "minItems": 1, "maxItems": maxHosts, "items": map[string]any{"anyOf": entries}},
+			allowKey: map[string]any{"type": "array", "minItems": 1, "maxItems": maxHosts, "items": entrySchema()},
 			proxyKey: map[string]any{"enum": []string{"", InheritProxy}},
 		}),
 		object(proxyKey, map[string]any{proxyKey: map[string]any{"enum": []string{InheritProxy}}}),
 	}
 }
 
+// DescribeKey implements config.Custom.
+func (*Allowed) DescribeKey(_ *config.Key, schema map[string]any) { maps.Copy(schema, entrySchema()) }
+
+func object(required string, properties map[string]any, more ...string) map[string]any {
+	return map[string]any{"type": "object", "additionalProperties": false, "required": append(more, required), "properties": properties}
+}
+
+func entrySchema() map[string]any {
+	filled := func(f *form.Form) map[string]any {
+		return config.TextSchema(map[string]any{"type": "string", "minLength": 1}, f)
+	}
+	return map[string]any{"anyOf": []any{
+		filled(hostForm),
+		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"const": false}, "ca": filled(rulesFile)}),
+		object("private", map[string]any{"host": filled(privateForm), "private": map[string]any{"const": true}, "ca": filled(rulesFile)}, "host"),
+		object("preset", map[string]any{"preset": map[string]any{"enum": reach.PresetNames()}}),
+	}}
+}
+
 // fitProxies refuses a proxy to nothing.
-func (d *decoder) fitProxies() {
+func (d *checks) fitProxies() {
 	for path, network := range d.job.Networks() {
 		if network.Inherits() && !network.Listed() && len(d.job.Policy.Secrets) == 0 {
-			d.wrong(path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
+			d.Wrong(path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -17,21 +19,21 @@ func TestNetworkIsAWordOrHosts(t *testing.T) {
 	const written = `{allow: [api.example.com, "*.example.org", db.example.net:8443]}`
 	for _, test := range []struct {
 		name   string
-		layers []Layer
+		layers []config.Layer
 		want   Network
 	}{
-		{"the default", []Layer{jobFile(start)}, Network{Mode: "loopback"}},
-		{"a word", []Layer{jobFile(start + "policy: {network: full}\n")}, Network{Mode: "full"}},
-		{"a list", []Layer{jobFile(start + "policy: {network: " + written + "}\n")}, list},
-		{"a word by --set", []Layer{jobFile(start), mustSet(t, "policy.network=none")}, Network{Mode: "none"}},
-		{"a list by --set over a word", []Layer{jobFile(start + "policy: {network: full}\n"), mustSet(t, "policy.network="+written)}, list},
-		{"a word by --set over a list", []Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network=loopback")}, Network{Mode: "loopback"}},
-		{"a list over a list", []Layer{jobFile(start + "policy: {network: {allow: [a.example.com]}}\n"), mustSet(t, "policy.network="+written)}, list},
-		{"mappings", []Layer{jobFile(start + "policy: {network: " + mappings + "}\n")}, mixed},
-		{"mappings by --set over a list", []Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network="+mappings)}, mixed},
-		{"a list by --set over mappings", []Layer{jobFile(start + "policy: {network: " + mappings + "}\n"), mustSet(t, "policy.network="+written)}, list},
-		{"mappings by a variable", []Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+mappings)}, mixed},
-		{"a list by a variable", []Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+written)}, list},
+		{"the default", []config.Layer{jobFile(start)}, Network{Mode: "loopback"}},
+		{"a word", []config.Layer{jobFile(start + "policy: {network: full}\n")}, Network{Mode: "full"}},
+		{"a list", []config.Layer{jobFile(start + "policy: {network: " + written + "}\n")}, list},
+		{"a word by --set", []config.Layer{jobFile(start), mustSet(t, "policy.network=none")}, Network{Mode: "none"}},
+		{"a list by --set over a word", []config.Layer{jobFile(start + "policy: {network: full}\n"), mustSet(t, "policy.network="+written)}, list},
+		{"a word by --set over a list", []config.Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network=loopback")}, Network{Mode: "loopback"}},
+		{"a list over a list", []config.Layer{jobFile(start + "policy: {network: {allow: [a.example.com]}}\n"), mustSet(t, "policy.network="+written)}, list},
+		{"mappings", []config.Layer{jobFile(start + "policy: {network: " + mappings + "}\n")}, mixed},
+		{"mappings by --set over a list", []config.Layer{jobFile(start + "policy: {network: " + written + "}\n"), mustSet(t, "policy.network="+mappings)}, mixed},
+		{"a list by --set over mappings", []config.Layer{jobFile(start + "policy: {network: " + mappings + "}\n"), mustSet(t, "policy.network="+written)}, list},
+		{"mappings by a variable", []config.Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+mappings)}, mixed},
+		{"a list by a variable", []config.Layer{jobFile(start), byVariable(t, "AGENT_CI_POLICY_NETWORK="+written)}, list},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := mustLoad(t, test.layers...).Policy.Network
@@ -53,9 +55,9 @@ func TestNetworkIsAWordOrHosts(t *testing.T) {
 	}
 }
 
-func byVariable(t *testing.T, variable string) Layer {
+func byVariable(t *testing.T, variable string) config.Layer {
 	t.Helper()
-	layer, warnings := Environment([]string{variable}, nil)
+	layer, warnings := Format().Environment([]string{variable}, nil)
 	if len(warnings) > 0 {
 		t.Fatal(warnings)
 	}
@@ -93,7 +95,7 @@ func TestMistakesOfANetwork(t *testing.T) {
 	for _, test := range []struct{ value, want string }{
 		{"loopbak", `policy.network: "loopbak" is not one of none, loopback, full; did you mean loopback?`},
 		{"''", `policy.network: "" is not one of none, loopback, full`},
-		{"[a.example.com]", "policy.network: must be one of its words, or {allow: [hosts]}, not a list"},
+		{"[a.example.com]", "policy.network: must be one of its words, or a list of hosts such as {allow: [api.example.com]}, not a list"},
 		{"{}", `policy.network: must have the key allow with a list of hosts`},
 		{"{allow: a.example.com}", `policy.network.allow: must be a list such as [api.example.com, "*.example.org"], not text`},
 		{"{allow: []}", "policy.network.allow: names no host; for no network at all write loopback or none instead of a list"},

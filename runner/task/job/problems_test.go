@@ -6,24 +6,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // problemLines are the problems of layers as text.
-func problemLines(t *testing.T, layers ...Layer) []string {
+func problemLines(t *testing.T, layers ...config.Layer) []string {
 	t.Helper()
 	_, err := Load(layers...)
 	if err == nil {
 		return nil
 	}
-	var problems Problems
+	var problems config.Problems
 	if !errors.As(err, &problems) {
 		t.Fatalf("the error is %T, want Problems", err)
 	}
 	return strings.Split(err.Error(), "\n")
 }
 
-func jobFile(yaml string) Layer { return Layer{Name: "job.yml", Data: []byte(yaml)} }
+func jobFile(yaml string) config.Layer { return config.Layer{Name: "job.yml", Data: []byte(yaml)} }
 
 // start is a job without mistakes; what is tested comes below it, from line 3.
 const start = "version: 1\ntask: {prompt: x}\n"
@@ -193,7 +195,7 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"UTF-16", "\xff\xfev\x00", []string{"job.yml:1:1: is not UTF-8 from here on"}},
 		{"byte order mark", "\xef\xbb\xbf" + start, []string{"job.yml:1:1: begins with a byte order mark; save it as UTF-8 without one"}},
 		{"control character", start + "name: a\x1bb\n", []string{"job.yml:3:8: holds the control character U+001B; write it as an escape in double quotes"}},
-		{"too large", start + "#" + strings.Repeat("x", MaxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
+		{"too large", start + "#" + strings.Repeat("x", config.MaxSize), []string{"job.yml:1:1: is larger than 1024 KiB"}},
 		{"too deep", start + "x: " + strings.Repeat("[", 20000), []string{"job.yml:3:1: is not YAML: exceeded max depth of 10000"}},
 		{"columns are characters", start + "policy: {env: {set: {é: a, ü: b}}}", []string{
 			"job.yml:3:22: policy.env.set.é: this name must be a variable's name: letters, digits and underscores",
@@ -213,18 +215,18 @@ func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := problemLines(t, Layer{Name: "bad.yml", Data: data})
+	got := problemLines(t, config.Layer{Name: "bad.yml", Data: data})
 	compareGolden(t, "testdata/bad.txt", []byte(strings.Join(got, "\n")+"\n"))
 }
 
 func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
-	set, err := Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"})
+	set, err := Format().Set([]string{"limits.turn=5", "limits.time=10", "model.headers=[a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	environment, _ := Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
+	environment, _ := Format().Environment([]string{"AGENT_CI_VERIFY_ATTEMPTS=99"}, nil)
 	got := problemLines(t,
-		Layer{Name: "agent-ci.yml", Kind: Defaults, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},
+		config.Layer{Name: "agent-ci.yml", Kind: config.Defaults, Data: []byte("version: 1\nname: x\ntask: {prompt: x}\n")},
 		jobFile("version: 1\n\tx"), environment, set)
 	want := []string{
 		"agent-ci.yml:2:1: name: belongs in a job, not in a repository's defaults",
@@ -242,10 +244,10 @@ func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {
 
 func TestManyMistakesAreCut(t *testing.T) {
 	got := problemLines(t, jobFile(start+strings.Repeat("? [x]\n: y\n", 50_000)))
-	if len(got) != maxProblems+1 {
-		t.Fatalf("got %d lines, want %d", len(got), maxProblems+1)
+	if len(got) != config.MaxProblems+1 {
+		t.Fatalf("got %d lines, want %d", len(got), config.MaxProblems+1)
 	}
-	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[maxProblems] != want {
-		t.Errorf("last line %q, want %q", got[maxProblems], want)
+	if want := "job.yml:203:3: more than 100 mistakes; the rest is not shown"; got[config.MaxProblems] != want {
+		t.Errorf("last line %q, want %q", got[config.MaxProblems], want)
 	}
 }

@@ -57,7 +57,7 @@ const opens = "!"
 
 // protectByDefault makes policy.protect the whole list: what is protected by default and not opened, the
 // folders of skills, and the job's own patterns.
-func (d *decoder) protectByDefault() {
+func (d *checks) protectByDefault() {
 	protect, open := protectedByDefault(), map[string]bool{}
 	add := func(pattern string) {
 		if !slices.Contains(protect, pattern) {
@@ -71,7 +71,7 @@ func (d *decoder) protectByDefault() {
 			continue
 		}
 		if wrong := mayOpen(pattern); wrong != "" {
-			d.wrong(fmt.Sprintf("policy.protect[%d]", i), wrong)
+			d.Wrong(fmt.Sprintf("policy.protect[%d]", i), wrong)
 		}
 		open[pattern] = true
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/policy"
 )
 
@@ -67,7 +69,7 @@ func TestProtectedByDefault(t *testing.T) {
 		"version: 1\npolicy: {protect: ['!.github/**', '!.yarnrc*']}\n":                 {".github/workflows/ci.yml", ".yarnrc", ".yarnrc.yml"},
 		"version: 1\npolicy: {protect: ['!**/.vscode/{tasks,settings,launch}.json']}\n": {".vscode/tasks.json", "web/.vscode/settings.json", ".vscode/launch.json"},
 	} {
-		j, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(given)})
+		j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(given)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +99,7 @@ func TestOnlyDefaultsAreOpened(t *testing.T) {
 		"!":             "policy.protect[0]: ",
 		"!!AGENTS.md":   "policy.protect[0]: must be a pattern of paths",
 	} {
-		_, err := LoadTemplate(Layer{Name: "job.yml", Kind: File, Data: []byte(fmt.Sprintf("version: 1\npolicy: {protect: [%q]}\n", entry))})
+		_, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(fmt.Sprintf("version: 1\npolicy: {protect: [%q]}\n", entry))})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", entry, err, want)
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
@@ -29,19 +31,17 @@ func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
 // fitPublish refuses what a job has no use for that publishes no change. Checks among
 // the repository's defaults are for its other jobs: they are left out, and so is the
 // tool that changes files.
-func (d *decoder) fitPublish() {
+func (d *checks) fitPublish() {
 	p := d.job.Publish
 	d.fitLabels(p)
 	if !p.Feedback() {
 		return
 	}
 	as := "publish.as: " + p.As
-	d.refuse(
-		misfit{"task.expects", d.job.Task.Expects == "change" && d.given("task.expects"), "is change, and " + as + " publishes no change; remove it"},
-		misfit{"task.output_schema", d.job.Task.OutputSchema != "", "does not go with " + as + ", which has a schema of its own; leave it out"},
-		misfit{"verify", len(d.job.Verify) > 0 && d.kindOf("verify") != Defaults, "does not go with " + as + ": there is no change to check; leave it out"},
-		misfit{"memory.propose", d.job.Memory.Proposes() && d.kindOf("memory.propose") != Defaults, "does not go with " + as + ": there is no change that lessons could come with; leave it out"},
-	)
+	d.WrongIf(d.job.Task.Expects == "change" && d.Given("task.expects"), "task.expects", "is change, and "+as+" publishes no change; remove it")
+	d.WrongIf(d.job.Task.OutputSchema != "", "task.output_schema", "does not go with "+as+", which has a schema of its own; leave it out")
+	d.WrongIf(len(d.job.Verify) > 0 && d.KindOf("verify") != config.Defaults, "verify", "does not go with "+as+": there is no change to check; leave it out")
+	d.WrongIf(d.job.Memory.Proposes() && d.KindOf("memory.propose") != config.Defaults, "memory.propose", "does not go with "+as+": there is no change that lessons could come with; leave it out")
 	d.job.Memory.Propose = "off"
 	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
 	if deny := d.job.Tools.Deny; !slices.Contains(deny, dialect.ApplyPatch) {
@@ -49,28 +49,19 @@ func (d *decoder) fitPublish() {
 	}
 }
 
-func (d *decoder) fitLabels(p Publish) {
+func (d *checks) fitLabels(p Publish) {
 	switch {
 	case p.As == AsLabels && len(p.Labels) == 0:
-		d.wrong("publish.as", "is labels, and publish.labels names none")
+		d.Wrong("publish.as", "is labels, and publish.labels names none")
 	case p.As != AsLabels && len(p.Labels) > 0:
-		d.wrong("publish.labels", "takes publish.as: labels")
+		d.Wrong("publish.labels", "takes publish.as: labels")
 	}
 	seen := map[string]bool{}
 	for i, name := range p.Labels {
 		path := fmt.Sprintf("publish.labels[%d]", i)
 		if seen[strings.ToLower(name)] {
-			d.wrong(path, "is given twice; GitHub has no labels that differ in case alone")
+			d.Wrong(path, "is given twice; GitHub has no labels that differ in case alone")
 		}
 		seen[strings.ToLower(name)] = true
 	}
 }
-
-// given says whether some layer sets a key.
-func (d *decoder) given(path string) bool {
-	_, set := d.places[path]
-	return set
-}
-
-// kindOf is the kind of the layer that set a key.
-func (d *decoder) kindOf(path string) Kind { return d.kinds[d.places[path].layer] }

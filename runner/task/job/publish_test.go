@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -40,7 +42,7 @@ func TestWhatIsPublishedFits(t *testing.T) {
 
 // Checks of the repository's other jobs are left out, and an answer is expected.
 func TestFeedbackHasNoChecks(t *testing.T) {
-	defaults := Layer{Name: "defaults", Kind: Defaults, Data: []byte("version: 1\nverify: [{run: make}, {run: make}]\n")}
+	defaults := config.Layer{Name: "defaults", Kind: config.Defaults, Data: []byte("version: 1\nverify: [{run: make}, {run: make}]\n")}
 	j, err := Load(defaults, jobFile(start+"publish: {as: review}"))
 	if err != nil {
 		t.Fatal(err)

@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/internal/clip"
+
+	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // chooseTask lets a task source of the layer that was just merged replace those
 // of lower layers, and complains of a second one in the same layer.
-func (d *decoder) chooseTask() {
+func (d *checks) chooseTask() {
 	sources := d.job.Task.sources()
 	isHere := func(s taskSource) bool {
-		at, set := d.places[s.path]
-		return set && at.layer == d.layer && *s.value != ""
+		return d.Newest(s.path) && *s.value != ""
 	}
 	here := slices.DeleteFunc(slices.Clone(sources), func(s taskSource) bool { return !isHere(s) })
 	if len(here) == 0 {
 		return
 	}
 	for _, source := range here[1:] {
-		d.wrong(source.path, "is a second task beside "+here[0].path+"; give only one of them")
+		d.Wrong(source.path, "is a second task beside "+here[0].path+"; give only one of them")
 	}
 	for _, source := range sources {
 		if !isHere(source) {
@@ -48,7 +49,7 @@ func (t *Task) sources() []taskSource {
 }
 
 // relations checks what no key can tell alone, once all layers are merged.
-func (d *decoder) relations(needsTask bool) {
+func (d *checks) relations(needsTask bool) {
 	d.fitPublish()
 	d.nameCommands()
 	if needsTask {
@@ -69,14 +70,12 @@ func (d *decoder) relations(needsTask bool) {
 	d.fitDynamicTools()
 	d.protectByDefault()
 	pr := d.job.PullRequest
-	d.refuse(
-		misfit{"pull_request.commit.sign", pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "is ssh, and pull_request.commit.key_env names no variable with the key"},
-		misfit{"pull_request.branch", pr.Branch != "" && pr.Branch == d.job.Repository.Base, "is the same branch as repository.base"},
-	)
+	d.WrongIf(pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key")
+	d.WrongIf(pr.Branch != "" && pr.Branch == d.job.Repository.Base, "pull_request.branch", "is the same branch as repository.base")
 }
 
 // nameCommands names commands without a name after themselves.
-func (d *decoder) nameCommands() {
+func (d *checks) nameCommands() {
 	name := func(of *string, run string) {
 		const longest = 80
 		*of = cmp.Or(*of, clip.Bytes(strings.Join(strings.Fields(run), " "), longest))
@@ -89,19 +88,15 @@ func (d *decoder) nameCommands() {
 	}
 }
 
-func (d *decoder) requireTask() {
+func (d *checks) requireTask() {
 	given := func(s taskSource) bool { return *s.value != "" }
-	if slices.ContainsFunc(d.job.Task.sources(), given) || d.report.mentions("task") || d.report.mentions("") {
+	if slices.ContainsFunc(d.job.Task.sources(), given) || d.Mentions("task") || d.Mentions("") {
 		return
 	}
-	at := place{layer: -1}
-	if d.jobFile != nil {
-		at = *d.jobFile
-	}
-	d.complainAt(at, "task", "is missing; give one of task.prompt, task.prompt_file and task.issue", "")
+	d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 }
 
-func (d *decoder) distinctChecks() {
+func (d *checks) distinctChecks() {
 	first := make(map[string]int)
 	for i, check := range d.job.Verify {
 		path := fmt.Sprintf("verify[%d]", i)
@@ -110,42 +105,38 @@ func (d *decoder) distinctChecks() {
 			first[check.Name] = i
 			continue
 		}
-		d.wrong(path+".name", fmt.Sprintf("is also the name of verify[%d]", before))
+		d.Wrong(path+".name", fmt.Sprintf("is also the name of verify[%d]", before))
 	}
 }
 
 // chatHasLess refuses what Chat Completions has no place for.
-func (d *decoder) chatHasLess() {
+func (d *checks) chatHasLess() {
 	m := d.job.Model
 	isChat := m.Wire == "chat"
 	const leaveOut = "does not go with model.wire: chat; leave it out"
-	d.refuse(
-		misfit{"model.chat", !isChat && len(m.Chat) > 0, "needs model.wire: chat; set that, or remove it"},
-		misfit{"model.tools", isChat && (m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"), leaveOut},
-		misfit{"model.reasoning_summary", isChat && m.Summary != "", leaveOut},
-	)
+	d.WrongIf(!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it")
+	d.WrongIf(isChat && (m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"), "model.tools", leaveOut)
+	d.WrongIf(isChat && m.Summary != "", "model.reasoning_summary", leaveOut)
 }
 
 // fitIdentity refuses to have a key minted that another host than OpenAI's would be sent.
-func (d *decoder) fitIdentity() {
+func (d *checks) fitIdentity() {
 	m := d.job.Model
 	if m.Auth != "oidc" {
 		return
 	}
-	d.refuse(
-		misfit{"model.base_url", !OpenAIs(m.BaseURL), "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
-		misfit{"model.wire", m.Wire == "chat", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
-		misfit{"model.headers", hasHeader(m.Headers, headerAuthorization), "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"},
-	)
+	d.WrongIf(!OpenAIs(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key")
+	d.WrongIf(m.Wire == "chat", "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two")
+	d.WrongIf(hasHeader(m.Headers, headerAuthorization), "model.headers", "has "+headerAuthorization+", which model.auth: oidc sets itself; remove it")
 }
 
 // fitFallbacks refuses models that are named twice.
-func (d *decoder) fitFallbacks() {
+func (d *checks) fitFallbacks() {
 	seen := []string{d.job.Model.Name}
 	for i, name := range d.job.Model.Fallbacks {
 		if slices.Contains(seen, name) {
 			path := fmt.Sprintf("model.fallbacks[%d]", i)
-			d.wrong(path, "repeats a model that comes before it")
+			d.Wrong(path, "repeats a model that comes before it")
 		}
 		seen = append(seen, name)
 	}
@@ -158,35 +149,41 @@ func OpenAIs(address string) bool {
 }
 
 // fitWritten refuses what a model would have to call that writes text alone.
-func (d *decoder) fitWritten() {
+func (d *checks) fitWritten() {
 	j := d.job
 	if !j.Model.Writes() {
 		return
 	}
 	why := "does not go with model.tools: " + j.Model.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
-	d.refuse(
-		misfit{"tools.hosted", len(j.Tools.Hosted) > 0, why},
-		misfit{"tools.dynamic", len(j.Tools.Dynamic) > 0, why},
-		misfit{"tools.js_repl", j.Tools.JSRepl, why},
-		misfit{"mcp_servers", len(j.MCPServers) > 0, why},
-		misfit{"agents.enabled", j.Agents.Enabled, why},
-		misfit{"task.questions", j.Task.Questions == "ask", why},
-		misfit{"memory.propose", j.Memory.Proposes(), why},
-	)
+	d.WrongIf(len(j.Tools.Hosted) > 0, "tools.hosted", why)
+	d.WrongIf(len(j.Tools.Dynamic) > 0, "tools.dynamic", why)
+	d.WrongIf(j.Tools.JSRepl, "tools.js_repl", why)
+	d.WrongIf(len(j.MCPServers) > 0, "mcp_servers", why)
+	d.WrongIf(j.Agents.Enabled, "agents.enabled", why)
+	d.WrongIf(j.Task.Questions == "ask", "task.questions", why)
+	d.WrongIf(j.Memory.Proposes(), "memory.propose", why)
 }
 
 // harmlessPass keeps credentials out of the environment of commands: they are
 // what stands between a model that was talked into something and the forge.
-func (d *decoder) harmlessPass() {
+func (d *checks) harmlessPass() {
 	for i, name := range d.job.Policy.Env.Pass {
 		if d.isCredential(name) {
 			path := fmt.Sprintf("policy.env.pass[%d]", i)
-			d.wrong(path, name+" holds a credential, which commands never see")
+			d.Wrong(path, name+" holds a credential, which commands never see")
 		}
 	}
 }
 
-func (d *decoder) isCredential(name string) bool {
+// envKey returns where a variable belongs that stands in env itself.
+func envKey(name string) string {
+	if form.Variable.Check(name) != nil {
+		return ""
+	}
+	return "set." + name
+}
+
+func (d *checks) isCredential(name string) bool {
 	name = strings.ToUpper(name)
 	return strings.HasPrefix(name, "ACTIONS_") ||
 		name == strings.ToUpper(d.job.Model.APIKeyEnv) ||

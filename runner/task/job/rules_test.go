@@ -3,17 +3,19 @@ package job
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // allKeys are the keys of the format, elements of lists included, in order.
-func allKeys(k *key) []*key {
-	var found []*key
-	for _, below := range k.keys {
+func allKeys(k *config.Key) []*config.Key {
+	var found []*config.Key
+	for _, below := range k.Keys {
 		found = append(found, below)
 		found = append(found, allKeys(below)...)
-		if below.elem != nil {
-			found = append(found, allKeys(below.elem)...)
+		if below.Elem != nil {
+			found = append(found, allKeys(below.Elem)...)
 		}
 	}
 	return found
@@ -21,11 +23,11 @@ func allKeys(k *key) []*key {
 
 func TestRulesNameEachFieldOnceInOrder(t *testing.T) {
 	var fields, named []string
-	for _, k := range allKeys(root()) {
-		fields = append(fields, k.path)
+	for _, k := range allKeys(Format().Root) {
+		fields = append(fields, k.Path)
 	}
 	for _, r := range rules {
-		named = append(named, r.path)
+		named = append(named, r.Path)
 	}
 	if diff := cmp.Diff(fields, named); diff != "" {
 		t.Errorf("rules (-fields +rules):\n%s", diff)
@@ -33,22 +35,22 @@ func TestRulesNameEachFieldOnceInOrder(t *testing.T) {
 }
 
 func TestEachRuleFitsItsKey(t *testing.T) {
-	for _, k := range allKeys(root()) {
-		if k.about == "" {
-			t.Errorf("%s: nothing says what it means", k.path)
+	for _, k := range allKeys(Format().Root) {
+		if k.About == "" {
+			t.Errorf("%s: nothing says what it means", k.Path)
 		}
-		if k.kind == integer && k.span == nil {
-			t.Errorf("%s: a number without bounds", k.path)
+		if k.Shape == config.Integer && k.Span == nil {
+			t.Errorf("%s: a number without bounds", k.Path)
 		}
-		if k.kind == textMap && (k.names == nil || k.form == nil) {
-			t.Errorf("%s: a mapping whose names or values may be anything", k.path)
+		if k.Shape == config.TextMap && (k.Names == nil || k.Form == nil) {
+			t.Errorf("%s: a mapping whose names or values may be anything", k.Path)
 		}
-		if k.kind == text && k.form == nil && k.values == nil {
-			t.Errorf("%s: a text that may be anything", k.path)
+		if k.Shape == config.Text && k.Form == nil && k.Values == nil {
+			t.Errorf("%s: a text that may be anything", k.Path)
 		}
-		if k.kind == text && k.values != nil && !k.required {
-			if complaint, _ := k.judgeText(k.defaultValue().String()); complaint != "" {
-				t.Errorf("%s: its own default %s", k.path, complaint)
+		if k.Shape == config.Text && k.Values != nil && !k.Required {
+			if complaint, _ := k.JudgeText(k.Default().String()); complaint != "" {
+				t.Errorf("%s: its own default %s", k.Path, complaint)
 			}
 		}
 	}

@@ -2,8 +2,6 @@ package job
 
 import (
 	"bytes"
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +11,7 @@ import (
 
 func compileSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Format().Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,23 +169,7 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 }
 
 func TestSchemaIsTheSameEveryTime(t *testing.T) {
-	if diff := cmp.Diff(string(Schema()), string(Schema())); diff != "" {
+	if diff := cmp.Diff(string(Format().Schema()), string(Format().Schema())); diff != "" {
 		t.Errorf("schema (-first +second):\n%s", diff)
-	}
-}
-
-// schemaKeys are the keys that a schema describes, by path.
-func schemaKeys(schema map[string]any, path string, into map[string]map[string]any) {
-	properties, _ := schema["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		below := properties[name].(map[string]any)
-		into[join(path, name)] = below
-		schemaKeys(below, join(path, name), into)
-	}
-	if groups, isMap := schema["additionalProperties"].(map[string]any); isMap && groups["properties"] != nil {
-		schemaKeys(groups, path+".*", into)
-	}
-	if items, isList := schema["items"].(map[string]any); isList {
-		schemaKeys(items, path+"[]", into)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
@@ -71,19 +73,18 @@ const mostSecrets = 32
 const mostScopes = 100
 
 var (
-	secretFrom     = &form{about: "a variable's name, or a file: absolute, or below the user's folder (~/)", check: checkSecretFrom, pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
-	secretHost     = &form{about: "host, also with a port and the beginning of a path", check: readableBy(credential.ParseScope), pattern: `[^\s@?#,*%/]+(?:/(?:[^/\s?#%][^\s?#%]*)?)?`}
-	parameterName  = matching("a parameter's name: letters, digits, ., _, ~ and -", `[A-Za-z0-9._~-]{1,100}`)
-	basicUser      = matching("a user's name without a colon", `[!-9;-~]{1,200}`)
-	method         = &form{about: "a method of HTTP in capitals", check: checkMethod, pattern: `[A-Z][A-Z-]{0,31}`}
-	secretCommands = matching("agent, setup or verify", `agent|setup|verify`)
-	serverID       = matching("a server's id: letters, digits, ., _ and -", `[A-Za-z0-9._-]{1,100}`)
+	secretFrom    = &form.Form{Check: checkSecretFrom, Pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
+	secretHost    = &form.Form{Check: form.ReadableBy(credential.ParseScope), Pattern: `[^\s@?#,*%/]+(?:/(?:[^/\s?#%][^\s?#%]*)?)?`}
+	parameterName = form.Matching("a parameter's name: letters, digits, ., _, ~ and -", `[A-Za-z0-9._~-]{1,100}`)
+	basicUser     = form.Matching("a user's name without a colon", `[!-9;-~]{1,200}`)
+	method        = &form.Form{Check: checkMethod, Pattern: `[A-Z][A-Z-]{0,31}`}
+	serverID      = form.Matching("a server's id: letters, digits, ., _ and -", `[A-Za-z0-9._-]{1,100}`)
 )
 
 func checkSecretFrom(s string) error {
 	switch {
 	case !strings.Contains(s, "/"):
-		if variable.check(s) != nil {
+		if form.Variable.Check(s) != nil {
 			return errors.New("must be the name of a variable, or a file with an absolute path or one below ~/; never the value itself")
 		}
 		return nil
@@ -92,12 +93,12 @@ func checkSecretFrom(s string) error {
 	case path.Clean(s) != s:
 		return errors.New("must be a path without //, ./ and ../, and not with / at its end")
 	}
-	return checkLine(s)
+	return form.OneLine.Check(s)
 }
 
 func checkMethod(s string) error {
 	switch {
-	case !whole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
+	case !form.Whole(`[A-Z][A-Z-]{0,31}`).MatchString(s):
 		return errors.New("must be a method of HTTP in capitals, such as GET")
 	case s == "CONNECT" || s == "TRACE":
 		return errors.New("is " + s + ", a method that never carries a credential")
@@ -133,13 +134,13 @@ func isOwnVariable(name string) bool {
 
 // fitSecrets checks what no key of a secret can tell alone, and fills in what its
 // preset settles.
-func (d *decoder) fitSecrets() {
+func (d *checks) fitSecrets() {
 	all := d.job.Policy.Secrets
 	if len(all) == 0 {
 		return
 	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.wrong("policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts")
+		d.Wrong("policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts")
 	}
 	for i := range all {
 		d.fitSecret(i)
@@ -151,77 +152,71 @@ func (d *decoder) fitSecrets() {
 
 func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
 
-func (d *decoder) fitSecret(i int) {
+func (d *checks) fitSecret(i int) {
 	s := &d.job.Policy.Secrets[i]
 	s.From = cmp.Or(s.From, s.Name)
 	d.fitName(i, *s)
-	if len(s.Hosts) == 0 {
-		d.wrong(secretKey(i, "hosts"), "names no host")
-	}
 	for _, entry := range s.Entries() {
 		_, wrong := entry.misfit()
 		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
 			wrong = "is a private address; give the secret private: true"
 		}
 		if wrong != "" {
-			d.wrong(secretKey(i, "hosts"), "has "+entry.Host+", which "+wrong)
+			d.Wrong(secretKey(i, "hosts"), "has "+entry.Host+", which "+wrong)
 		}
-	}
-	if len(s.Commands) == 0 {
-		d.wrong(secretKey(i, "commands"), "names no commands; give some of agent, setup and verify")
 	}
 	switch user, is := presets[s.Preset]; {
 	case is:
 		d.fitPreset(i, s, user)
-	case !d.report.mentions(secretKey(i, "preset")): // else it is not known which keys it takes
+	case !d.Mentions(secretKey(i, "preset")): // else it is not known which keys it takes
 		d.fitBinding(i, s)
 	}
 	if len(s.Methods) == 0 && s.Preset != PresetGit {
-		d.wrong(secretKey(i, "methods"), "names no method")
+		d.Wrong(secretKey(i, "methods"), "names no method")
 	}
 }
 
 // fitName keeps a placeholder from standing in the place of something else.
-func (d *decoder) fitName(i int, s Secret) {
+func (d *checks) fitName(i int, s Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
 	switch {
 	case s.Name == "":
 	case isOwnVariable(s.Name):
-		d.wrong(secretKey(i, "name"), s.Name+" is a variable that has another meaning for commands; choose another")
+		d.Wrong(secretKey(i, "name"), s.Name+" is a variable that has another meaning for commands; choose another")
 	case set:
-		d.wrong(secretKey(i, "name"), s.Name+" is also set by policy.env.set")
+		d.Wrong(secretKey(i, "name"), s.Name+" is also set by policy.env.set")
 	case slices.Contains(env.Pass, s.Name):
-		d.wrong(secretKey(i, "name"), s.Name+" is also in policy.env.pass, so commands would see its value")
+		d.Wrong(secretKey(i, "name"), s.Name+" is also in policy.env.pass, so commands would see its value")
 	case slices.ContainsFunc(d.job.Policy.Secrets[:i], func(other Secret) bool { return other.Name == s.Name }):
-		d.wrong(secretKey(i, "name"), s.Name+" is also the name of another secret")
+		d.Wrong(secretKey(i, "name"), s.Name+" is also the name of another secret")
 	}
 	if !s.FromFile() && slices.Contains(env.Pass, s.From) && s.From != s.Name {
-		d.wrong(secretKey(i, "from"), s.From+" is also in policy.env.pass, so commands would see its value")
+		d.Wrong(secretKey(i, "from"), s.From+" is also in policy.env.pass, so commands would see its value")
 	}
 }
 
 // fitPreset fills in what the client of a preset settles, which may not be given
 // otherwise: each sends the secret in the header Authorization.
-func (d *decoder) fitPreset(i int, s *Secret, user string) {
+func (d *checks) fitPreset(i int, s *Secret, user string) {
 	for key, wrong := range map[string]bool{"header": s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "parameter": s.Parameter != ""} {
 		if wrong {
-			d.wrong(secretKey(i, key), "is set by preset: "+s.Preset+"; remove it")
+			d.Wrong(secretKey(i, key), "is set by preset: "+s.Preset+"; remove it")
 		}
 	}
 	switch {
 	case s.User != "" && user == "":
-		d.wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; remove it")
+		d.Wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; remove it")
 	case s.Server != "" && s.Preset != PresetMaven:
-		d.wrong(secretKey(i, "server"), "takes preset: maven")
+		d.Wrong(secretKey(i, "server"), "takes preset: maven")
 	case s.Server == "" && s.Preset == PresetMaven:
-		d.wrong(secretKey(i, "server"), "is missing; give the id of the repository in pom.xml")
-	case s.Preset == PresetCargo && s.Name != "" && !whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
-		d.wrong(secretKey(i, "name"), "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
+		d.Wrong(secretKey(i, "server"), "is missing; give the id of the repository in pom.xml")
+	case s.Preset == PresetCargo && s.Name != "" && !form.Whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
+		d.Wrong(secretKey(i, "name"), "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
 	}
 	if s.Preset == PresetGit {
-		if d.given(secretKey(i, "methods")) && len(s.Methods) > 0 {
-			d.wrong(secretKey(i, "methods"), "is set by preset: git, which allows fetches and nothing else; remove it")
+		if d.Given(secretKey(i, "methods")) && len(s.Methods) > 0 {
+			d.Wrong(secretKey(i, "methods"), "is set by preset: git, which allows fetches and nothing else; remove it")
 		}
 		s.Methods = []string{}
 	}
@@ -232,20 +227,20 @@ func (d *decoder) fitPreset(i int, s *Secret, user string) {
 const headerAuthorization = "Authorization"
 
 // fitBinding checks where the value of a secret without a preset stands.
-func (d *decoder) fitBinding(i int, s *Secret) {
+func (d *checks) fitBinding(i int, s *Secret) {
 	switch {
-	case s.Parameter != "" && d.given(secretKey(i, "header")) && s.Header != "":
-		d.wrong(secretKey(i, "parameter"), "is given beside header; give only one of them")
+	case s.Parameter != "" && d.Given(secretKey(i, "header")) && s.Header != "":
+		d.Wrong(secretKey(i, "parameter"), "is given beside header; give only one of them")
 	case s.Parameter != "":
 		s.Header = ""
 	case s.Header == "":
-		d.wrong(secretKey(i, "header"), "must not be empty")
+		d.Wrong(secretKey(i, "header"), "must not be empty")
 	case slices.Contains(notForSecrets, strings.ToLower(s.Header)):
-		d.wrong(secretKey(i, "header"), "is "+s.Header+", a header that servers and proxies interpret themselves; choose another")
+		d.Wrong(secretKey(i, "header"), "is "+s.Header+", a header that servers and proxies interpret themselves; choose another")
 	}
 	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {
 		if key.value != "" {
-			d.wrong(secretKey(i, key.name), "takes a preset")
+			d.Wrong(secretKey(i, key.name), "takes a preset")
 		}
 	}
 }
@@ -257,7 +252,7 @@ var notForSecrets = []string{
 }
 
 // apart refuses two secrets that a file of a client has one place for.
-func (d *decoder) apart(i int) {
+func (d *checks) apart(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {
 		if !slices.ContainsFunc(s.Commands, other.For) {
@@ -266,7 +261,7 @@ func (d *decoder) apart(i int) {
 		both := s.filePlaces()
 		maps.DeleteFunc(both, func(place, _ string) bool { _, shared := other.filePlaces()[place]; return !shared })
 		for _, place := range slices.Sorted(maps.Keys(both)) {
-			d.wrong(secretKey(i, "preset"), fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
+			d.Wrong(secretKey(i, "preset"), fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
 		}
 	}
 }
@@ -294,7 +289,7 @@ func (s Secret) filePlaces() map[string]string {
 }
 
 // proxied says whether some commands reach the network through the proxy.
-func (d *decoder) proxied() bool {
+func (d *checks) proxied() bool {
 	p := d.job.Policy
 	return p.Network.Listed() || len(p.Secrets) > 0 || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return s.Network.Listed() })
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -51,7 +53,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 	for secrets, want := range map[string]string{
 		"{hosts: [a.example.com]}":                         "policy.secrets[0].name: is missing",
 		"{name: X}":                                        "policy.secrets[0].hosts: is missing",
-		"{name: X, hosts: []}":                             "policy.secrets[0].hosts: names no host",
+		"{name: X, hosts: []}":                             "policy.secrets[0].hosts: is an empty list; give at least one",
 		"{name: a-b, hosts: [a.example.com]}":              "policy.secrets[0].name: must be a variable's name",
 		"{name: PATH, hosts: [a.example.com]}":             "PATH is a variable that has another meaning for commands",
 		"{name: https_proxy, hosts: [a.example.com]}":      "https_proxy is a variable that has another meaning for commands",
@@ -82,8 +84,8 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, hosts: [a.example.com], methods: []}":                           "policy.secrets[0].methods: names no method",
 		"{name: X, hosts: [a.example.com], methods: [get]}":                        "policy.secrets[0].methods[0]: must be a method of HTTP in capitals",
 		"{name: X, hosts: [a.example.com], methods: [CONNECT]}":                    "is CONNECT, a method that never carries a credential",
-		"{name: X, hosts: [a.example.com], commands: []}":                          "policy.secrets[0].commands: names no commands",
-		"{name: X, hosts: [a.example.com], commands: [services]}":                  "policy.secrets[0].commands[0]: must be agent, setup or verify",
+		"{name: X, hosts: [a.example.com], commands: []}":                          "policy.secrets[0].commands: is an empty list; give at least one",
+		"{name: X, hosts: [a.example.com], commands: [services]}":                  "policy.secrets[0].commands[0]: \"services\" is not one of agent, setup, verify",
 		"{name: X, hosts: [a.example.com], preset: yarn}":                          `"yarn" is not one of`,
 		"{name: X, hosts: [a.example.com], preset: npm, header: X-Key}":            "policy.secrets[0].header: is set by preset: npm",
 		"{name: X, hosts: [a.example.com], preset: npm, parameter: k}":             "policy.secrets[0].parameter: is set by preset: npm",
@@ -115,7 +117,7 @@ func TestAMistakeOfASecretIsToldOnce(t *testing.T) {
 		"{name: X}", "{name: X, hosts: a.example.com}", "{name: X, hosts: [a.example.com], preset: yarn, server: s, user: u}",
 		"{name: X, hosts: [a.example.com], user: 'a:b'}", "{name: NETRC, hosts: [a.example.com], preset: cargo}",
 	} {
-		var problems Problems
+		var problems config.Problems
 		if _, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n")); !errors.As(err, &problems) || len(problems) != 1 {
 			t.Errorf("of %s is told %v", secrets, err)
 		}

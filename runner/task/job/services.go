@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
 // Service is something that commands reach at a port of their own loopback: what Run
@@ -38,21 +41,18 @@ const MostServices = 16
 const proxyPort = 3128
 
 var (
-	serviceName = matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
-	serviceAt   = &form{about: "HOST:PORT", check: readableBy(SplitAddress), pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
-	serviceUser = otherThan("root", matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`))
+	serviceName = form.Matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
+	serviceAt   = &form.Form{Check: form.ReadableBy(SplitAddress), Pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
+	serviceUser = &form.Form{Check: checkUser, Pattern: anyUser.Pattern}
+	anyUser     = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
 )
 
-// otherThan is a form without one of its texts.
-func otherThan(text string, f *form) *form {
-	without := *f
-	without.check = func(s string) error {
-		if s == text {
-			return errors.New("must be " + f.about)
-		}
-		return f.check(s)
+// checkUser takes no root.
+func checkUser(s string) error {
+	if s == "root" {
+		s = "0"
 	}
-	return &without
+	return anyUser.Check(s)
 }
 
 // Address is where something listens.
@@ -69,7 +69,7 @@ func SplitAddress(s string) (Address, error) {
 	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
 		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
 	}
-	if _, err := netip.ParseAddr(host); err != nil && !whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
+	if _, err := netip.ParseAddr(host); err != nil && !form.Whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
 		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
 	}
 	return Address{host, uint16(number)}, nil
@@ -77,12 +77,12 @@ func SplitAddress(s string) (Address, error) {
 
 // fitServices checks what no key of a service can tell alone, and fills in the port of
 // what runs already.
-func (d *decoder) fitServices() {
+func (d *checks) fitServices() {
 	if len(d.job.Services) == 0 {
 		return
 	}
 	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.wrong("policy.network", "is "+mode+", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts")
+		d.Wrong("policy.network", "is "+mode+", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts")
 	}
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
@@ -91,24 +91,22 @@ func (d *decoder) fitServices() {
 			service.Port = cmp.Or(service.Port, int(address.Port))
 			d.job.Services[name] = service
 		}
-		path, isAt := join("services", name), service.At != ""
+		path, isAt := config.Join("services", name), service.At != ""
 		const why = "does not go with at, which names something that runs already"
-		d.refuse(
-			misfit{join(path, "run"), isAt && service.Run != "", why},
-			misfit{join(path, "init"), isAt && len(service.Init) > 0, why},
-			misfit{join(path, "env"), isAt && len(service.Env) > 0, why},
-			misfit{join(path, "user"), isAt && service.User != "", why},
-			misfit{join(path, "ready.run"), isAt && service.Ready.Run != "", why},
-		)
+		d.WrongIf(isAt && service.Run != "", config.Join(path, "run"), why)
+		d.WrongIf(isAt && len(service.Init) > 0, config.Join(path, "init"), why)
+		d.WrongIf(isAt && len(service.Env) > 0, config.Join(path, "env"), why)
+		d.WrongIf(isAt && service.User != "", config.Join(path, "user"), why)
+		d.WrongIf(isAt && service.Ready.Run != "", config.Join(path, "ready.run"), why)
 		if key, wrong := d.misfit(service, ports); wrong != "" {
-			d.wrong(join(path, key), wrong)
+			d.Wrong(config.Join(path, key), wrong)
 		}
 		ports[service.Port] = name
 	}
 }
 
 // misfit is what is wrong with a service, and in which of its keys.
-func (d *decoder) misfit(s Service, ports map[int]string) (key, wrong string) {
+func (d *checks) misfit(s Service, ports map[int]string) (key, wrong string) {
 	switch {
 	case s.At == "" && strings.TrimSpace(s.Run) == "":
 		return "run", "is missing; give run, or at for something that runs already"

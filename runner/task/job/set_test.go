@@ -3,6 +3,8 @@ package job_test
 import (
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -12,7 +14,7 @@ func TestSetIsWhatIsNotBuiltIn(t *testing.T) {
 		"version: 1\nlimits: {turns: 7}\nverify: [{name: t, run: make}]\n": `{"limits":{"turns":7},"verify":[{"flaky":"reject","must":"pass","name":"t","proves":"false","rerun":1,"run":"make","timeout":"10m0s"}]}`,
 		"version: 1\npolicy: {protect: [], network: full}\n":               `{"policy":{"network":"full"}}`,
 	} {
-		j, err := job.LoadTemplate(job.Layer{Name: "job.yml", Kind: job.File, Data: []byte(given)})
+		j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte(given)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -17,7 +19,7 @@ const value = "v4lue-0f-the-secret"
 
 func jobWith(t *testing.T, policy string) *job.Job {
 	t.Helper()
-	j, err := job.LoadTemplate(job.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
+	j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Data: []byte("version: 1\npolicy: {" + policy + "}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

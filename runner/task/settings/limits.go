@@ -44,7 +44,7 @@ func limitIn(l *job.Limits, key string) reflect.Value {
 // SetLimits are the limits of a run that goes on, as the user gives them: no
 // other setting can be another one.
 func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
-	layer, err := job.Set(assignments)
+	layer, err := job.Format().Set(assignments)
 	if err != nil {
 		return l, invalidJob(err)
 	}

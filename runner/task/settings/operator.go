@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/agent-ci/agent-ci/internal/pathname"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -29,7 +31,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 		return nil, NotReadable(name, err)
 	}
 	hooks, err := job.LoadOperator(name, content)
-	var problems job.Problems
+	var problems config.Problems
 	if errors.As(err, &problems) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "operator_file", "The operator's file has a mistake: %s", problems[0]).Because(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -23,7 +25,7 @@ import (
 const defaultsFile = ".github/agent-ci.yml"
 
 // MaxFile is how long a configuration file or a prompt may be, in bytes.
-const MaxFile = job.MaxSize
+const MaxFile = config.MaxSize
 
 type File struct {
 	Name    string // as messages show it
@@ -70,7 +72,7 @@ func (s *Settings) ForRepair(left float64) *Settings {
 type Given struct {
 	JobFile    string // path; empty for none
 	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
-	Issue      string // as job.ParseIssue reads it
+	Issue      string // as form.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
 	Model      string
@@ -116,7 +118,7 @@ func (s *Source) LoadGiven(ctx context.Context, base Commit) (*Settings, error) 
 	return mergeLayers(job.LoadTemplate, File{}, append(s.eventLayer(), layers...))
 }
 
-func (s *Source) merge(ctx context.Context, base Commit, load func(...job.Layer) (*job.Job, error)) (*Settings, error) {
+func (s *Source) merge(ctx context.Context, base Commit, load func(...config.Layer) (*job.Job, error)) (*Settings, error) {
 	layers, file, err := s.layers(ctx, base)
 	if err != nil {
 		return nil, err
@@ -124,7 +126,7 @@ func (s *Source) merge(ctx context.Context, base Commit, load func(...job.Layer)
 	return mergeLayers(load, file, layers)
 }
 
-func mergeLayers(load func(...job.Layer) (*job.Job, error), file File, layers []job.Layer) (*Settings, error) {
+func mergeLayers(load func(...config.Layer) (*job.Job, error), file File, layers []config.Layer) (*Settings, error) {
 	merged, err := load(layers...)
 	if err != nil {
 		return nil, invalidJob(err)
@@ -133,7 +135,7 @@ func mergeLayers(load func(...job.Layer) (*job.Job, error), file File, layers []
 }
 
 func invalidJob(err error) error {
-	var problems job.Problems
+	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return err
 	}
@@ -145,7 +147,7 @@ func invalidJob(err error) error {
 }
 
 // layers are the sources of the job, the lowest first, and the job file among them.
-func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, error) {
+func (s *Source) layers(ctx context.Context, base Commit) ([]config.Layer, File, error) {
 	var file File
 	defaults, err := s.defaults(ctx, base)
 	if err != nil {
@@ -156,26 +158,26 @@ func (s *Source) layers(ctx context.Context, base Commit) ([]job.Layer, File, er
 		if file, err = s.ReadFile(ctx, base, s.JobFile, MaxFile); err != nil {
 			return nil, file, err
 		}
-		layers = append(layers, job.Layer{Name: file.Name, Kind: job.File, Data: file.Content})
+		layers = append(layers, config.Layer{Name: file.Name, Kind: config.File, Data: file.Content})
 	}
 	given, err := s.givenLayers(ctx, base)
 	return append(layers, given...), file, err
 }
 
 // eventLayer makes the event the task of a job in Actions that has none.
-func (s *Source) eventLayer() []job.Layer {
+func (s *Source) eventLayer() []config.Layer {
 	if !s.Env.InActions() || s.Env.Get("GITHUB_EVENT_NAME") == "" {
 		return nil
 	}
-	return []job.Layer{{Name: "event", Kind: job.Values, Values: []job.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
+	return []config.Layer{{Name: "event", Kind: config.Values, Values: []config.Assignment{{Key: "task.from", Value: "event", Origin: "GITHUB_EVENT_NAME"}}}}
 }
 
-func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, error) {
-	variables, warnings := job.Environment(s.Env, s.Reserved)
+func (s *Source) givenLayers(ctx context.Context, base Commit) ([]config.Layer, error) {
+	variables, warnings := job.Format().Environment(s.Env, s.Reserved)
 	for _, warning := range warnings {
 		s.Warn("environment", "%s", warning)
 	}
-	set, err := job.Set(s.Set)
+	set, err := job.Format().Set(s.Set)
 	if err != nil {
 		return nil, invalidJob(err)
 	}
@@ -183,14 +185,14 @@ func (s *Source) givenLayers(ctx context.Context, base Commit) ([]job.Layer, err
 	if err != nil {
 		return nil, err
 	}
-	return []job.Layer{variables, set, flags}, nil
+	return []config.Layer{variables, set, flags}, nil
 }
 
-func (s *Source) flagLayer(ctx context.Context, base Commit) (job.Layer, error) {
-	layer := job.Layer{Name: "flags", Kind: job.Values}
+func (s *Source) flagLayer(ctx context.Context, base Commit) (config.Layer, error) {
+	layer := config.Layer{Name: "flags", Kind: config.Values}
 	add := func(key, value, flag string) {
 		if value != "" {
-			layer.Values = append(layer.Values, job.Assignment{Key: key, Value: value, Origin: flag})
+			layer.Values = append(layer.Values, config.Assignment{Key: key, Value: value, Origin: flag})
 		}
 	}
 	prompt, err := s.promptOf(ctx, base)
@@ -267,16 +269,16 @@ func promptText(name string, raw []byte) (string, error) {
 }
 
 // defaults are those of the file that was given for them, else the repository's.
-func (s *Source) defaults(ctx context.Context, base Commit) ([]job.Layer, error) {
+func (s *Source) defaults(ctx context.Context, base Commit) ([]config.Layer, error) {
 	if s.Defaults == "" {
 		return base.defaults()
 	}
 	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFile)
-	return []job.Layer{{Name: s.Defaults, Kind: job.Defaults, Data: raw}}, NotReadable(s.Defaults, err)
+	return []config.Layer{{Name: s.Defaults, Kind: config.Defaults, Data: raw}}, NotReadable(s.Defaults, err)
 }
 
 // defaults are the repository's, in its base commit.
-func (c Commit) defaults() ([]job.Layer, error) {
+func (c Commit) defaults() ([]config.Layer, error) {
 	if c.Checkout == nil {
 		return nil, nil
 	}
@@ -284,7 +286,7 @@ func (c Commit) defaults() ([]job.Layer, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return []job.Layer{{Name: defaultsFile, Kind: job.Defaults, Data: raw}}, err
+	return []config.Layer{{Name: defaultsFile, Kind: config.Defaults, Data: raw}}, err
 }
 
 // ReadFile reads a file that the user named, of at most limit bytes. Inside the

@@ -11,12 +11,13 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -268,7 +269,7 @@ func TestMistakesAreCounted(t *testing.T) {
 		s, _ := source(given)
 		_, err := s.Load(t.Context(), settings.Commit{})
 		wantStop(t, err, "job", says)
-		var problems job.Problems
+		var problems config.Problems
 		if !errors.As(err, &problems) {
 			t.Errorf("%v does not list them", err)
 		}

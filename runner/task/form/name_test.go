@@ -1,4 +1,4 @@
-package job
+package form
 
 import (
 	"os/exec"

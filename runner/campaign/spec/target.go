@@ -1,11 +1,14 @@
-package job
+package spec
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/form"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 
 	"gopkg.in/yaml.v3"
 )
@@ -13,14 +16,14 @@ import (
 // Listed is a target with where it stands, for mistakes that are found later.
 type Listed struct {
 	Target
-	At Problem
+	At config.Problem
 }
 
 // Listed are the targets of the campaign's list.
 func (c *Campaign) Listed() []Listed {
 	var all []Listed
 	for i, t := range c.Targets.List {
-		all = append(all, Listed{t, Problem{Key: fmt.Sprintf("targets.list[%d]", i)}})
+		all = append(all, Listed{t, config.Problem{Key: fmt.Sprintf("targets.list[%d]", i)}})
 	}
 	return all
 }
@@ -30,7 +33,7 @@ func (c *Campaign) Listed() []Listed {
 // error is Problems, each with its line of the file.
 func ParseTargets(file string, data []byte) ([]Listed, error) {
 	var all []Listed
-	var problems Problems
+	var problems config.Problems
 	number := 0
 	for line := range bytes.Lines(data) {
 		number++
@@ -43,42 +46,38 @@ func ParseTargets(file string, data []byte) ([]Listed, error) {
 			p.Line = number
 			problems = append(problems, p)
 		}
-		if len(problems) > maxProblems {
+		if len(problems) > config.MaxProblems {
 			break
 		}
-		all = append(all, Listed{t, Problem{File: file, Line: number, Column: 1}})
+		all = append(all, Listed{t, config.Problem{File: file, Line: number, Column: 1}})
 	}
 	if len(problems) > 0 {
-		return nil, problems[:min(len(problems), maxProblems)]
+		return nil, problems[:min(len(problems), config.MaxProblems)]
 	}
 	return all, nil
 }
 
-func parseTarget(file string, line []byte) (Target, Problems) {
-	k := campaignRoot().key("targets").key("list").elem
-	into := k.defaultValue()
-	t := reflect.New(k.typ)
-	t.Elem().Set(into)
-	d := &decoder{root: k, into: t.Elem(), report: make(report, 1), places: make(map[string]place), name: file, kind: File}
+func parseTarget(file string, line []byte) (Target, config.Problems) {
 	node, unfit := targetNode(line)
 	if unfit != nil {
 		unfit.File = file
-		return Target{}, Problems{*unfit}
+		return Target{}, config.Problems{*unfit}
 	}
-	d.top(node)
-	parsed := t.Elem().Interface().(Target)
-	if _, _, _, err := parsed.Where(); err != nil && len(d.report.problems()) == 0 {
-		d.complain("", node, err.Error())
+	var t Target
+	d := (&config.Format{Root: Format().Root.At("targets.list[0]")}).Decoder(&t)
+	d.AddNode(file, node)
+	if _, _, _, err := t.Where(); err != nil && len(d.Problems()) == 0 {
+		d.Complain("", node, err.Error())
 	}
-	return parsed, d.report.problems()
+	return t, d.Problems()
 }
 
 // targetNode is a line as the value of a target.
-func targetNode(line []byte) (*yaml.Node, *Problem) {
+func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	if line[0] == '{' {
-		return parse(line)
+		return Format().Parse(line)
 	}
-	if unfit := checkText(line); unfit != nil {
+	if unfit := config.CheckText(line); unfit != nil {
 		return nil, unfit
 	}
 	place, path, _ := strings.Cut(string(line), " ")
@@ -86,9 +85,9 @@ func targetNode(line []byte) (*yaml.Node, *Problem) {
 	if strings.Contains(place, "#") {
 		name = "issue"
 	}
-	node := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1, Content: []*yaml.Node{textNode(name), textNode(place)}}
+	node := &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1, Content: []*yaml.Node{config.TextNode(name), config.TextNode(place)}}
 	if path = strings.TrimSpace(path); path != "" {
-		node.Content = append(node.Content, textNode("path"), textNode(path))
+		node.Content = append(node.Content, config.TextNode("path"), config.TextNode(path))
 	}
 	for _, each := range node.Content {
 		each.Line, each.Column = 1, 1
@@ -101,7 +100,7 @@ func targetNode(line []byte) (*yaml.Node, *Problem) {
 func (t Target) Where() (repository, commit string, issue int, err error) {
 	repository, commit, _ = strings.Cut(t.Repository, "@")
 	if t.Issue != "" {
-		of, err := ParseIssue(t.Issue)
+		of, err := form.ParseIssue(t.Issue)
 		switch {
 		case err != nil:
 			return "", "", 0, err
@@ -138,8 +137,8 @@ func (t Template) Text(path string, values map[string]string) string {
 func (t Template) Unset(paths []string) map[string]any {
 	unset := map[string]any{}
 	for _, path := range paths {
-		if k := keyAt(root(), path); !t.Sets(path) {
-			unset[path] = k.defaultValue().Interface()
+		if k := job.Format().Root.At(path); !t.Sets(path) {
+			unset[path] = k.Default().Interface()
 		}
 	}
 	return unset
@@ -150,7 +149,7 @@ func (t Template) Sets(path string) bool { return setAt(t.node, strings.Split(pa
 
 func setAt(node *yaml.Node, path []string) bool {
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value != path[0] || isNull(node.Content[i+1]) {
+		if node.Content[i].Value != path[0] || node.Content[i+1].Tag == "!!null" {
 			continue
 		}
 		return len(path) == 1 || setAt(node.Content[i+1], path[1:])

@@ -1,4 +1,4 @@
-package job
+package spec
 
 import (
 	"io/fs"
@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 
 	"gopkg.in/yaml.v3"
 )
@@ -28,10 +31,10 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 			if err != nil || !ofAJob(string(raw)) {
 				return err
 			}
-			if _, err := LoadTemplate(Layer{Name: path, Kind: File, Data: raw}); err != nil {
+			if _, err := job.LoadTemplate(config.Layer{Name: path, Kind: config.File, Data: raw}); err != nil {
 				t.Error(err)
 			}
-			return collect(root(), raw, set)
+			return collect(job.Format().Root, raw, set)
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -44,14 +47,14 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 		}
 		for _, block := range yamlBlock.FindAllStringSubmatch(string(document), -1) {
 			if ofAJob(block[1]) {
-				if err := collect(root(), []byte(block[1]), set); err != nil {
+				if err := collect(job.Format().Root, []byte(block[1]), set); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 	}
 	leaves := map[string]bool{}
-	leavesBelow(root(), leaves)
+	leavesBelow(job.Format().Root, leaves)
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
 	if len(leaves) < 100 || len(missing) > 0 {
 		t.Errorf("of %d keys these have no example in examples/, a recipe or a document: %s", len(leaves), strings.Join(missing, ", "))
@@ -65,11 +68,11 @@ func TestEveryKeyHasAnExample(t *testing.T) {
 func TestEveryKeyOfACampaignHasAnExample(t *testing.T) {
 	set, leaves := map[string]bool{}, map[string]bool{}
 	for _, example := range campaignExamples(t) {
-		if err := collect(campaignRoot(), []byte(example), set); err != nil {
+		if err := collect(Format().Root, []byte(example), set); err != nil {
 			t.Fatal(err)
 		}
 	}
-	leavesBelow(campaignRoot(), leaves)
+	leavesBelow(Format().Root, leaves)
 	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(leaves)), func(path string) bool { return set[path] })
 	if len(leaves) < 20 || len(missing) > 0 {
 		t.Errorf("of %d keys these have no example in examples/campaigns or the document: %s", len(leaves), strings.Join(missing, ", "))
@@ -77,7 +80,7 @@ func TestEveryKeyOfACampaignHasAnExample(t *testing.T) {
 }
 
 // collect notes the keys that a job sets.
-func collect(k *key, raw []byte, set map[string]bool) error {
+func collect(k *config.Key, raw []byte, set map[string]bool) error {
 	var node yaml.Node
 	if err := yaml.Unmarshal(raw, &node); err != nil {
 		return err
@@ -86,29 +89,29 @@ func collect(k *key, raw []byte, set map[string]bool) error {
 	return nil
 }
 
-func collectFrom(k *key, node *yaml.Node, set map[string]bool) {
-	set[k.path] = true
+func collectFrom(k *config.Key, node *yaml.Node, set map[string]bool) {
+	set[k.Path] = true
 	for i, below := range node.Content {
 		switch {
-		case node.Kind == yaml.SequenceNode && k.elem != nil:
-			collectFrom(k.elem, below, set)
+		case node.Kind == yaml.SequenceNode && k.Elem != nil:
+			collectFrom(k.Elem, below, set)
 		case node.Kind != yaml.MappingNode || i%2 == 0:
-		case k.elem != nil:
-			collectFrom(k.elem, below, set)
-		case k.key(node.Content[i-1].Value) != nil:
-			collectFrom(k.key(node.Content[i-1].Value), below, set)
+		case k.Elem != nil:
+			collectFrom(k.Elem, below, set)
+		case k.Key(node.Content[i-1].Value) != nil:
+			collectFrom(k.Key(node.Content[i-1].Value), below, set)
 		}
 	}
 }
 
 // leavesBelow notes the keys below k that have no keys below themselves.
-func leavesBelow(k *key, leaves map[string]bool) {
-	below := k.keys
-	if k.elem != nil {
-		below = k.elem.keys
+func leavesBelow(k *config.Key, leaves map[string]bool) {
+	below := k.Keys
+	if k.Elem != nil {
+		below = k.Elem.Keys
 	}
 	if len(below) == 0 {
-		leaves[k.path] = true
+		leaves[k.Path] = true
 	}
 	for _, inner := range below {
 		leavesBelow(inner, leaves)

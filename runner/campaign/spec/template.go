@@ -1,14 +1,16 @@
-package job
+package spec
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 
 	"gopkg.in/yaml.v3"
 )
@@ -49,11 +51,11 @@ func TargetFields() []string { return slices.Sorted(maps.Keys(samples)) }
 var scripts = []string{"run", "init", "command", "args", "applies_if"}
 
 // check says what is wrong with the job, with samples for what is of a target.
-func (t Template) check() Problems {
+func (t Template) check() config.Problems {
 	node := cloneNode(t.node)
-	var problems Problems
+	var problems config.Problems
 	complain := func(at *yaml.Node, path, message, meant string) {
-		problems = append(problems, Problem{t.file, at.Line, at.Column, path, message, meant})
+		problems = append(problems, t.problem(at, path, message, meant))
 	}
 	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
 		last := path[strings.LastIndexByte(path, '.')+1:]
@@ -66,27 +68,22 @@ func (t Template) check() Problems {
 		case space == "target":
 			return samples[name]
 		case space != "values":
-			if meant := Nearest(space, []string{"target", "values"}); meant != "" {
+			if meant := config.Nearest(space, []string{"target", "values"}); meant != "" {
 				complain(at, path, "${{ "+space+"."+name+" }} is not a field of a target", "${{ "+meant+"."+name+" }}")
 			}
 			return ""
 		}
 		return "x"
 	})
-	whole := root().defaultValue().Interface().(Job)
-	d := &decoder{root: root(), into: reflect.ValueOf(&whole).Elem(), job: &whole, report: make(report, 2), places: make(map[string]place), earlier: make(map[string]bool), name: t.file, kind: File}
-	d.kinds = []Kind{File}
-	d.lenient = holesOf(t.node)
-	d.top(node)
-	d.chooseTask()
-	if len(problems) == 0 {
-		d.relations(true)
-	}
-	return append(problems, d.report.problems()...)
+	return append(problems, job.Mistakes(t.file, node, holesOf(t.node), len(problems) == 0)...)
+}
+
+func (t Template) problem(at *yaml.Node, path, message, meant string) config.Problem {
+	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: meant}
 }
 
 func nearField(name string) string {
-	if meant := Nearest(name, TargetFields()); meant != "" {
+	if meant := config.Nearest(name, TargetFields()); meant != "" {
 		return "${{ target." + meant + " }}"
 	}
 	return ""
@@ -94,13 +91,13 @@ func nearField(name string) string {
 
 // Unfit says what keeps the values of a target from being those of the job: one that is missing, or
 // a text that its key does not take.
-func (t Template) Unfit(values map[string]string) Problems {
-	var problems Problems
+func (t Template) Unfit(values map[string]string) config.Problems {
+	var problems config.Problems
 	node, holes := cloneNode(t.node), holesOf(t.node)
 	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && (space == "target" || space == "values") {
-			problems = append(problems, Problem{t.file, at.Line, at.Column, path, "needs " + space + "." + name + ", which the target lacks", ""})
+			problems = append(problems, t.problem(at, path, "needs "+space+"."+name+", which the target lacks", ""))
 		}
 		return value
 	})
@@ -111,9 +108,9 @@ func (t Template) Unfit(values map[string]string) Problems {
 		if !holes[path] {
 			return
 		}
-		if k := keyAt(root(), path); k != nil && k.kind == text {
-			if complaint, meant := k.judgeText(at.Value); complaint != "" {
-				problems = append(problems, Problem{t.file, at.Line, at.Column, path, complaint, meant})
+		if k := job.Format().Root.At(path); k != nil && k.Shape == config.Text {
+			if complaint, meant := k.JudgeText(at.Value); complaint != "" {
+				problems = append(problems, t.problem(at, path, complaint, meant))
 			}
 		}
 	})
@@ -153,12 +150,12 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 		setNode(node.Content[i+1], path[1:], value)
 		return
 	}
-	node.Content = append(node.Content, textNode(path[0]), below(path[1:], value))
+	node.Content = append(node.Content, config.TextNode(path[0]), below(path[1:], value))
 }
 
 func below(path []string, value *yaml.Node) *yaml.Node {
 	for _, name := range slices.Backward(path) {
-		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(name), value}}
+		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{config.TextNode(name), value}}
 	}
 	return value
 }
@@ -183,7 +180,7 @@ func eachHole(node *yaml.Node, path string, fill func(path string, at *yaml.Node
 			if parts[1] != "target" && parts[1] != "values" {
 				return mark
 			}
-			at.Tag, at.Style = textTag, yaml.DoubleQuotedStyle // a number stays text
+			at.Tag, at.Style = "!!str", yaml.DoubleQuotedStyle // a number stays text
 			return text
 		})
 	})
@@ -194,7 +191,7 @@ func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Nod
 	switch node.Kind {
 	case yaml.MappingNode:
 		for pair := range slices.Chunk(node.Content, 2) {
-			eachText(pair[1], join(path, pair[0].Value), visit)
+			eachText(pair[1], config.Join(path, pair[0].Value), visit)
 		}
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
@@ -203,28 +200,6 @@ func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Nod
 	case yaml.ScalarNode:
 		visit(path, node)
 	}
-}
-
-// keyAt is the key of a value at a path such as verify[0].name; nil where there is none.
-func keyAt(k *key, path string) *key {
-	for part := range strings.SplitSeq(path, ".") {
-		name, index, listed := strings.Cut(part, "[")
-		switch {
-		case k.kind == textMap || k.kind == groupMap:
-			k = k.elem
-		default:
-			k = k.key(name)
-		}
-		if k == nil {
-			return nil
-		}
-		if listed && index != "" {
-			if k = k.elem; k == nil {
-				return nil
-			}
-		}
-	}
-	return k
 }
 
 func cloneNode(node *yaml.Node) *yaml.Node {
@@ -236,11 +211,23 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 	return &clone
 }
 
-// template keeps the node of a job that is checked once all of the file is read.
-func (d *decoder) template(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+// Words implements config.Custom.
+func (*Template) Words() string { return "a mapping" }
+
+// DecodeKey implements config.Custom: it keeps the node, which is checked once all of the file is read.
+func (t *Template) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
 	if node.Kind != yaml.MappingNode {
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	}
-	into.Set(reflect.ValueOf(Template{file: d.name, node: node}))
+	*t = Template{file: d.File(), node: node}
 	return true
+}
+
+// DescribeKey implements config.Custom: it names the keys of a job. Their values may be of a target.
+func (*Template) DescribeKey(_ *config.Key, schema map[string]any) {
+	properties := make(map[string]any)
+	for _, k := range job.Format().Root.Keys {
+		properties[k.Name] = map[string]any{"description": k.About}
+	}
+	schema["type"], schema["properties"], schema["additionalProperties"] = "object", properties, false
 }

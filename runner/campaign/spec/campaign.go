@@ -1,4 +1,4 @@
-package job
+package spec
 
 import (
 	"fmt"
@@ -8,25 +8,28 @@ import (
 	"sync"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/agent-ci/agent-ci/internal/clip"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+
+	"gopkg.in/yaml.v3"
 )
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
 type Campaign struct {
-	Version    int      `json:"version"`
-	Name       string   `json:"name"`
-	Targets    Targets  `json:"targets"`
-	AppliesIf  string   `json:"applies_if"`
-	Recipe     Recipe   `json:"recipe"`
-	Job        Template `json:"job"`
-	JobFile    string   `json:"job_file"` // relative to the campaign file
-	Pilot      int      `json:"pilot"`
-	Budget     Spending `json:"budget"`
-	Rollout    Rollout  `json:"rollout"`
-	StopIf     StopIf   `json:"stop_if"`
-	OnExisting string   `json:"on_existing"` // skip, update
+	Version    int        `json:"version"`
+	Name       string     `json:"name"`
+	Targets    Targets    `json:"targets"`
+	AppliesIf  string     `json:"applies_if"`
+	Recipe     job.Recipe `json:"recipe"`
+	Job        Template   `json:"job"`
+	JobFile    string     `json:"job_file"` // relative to the campaign file
+	Pilot      int        `json:"pilot"`
+	Budget     Spending   `json:"budget"`
+	Rollout    Rollout    `json:"rollout"`
+	StopIf     StopIf     `json:"stop_if"`
+	OnExisting string     `json:"on_existing"` // skip, update
 
 	Kubernetes Kubernetes `json:"kubernetes"`
 }
@@ -56,13 +59,6 @@ type Query struct {
 	Code         string   `json:"code"`
 	Issues       string   `json:"issues"`
 	Labels       []string `json:"labels"`
-}
-
-// Recipe is a step without a model that comes before the agent.
-type Recipe struct {
-	Run     string   `json:"run"`
-	Agent   string   `json:"agent"` // when_red, always
-	Timeout Duration `json:"timeout"`
 }
 
 // Spending bounds what a campaign may use. 0 is no bound.
@@ -116,97 +112,86 @@ func (s StopIf) Of() (k, n int) {
 	return k, n
 }
 
-// campaignRoot is the campaign file, as a group of the top-level keys.
-var campaignRoot = sync.OnceValue(func() *key { return newRoot(campaignRules, reflect.TypeFor[Campaign]()) })
+// Format describes the campaign file.
+var Format = sync.OnceValue(func() *config.Format {
+	return &config.Format{Root: config.NewKey(rules, reflect.TypeFor[Campaign]()), Name: "campaign"}
+})
 
-// LoadCampaign reads a campaign file. beside reads the file that job_file names. The error is
-// Problems, with all mistakes of both.
-func LoadCampaign(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
-	c := campaignRoot().defaultValue().Interface().(Campaign)
-	d := &decoder{root: campaignRoot(), into: reflect.ValueOf(&c).Elem(), report: make(report, 3), places: make(map[string]place), earlier: make(map[string]bool), name: name, kind: File}
-	node, unfit := parse(data)
-	switch {
-	case unfit != nil:
-		unfit.File, unfit.Message = name, strings.ReplaceAll(unfit.Message, "a job is one document", "a campaign is one document")
-		d.report.add(0, *unfit)
-	case node == nil || isNull(node):
-		d.report.add(0, Problem{File: name, Line: 1, Column: 1, Message: "is empty; a campaign begins with version: 1"})
-	default:
-		d.top(node)
-		d.campaignRelations(&c)
+// Load reads a campaign file. beside reads the file that job_file names. The error is config.Problems,
+// with all mistakes of both.
+func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
+	c := new(Campaign)
+	d := &checks{Format().Decoder(c)}
+	if d.Add(config.Layer{Name: name, Data: data}); !d.Mentions("") {
+		d.relations(c)
 	}
-	if len(d.report.problems()) == 0 && c.JobFile != "" {
-		d.besideTemplate(&c, beside)
+	if len(d.Problems()) == 0 && c.JobFile != "" {
+		d.besideTemplate(c, beside)
 	}
 	if !c.Job.IsZero() {
-		for _, p := range c.Job.check() {
-			d.report.add(1, p)
-		}
+		d.AddProblems(c.Job.check()...)
 	}
-	if problems := d.report.problems(); len(problems) > 0 {
-		return nil, problems
+	if err := d.Err(); err != nil {
+		return nil, err
 	}
-	return &c, nil
+	return c, nil
 }
 
+// checks are those of what no key can tell alone.
+type checks struct{ *config.Decoder }
+
 // besideTemplate reads the job from the file that the campaign names.
-func (d *decoder) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
+func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, error)) {
 	data, err := beside(c.JobFile)
 	if err != nil {
-		d.wrong("job_file", fmt.Sprintf("cannot be read: %v", err))
+		d.Wrong("job_file", fmt.Sprintf("cannot be read: %v", err))
 		return
 	}
-	node, unfit := parse(data)
-	if unfit == nil && (node == nil || isNull(node)) {
-		unfit = &Problem{Line: 1, Column: 1, Message: "is empty; a job begins with version: 1"}
-	}
+	node, unfit := job.Format().Parse(data)
 	if unfit != nil {
 		unfit.File = c.JobFile
-		d.report.add(1, *unfit)
+		d.AddProblems(*unfit)
 		return
 	}
 	c.Job = Template{file: c.JobFile, node: node}
 }
 
-// campaignRelations checks what no key can tell alone.
-func (d *decoder) campaignRelations(c *Campaign) {
-	given := func(path string) bool { _, set := d.places[path]; return set }
+// relations checks what no key can tell alone.
+func (d *checks) relations(c *Campaign) {
 	switch {
-	case given("job") && given("job_file"):
-		d.wrong("job_file", "is given beside job; give only one of them")
-	case !given("job") && !given("job_file") && !d.report.mentions("job_file") && !d.report.mentions(""):
-		d.wrong("job", "is missing: give job, or job_file")
+	case d.Given("job") && d.Given("job_file"):
+		d.Wrong("job_file", "is given beside job; give only one of them")
+	case !d.Given("job") && !d.Given("job_file") && !d.Mentions("job_file") && !d.Mentions(""):
+		d.Wrong("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets
-	d.refuse(
-		misfit{"targets", len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.report.mentions(""), "names nothing: give list, queries or file"},
-		misfit{"targets.queries", len(t.Queries) > 0 && t.Folder != "", "asks GitHub, and targets.folder has the repositories; give only one of them"},
-		misfit{"recipe.run", c.Recipe.Run == "" && (given("recipe.agent") || given("recipe.timeout")), "is missing"},
-	)
+	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.Mentions(""), "targets", "names nothing: give list, queries or file")
+	d.WrongIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
+	d.WrongIf(c.Recipe.Run == "" && (d.Given("recipe.agent") || d.Given("recipe.timeout")), "recipe.run", "is missing")
 	for i, q := range t.Queries {
 		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
 	}
 	for i, target := range t.List {
 		path := fmt.Sprintf("targets.list[%d]", i)
 		if _, _, _, err := target.Where(); err != nil {
-			d.wrong(path, err.Error())
+			d.Wrong(path, err.Error())
 		}
 	}
 	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
-		d.wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
+		d.Wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
 	}
 }
 
 // judgeQuery says what is wrong with how the parts of a query hang together.
-func (d *decoder) judgeQuery(path string, q Query) {
+func (d *checks) judgeQuery(path string, q Query) {
 	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
 		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
 	})
 	switch {
 	case q.Organisation == "" && len(kinds) == 0 && len(q.Labels) == 0:
-		d.wrong(path, "asks for nothing: give organisation, topic, code, issues or labels")
+		d.Wrong(path, "asks for nothing: give organisation, topic, code, issues or labels")
 	case q.Code != "" && (q.Issues != "" || len(q.Labels) > 0), q.Topic != "" && (q.Code != "" || q.Issues != "" || len(q.Labels) > 0):
-		d.wrong(path, "asks for several things; give a query for each")
+		d.Wrong(path, "asks for several things; give a query for each")
 	}
 }
 
@@ -294,17 +279,14 @@ func (w Window) Holds(at time.Time) bool {
 	return today && since >= w.from || yesterday && since < w.to
 }
 
-// CampaignSchema is the JSON Schema (2020-12) of the campaign file, as Schema is of the job file.
-func CampaignSchema() []byte { return encodeSchema(campaignRoot(), "agent-ci campaign") }
-
-// IsCampaign says whether a file is of a campaign, by a key that no job has.
-func IsCampaign(data []byte) bool {
-	node, unfit := parse(data)
-	if unfit != nil || node == nil || node.Kind != yaml.MappingNode {
+// Is says whether a file is of a campaign, by a key that no job has.
+func Is(data []byte) bool {
+	node, unfit := Format().Parse(data)
+	if unfit != nil || node.Kind != yaml.MappingNode {
 		return false
 	}
 	for pair := range slices.Chunk(node.Content, 2) {
-		if name := pair[0].Value; root().key(name) == nil && campaignRoot().key(name) != nil {
+		if name := pair[0].Value; job.Format().Root.Key(name) == nil && Format().Root.Key(name) != nil {
 			return true
 		}
 	}

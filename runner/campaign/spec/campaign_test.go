@@ -1,4 +1,4 @@
-package job
+package spec
 
 import (
 	"bytes"
@@ -12,7 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -27,9 +30,9 @@ const oneTarget = "targets: {list: [{repository: octo-org/a}]}\n"
 // noFile is for campaigns that name none.
 func noFile(string) ([]byte, error) { return nil, errors.New("there is none") }
 
-func mustLoadCampaign(t testing.TB, text string) *Campaign {
+func mustLoad(t testing.TB, text string) *Campaign {
 	t.Helper()
-	c, err := LoadCampaign("campaign.yml", []byte(text), noFile)
+	c, err := Load("campaign.yml", []byte(text), noFile)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -50,7 +53,7 @@ func campaignExamples(t testing.TB) map[string]string {
 			t.Fatal(err)
 		}
 		for i, example := range jobsIn(file, string(raw)) {
-			if IsCampaign([]byte(example)) {
+			if Is([]byte(example)) {
 				all[fmt.Sprintf("%s %d", file, i)] = example
 			}
 		}
@@ -68,7 +71,7 @@ func besideExamples(name string) ([]byte, error) {
 func TestCampaignExamplesLoad(t *testing.T) {
 	schema := compileCampaignSchema(t)
 	for file, example := range campaignExamples(t) {
-		if _, err := LoadCampaign(file, []byte(example), besideExamples); err != nil {
+		if _, err := Load(file, []byte(example), besideExamples); err != nil {
 			t.Errorf("%v\n%s", err, example)
 		}
 		if err := schema.Validate(asDocument(t, example)); err != nil {
@@ -79,7 +82,7 @@ func TestCampaignExamplesLoad(t *testing.T) {
 
 func compileCampaignSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(CampaignSchema()))
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Format().Schema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"zebra: 1", "pilot: -1", "pilot: '1'", "on_existing: close", "budget: {usd: many}", "budget: {usd: -1}", "rollout: {at_once: 0}", "stop_if: {same_reason: often}",
 		"recipe: {agent: never}", "applies_if: 5", "job_file: 5",
 	} {
-		if _, err := LoadCampaign("campaign.yml", []byte(campaignStart+oneTarget+text), noFile); err == nil {
+		if _, err := Load("campaign.yml", []byte(campaignStart+oneTarget+text), noFile); err == nil {
 			t.Errorf("%s: it loads", text)
 		}
 		if schema.Validate(asDocument(t, campaignStart+oneTarget+text)) == nil {
@@ -105,7 +108,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"targets: {list: [octo-org/a]}", "targets: {list: [{repository: octo-org}]}", "targets: {queries: [{topic: Go}]}", "targets: {file: a, most: 0}"} {
-		if _, err := LoadCampaign("campaign.yml", []byte(campaignStart+text), noFile); err == nil {
+		if _, err := Load("campaign.yml", []byte(campaignStart+text), noFile); err == nil {
 			t.Errorf("%s: it loads", text)
 		}
 		if schema.Validate(asDocument(t, campaignStart+text)) == nil {
@@ -121,7 +124,7 @@ func TestCampaignDocumentAndSchemaAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var schema map[string]any
-	if err := json.Unmarshal(CampaignSchema(), &schema); err != nil {
+	if err := json.Unmarshal(Format().Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	described := map[string]map[string]any{}
@@ -145,7 +148,7 @@ func TestAllMistakesOfACampaignAreFoundAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = LoadCampaign("bad_campaign.yml", data, noFile)
+	_, err = Load("bad_campaign.yml", data, noFile)
 	compareGolden(t, "testdata/bad_campaign.txt", []byte(fmt.Sprintln(err)))
 }
 
@@ -164,7 +167,7 @@ func TestWhatACampaignLacks(t *testing.T) {
 		{"a job that is not YAML", "version: 1\nname: bump\n" + oneTarget + "job_file: torn.yml", "torn.yml:1:1: is not YAML: did not find expected node content"},
 		{"mistakes of the job beside it", "version: 1\nname: bump\n" + oneTarget + "job_file: job.yml", "job.yml:2:16: task.prompt: ${{ target.nmae }} is not a field of a target; did you mean ${{ target.name }}?\njob.yml:3:10: limits.turn: unknown key; did you mean limits.turns?"},
 	} {
-		_, err := LoadCampaign("campaign.yml", []byte(c.text), func(name string) ([]byte, error) {
+		_, err := Load("campaign.yml", []byte(c.text), func(name string) ([]byte, error) {
 			if text, has := beside[name]; has {
 				return []byte(text), nil
 			}
@@ -192,7 +195,7 @@ func TestCommandsTakeNothingOfATarget(t *testing.T) {
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: 'x ${{ values.a }}'}]}",
 		"tools: {dynamic: [{name: a, description: b, input_schema: {type: object}, run: [x, '${{ values.a }}']}]}",
 	} {
-		_, err := LoadCampaign("campaign.yml", []byte("version: 1\nname: bump\n"+oneTarget+"job:\n  version: 1\n  task: {prompt: x}\n  "+text+"\n"), noFile)
+		_, err := Load("campaign.yml", []byte("version: 1\nname: bump\n"+oneTarget+"job:\n  version: 1\n  task: {prompt: x}\n  "+text+"\n"), noFile)
 		if err == nil || !strings.Contains(err.Error(), "is a command, and a target's text in it would run as code") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -200,7 +203,7 @@ func TestCommandsTakeNothingOfATarget(t *testing.T) {
 }
 
 func TestWhatIsUnfitForAJob(t *testing.T) {
-	c := mustLoadCampaign(t, "version: 1\nname: bump\n"+oneTarget+`job:
+	c := mustLoad(t, "version: 1\nname: bump\n"+oneTarget+`job:
   version: 1
   task: {prompt: "${{ target.name }} to ${{ values.to }} in ${{ env.HOME }}"}
   pull_request: {title: "Bump ${{ values.to }}", labels: ["${{ values.label }}"]}
@@ -249,7 +252,7 @@ func FuzzFill(f *testing.F) {
 	} {
 		f.Add(hostile, "b")
 	}
-	c := mustLoadCampaign(f, strings.ReplaceAll(filledText, ", body: \">${{ values.a }}<${{ env.X }}\"", ""))
+	c := mustLoad(f, strings.ReplaceAll(filledText, ", body: \">${{ values.a }}<${{ env.X }}\"", ""))
 	plain := map[string]string{"values.a": "AAAA", "values.b": "BBBB"}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		got, err := c.Job.Fill(map[string]string{"values.a": a, "values.b": b}, map[string]any{"repository.name": "octo-org/a"})
@@ -298,8 +301,8 @@ func eachString(v any, change func(string) string) any {
 }
 
 // FuzzLoadCampaign: whatever a file holds, it is a campaign, or there are problems that stand in it.
-func FuzzLoadCampaign(f *testing.F) {
-	for _, path := range []string{"testdata/bad_campaign.yml", "testdata/bad.yml"} {
+func FuzzLoad(f *testing.F) {
+	for _, path := range []string{"testdata/bad_campaign.yml", "../../task/job/testdata/bad.yml"} {
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
@@ -311,12 +314,15 @@ func FuzzLoadCampaign(f *testing.F) {
 		f.Add(example)
 	}
 	f.Fuzz(func(t *testing.T, data string) {
-		c, err := LoadCampaign("job.yml", []byte(data), noFile)
+		c, err := Load("job.yml", []byte(data), noFile)
 		if err != nil {
-			checkProblems(t, err, countLines(data))
+			var problems config.Problems
+			if !errors.As(err, &problems) || strings.ContainsFunc(problems[0].String(), unicode.IsControl) {
+				t.Errorf("the error is %T, %q", err, err)
+			}
 			return
 		}
-		if !IsCampaign([]byte(data)) {
+		if !Is([]byte(data)) {
 			t.Error("it is not known for a campaign")
 		}
 		if _, err := json.Marshal(c); err != nil {
@@ -329,7 +335,7 @@ func TestWhatIsACampaign(t *testing.T) {
 	for text, want := range map[string]bool{
 		campaignStart: true, "targets: {}": true, "pilot: 1": true, "version: 1\nname: x": false, "version: 1\ntask: {prompt: x}\napplies_if: x": false, "": false, "- targets": false, "targets: [": false, "zebra: 1": false,
 	} {
-		if got := IsCampaign([]byte(text)); got != want {
+		if got := Is([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

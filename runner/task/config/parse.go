@@ -1,4 +1,4 @@
-package job
+package config
 
 import (
 	"bytes"
@@ -18,11 +18,19 @@ import (
 // bounds depth itself, and what is no known key is not walked.
 const MaxSize = 1 << 20
 
-// parse reads the one document in data. It is nil for a file without any. What keeps
-// data from being one is a problem without a file; with a second document it comes
-// beside the first.
-func parse(data []byte) (*yaml.Node, *Problem) {
-	if unfit := checkText(data); unfit != nil {
+// Parse reads the one document of a file. What keeps data from being one is a problem without a file; with
+// a second document it comes beside the first.
+func (f *Format) Parse(data []byte) (*yaml.Node, *Problem) {
+	node, unfit := parse(data, f.Name)
+	if unfit == nil && (node == nil || isNull(node)) {
+		return nil, &Problem{Line: 1, Column: 1, Message: "is empty; a " + f.Name + " begins with version: 1"}
+	}
+	return node, unfit
+}
+
+// parse is Parse for files that may be without a document.
+func parse(data []byte, name string) (*yaml.Node, *Problem) {
+	if unfit := CheckText(data); unfit != nil {
 		return nil, unfit
 	}
 	data, unfit := jsonAsYAML(data)
@@ -37,7 +45,7 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 		return nil, locate(data, err)
 	}
 	if second != nil {
-		return first.Content[0], &Problem{Line: second.Line, Column: second.Column, Message: "holds a second document from here on; a job is one document"}
+		return first.Content[0], &Problem{Line: second.Line, Column: second.Column, Message: "holds a second document from here on; a " + name + " is one document"}
 	}
 	if first == nil {
 		return nil, nil
@@ -45,14 +53,14 @@ func parse(data []byte) (*yaml.Node, *Problem) {
 	return first.Content[0], nil
 }
 
-// Document reads the one document of a file that is written as a job is: text in bounds, YAML. The
-// node is nil for a file without any.
+// Document reads the one document of a file of another kind: text in bounds, YAML. The node is nil for a
+// file without any.
 func Document(file string, data []byte) (*yaml.Node, Problems) {
-	node, unfit := parse(data)
+	node, unfit := parse(data, "file")
 	if unfit == nil {
 		return node, nil
 	}
-	unfit.File, unfit.Message = file, strings.TrimSuffix(unfit.Message, "; a job is one document")
+	unfit.File = file
 	return nil, Problems{*unfit}
 }
 
@@ -71,8 +79,8 @@ func documents(data []byte) (first, second *yaml.Node, err error) {
 	return first, second, nil
 }
 
-// checkText refuses what is no text, before a parser sees it.
-func checkText(data []byte) *Problem {
+// CheckText refuses what is no text, before a parser sees it.
+func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}

@@ -1,4 +1,4 @@
-package job
+package config
 
 import (
 	"errors"
@@ -35,20 +35,20 @@ type Assignment struct {
 // environmentPrefix is what the variables that set keys begin with.
 const environmentPrefix = "AGENT_CI_"
 
-// variableOf is the variable that sets the key at path.
-func variableOf(path string) string {
+// VariableOf returns the variable that sets the key at path.
+func VariableOf(path string) string {
 	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// Environment is the layer of the variables in environ (NAME=value) that are
+// Environment returns the layer of the variables in environ (NAME=value) that are
 // named after a key: AGENT_CI_LIMITS_TURNS for limits.turns. Empty ones set
 // nothing. Names in reserved are somebody else's; any other AGENT_CI_ name that
 // belongs to no key gives a warning.
-func Environment(environ, reserved []string) (Layer, []string) {
+func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 	keys, names := make(map[string]string), []string(nil)
-	for _, k := range root().settable() {
-		keys[variableOf(k.path)] = k.path
-		names = append(names, variableOf(k.path))
+	for _, k := range f.Root.Settable() {
+		keys[VariableOf(k.Path)] = k.Path
+		names = append(names, VariableOf(k.Path))
 	}
 	layer, warnings := Layer{Name: "environment", Kind: Values}, []string(nil)
 	for _, variable := range slices.Sorted(slices.Values(environ)) {
@@ -76,12 +76,12 @@ func unknownVariable(name string, known []string) string {
 	return warning
 }
 
-// Set is the layer of --set's arguments, each key=value. The error is Problems.
-func Set(assignments []string) (Layer, error) {
+// Set returns the layer of --set's arguments, each key=value. The error is Problems.
+func (f *Format) Set(assignments []string) (Layer, error) {
 	layer := Layer{Name: "--set", Kind: Values}
 	var problems Problems
 	for _, assignment := range assignments {
-		key, value, err := cutAssignment(assignment)
+		key, value, err := f.cutAssignment(assignment)
 		if err != nil {
 			problems = append(problems, Problem{File: layer.Name, Key: key, Message: err.Error()})
 			continue
@@ -94,12 +94,12 @@ func Set(assignments []string) (Layer, error) {
 	return layer, nil
 }
 
-func cutAssignment(assignment string) (key, value string, err error) {
+func (f *Format) cutAssignment(assignment string) (key, value string, err error) {
 	key, value, found := strings.Cut(assignment, "=")
 	if key = strings.TrimSpace(key); !found || key == "" {
 		return "", "", fmt.Errorf("must be key=value, such as limits.turns=50")
 	}
-	if k, _ := find(key); value == "" && k != nil && k.kind != text {
+	if k, _ := f.find(key); value == "" && k != nil && k.Shape != Text {
 		return key, "", errors.New("has no value after the =")
 	}
 	return key, value, nil
@@ -108,17 +108,17 @@ func cutAssignment(assignment string) (key, value string, err error) {
 // find is the key at path and path's parts. It is nil where there is no such
 // key. Below a mapping of text all that is left of path is one part, and below one of
 // groups the next part is a name.
-func find(path string) (*key, []string) {
-	k, parts := root(), []string(nil)
+func (f *Format) find(path string) (*Key, []string) {
+	k, parts := f.Root, []string(nil)
 	for rest := path; ; {
-		if k.kind == textMap {
-			return k.elem, append(parts, rest)
+		if k.Shape == TextMap {
+			return k.Elem, append(parts, rest)
 		}
 		name, below, deeper := strings.Cut(rest, ".")
 		parts = append(parts, name)
-		if k.kind == groupMap && deeper {
-			k = k.elem
-		} else if k = k.key(name); k == nil {
+		if k.Shape == GroupMap && deeper {
+			k = k.Elem
+		} else if k = k.Key(name); k == nil {
 			return nil, strings.Split(path, ".")
 		}
 		if !deeper {

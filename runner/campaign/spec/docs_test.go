@@ -1,4 +1,4 @@
-package job
+package spec
 
 import (
 	"encoding/json"
@@ -14,6 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 )
@@ -24,7 +27,7 @@ const (
 )
 
 const (
-	tablesBegin = "<!-- The tables below are written by go test ./runner/task/job -update. -->\n"
+	tablesBegin = "<!-- The tables below are written by go test ./runner/campaign/spec -update. -->\n"
 	tablesEnd   = "<!-- End of the tables. -->\n"
 )
 
@@ -32,11 +35,11 @@ const (
 // rewrites the tables and leaves the text around them alone.
 func TestDocumentedKeys(t *testing.T) {
 	for file, of := range map[string]struct {
-		root    *key
+		root    *config.Key
 		folders []string
 	}{
-		docFile:         {root(), []string{"../../../examples/jobs"}},
-		campaignDocFile: {campaignRoot(), []string{"../../../examples/campaigns"}},
+		docFile:         {job.Format().Root, []string{"../../../examples/jobs"}},
+		campaignDocFile: {Format().Root, []string{"../../../examples/campaigns"}},
 	} {
 		document, err := os.ReadFile(file)
 		if err != nil {
@@ -60,30 +63,30 @@ const longestExample = 70
 
 // exampleValues returns for each key the shortest value that files of the folders give it, other
 // than its default.
-func exampleValues(t *testing.T, of *key, folders []string) map[string]string {
+func exampleValues(t *testing.T, of *config.Key, folders []string) map[string]string {
 	t.Helper()
 	values := map[string]string{}
-	var collect func(k *key, node *yaml.Node)
-	collect = func(k *key, node *yaml.Node) {
+	var collect func(k *config.Key, node *yaml.Node)
+	collect = func(k *config.Key, node *yaml.Node) {
 		flow(node)
 		raw, err := yaml.Marshal(node)
 		if err != nil {
 			t.Fatal(err)
 		}
 		value := strings.TrimSpace(string(raw))
-		plain := k.settled() && value == defaultText(k)
-		if had := values[k.path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
-			values[k.path] = value
+		plain := k.Settled() && value == defaultText(k)
+		if had := values[k.Path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
+			values[k.Path] = value
 		}
 		for i, below := range node.Content {
 			switch {
-			case node.Kind == yaml.SequenceNode && k.elem != nil:
-				collect(k.elem, below)
+			case node.Kind == yaml.SequenceNode && k.Elem != nil:
+				collect(k.Elem, below)
 			case node.Kind != yaml.MappingNode || i%2 == 0:
-			case k.elem != nil:
-				collect(k.elem, below)
-			case k.key(node.Content[i-1].Value) != nil:
-				collect(k.key(node.Content[i-1].Value), below)
+			case k.Elem != nil:
+				collect(k.Elem, below)
+			case k.Key(node.Content[i-1].Value) != nil:
+				collect(k.Key(node.Content[i-1].Value), below)
 			}
 		}
 	}
@@ -125,17 +128,17 @@ type keyTables struct {
 }
 
 // write returns one table for the keys at the top and one for each group.
-func (w *keyTables) write(of *key) string {
+func (w *keyTables) write(of *config.Key) string {
 	var top, groups strings.Builder
 	top.WriteString("\n### Keys at the top\n\n" + tableHead)
-	for _, k := range of.keys {
+	for _, k := range of.Keys {
 		below := keysWithin(k)
 		if len(below) == 0 {
 			w.writeRow(&top, k, "")
 			continue
 		}
-		w.writeRow(&top, k, fmt.Sprintf(" [Keys](#%s)", strings.ToLower(k.path)))
-		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.path, escapeCell(k.about), tableHead)
+		w.writeRow(&top, k, fmt.Sprintf(" [Keys](#%s)", strings.ToLower(k.Path)))
+		fmt.Fprintf(&groups, "\n### %s\n\n%s\n\n%s", k.Path, escapeCell(k.About), tableHead)
 		for _, inner := range below {
 			w.writeRows(&groups, inner)
 		}
@@ -146,89 +149,89 @@ func (w *keyTables) write(of *key) string {
 const tableHead = "| key | default | example | meaning |\n|---|---|---|---|\n"
 
 // keysWithin returns the keys below k, or below each element of k.
-func keysWithin(k *key) []*key {
-	if k.elem != nil {
-		return k.elem.keys
+func keysWithin(k *config.Key) []*config.Key {
+	if k.Elem != nil {
+		return k.Elem.Keys
 	}
-	return k.keys
+	return k.Keys
 }
 
 // writeRows writes the rows of a key and of all below it.
-func (w *keyTables) writeRows(s *strings.Builder, k *key) {
+func (w *keyTables) writeRows(s *strings.Builder, k *config.Key) {
 	w.writeRow(s, k, "")
 	for _, inner := range keysWithin(k) {
 		w.writeRows(s, inner)
 	}
 }
 
-func (w *keyTables) writeRow(s *strings.Builder, k *key, link string) {
-	fmt.Fprintf(s, "| `%s` | %s | %s | %s%s |\n", k.path, documentedDefault(k), w.example(k), strings.TrimSpace(escapeCell(k.about)+" "+documentedType(k)), link)
+func (w *keyTables) writeRow(s *strings.Builder, k *config.Key, link string) {
+	fmt.Fprintf(s, "| `%s` | %s | %s | %s%s |\n", k.Path, documentedDefault(k), w.example(k), strings.TrimSpace(escapeCell(k.About)+" "+documentedType(k)), link)
 }
 
 // example returns the example of a key as code, or nothing for a mapping, whose keys have examples.
-func (w *keyTables) example(k *key) string {
-	example := k.example
-	if own := w.examples[k.path]; example == "" || example == "[a, b]" && own != "" { // what each list of texts has
+func (w *keyTables) example(k *config.Key) string {
+	example := k.Example
+	if own := w.examples[k.Path]; example == "" || example == "[a, b]" && own != "" { // what each list of texts has
 		example = own
 	}
-	if i := slices.IndexFunc(k.values, func(value string) bool { return value != "" && value != defaultText(k) }); example == "" && i >= 0 {
-		example = k.values[i]
+	if i := slices.IndexFunc(k.Values, func(value string) bool { return value != "" && value != defaultText(k) }); example == "" && i >= 0 {
+		example = k.Values[i]
 	}
-	if value, isTruth := k.defaultValue().Interface().(bool); example == "" && isTruth {
+	if value, isTruth := k.Default().Interface().(bool); example == "" && isTruth {
 		example = strconv.FormatBool(!value)
 	}
 	if example == "" {
 		if len(keysWithin(k)) == 0 {
-			w.without = append(w.without, k.path)
+			w.without = append(w.without, k.Path)
 		}
 		return ""
 	}
-	if len(keysWithin(k)) > 0 && k.example == "" {
+	if len(keysWithin(k)) > 0 && k.Example == "" {
 		return ""
 	}
-	name := k.path[strings.LastIndexAny(k.path, ".")+1:]
+	name := k.Path[strings.LastIndexAny(k.Path, ".")+1:]
 	return "`" + strings.ReplaceAll(name+": "+example, "|", `\|`) + "`"
 }
 
 // documentedType returns a key's limits as a sentence, where the example does not show them.
-func documentedType(k *key) string {
+func documentedType(k *config.Key) string {
 	switch {
-	case k.kind == network:
-		return "One of " + asCode(k.values) + ", or `{allow: [HOST, …]}`."
-	case len(k.values) == 1 || k.span != nil && k.span.least == k.span.most:
+	case k.Shape == config.Own && k.Values != nil:
+		return "One of " + asCode(k.Values) + ", or `{allow: [HOST, …]}`."
+	case len(k.Values) == 1 || k.Span != nil && k.Span.Least == k.Span.Most:
 		return ""
-	case k.kind == list && k.values != nil:
-		return "Some of " + asCode(k.values) + "."
-	case k.values != nil:
-		return "One of " + asCode(k.values) + "."
-	case k.kind == integer && k.span.most == many:
-		return fmt.Sprintf("%d or more.", k.span.least)
-	case k.kind == integer:
-		return fmt.Sprintf("%d to %d.", k.span.least, k.span.most)
+	case k.Shape == config.List && k.Values != nil:
+		return "Some of " + asCode(k.Values) + "."
+	case k.Values != nil:
+		return "One of " + asCode(k.Values) + "."
+	case k.Shape == config.Integer && k.Span.Most == config.Many:
+		return fmt.Sprintf("%d or more.", k.Span.Least)
+	case k.Shape == config.Integer:
+		return fmt.Sprintf("%d to %d.", k.Span.Least, k.Span.Most)
 	}
 	return ""
 }
 
-func documentedDefault(k *key) string {
+func documentedDefault(k *config.Key) string {
 	switch {
-	case k.required:
+	case k.Required:
 		return "required"
-	case !k.settled():
+	case !k.Settled():
 		return ""
 	}
 	return "`" + strings.ReplaceAll(defaultText(k), "|", `\|`) + "`"
 }
 
 // defaultText is a default as it is written in a job file.
-func defaultText(k *key) string {
-	value := k.defaultValue().Interface()
+func defaultText(k *config.Key) string {
+	value := k.Default().Interface()
 	if s, isText := value.(string); isText && s != "" {
 		return s
 	}
-	if n, isNetwork := value.(Network); isNetwork && n.Mode != "" {
+	if n, isNetwork := value.(job.Network); isNetwork && n.Mode != "" {
 		return n.Mode
 	}
-	if d, isLength := value.(Duration); isLength {
+	if d, isLength := value.(job.Duration); isLength {
 		return strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(d.String())
 	}
 	written, err := json.Marshal(value)
@@ -265,7 +268,7 @@ func TestDocumentSchemaAndDefaultsAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	var schema map[string]any
-	if err := json.Unmarshal(Schema(), &schema); err != nil {
+	if err := json.Unmarshal(job.Format().Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	described := make(map[string]map[string]any)
@@ -347,9 +350,9 @@ func nested(path, value string) string {
 	return strings.Join(parts, ": {") + ": " + value + strings.Repeat("}", len(parts)-1) + "\n"
 }
 
-func mustLoadTemplate(t *testing.T, yaml string) *Job {
+func mustLoadTemplate(t *testing.T, yaml string) *job.Job {
 	t.Helper()
-	job, err := LoadTemplate(jobFile(yaml))
+	job, err := job.LoadTemplate(jobFile(yaml))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, yaml)
 	}
@@ -370,9 +373,9 @@ func TestDocumentedExamplesLoad(t *testing.T) {
 			if len(jobs) == 0 {
 				t.Fatal("no job in it")
 			}
-			for _, job := range jobs {
-				if _, err := Load(jobFile(job)); err != nil {
-					t.Errorf("%v\n%s", err, job)
+			for _, text := range jobs {
+				if _, err := job.Load(jobFile(text)); err != nil {
+					t.Errorf("%v\n%s", err, text)
 				}
 			}
 		})
@@ -426,11 +429,11 @@ func TestDocumentedFragmentsLoad(t *testing.T) {
 			if !strings.Contains(example, "version: ") {
 				example = "version: 1\n" + example
 			}
-			kind := File
+			kind := config.File
 			if strings.Contains(example, "trusted: operator") {
-				kind = Operator
+				kind = config.Operator
 			}
-			if _, err := LoadTemplate(Layer{Name: name, Kind: kind, Data: []byte(example)}); err != nil {
+			if _, err := job.LoadTemplate(config.Layer{Name: name, Kind: kind, Data: []byte(example)}); err != nil {
 				t.Errorf("%v\n%s", err, block[1])
 			}
 		}
@@ -447,7 +450,7 @@ func ofAJob(example string) bool {
 		return false
 	}
 	for name := range keys {
-		if root().key(name) == nil {
+		if job.Format().Root.Key(name) == nil {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package job
+package config
 
 import (
 	"fmt"
@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/agent-ci/agent-ci/internal/clip"
+
+	"gopkg.in/yaml.v3"
 )
 
 // The tags that the parser gives to scalars.
@@ -27,9 +27,9 @@ const (
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == nullTag }
 
-// describeNode is what node is, in the words of a message. The value itself
+// DescribeNode returns what node is, in the words of a message. The value itself
 // is not repeated but for numbers and truth values, which are no secrets.
-func describeNode(node *yaml.Node) string {
+func DescribeNode(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:
 		return "a mapping"
@@ -44,59 +44,65 @@ func describeNode(node *yaml.Node) string {
 	}
 }
 
-func (d *decoder) wrongType(k *key, path string, node *yaml.Node) bool {
-	message := "must be " + k.kind.describe()
-	if k.example != "" {
-		message += " such as " + k.example
+// WrongType complains that node is not what the key takes. It returns false.
+func (d *Decoder) WrongType(k *Key, path string, node *yaml.Node) bool {
+	message := "must be " + k.Words()
+	if k.Example != "" {
+		message += " such as " + k.Example
 	}
-	return d.complain(path, node, message+", not "+describeNode(node))
+	return d.Complain(path, node, message+", not "+DescribeNode(node))
 }
 
-func (d *decoder) text(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+// Text merges node, a text by the rule of k, into a string, for a [Custom].
+func (d *Decoder) Text(k *Key, path string, node *yaml.Node, into *string) bool {
+	return d.text(k, path, node, reflect.ValueOf(into).Elem())
+}
+
+func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode {
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	}
-	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.scalars {
-		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
+	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
+		return d.suggest(path, node, "must be text, not "+DescribeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
-	if d.lenient[path] {
+	if d.Lenient[path] {
 		return true
 	}
-	complaint, meant := k.judgeText(node.Value)
+	complaint, meant := k.JudgeText(node.Value)
 	return complaint == "" || d.suggest(path, node, complaint, meant)
 }
 
-// judgeText says what is wrong with s as the value of k, and what was probably meant.
-func (k *key) judgeText(s string) (complaint, meant string) {
+// JudgeText says what is wrong with s as the value of k, and what was probably meant.
+func (k *Key) JudgeText(s string) (complaint, meant string) {
 	switch {
-	case k.values != nil:
+	case k.Values != nil:
 		return k.judgeChoice(s)
-	case s == "" && (k.filled || k.required):
+	case s == "" && (k.Filled || k.Required):
 		return "must not be empty", ""
-	case s == "" || k.form == nil:
+	case s == "" || k.Form == nil:
 		return "", ""
 	}
-	if err := k.form.check(s); err != nil {
-		return err.Error(), k.form.meant(s)
+	if err := k.Form.Check(s); err != nil {
+		return err.Error(), k.Form.Meant(s)
 	}
 	return "", ""
 }
 
-func (k *key) judgeChoice(s string) (complaint, meant string) {
-	if slices.Contains(k.values, s) {
+func (k *Key) judgeChoice(s string) (complaint, meant string) {
+	if slices.Contains(k.Values, s) {
 		return "", ""
 	}
 	given := strconv.Quote(clip.Bytes(s, 40))
-	if len(k.values) == 1 {
-		return given + " is not allowed; it must be " + k.values[0], ""
+	if len(k.Values) == 1 {
+		return given + " is not allowed; it must be " + k.Values[0], ""
 	}
-	return given + " is not one of " + k.choices(), Nearest(strings.ToLower(s), k.values)
+	return given + " is not one of " + k.choices(), Nearest(strings.ToLower(s), k.Values)
 }
 
 // choices are the values that may be written, for a sentence.
-func (k *key) choices() string {
-	shown := slices.Clone(k.values)
+func (k *Key) choices() string {
+	shown := slices.Clone(k.Values)
 	for i, value := range shown {
 		if value == "" {
 			shown[i] = `""`
@@ -107,19 +113,19 @@ func (k *key) choices() string {
 
 // integer takes decimal digits. Octal, hexadecimal and grouped numbers are refused: YAML's
 // versions disagree on what 010 and 4_000_000 are.
-func (d *decoder) integer(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
 		return d.wrongInteger(k, path, node)
 	}
-	if complaint := k.span.judge(number); complaint != "" {
-		return d.complain(path, node, complaint)
+	if complaint := k.Span.judge(number); complaint != "" {
+		return d.Complain(path, node, complaint)
 	}
 	into.SetInt(number)
 	return true
 }
 
-func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) bool {
+func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
 	_, err := strconv.ParseInt(node.Value, 10, 64)
 	digits := strings.ReplaceAll(node.Value, "_", "")
 	number, grouped := strconv.ParseInt(digits, 10, 64)
@@ -127,34 +133,34 @@ func (d *decoder) wrongInteger(k *key, path string, node *yaml.Node) bool {
 	case node.Tag == intTag && digits != node.Value && grouped == nil && strconv.FormatInt(number, 10) == digits:
 		return d.suggest(path, node, "must be a whole number without _, which makes it text in YAML 1.2", digits)
 	case node.Tag == intTag:
-		return d.complain(path, node, "must be a whole number in decimal digits, without leading zeros")
+		return d.Complain(path, node, "must be a whole number in decimal digits, without leading zeros")
 	case node.Tag == textTag && err == nil:
 		return d.suggest(path, node, "must be a whole number without quotes", node.Value)
 	}
-	return d.wrongType(k, path, node)
+	return d.WrongType(k, path, node)
 }
 
 // judge says what is wrong with number.
-func (s *span) judge(number int64) string {
+func (s *Span) judge(number int64) string {
 	switch {
-	case number >= s.least && number <= s.most:
+	case number >= s.Least && number <= s.Most:
 		return ""
-	case s.most == many && number < s.least:
-		return fmt.Sprintf("must be %d or more", s.least)
-	case s.least == s.most:
-		return fmt.Sprintf("must be %d", s.least)
+	case s.Most == Many && number < s.Least:
+		return fmt.Sprintf("must be %d or more", s.Least)
+	case s.Least == s.Most:
+		return fmt.Sprintf("must be %d", s.Least)
 	default:
-		return fmt.Sprintf("must be between %d and %d", s.least, s.most)
+		return fmt.Sprintf("must be between %d and %d", s.Least, s.Most)
 	}
 }
 
-func (d *decoder) decimal(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if node.Tag != intTag && node.Tag != floatTag || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	}
 	if number < 0 {
-		return d.complain(path, node, "must be 0 or more")
+		return d.Complain(path, node, "must be 0 or more")
 	}
 	into.SetFloat(number)
 	return true
@@ -162,7 +168,7 @@ func (d *decoder) decimal(k *key, path string, node *yaml.Node, into reflect.Val
 
 // truth takes true and false only; yes and on mean different things to
 // different versions of YAML.
-func (d *decoder) truth(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) truth(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Tag == boolTag {
 		into.SetBool(strings.EqualFold(node.Value, "true"))
 		return true
@@ -172,12 +178,12 @@ func (d *decoder) truth(k *key, path string, node *yaml.Node, into reflect.Value
 		"no": "false", "off": "false", "n": "false", "false": "false",
 	}[strings.ToLower(node.Value)]
 	if !isWord {
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	}
 	return d.suggest(path, node, "must be true or false, without quotes", meant)
 }
 
-func (d *decoder) length(k *key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) length(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode || node.Tag != textTag {
 		return d.wrongLength(k, path, node)
 	}
@@ -186,15 +192,15 @@ func (d *decoder) length(k *key, path string, node *yaml.Node, into reflect.Valu
 		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
 	}
 	if parsed <= 0 {
-		return d.complain(path, node, "must be longer than 0s")
+		return d.Complain(path, node, "must be longer than 0s")
 	}
 	into.SetInt(int64(parsed))
 	return true
 }
 
-func (d *decoder) wrongLength(k *key, path string, node *yaml.Node) bool {
+func (d *Decoder) wrongLength(k *Key, path string, node *yaml.Node) bool {
 	if node.Tag != intTag {
-		return d.wrongType(k, path, node)
+		return d.WrongType(k, path, node)
 	}
 	number := clip.Bytes(node.Value, 20)
 	return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")

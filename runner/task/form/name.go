@@ -1,4 +1,4 @@
-package job
+package form
 
 import (
 	"errors"
@@ -21,7 +21,7 @@ func ValidateBranch(name string) error {
 		return errors.New("must not begin with -")
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return errors.New("must be a branch's short name")
-	case whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub refuses what reads as a SHA-1 or SHA-256
+	case Whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub refuses what reads as a SHA-1 or SHA-256
 		return errors.New("must not look like a commit's SHA")
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return errors.New("must not contain .. or @{")
@@ -56,13 +56,13 @@ func ValidateKey(name string) error {
 }
 
 const (
-	ownerPattern      = `[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})`
-	repositoryPattern = ownerPattern + `/[A-Za-z0-9._-]{1,100}`
+	OwnerPattern      = `[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})`
+	RepositoryPattern = OwnerPattern + `/[A-Za-z0-9._-]{1,100}`
 )
 
 func ValidateRepository(name string) error {
 	_, repository, _ := strings.Cut(name, "/")
-	if !whole(repositoryPattern).MatchString(name) || repository == "." || repository == ".." {
+	if !Whole(RepositoryPattern).MatchString(name) || repository == "." || repository == ".." {
 		return errors.New("must be OWNER/REPO")
 	}
 	return nil
@@ -76,9 +76,9 @@ type Issue struct {
 // issueAddress is a page of an issue or pull request: the server's root, the
 // repository and the number. What is behind the number leads to a place of the page. A
 // name with a dot is a server also without https://, as browsers show it.
-const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + repositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
+const issueAddress = `(https?://[^/?#@\s]+|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d{1,5})?)/(` + RepositoryPattern + `)/(?:issues|pull)/([1-9][0-9]*)(?:[/?#]\S*)?`
 
-var issuePage = sync.OnceValue(func() *regexp.Regexp { return whole(issueAddress) })
+var issuePage = sync.OnceValue(func() *regexp.Regexp { return Whole(issueAddress) })
 
 // ParseIssue reads OWNER/REPO#N, #N, N or the address of the issue's page.
 func ParseIssue(s string) (Issue, error) {
@@ -116,5 +116,5 @@ func IssueServer(s string) string {
 // String is the form that ParseIssue reads.
 func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
 
-// whole is a regular expression that takes all of a text or nothing.
-func whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }
+// Whole returns a regular expression that takes all of a text or nothing.
+func Whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }

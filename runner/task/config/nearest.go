@@ -1,6 +1,4 @@
-package job
-
-import "strings"
+package config
 
 // Nearest is the candidate that name was most probably meant to be, or "" when
 // none is near: at most a third of its letters may differ, counting a swap of
@@ -45,33 +43,27 @@ func distance(a, b string) int {
 // nearestKey is the full path of the key that name, written among the keys of
 // group at path, was probably meant to be: a sibling with a similar name, else
 // for a name at the top, a key of exactly that name below.
-func (d *decoder) nearestKey(group *key, path, name string) string {
-	names := make([]string, len(group.keys))
-	for i, k := range group.keys {
-		names[i] = k.name
-	}
-	if own := hookKeys[name]; own != "" && strings.HasPrefix(path, "hooks.") {
-		return join(path, own)
+func (d *Decoder) nearestKey(group *Key, path, name string) string {
+	names := make([]string, len(group.Keys))
+	for i, k := range group.Keys {
+		names[i] = k.Name
 	}
 	if sibling := Nearest(name, names); sibling != "" {
-		return join(path, sibling)
+		return Join(path, sibling)
 	}
-	if group == networkKeys() {
-		return join(path, allowKey)
-	}
-	if strings.HasSuffix(path, ".env") && variable.check(name) == nil {
-		return join(path, "set."+name)
+	if group.Meant != nil && group.Meant(name) != "" {
+		return Join(path, group.Meant(name))
 	}
 	if path != "" { // its group is right, and a key of another group means something else
 		return ""
 	}
-	return pathOfName(d.root, name)
+	return pathOfName(d.format.Root, name)
 }
 
-func pathOfName(group *key, name string) string {
-	for _, k := range group.keys {
-		if k.name == name {
-			return k.path
+func pathOfName(group *Key, name string) string {
+	for _, k := range group.Keys {
+		if k.Name == name {
+			return k.Path
 		}
 		if path := pathOfName(k, name); path != "" {
 			return path

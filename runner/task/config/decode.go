@@ -1,0 +1,340 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Format is a kind of file.
+type Format struct {
+	Root *Key
+	Name string // "job", "campaign"
+	// Misplaced says why a key does not belong in a layer of a kind. Nil for keys that belong in all.
+	Misplaced func(kind Kind, path string) error
+}
+
+// place is where a value was set.
+type place struct {
+	layer        int
+	name         string
+	line, column int
+}
+
+// Decoder merges one layer after the other into a value, and collects mistakes.
+type Decoder struct {
+	format *Format
+	into   reflect.Value
+	found  report
+	places map[string]place // of every value set so far, by path
+	// earlier are the groups of mappings by names, by path, that an earlier layer has.
+	earlier map[string]bool
+
+	kinds []Kind // of the layers so far
+	kind  Kind   // of the layer that is being merged
+	name  string // of that layer, or the origin of an assignment
+
+	// Lenient are the paths of texts that are not as they will be.
+	Lenient map[string]bool
+}
+
+// Decoder returns a decoder into a pointer to the format's Go type, which gets its defaults.
+func (f *Format) Decoder(into any) *Decoder {
+	d := &Decoder{format: f, into: reflect.ValueOf(into).Elem(), places: make(map[string]place), earlier: make(map[string]bool)}
+	d.into.Set(f.Root.Default())
+	return d
+}
+
+// File returns the name of the layer that is being merged.
+func (d *Decoder) File() string { return d.name }
+
+// layer is the number of the layer that is being merged.
+func (d *Decoder) layer() int { return len(d.kinds) - 1 }
+
+// place is where node is; a layer of assignments has names but no lines.
+func (d *Decoder) place(node *yaml.Node) place {
+	if d.kind == Values {
+		return place{layer: d.layer(), name: d.name}
+	}
+	return place{d.layer(), d.name, node.Line, node.Column}
+}
+
+// Complain reports what is wrong with the value node at path. It returns false, the answer to whether the
+// value fits.
+func (d *Decoder) Complain(path string, node *yaml.Node, message string) bool {
+	return d.suggest(path, node, message, "")
+}
+
+func (d *Decoder) suggest(path string, node *yaml.Node, message, suggestion string) bool {
+	d.complainAt(d.place(node), path, message, suggestion)
+	return false
+}
+
+func (d *Decoder) complainAt(at place, path, message, suggestion string) {
+	d.found.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
+}
+
+// Wrong reports what is wrong with the value at path, once all layers are merged: in the place of that value or of the
+// nearest one above it. One mistake of a value is enough: there is no other beside one of it or below it.
+func (d *Decoder) Wrong(path, message string) {
+	if d.Mentions(path) {
+		return
+	}
+	at, set := d.places[path]
+	for above := path; !set && above != ""; at, set = d.places[above] {
+		above = above[:max(strings.LastIndexAny(above, ".["), 0)]
+	}
+	d.complainAt(at, path, message, "")
+}
+
+// Missing reports a key that no layer has, at the beginning of the topmost file.
+func (d *Decoder) Missing(path, message string) {
+	at := place{layer: len(d.kinds)}
+	for i, kind := range d.kinds {
+		if named := d.found.names[i]; kind == File {
+			at = place{i, named, 1, 1}
+		}
+	}
+	d.complainAt(at, path, message, "")
+}
+
+// WrongIf is Wrong where something is the case.
+func (d *Decoder) WrongIf(is bool, path, message string) {
+	if is {
+		d.Wrong(path, message)
+	}
+}
+
+// Given reports whether some layer sets a key.
+func (d *Decoder) Given(path string) bool {
+	_, set := d.places[path]
+	return set
+}
+
+// Newest reports whether the layer that was merged last sets a key.
+func (d *Decoder) Newest(path string) bool {
+	at, set := d.places[path]
+	return set && at.layer == d.layer()
+}
+
+// KindOf returns the kind of the layer that set a key.
+func (d *Decoder) KindOf(path string) Kind { return d.kinds[d.places[path].layer] }
+
+// Has reports whether a layer of a kind was merged.
+func (d *Decoder) Has(kind Kind) bool { return slices.Contains(d.kinds, kind) }
+
+// value merges node, the value of k at path, into the Go value into. It reports
+// whether node fits k; where it doesn't, it has complained.
+func (d *Decoder) value(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	if complaint := unwanted(node); complaint != "" {
+		return d.Complain(path, node, complaint)
+	}
+	if isNull(node) {
+		return true
+	}
+	d.places[path] = d.place(node)
+	if k.Shape == Own {
+		return into.Addr().Interface().(Custom).DecodeKey(d, k, path, node)
+	}
+	return [...]func(*Key, string, *yaml.Node, reflect.Value) bool{
+		Group: d.group, List: d.list, TextMap: d.named, OpenMap: d.openMap, GroupMap: d.named, Text: d.text,
+		Integer: d.integer, Decimal: d.decimal, Truth: d.truth, Length: d.length,
+	}[k.Shape](k, path, node, into)
+}
+
+// Value merges node, the value of k at path, into a pointer, for a [Custom].
+func (d *Decoder) Value(k *Key, path string, node *yaml.Node, into any) bool {
+	return d.value(k, path, node, reflect.ValueOf(into).Elem())
+}
+
+// unwanted names what YAML allows and these files don't.
+func unwanted(node *yaml.Node) string {
+	switch {
+	case node.Kind == yaml.AliasNode || node.Anchor != "":
+		return "anchors and aliases are not allowed; write the value out"
+	case node.Style&yaml.TaggedStyle != 0:
+		return "tags are not allowed; quote what is to be text"
+	}
+	return ""
+}
+
+func unwantedName(name *yaml.Node) string {
+	switch {
+	case name.Kind == yaml.ScalarNode && name.Tag == mergeTag:
+		return "merge keys (<<) are not allowed; write the keys out"
+	case name.Kind != yaml.AliasNode && (name.Kind != yaml.ScalarNode || isNull(name)):
+		return "a key must be text"
+	}
+	return unwanted(name)
+}
+
+func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		return d.WrongType(k, path, node)
+	}
+	seen := make(map[string]*yaml.Node)
+	for pair := range slices.Chunk(node.Content, 2) {
+		d.entry(k, path, pair[0], pair[1], seen, into)
+	}
+	if path == "" && d.kind == Values || path != "" && d.earlier[path] {
+		return true
+	}
+	for _, below := range k.Keys {
+		if given := seen[below.Name]; below.Required && (given == nil || isNull(given)) {
+			d.Complain(Join(path, below.Name), node, "is missing")
+		}
+	}
+	return true
+}
+
+func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, seen map[string]*yaml.Node, into reflect.Value) {
+	if !d.fresh(path, name, node, seen) {
+		return
+	}
+	below := k.Key(name.Value)
+	if below == nil {
+		d.suggest(Join(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
+		return
+	}
+	inner := Join(path, below.Name)
+	if d.format.Misplaced != nil {
+		if err := d.format.Misplaced(d.kind, inner); err != nil {
+			d.Complain(inner, name, err.Error())
+			return
+		}
+	}
+	if isNull(node) && below.Scalars && strings.HasPrefix(name.LineComment, "#") {
+		d.suggest(inner, name, "is followed by a comment, not by a value", fmt.Sprintf("%q", name.LineComment))
+		return
+	}
+	d.value(below, inner, node, into.Field(below.field))
+}
+
+// fresh reports whether name is a usable name that its mapping has only once.
+func (d *Decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yaml.Node) bool {
+	if complaint := unwantedName(name); complaint != "" {
+		return d.Complain(path, name, complaint)
+	}
+	if before := seen[name.Value]; before != nil {
+		return d.Complain(Join(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
+	}
+	seen[name.Value] = node
+	return true
+}
+
+func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	switch {
+	case node.Kind != yaml.SequenceNode:
+		return d.WrongType(k, path, node)
+	case k.Most > 0 && len(node.Content) > k.Most:
+		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
+	case len(node.Content) < k.Least:
+		return d.Complain(path, node, "is an empty list; give at least one")
+	}
+	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
+	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true
+	for i, item := range node.Content {
+		inner := fmt.Sprintf("%s[%d]", path, i)
+		if isNull(item) {
+			fits = d.Complain(inner, item, "is empty")
+			continue
+		}
+		slot := reflect.New(k.Elem.typ).Elem()
+		slot.Set(k.Elem.Default())
+		fits = d.value(k.Elem, inner, item, slot) && fits
+		elements = reflect.Append(elements, slot)
+	}
+	into.Set(elements)
+	return fits
+}
+
+// named merges a mapping from any names to values, name by name, and in groups key by key.
+func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		return d.WrongType(k, path, node)
+	}
+	seen := make(map[string]*yaml.Node)
+	for pair := range slices.Chunk(node.Content, 2) {
+		name := pair[0]
+		if !d.fresh(path, name, pair[1], seen) {
+			continue
+		}
+		inner := Join(path, name.Value)
+		if err := k.Names.Check(name.Value); err != nil {
+			d.Complain(inner, name, "this name "+err.Error())
+			continue
+		}
+		if isNull(pair[1]) {
+			continue
+		}
+		value := reflect.New(k.Elem.typ).Elem()
+		value.Set(k.Elem.Default())
+		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
+			value.Set(before)
+			d.earlier[inner] = true // its keys are there, or are missing in the layer before
+		}
+		d.value(k.Elem, inner, pair[1], value)
+		into.SetMapIndex(reflect.ValueOf(name.Value), value)
+	}
+	return k.Most == 0 || into.Len() <= k.Most || d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
+}
+
+// openMap takes a mapping whose keys are not ours.
+func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	value, fits := d.plain(path, node)
+	if !fits {
+		return false
+	}
+	known, err := k.Foreign.Read(value)
+	into.Set(reflect.ValueOf(known))
+	return err == nil || d.Complain(path, node, err.Error())
+}
+
+// plain is node as JSON has it.
+func (d *Decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
+	if complaint := unwanted(node); complaint != "" {
+		return nil, d.Complain(path, node, complaint)
+	}
+	fits = true
+	switch node.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			var inner bool
+			list[i], inner = d.plain(fmt.Sprintf("%s[%d]", path, i), item)
+			fits = fits && inner
+		}
+		return list, fits
+	case yaml.MappingNode:
+		mapping, seen := make(map[string]any), make(map[string]*yaml.Node)
+		for pair := range slices.Chunk(node.Content, 2) {
+			inner := d.fresh(path, pair[0], pair[1], seen)
+			if inner {
+				mapping[pair[0].Value], inner = d.plain(Join(path, pair[0].Value), pair[1])
+			}
+			fits = fits && inner
+		}
+		return mapping, fits
+	}
+	return d.plainScalar(path, node)
+}
+
+func (d *Decoder) plainScalar(path string, node *yaml.Node) (value any, fits bool) {
+	switch node.Tag {
+	case boolTag, nullTag:
+		err := node.Decode(&value)
+		return value, err == nil
+	case intTag, floatTag:
+		var number float64
+		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+			return nil, d.Complain(path, node, "must be a finite number")
+		}
+		return number, true
+	}
+	return node.Value, true
+}

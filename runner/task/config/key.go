@@ -1,0 +1,238 @@
+package config
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/task/form"
+)
+
+// Rule says of one key what its Go type cannot.
+type Rule struct {
+	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
+	About   string // what the key means, with its unit
+	Initial any    // default; nil for the zero value, an empty list or an empty mapping
+	Example string // YAML, for lists and mappings whose form isn't obvious
+
+	Values  []string   // all that may be written; nil for anything of the form
+	Form    *form.Form // of the text, of each element of a list, of each value of a mapping
+	Names   *form.Form // of the names in a mapping
+	Span    *Span      // of a number
+	Foreign *Foreign   // of a mapping whose keys are not ours, or of each element of a list of such
+
+	Required bool // must be written wherever its group is
+	Filled   bool // may not be empty text
+	Least    int  // entries of a list
+	Most     int  // entries of a mapping of mappings, or of a list
+	Scalars  bool // numbers and truth values count as text, as they are written
+
+	// Meant returns the key of a group, or of a mapping's groups, that an unknown name stands for.
+	Meant func(name string) string
+}
+
+// Span is what a number may be, both ends included.
+type Span struct{ Least, Most int64 }
+
+// Between returns a span.
+func Between(least, most int64) *Span { return &Span{least, most} }
+
+// Many is the end of a span that has none.
+const Many = 1_000_000_000_000
+
+// Foreign is a mapping whose keys are not ours: it is handed on as it is.
+type Foreign struct {
+	Read   func(value any) (map[string]any, error) // checks it, and fills in what it needs
+	Schema map[string]any                          // as much of Read as a JSON Schema can say
+}
+
+// Custom is a Go type whose values may be written in several ways.
+type Custom interface {
+	// Words names the ways, for messages.
+	Words() string
+	// DecodeKey reads node, the value of k at path, and reports whether it fits.
+	DecodeKey(d *Decoder, k *Key, path string, node *yaml.Node) bool
+	// DescribeKey completes the JSON Schema of k.
+	DescribeKey(k *Key, schema map[string]any)
+}
+
+// Shape is how the value of a key is written.
+type Shape int
+
+// The shapes.
+const (
+	Group    Shape = iota // a mapping with known keys
+	List                  // of text or of groups
+	TextMap               // a mapping from any name to text
+	OpenMap               // a mapping that this version knows nothing of
+	GroupMap              // a mapping from any name to a group
+	Text
+	Integer
+	Decimal
+	Truth
+	Length // of time
+	Own    // a Custom
+)
+
+var shapes = [...]struct{ words, schema string }{
+	Group: {"a mapping", "object"}, List: {"a list", "array"}, TextMap: {"a mapping of text", "object"}, OpenMap: {"a mapping", "object"},
+	GroupMap: {"a mapping of mappings", "object"}, Text: {"text", "string"}, Integer: {"a whole number", "integer"},
+	Decimal: {"a number", "number"}, Truth: {"true or false", "boolean"}, Length: {"a duration", "string"}, Own: {},
+}
+
+// Key is a key of a format: its rule, its type and the keys below it.
+type Key struct {
+	Rule
+	Name  string // last part of the path
+	Shape Shape
+	Keys  []*Key // of a group
+	Elem  *Key   // of a list or a mapping
+	field int    // of a key in a group: index of the struct's field
+	typ   reflect.Type
+}
+
+// NewKey describes a Go type by rules. A type at the root has the path "".
+func NewKey(rules []Rule, typ reflect.Type) *Key {
+	byPath := make(map[string]Rule, len(rules))
+	for _, r := range rules {
+		byPath[r.Path] = r
+	}
+	return newKey(byPath, "", typ)
+}
+
+func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
+	k := &Key{Rule: byPath[path], Name: path[strings.LastIndexByte(path, '.')+1:], Shape: shapeOf(typ), typ: typ}
+	k.Path = path
+	switch k.Shape {
+	case Group:
+		for i := range typ.NumField() {
+			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			below := newKey(byPath, Join(path, name), typ.Field(i).Type)
+			below.field = i
+			k.Keys = append(k.Keys, below)
+		}
+	case List:
+		k.Elem = newKey(byPath, path+"[]", typ.Elem())
+		k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.Filled, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
+		if k.Elem.Shape == Text {
+			k.Example = "[a, b]"
+			if k.Values != nil {
+				k.Example = "[" + k.Values[0] + "]"
+			}
+		}
+	case TextMap, GroupMap:
+		k.Elem = newKey(byPath, path+".*", typ.Elem())
+		k.Elem.Form, k.Elem.Scalars, k.Elem.Meant = k.Form, k.Shape == TextMap, k.Meant
+	}
+	return k
+}
+
+func shapeOf(typ reflect.Type) Shape {
+	switch {
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Custom]()):
+		return Own
+	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return Length
+	case typ == reflect.TypeFor[map[string]string]():
+		return TextMap
+	case typ.Kind() == reflect.Map && typ.Elem().Kind() == reflect.Struct:
+		return GroupMap
+	}
+	return map[reflect.Kind]Shape{
+		reflect.Struct: Group, reflect.Slice: List, reflect.Map: OpenMap, reflect.String: Text,
+		reflect.Int: Integer, reflect.Int64: Integer, reflect.Float64: Decimal, reflect.Bool: Truth,
+	}[typ.Kind()]
+}
+
+// Words names what the value of the key is, for messages.
+func (k *Key) Words() string {
+	if k.Shape == Own {
+		return reflect.New(k.typ).Interface().(Custom).Words()
+	}
+	return shapes[k.Shape].words
+}
+
+// Join returns the path of a key below another one.
+func Join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// Key returns the key of that name below k, or nil.
+func (k *Key) Key(name string) *Key {
+	for _, below := range k.Keys {
+		if below.Name == name {
+			return below
+		}
+	}
+	return nil
+}
+
+// Field returns the value of a key below k, a group, in the value of the group.
+func (k *Key) Field(of reflect.Value) reflect.Value { return of.Field(k.field) }
+
+// Settable returns the keys below k that one variable or assignment sets whole, in the order of the
+// fields: all but groups and what is inside of lists.
+func (k *Key) Settable() []*Key {
+	var found []*Key
+	for _, below := range k.Keys {
+		if below.Shape == Group {
+			found = append(found, below.Settable()...)
+		} else {
+			found = append(found, below)
+		}
+	}
+	return found
+}
+
+// At returns the key of a value at a path such as verify[0].name; nil for none.
+func (k *Key) At(path string) *Key {
+	for part := range strings.SplitSeq(path, ".") {
+		name, _, listed := strings.Cut(part, "[")
+		if k.Shape == TextMap || k.Shape == GroupMap {
+			k = k.Elem
+		} else {
+			k = k.Key(name)
+		}
+		if k != nil && listed {
+			k = k.Elem
+		}
+		if k == nil {
+			return nil
+		}
+	}
+	return k
+}
+
+// Settled reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
+func (k *Key) Settled() bool {
+	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Own || k.Initial != nil)
+}
+
+// Default returns a new value of k as it is when no layer sets it.
+func (k *Key) Default() reflect.Value {
+	switch k.Shape {
+	case List:
+		filled := reflect.MakeSlice(k.typ, 0, 0)
+		if k.Initial != nil {
+			filled = reflect.AppendSlice(filled, reflect.ValueOf(k.Initial))
+		}
+		return filled
+	case TextMap, OpenMap, GroupMap:
+		return reflect.MakeMap(k.typ)
+	case Group:
+		filled := reflect.New(k.typ).Elem()
+		for _, below := range k.Keys {
+			filled.Field(below.field).Set(below.Default())
+		}
+		return filled
+	}
+	if k.Initial == nil {
+		return reflect.Zero(k.typ)
+	}
+	return reflect.ValueOf(k.Initial).Convert(k.typ)
+}

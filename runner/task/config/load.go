@@ -1,0 +1,96 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Add merges a layer.
+func (d *Decoder) Add(layer Layer) {
+	d.begin(layer.Name, layer.Kind)
+	if layer.Kind == Values {
+		d.assignments(layer.Values)
+		return
+	}
+	node, unfit := d.format.Parse(layer.Data)
+	if unfit != nil {
+		unfit.File = layer.Name
+		d.found.add(d.layer(), *unfit)
+	}
+	if node != nil {
+		d.value(d.format.Root, "", node, d.into)
+	}
+}
+
+// AddNode merges a document that was parsed already.
+func (d *Decoder) AddNode(name string, node *yaml.Node) {
+	d.begin(name, File)
+	d.value(d.format.Root, "", node, d.into)
+}
+
+// AddProblems adds mistakes of another file, as a layer of its own.
+func (d *Decoder) AddProblems(problems ...Problem) {
+	d.begin("", Values)
+	for _, p := range problems {
+		d.found.add(d.layer(), p)
+	}
+}
+
+func (d *Decoder) begin(name string, kind Kind) {
+	d.kinds, d.kind, d.name = append(d.kinds, kind), kind, name
+	d.found.names = append(d.found.names, name)
+}
+
+func (d *Decoder) assignments(values []Assignment) {
+	for _, a := range values {
+		d.name = a.Origin
+		k, parts := d.format.find(a.Key)
+		if whole := d.format.customAbove(a.Key); whole != nil {
+			d.Complain(a.Key, &yaml.Node{}, "is not set by itself: "+whole.Path+" is set whole, as in "+whole.Path+"="+whole.Example)
+			continue
+		}
+		node, err := a.node(k)
+		if err != nil {
+			d.Complain(a.Key, &yaml.Node{}, err.Error())
+			continue
+		}
+		for _, name := range slices.Backward(parts) {
+			node = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{TextNode(name), node}}
+		}
+		d.value(d.format.Root, "", node, d.into)
+	}
+}
+
+// customAbove returns the key of a custom type that a path leads into; nil for none.
+func (f *Format) customAbove(path string) *Key {
+	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
+		path = path[:end]
+		if k, _ := f.find(path); k != nil && k.Shape == Own && k.Example != "" {
+			return k
+		}
+	}
+	return nil
+}
+
+// node is a's value for the key k; k is nil where a names none.
+func (a Assignment) node(k *Key) (*yaml.Node, error) {
+	if k == nil || k.Shape == Text {
+		return TextNode(a.Value), nil
+	}
+	node, unfit := parse([]byte(a.Value), "job")
+	if unfit != nil {
+		return nil, errors.New("the value " + unfit.Message)
+	}
+	if node == nil {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: nullTag}, nil
+	}
+	return node, nil
+}
+
+// TextNode returns a text as it stands.
+func TextNode(s string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: textTag, Style: yaml.DoubleQuotedStyle, Value: s}
+}

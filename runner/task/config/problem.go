@@ -1,0 +1,122 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
+)
+
+// Problem is one mistake in a layer.
+type Problem struct {
+	File       string `json:"-"`             // the layer, or the variable or flag that an assignment came from
+	Line       int    `json:"line"`          // from 1; 0 where there is no file
+	Column     int    `json:"column"`        // from 1, in characters
+	Key        string `json:"key,omitempty"` // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"` // what was probably meant, or empty
+}
+
+// String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean
+// limits.turns?". It holds no control characters, whatever the file held.
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(printable(p.File))
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
+		}
+		b.WriteString(": ")
+	}
+	if p.Key != "" {
+		b.WriteString(printable(p.Key) + ": ")
+	}
+	b.WriteString(printable(p.Message))
+	if p.Suggestion != "" {
+		b.WriteString("; did you mean " + printable(p.Suggestion) + "?")
+	}
+	return b.String()
+}
+
+// Problems are all the mistakes of a configuration, layer by layer in the order of the lines.
+type Problems []Problem
+
+func (ps Problems) Error() string {
+	lines := make([]string, len(ps))
+	for i, p := range ps {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// MaxProblems bounds what a hostile file can make us print.
+const MaxProblems = 100
+
+// report collects the problems of each layer. What concerns no layer has the number behind the last one.
+type report struct {
+	names []string // of the layers
+	all   []layered
+}
+
+type layered struct {
+	layer int
+	Problem
+}
+
+func (r *report) add(layer int, p Problem) {
+	if len(r.all) <= MaxProblems {
+		r.all = append(r.all, layered{layer, p})
+	}
+}
+
+// Mentions reports whether a problem of the key name or one below it was found; the empty name is that of a
+// file as a whole.
+func (d *Decoder) Mentions(name string) bool {
+	return slices.ContainsFunc(d.found.all, func(p layered) bool {
+		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
+	})
+}
+
+// MentionsExactly is like Mentions, but for problems of the key itself.
+func (d *Decoder) MentionsExactly(name string) bool {
+	return slices.ContainsFunc(d.found.all, func(p layered) bool { return p.Key == name })
+}
+
+// Problems returns what was found, layer by layer in the order of the lines; nil for nothing.
+func (d *Decoder) Problems() Problems {
+	slices.SortStableFunc(d.found.all, func(a, b layered) int {
+		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	var all Problems
+	for _, p := range d.found.all {
+		all = append(all, p.Problem)
+	}
+	if len(all) > MaxProblems {
+		last := &all[MaxProblems]
+		last.Key, last.Suggestion, last.Message = "", "", fmt.Sprintf("more than %d mistakes; the rest is not shown", MaxProblems)
+	}
+	return all
+}
+
+// Err returns Problems as an error; nil for none.
+func (d *Decoder) Err() error {
+	if problems := d.Problems(); len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+// printable is text with everything quoted that could move a terminal's cursor
+// or break a line, and with its length bounded.
+func printable(text string) string {
+	const longest = 300
+	cut := clip.Bytes(text, longest)
+	if strings.ContainsFunc(cut, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		quoted := strconv.Quote(cut)
+		return quoted[1 : len(quoted)-1]
+	}
+	return cut
+}

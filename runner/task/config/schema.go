@@ -1,0 +1,120 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/agent-ci/agent-ci/runner/task/form"
+)
+
+// Schema returns the JSON Schema (2020-12) of the format, for editors: the same bytes every time. It describes
+// what this version accepts. What it cannot say loading checks: how keys hang together, and some forms of
+// text. It is stricter in one thing: a key written with null, which loading takes as not set.
+func (f *Format) Schema() []byte {
+	schema := schemaOf(f.Root)
+	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	schema["title"] = "agent-ci " + f.Name
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(schema); err != nil {
+		panic(err) // the rules hold nothing that JSON can't
+	}
+	return out.Bytes()
+}
+
+func schemaOf(k *Key) map[string]any {
+	if k.Foreign != nil && k.Shape == OpenMap {
+		return k.Foreign.Schema
+	}
+	schema := map[string]any{"type": shapes[k.Shape].schema}
+	if k.Scalars {
+		schema["type"] = []string{"string", "number", "boolean"}
+	}
+	if k.About != "" {
+		schema["description"] = k.About
+	}
+	if k.Settled() {
+		schema["default"] = k.Default().Interface()
+	}
+	switch k.Shape {
+	case Group:
+		describeGroup(schema, k)
+	case List:
+		schema["items"] = schemaOf(k.Elem)
+		if k.Most > 0 {
+			schema["maxItems"] = k.Most
+		}
+		if k.Least > 0 {
+			schema["minItems"] = k.Least
+		}
+	case TextMap, GroupMap:
+		schema["additionalProperties"] = schemaOf(k.Elem)
+		schema["propertyNames"] = TextSchema(map[string]any{"minLength": 1}, k.Names)
+		if k.Most > 0 {
+			schema["maxProperties"] = k.Most
+		}
+	case Text:
+		describeText(schema, k)
+	case Integer:
+		schema["minimum"], schema["maximum"] = k.Span.Least, k.Span.Most
+	case Decimal:
+		schema["minimum"] = 0
+	case Own:
+		delete(schema, "type")
+		reflect.New(k.typ).Interface().(Custom).DescribeKey(k, schema)
+	case Length:
+		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
+	}
+	return schema
+}
+
+func describeGroup(schema map[string]any, k *Key) {
+	properties, required := make(map[string]any), []string{}
+	for _, below := range k.Keys {
+		properties[below.Name] = schemaOf(below)
+		if below.Required {
+			required = append(required, below.Name)
+		}
+	}
+	schema["properties"], schema["additionalProperties"] = properties, false
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+}
+
+func describeText(schema map[string]any, k *Key) {
+	if k.Values != nil {
+		schema["enum"] = k.Values
+		if k.Scalars { // of which true and false are some
+			schema["enum"] = append([]any{false, true}, anys(k.Values)...)
+		}
+		return
+	}
+	if k.Filled || k.Required {
+		schema["minLength"] = 1
+		TextSchema(schema, k.Form)
+		return
+	}
+	if k.Form != nil && k.Form.Pattern != "" {
+		schema["pattern"] = "^(?:" + k.Form.Pattern + ")?$"
+	}
+}
+
+func anys(values []string) []any {
+	all := make([]any, len(values))
+	for i, value := range values {
+		all[i] = value
+	}
+	return all
+}
+
+// TextSchema adds what f asks of a text that isn't empty.
+func TextSchema(schema map[string]any, f *form.Form) map[string]any {
+	if f != nil && f.Pattern != "" {
+		schema["pattern"] = "^(?:" + f.Pattern + ")$"
+	}
+	return schema
+}

@@ -1,0 +1,127 @@
+package form
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Form is what a text may be. Its complaints never repeat the text, which may
+// be a key that somebody wrote in the wrong place.
+type Form struct {
+	Check   func(string) error
+	Pattern string // as much of Check as a JSON Schema can say; may be empty
+	prefix  string // that people put before it by mistake
+}
+
+// Without returns f for texts that people wrongly begin with prefix.
+func (f *Form) Without(prefix string) *Form {
+	f.prefix = prefix
+	return f
+}
+
+// Meant returns s without the prefix, when that is what makes it wrong.
+func (f *Form) Meant(s string) string {
+	if rest, cut := strings.CutPrefix(s, f.prefix); cut && f.prefix != "" && f.Check(rest) == nil {
+		return rest
+	}
+	return ""
+}
+
+// Matching returns the form of texts that match pattern as a whole.
+func Matching(about, pattern string) *Form {
+	fits := sync.OnceValue(func() *regexp.Regexp { return Whole(pattern) })
+	return &Form{Pattern: pattern, Check: func(s string) error {
+		if !fits().MatchString(s) {
+			return errors.New("must be " + about)
+		}
+		return nil
+	}}
+}
+
+// The forms that several keys have.
+var (
+	FilledLine    = &Form{Check: checkFilledLine}
+	NotBlank      = &Form{Check: checkNotBlank}
+	OneLine       = &Form{Check: checkLine}
+	Label         = &Form{Check: AtMost(50)}
+	Branch        = &Form{Check: ValidateBranch}
+	Repository    = &Form{Check: ValidateRepository, Pattern: RepositoryPattern}
+	IssueRef      = &Form{Check: ReadableBy(ParseIssue), Pattern: `(?:(?:` + RepositoryPattern + `)?#)?[1-9][0-9]*|` + issueAddress}
+	RelativeFile  = &Form{Check: checkRelativeFile}
+	Folder        = &Form{Check: checkFolder}
+	VariableValue = &Form{Check: checkNoNUL}
+
+	Variable = Matching("a variable's name: letters, digits and underscores", `[A-Za-z_][A-Za-z0-9_]*`)
+	Login    = Matching("a login, without @", OwnerPattern+`(?:\[bot\])?`).Without("@")
+)
+
+func checkNoNUL(s string) error {
+	if strings.ContainsRune(s, 0) {
+		return errors.New("must not contain a NUL character")
+	}
+	return nil
+}
+
+func checkNotBlank(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("must not be blank")
+	}
+	return checkNoNUL(s)
+}
+
+func checkLine(s string) error {
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return errors.New("must be one line without control characters")
+	}
+	return nil
+}
+
+func checkFilledLine(s string) error {
+	if strings.TrimSpace(s) == "" {
+		return errors.New("must not be blank")
+	}
+	return checkLine(s)
+}
+
+// AtMost returns a check for one line of so many characters.
+func AtMost(characters int) func(string) error {
+	return func(s string) error {
+		if utf8.RuneCountInString(s) > characters {
+			return fmt.Errorf("must have at most %d characters", characters)
+		}
+		return checkFilledLine(s)
+	}
+}
+
+// ReadableBy returns a check that a function can read the text.
+func ReadableBy[T any](parse func(string) (T, error)) func(string) error {
+	return func(s string) error {
+		_, err := parse(s)
+		return err
+	}
+}
+
+func checkRelativeFile(s string) error {
+	if strings.HasPrefix(s, "/") || strings.Contains(s, `\`) {
+		return errors.New("must be a path relative to the job file, with slashes")
+	}
+	return checkFilledLine(s)
+}
+
+func checkFolder(s string) error {
+	if !fs.ValidPath(s) || strings.Contains(s, `\`) {
+		return errors.New("must be a path below the repository's root, such as services/api, without .. and without a slash at either end")
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if strings.EqualFold(part, ".git") {
+			return errors.New("must not lead into .git")
+		}
+	}
+	return checkLine(s)
+}
