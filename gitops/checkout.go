@@ -352,7 +352,7 @@ func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *in
 var (
 	ErrNotRepository = repository.ErrNotRepository
 	ErrBare          = repository.ErrBare
-	ErrNoCommit      = errors.New("the repository has no commit yet: make a first one, it may be empty")
+	ErrNoCommit      = errors.New("the repository has no commit yet: make one, for example with git commit --allow-empty -m first")
 )
 
 type UnknownBaseError struct {

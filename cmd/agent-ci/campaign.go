@@ -21,6 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -188,7 +189,7 @@ func unknownSubcommand(name string) string {
 func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, config.Problems, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the campaign: %w", err)
+		return nil, nil, fmt.Errorf("%s cannot be read (%w); check the path", file, outcome.RootCause(err))
 	}
 	read, problems, err := loadCampaign(file, raw)
 	if err != nil || len(problems) > 0 {

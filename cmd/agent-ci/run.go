@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -84,7 +85,9 @@ func wrongRun(o runner.Options, rest, environ []string) string {
 	tasks := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
 	case len(rest) > 1:
-		return "it takes one job file, not " + strings.Join(rest, " ")
+		return fmt.Sprintf("it takes one job file, not %s; give a task as --prompt %q", strings.Join(rest, " "), strings.Join(rest, " "))
+	case len(rest) == 1 && strings.Contains(rest[0], " ") && !isFile(rest[0]):
+		return fmt.Sprintf("there is no file %q; give a task as --prompt %q", rest[0], rest[0])
 	case len(tasks) > 1:
 		return "--issue, --prompt and --prompt-file exclude each other"
 	case len(tasks) == 0 && len(rest) == 0 && !hasTask(o.Set, environ):
@@ -93,6 +96,12 @@ func wrongRun(o runner.Options, rest, environ []string) string {
 		return "--publish is one of " + strings.Join(publish.Modes(), ", ") + ", not " + o.Publish
 	}
 	return ""
+}
+
+// isFile reports whether something has that name.
+func isFile(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // hasTask says whether --set, the environment or an event brings the task.

@@ -129,6 +129,10 @@ func ReadScript(name string, r io.Reader) (*Script, error) {
 	dec.KnownFields(true)
 	if err := dec.Decode(&file); errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read scripted session %s: the file is empty; it begins with version: 1", name)
+	} else if wrong, is := errors.AsType[*yaml.TypeError](err); is {
+		what, _, _ := strings.Cut(wrong.Errors[0], " in type ")
+		what, _, _ = strings.Cut(what, " into ")
+		return nil, fmt.Errorf("read scripted session: %s is not one (%s); it begins as in examples/demo/session.yml", name, what)
 	} else if err != nil {
 		return nil, fmt.Errorf("read scripted session %s: %w", name, err)
 	}

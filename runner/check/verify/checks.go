@@ -269,11 +269,12 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if network.IsZero() {
 		key, network = "policy.network", c.Job.Policy.Network
 	}
-	advice := networkAdvice(key, network, step.Run, output)
-	if advice != "" {
-		advice = " " + advice
+	advice := cmp.Or(networkAdvice(key, network, step.Run, output), "Correct the command, or install what it needs.")
+	how := fmt.Sprintf("failed with exit status %d", ran.ExitCode)
+	if ran.TimedOut {
+		how, advice = "ran into its time limit", "Raise setup[].timeout."
 	}
-	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q ended as %s (%s).%s", name, ran.Color(), c.Record.Whereabouts(script.Log), advice)
+	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.Whereabouts(script.Log), advice)
 }
 
 // recordRan records a command that ran before the agent.
