@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/compare"
+
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -221,7 +223,7 @@ func (r *runner) recordStart(a *assignment) error {
 			return fmt.Errorf("encode job: %w", err)
 		}
 		event.Job = raw
-		if event.Set, err = a.job().Set(); err != nil {
+		if event.Set, err = compare.Set(a.job()); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/task/form"
+
 	"github.com/agent-ci/agent-ci/policy/forward"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/sandbox"
@@ -125,7 +127,7 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
 			"The service %s can't be at %s: %s; give a loopback or a private address.", name, at, why)
 	}
-	where, err := job.SplitAddress(at)
+	where, err := form.SplitAddress(at)
 	if err != nil {
 		return refuse("it is no address")
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/compare"
+
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -38,7 +40,7 @@ func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *worksp
 	if _, err := job.LoadRecorded(h.Started.Job); err != nil {
 		return foreign("its job is none that agent-ci takes (%.300s); start a new run", firstProblem(err))
 	}
-	over := h.Job.Beyond(&set.Job, resumes)
+	over := compare.Beyond(&h.Job, &set.Job, resumes)
 	if over == nil && resumes {
 		if over, err = h.elsewhere(&set.Job, here.Env, ws); err != nil {
 			return err
@@ -55,16 +57,16 @@ func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *worksp
 }
 
 // elsewhere returns what of the branch and the repository of a run is not of the job here; nil for nothing.
-func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*job.Excess, error) {
+func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
 	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.OfRun(branch) {
-		return &job.Excess{Key: "pull_request.branch", Value: branch}, nil
+		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil
 	}
 	around := intake.Around(env)
 	name, err := intake.Naming{Job: j, Event: intake.Event{Surroundings: around}, Server: around.Server, Origin: ws.Checkout().Origin()}.Repository()
 	if err != nil || h.Workspace.Repository == "" || strings.EqualFold(name, h.Workspace.Repository) {
 		return nil, err
 	}
-	return &job.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
+	return &compare.Excess{Key: "repository.name", Value: h.Workspace.Repository}, nil
 }
 
 // firstProblem is the first mistake of a job.

@@ -3,14 +3,12 @@ package job
 import (
 	"errors"
 	"io/fs"
-	"net/url"
 	"path"
 	"strings"
 	"unicode"
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
@@ -23,7 +21,7 @@ var (
 	pathPattern    = &form.Form{Check: checkPattern}
 	protectPattern = &form.Form{Check: checkProtect}
 	rulesFile      = &form.Form{Check: checkRulesFile, Pattern: `/?` + pathPart + `(?:/` + pathPart + `)*`}
-	webAddress     = &form.Form{Check: checkAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), Pattern: `https?://.+`}
+	webAddress     = &form.Form{Check: form.WebAddress("https://api.example.com/v1", "the key belongs in the variable that api_key_env names", false), Pattern: `https?://.+`}
 	headerValue    = &form.Form{Check: checkHeaderValue}
 	commandWord    = form.Matching("a word that begins with /", `(?:/[A-Za-z0-9_-]{1,50})?`)
 	headerName     = form.Matching("a header's name", "[A-Za-z0-9!#$%&'*+.^_`|~-]+")
@@ -77,32 +75,6 @@ func checkPattern(s string) error {
 		return errors.New("must be a pattern that a path can fit: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**")
 	}
 	return form.FilledLine.Check(s)
-}
-
-// checkAddress checks an http or https address. secret says where a password belongs.
-func checkAddress(example, secret string, query bool) func(string) error {
-	return func(s string) error {
-		address, err := url.Parse(s)
-		switch {
-		case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
-			return errors.New("must be an address such as " + example)
-		case address.User != nil:
-			return errors.New("must not have a user or a password; " + secret)
-		case address.Fragment != "":
-			return errors.New("must not have a fragment (#…)")
-		case address.RawQuery != "" && !query:
-			return errors.New("must not have a query (?…)")
-		}
-		return checkInTheClear(address)
-	}
-}
-
-// checkInTheClear refuses http to a public host, since others could read and change what is said.
-func checkInTheClear(address *url.URL) error {
-	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
-		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
-	}
-	return nil
 }
 
 // checkHeaderValue refuses what would end the header: RFC 9110, section 5.5.

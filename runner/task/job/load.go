@@ -61,6 +61,12 @@ func load(layers []config.Layer, needsTask bool) (*Job, error) {
 	return c.job, nil
 }
 
+// LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
+// job file.
+func LoadRecorded(raw []byte) (*Job, error) {
+	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
+}
+
 // Mistakes returns those of a parsed job file, in which the texts at some paths are not as they will be.
 // whole says to look at how keys hang together, too.
 func Mistakes(file string, node *yaml.Node, lenient map[string]bool, whole bool) config.Problems {

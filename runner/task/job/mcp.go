@@ -39,7 +39,7 @@ const AllTools = "*"
 const mostMCPServers = 32
 
 var (
-	serverURL  = &form.Form{Check: checkAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`}
+	serverURL  = &form.Form{Check: form.WebAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`}
 	serverName = form.Matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
 )
 

@@ -2,13 +2,9 @@ package job
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
@@ -42,7 +38,7 @@ const proxyPort = 3128
 
 var (
 	serviceName = form.Matching("a service's name: small letters, digits, - and _", `[a-z0-9][a-z0-9_-]{0,39}`)
-	serviceAt   = &form.Form{Check: form.ReadableBy(SplitAddress), Pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
+	serviceAt   = &form.Form{Check: form.ReadableBy(form.SplitAddress), Pattern: `[^\s/@?#,]+:[0-9]{1,5}`}
 	serviceUser = &form.Form{Check: checkUser, Pattern: anyUser.Pattern}
 	anyUser     = form.Matching("a user's name or number other than root and 0", `[a-z_][a-z0-9_.-]{0,31}|[1-9][0-9]{0,8}`)
 )
@@ -53,26 +49,6 @@ func checkUser(s string) error {
 		s = "0"
 	}
 	return anyUser.Check(s)
-}
-
-// Address is where something listens.
-type Address struct {
-	Host string
-	Port uint16
-}
-
-// SplitAddress reads HOST:PORT; the host is a name or an address, which in IPv6 has
-// brackets.
-func SplitAddress(s string) (Address, error) {
-	host, port, err := net.SplitHostPort(s)
-	number, errPort := strconv.ParseUint(port, 10, 16)
-	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
-		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
-	}
-	if _, err := netip.ParseAddr(host); err != nil && !form.Whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
-		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
-	}
-	return Address{host, uint16(number)}, nil
 }
 
 // fitServices checks what no key of a service can tell alone, and fills in the port of
@@ -87,7 +63,7 @@ func (d *checks) fitServices() {
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
 		service := d.job.Services[name]
-		if address, err := SplitAddress(service.At); err == nil {
+		if address, err := form.SplitAddress(service.At); err == nil {
 			service.Port = cmp.Or(service.Port, int(address.Port))
 			d.job.Services[name] = service
 		}

@@ -1,4 +1,4 @@
-package job
+package compare
 
 import (
 	"encoding/json"
@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
-	load := func(text string) *Job {
+	load := func(text string) *job.Job {
 		t.Helper()
-		j, err := LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + text)})
+		j, err := job.LoadTemplate(config.Layer{Name: "job.yml", Kind: config.File, Data: []byte("version: 1\n" + text)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,27 +37,27 @@ func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
 		"a secret to another": {"policy: {secrets: [{name: A, hosts: [b.example]}]}", "policy: {secrets: [{name: A, hosts: [a.example]}]}", "policy.secrets"},
 		"without a hook":      {"", "hooks: {gate: {on: pre_publish, run: [./gate]}}", "hooks"},
 	} {
-		over := load(c.made).Beyond(load(c.allowed), false)
+		over := Beyond(load(c.made), load(c.allowed), false)
 		if key := over; key == nil && c.key != "" || key != nil && key.Key != c.key {
 			t.Errorf("%s: %+v, want %q", name, over, c.key)
 		}
 	}
-	if over := load("verify: []").Beyond(load("verify: [{run: make test}]"), true); over == nil || over.Key != "verify" {
+	if over := Beyond(load("verify: []"), load("verify: [{run: make test}]"), true); over == nil || over.Key != "verify" {
 		t.Errorf("a run that goes on without its checks: %+v", over)
 	}
-	if over := load("verify: []").Beyond(load("verify: [{run: make test}]"), false); over != nil {
+	if over := Beyond(load("verify: []"), load("verify: [{run: make test}]"), false); over != nil {
 		t.Errorf("a replay without checks: %+v", over)
 	}
 }
 
 // recorded is a job as a record has it, which is checked like a job file.
-func recorded(t *testing.T, j *Job) *Job {
+func recorded(t *testing.T, j *job.Job) *job.Job {
 	t.Helper()
 	raw, err := json.Marshal(j)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := LoadRecorded(raw)
+	again, err := job.LoadRecorded(raw)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, raw)
 	}
@@ -64,7 +65,7 @@ func recorded(t *testing.T, j *Job) *Job {
 }
 
 func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
-	files, err := filepath.Glob("testdata/good/*.yml")
+	files, err := filepath.Glob("../job/testdata/good/*.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +75,9 @@ func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j, err := LoadTemplate(config.Layer{Name: file, Kind: config.File, Data: raw}); err == nil {
+		if j, err := job.LoadTemplate(config.Layer{Name: file, Kind: config.File, Data: raw}); err == nil {
 			again := recorded(t, j)
-			if over := again.Beyond(j, true); over != nil {
+			if over := Beyond(again, j, true); over != nil {
 				t.Errorf("%s: a record has more than its own job: %+v", file, over)
 			}
 			taken++
@@ -85,7 +86,7 @@ func TestARecordedJobIsCheckedLikeAFile(t *testing.T) {
 	if taken == 0 {
 		t.Error("no job was read")
 	}
-	if _, err := LoadRecorded([]byte(`{"version":1,"repository":{"path":"../elsewhere"}}`)); err == nil {
+	if _, err := job.LoadRecorded([]byte(`{"version":1,"repository":{"path":"../elsewhere"}}`)); err == nil {
 		t.Error("a path that leads out of the checkout is taken")
 	}
 }

@@ -1,16 +1,18 @@
-package job
+package compare
 
 import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Set are the keys of a job that are not as they are built in, as an object with these
+// Set returns the keys of a job that are not as they are built in, as an object with these
 // alone: what somebody who reads a run wants to know of its settings. In a list's
 // entries what is empty is left out.
-func (j *Job) Set() (json.RawMessage, error) {
-	builtIn, err := LoadTemplate()
+func Set(j *job.Job) (json.RawMessage, error) {
+	builtIn, err := job.LoadTemplate()
 	if err != nil {
 		return nil, fmt.Errorf("compare job: %w", err)
 	}
@@ -29,7 +31,7 @@ func (j *Job) Set() (json.RawMessage, error) {
 	return json.Marshal(set)
 }
 
-func asObject(j *Job) (map[string]any, error) {
+func asObject(j *job.Job) (map[string]any, error) {
 	raw, err := json.Marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("encode job: %w", err)

@@ -1,4 +1,4 @@
-package job
+package compare
 
 import (
 	"encoding/json"
@@ -7,32 +7,32 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
 // Excess is where a job allows more than another.
 type Excess struct{ Key, Value string }
 
-// Beyond returns the first key in which a recorded job allows more than allowed does; nil for none.
+// Beyond returns the first key in which a job that was made allows more than allowed does; nil for none.
 // A run that goes on publishes, and asks a model with a key: it is held to more keys than a replay.
-func (j *Job) Beyond(allowed *Job, goesOn bool) *Excess {
-	for _, value := range setupOver(j, allowed) { // before setup itself, which is held to be the same
+func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
+	for _, value := range setupOver(made, allowed) { // before setup itself, which is held to be the same
 		return &Excess{"setup[].network", value}
 	}
 	for _, bound := range bounds {
 		if bound.goesOn && !goesOn {
 			continue
 		}
-		for _, value := range bound.over(j.value(bound.key), allowed.value(bound.key)) {
+		for _, value := range bound.over(valueOf(made, bound.key), valueOf(allowed, bound.key)) {
 			return &Excess{bound.key, value}
 		}
 	}
 	return nil
 }
 
-// value is the value of a key.
-func (j *Job) value(path string) any {
-	k, value := Format().Root, reflect.ValueOf(*j)
+// valueOf returns the value of a key.
+func valueOf(j *job.Job, path string) any {
+	k, value := job.Format().Root, reflect.ValueOf(*j)
 	for name := range strings.SplitSeq(path, ".") {
 		k = k.Key(name)
 		value = k.Field(value)
@@ -55,7 +55,7 @@ var bounds = []bound{
 		}
 		return []string{made.(string)}
 	}},
-	{"policy.network", false, func(made, allowed any) []string { return made.(Network).over(allowed.(Network)) }},
+	{"policy.network", false, func(made, allowed any) []string { return over(made.(job.Network), allowed.(job.Network)) }},
 	{"policy.writable", false, within},
 	{"policy.deny_read", false, covering},
 	{"policy.rules", false, covering},
@@ -132,11 +132,11 @@ func within(made, allowed any) (more []string) {
 
 // setupOver are the networks of setup commands: each is within that of the policy, or of the same
 // command of the allowed job.
-func setupOver(made, allowed *Job) []string {
+func setupOver(made, allowed *job.Job) []string {
 	for _, step := range made.Setup {
-		within := step.Network.over(allowed.Policy.Network) == nil
+		within := over(step.Network, allowed.Policy.Network) == nil
 		for _, other := range allowed.Setup {
-			within = within || other.Run == step.Run && step.Network.over(other.Network) == nil
+			within = within || other.Run == step.Run && over(step.Network, other.Network) == nil
 		}
 		if !within {
 			return []string{step.Network.String()}
@@ -145,10 +145,10 @@ func setupOver(made, allowed *Job) []string {
 	return nil
 }
 
-// over is what a network reaches beyond an allowed one; nil for nothing.
-func (n Network) over(allowed Network) []string {
-	modes := []string{"", "none", modeLoopback, "list", "full"}
-	rank := func(n Network) int {
+// over returns what a network reaches beyond an allowed one; nil for nothing.
+func over(n, allowed job.Network) []string {
+	modes := []string{"", "none", "loopback", "list", "full"}
+	rank := func(n job.Network) int {
 		if n.Listed() {
 			return slices.Index(modes, "list")
 		}
@@ -174,9 +174,3 @@ func asRecorded(value any) string {
 }
 
 func shownValue(value any) string { return strings.Trim(asRecorded(value), `"`) }
-
-// LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
-// job file.
-func LoadRecorded(raw []byte) (*Job, error) {
-	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
-}

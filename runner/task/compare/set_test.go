@@ -1,4 +1,4 @@
-package job_test
+package compare
 
 import (
 	"testing"
@@ -18,7 +18,7 @@ func TestSetIsWhatIsNotBuiltIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := j.Set()
+		set, err := Set(j)
 		if err != nil || string(set) != want {
 			t.Errorf("%s sets %s, %v, want %s", given, set, err, want)
 		}

@@ -1,0 +1,57 @@
+package form
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// Address is where something listens.
+type Address struct {
+	Host string
+	Port uint16
+}
+
+// SplitAddress reads HOST:PORT; the host is a name or an address, which in IPv6 has
+// brackets.
+func SplitAddress(s string) (Address, error) {
+	host, port, err := net.SplitHostPort(s)
+	number, errPort := strconv.ParseUint(port, 10, 16)
+	if err != nil || errPort != nil || number == 0 || strconv.FormatUint(number, 10) != port {
+		return Address{}, errors.New("must be HOST:PORT, such as 127.0.0.1:5432")
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !Whole(`[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?`).MatchString(host) {
+		return Address{}, errors.New("must be HOST:PORT, where the host is a name or an address")
+	}
+	return Address{host, uint16(number)}, nil
+}
+
+// WebAddress checks an http or https address. secret says where a password belongs.
+func WebAddress(example, secret string, query bool) func(string) error {
+	return func(s string) error {
+		address, err := url.Parse(s)
+		switch {
+		case err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http":
+			return errors.New("must be an address such as " + example)
+		case address.User != nil:
+			return errors.New("must not have a user or a password; " + secret)
+		case address.Fragment != "":
+			return errors.New("must not have a fragment (#…)")
+		case address.RawQuery != "" && !query:
+			return errors.New("must not have a query (?…)")
+		}
+		return checkInTheClear(address)
+	}
+}
+
+// checkInTheClear refuses http to a public host, since others could read and change what is said.
+func checkInTheClear(address *url.URL) error {
+	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
+		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
+	}
+	return nil
+}
