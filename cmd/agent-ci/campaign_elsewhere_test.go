@@ -183,9 +183,9 @@ name: bump
 targets: {file: targets.txt}
 on_existing: update
 rollout: {at_once: 4}
-applies_if: test "$KIND" != inapplicable
 job:
   version: 1
+  applies_if: test "$KIND" != inapplicable
   task: {prompt: "Bump ${{ target.name }}, kind: ${{ values.kind }}."}
   model: {name: m, stream: false, price: {input: 2.5, output: 2.5}}
   limits: {cost_usd: 0.1, tokens: 100000}

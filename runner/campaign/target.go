@@ -25,7 +25,7 @@ const PlanVersion = 1
 type Plan struct {
 	Version  int       `json:"version"`
 	Campaign string    `json:"campaign"`
-	Template string    `json:"template"` // SHA-256 of the job, the recipe and applies_if
+	Template string    `json:"template"` // SHA-256 of the job
 	Made     time.Time `json:"made"`
 	Limits   Claim     `json:"limits"` // of one run
 	Claim    Claim     `json:"claim"`  // what one run may use at most
@@ -96,9 +96,9 @@ func slug(text string) string {
 	return strings.Trim(kept[:min(len(kept), most)], "-")
 }
 
-// TemplateOf is the digest of what of a campaign decides what its runs do.
+// TemplateOf returns the digest of a campaign's job.
 func TemplateOf(c *spec.Campaign) (string, error) {
-	raw, err := json.Marshal([]any{c.Job, c.AppliesIf, c.Recipe})
+	raw, err := json.Marshal(c.Job)
 	if err != nil {
 		return "", fmt.Errorf("encode the campaign's job: %w", err)
 	}
@@ -147,12 +147,6 @@ func JobOf(c *spec.Campaign, t Target) ([]byte, error) {
 	}
 	if t.Path != "" {
 		set["repository.path"] = t.Path
-	}
-	if c.AppliesIf != "" {
-		set["applies_if"] = c.AppliesIf
-	}
-	if c.Recipe.Run != "" {
-		set["recipe"] = map[string]any{"run": c.Recipe.Run, "agent": c.Recipe.Agent, "timeout": c.Recipe.Timeout.String()}
 	}
 	return c.Job.Fill(t.Fields(), set)
 }

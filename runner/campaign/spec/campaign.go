@@ -18,18 +18,16 @@ import (
 
 // Campaign is a campaign file with its defaults filled in: one job over many targets.
 type Campaign struct {
-	Version    int        `json:"version"`
-	Name       string     `json:"name"`
-	Targets    Targets    `json:"targets"`
-	AppliesIf  string     `json:"applies_if"`
-	Recipe     job.Recipe `json:"recipe"`
-	Job        Template   `json:"job"`
-	JobFile    string     `json:"job_file"` // relative to the campaign file
-	Pilot      int        `json:"pilot"`
-	Budget     Spending   `json:"budget"`
-	Rollout    Rollout    `json:"rollout"`
-	StopIf     StopIf     `json:"stop_if"`
-	OnExisting string     `json:"on_existing"` // skip, update
+	Version    int      `json:"version"`
+	Name       string   `json:"name"`
+	Targets    Targets  `json:"targets"`
+	Job        Template `json:"job"`
+	JobFile    string   `json:"job_file"` // relative to the campaign file
+	Pilot      int      `json:"pilot"`
+	Budget     Spending `json:"budget"`
+	Rollout    Rollout  `json:"rollout"`
+	StopIf     StopIf   `json:"stop_if"`
+	OnExisting string   `json:"on_existing"` // skip, update
 
 	Kubernetes Kubernetes `json:"kubernetes"`
 }
@@ -167,7 +165,6 @@ func (d *checks) relations(c *Campaign) {
 	t := c.Targets
 	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.Mentions(""), "targets", "names nothing: give list, queries or file")
 	d.WrongIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
-	d.WrongIf(c.Recipe.Run == "" && (d.Given("recipe.agent") || d.Given("recipe.timeout")), "recipe.run", "is missing")
 	for i, q := range t.Queries {
 		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
 	}

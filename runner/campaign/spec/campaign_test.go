@@ -98,7 +98,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 	schema := compileCampaignSchema(t)
 	for _, text := range []string{
 		"zebra: 1", "pilot: -1", "pilot: '1'", "on_existing: close", "budget: {usd: many}", "budget: {usd: -1}", "rollout: {at_once: 0}", "stop_if: {same_reason: often}",
-		"recipe: {agent: never}", "applies_if: 5", "job_file: 5",
+		"recipe: {run: x}", "applies_if: x", "job_file: 5",
 	} {
 		if _, err := Load("campaign.yml", []byte(campaignStart+oneTarget+text), noFile); err == nil {
 			t.Errorf("%s: it loads", text)

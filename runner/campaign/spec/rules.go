@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"time"
-
 	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 
@@ -24,6 +22,7 @@ var (
 
 // rules has one entry for each field below Campaign, in the order of the fields.
 var rules = []config.Rule{
+	{Path: "", Meant: jobKey},
 	{Path: "version", About: "Version of the format.", Initial: 1, Required: true, Span: config.Between(1, 1)},
 	{Path: "name", About: "Name of the campaign. It is part of the branches and of the folder in the ledger; another name is another campaign.", Required: true, Form: form.Matching("a name of at most 40 letters, digits, dots, dashes and underscores that begins with a letter or digit", `[A-Za-z0-9][A-Za-z0-9._-]{0,39}`)},
 
@@ -43,12 +42,6 @@ var rules = []config.Rule{
 	{Path: "targets.file", About: "File with one target a line: OWNER/REPO, OWNER/REPO@SHA or OWNER/REPO#N, with an optional path, or JSON as in targets.list.", Form: form.RelativeFile},
 	{Path: "targets.folder", About: "Folder with repositories OWNER/REPO.git, for campaigns without GitHub. Changes are pushed there. Empty: the repositories are on GitHub.", Form: form.RelativeFile},
 	{Path: "targets.most", About: "Targets that a plan may have. A plan with more is refused.", Initial: 10_000, Span: config.Between(1, 100_000)},
-
-	{Path: "applies_if", About: "Shell command that runs in a clean tree before anything is paid. Status 0: the job applies; 1: it does not; any other: an error.", Form: form.NotBlank},
-	{Path: "recipe", About: "A step without a model, before the agent."},
-	{Path: "recipe.run", About: "Shell command that changes the checkout.", Form: form.NotBlank},
-	{Path: "recipe.agent", About: "When the agent works after it: when checks are red, or always.", Initial: "when_red", Values: []string{"when_red", "always"}},
-	{Path: "recipe.timeout", About: "How long it may take.", Initial: job.Duration(10 * time.Minute)},
 
 	{Path: "job", About: "The job, as in a job file. Its texts may contain marks such as ${{ target.repository }}. Commands take such values from variables of policy.env.set."},
 	{Path: "job_file", About: "File with the job, relative to the campaign file; in place of job.", Form: form.RelativeFile},
@@ -76,4 +69,12 @@ var rules = []config.Rule{
 	{Path: "kubernetes.volume", About: "PersistentVolumeClaim for run directories, from which another pod resumes a lost one. Empty: each target is tried once.", Form: objectName},
 	{Path: "kubernetes.cpu", About: "Processors that a run requests.", Initial: "1", Form: quantity},
 	{Path: "kubernetes.memory", About: "Memory that a run requests, and its limit.", Initial: "4Gi", Form: quantity},
+}
+
+// jobKey returns where a key of a job belongs.
+func jobKey(name string) string {
+	if job.Format().Root.Key(name) == nil {
+		return ""
+	}
+	return "job." + name
 }
