@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Between is the change set from a base to a tree, whose objects are both here.
-// A tree with a path that no checkout can have is an error.
+// Between returns the change set from a base to a tree. The objects of both must exist. It fails
+// for a path that no checkout can have.
 func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
 	cs, err := c.changeSet(ctx, base, tree)
 	if err != nil {
@@ -26,11 +26,11 @@ func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSe
 	return cs, nil
 }
 
-// LandFrom says in which tree the change was made that LayOver or Switch is to bring into the checkout:
-// files with a filter land as they are there. Nil says that it is not known, and then filters run.
+// LandFrom sets the work tree of the change for LayOver and Switch: files with a filter are copied
+// from there. With nil, the filters run.
 func (c *Checkout) LandFrom(tree *os.Root) { c.work.LandFrom(tree) }
 
-// HasFilters says whether git's configuration has filters, by which files differ from what a tree has of them.
+// HasFilters reports whether git's configuration has filters.
 func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
 
 // LayOver puts a change into the work tree; HEAD and the index stay. A checkout that was opened on another
@@ -116,7 +116,7 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	return nil
 }
 
-// takeOut goes over nothing that others wrote since the change set was taken.
+// takeOut reverts a change, unless others have written to its files since.
 func (c *Checkout) takeOut(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
 	if !c.work.InLayer() {
 		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Base is the commit that a change is made on.
+// Base is the commit below a change.
 type Base struct {
 	Branch string // short name; "" when HEAD is detached
 	SHA    string
@@ -123,7 +123,7 @@ func (c *Checkout) baseAt(branch string, id plumbing.Hash) (Base, error) {
 	return Base{Branch: branch, SHA: id.String(), Tree: Tree(commit.TreeHash.String())}, nil
 }
 
-// updatesOf is what changes do to an index.
+// updatesOf converts changes to updates of an index.
 func updatesOf(changes []objects.Difference, stats map[string]index.Stat) []index.Update {
 	updates := make([]index.Update, 0, len(changes))
 	for _, d := range changes {

@@ -18,15 +18,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// ReadBase returns the content of a file of the base commit of at most limit
-// bytes. It returns fs.ErrNotExist for what is not there or is no file, and a
-// *TooLargeError.
+// ReadBase returns a file of the base commit. It returns fs.ErrNotExist for anything but a file,
+// and a *TooLargeError above limit bytes.
 func (c *Checkout) ReadBase(path string, limit int64) ([]byte, error) {
 	return c.fileIn(c.base.Tree, "the base commit", path, limit)
 }
 
-// HasBase reports whether the base commit has something at a path. Below a link it says yes: where
-// that leads is not looked up.
+// HasBase reports whether the base commit has something at a path. It does not follow links: it
+// returns true for any path below one.
 func (c *Checkout) HasBase(name string) (bool, error) {
 	for at := path.Clean(name); at != "." && at != "/"; at = path.Dir(at) {
 		e, err := c.objects.Find(c.base.Tree.hash(), at)
@@ -64,10 +63,10 @@ func (c *Checkout) fileIn(tree Tree, name, path string, limit int64) ([]byte, er
 	return data, nil
 }
 
-// BaseKind is what a BaseEntry is.
+// BaseKind is the type of a BaseEntry.
 type BaseKind int
 
-// The kinds of entries. A submodule is of no kind: nothing of it is in the commit.
+// The kinds of entries. A submodule has none, because the commit contains nothing of it.
 const (
 	BaseNothing BaseKind = iota
 	BaseFile
@@ -75,14 +74,14 @@ const (
 	BaseLink
 )
 
-// BaseEntry is what the base commit has at a path.
+// BaseEntry is the entry of the base commit at a path.
 type BaseEntry struct {
 	Name   string // the last part of the path
 	Kind   BaseKind
 	Target string // of a link, as it stands there; empty for one that is longer than any path
 }
 
-// BaseEntry says what lies at a path of the base commit. No link is followed.
+// BaseEntry returns the entry of the base commit at a path. It follows no links.
 func (c *Checkout) BaseEntry(name string) (BaseEntry, error) {
 	e, err := c.objects.Find(c.base.Tree.hash(), name)
 	if err != nil {
@@ -112,8 +111,8 @@ func kindOf(e objects.Entry) BaseKind {
 	return BaseNothing
 }
 
-// BaseEntries are what lies in a folder of the base commit itself, in git's order,
-// without the targets of links; none when there is no such folder. "" is the root.
+// BaseEntries lists a folder of the base commit in git's order, without the targets of links. "" is
+// the root. A missing folder is empty.
 func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 	tree := c.base.Tree.hash()
 	if folder != "" {
@@ -137,8 +136,8 @@ func (c *Checkout) BaseEntries(folder string) ([]BaseEntry, error) {
 	return entries, nil
 }
 
-// BaseFiles are the names of the files that lie in a folder of the base commit
-// itself, in git's order; none when there is no such folder. "" is the root.
+// BaseFiles lists the names of the files in a folder of the base commit, in git's order. "" is the
+// root. A missing folder is empty.
 func (c *Checkout) BaseFiles(folder string) ([]string, error) {
 	entries, err := c.BaseEntries(folder)
 	var names []string
@@ -155,9 +154,9 @@ const (
 	mostLinks     = 40      // followed for one path, as Linux does (path_resolution(7))
 )
 
-// BaseTracks says whether the base commit has a path of the work tree: a file, a
-// link, a submodule or what one has at its commit, or a folder of such. Links of
-// the commit are followed. Only the folders on the way are read.
+// BaseTracks reports whether the base commit has a path of the work tree: a file, link, submodule,
+// path in a submodule at its commit, or a folder of these. It follows links of the commit, and
+// reads only the folders on the way.
 func (c *Checkout) BaseTracks(name string) (bool, error) {
 	name = path.Clean(name)
 	if name == "." {
@@ -167,8 +166,7 @@ func (c *Checkout) BaseTracks(name string) (bool, error) {
 	return f.tracks(strings.Split(name, "/"), mostLinks)
 }
 
-// finder looks paths up in the tree of a repository whose top is at a path of the
-// work tree.
+// finder looks up paths in the tree of a repository mounted in the work tree.
 type finder struct {
 	*Checkout
 	objects *objects.Store
@@ -220,8 +218,7 @@ func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int)
 	return f.tracks(strings.Split(name, "/"), links)
 }
 
-// inSubmodule looks into a submodule that is checked out. Of another one nothing
-// is here.
+// inSubmodule looks up a path in a checked out submodule. Other submodules are empty here.
 func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
 	dir, ok := repository.GitDirOf(filepath.Join(f.repo.Root, filepath.FromSlash(at)))
 	if !ok {
@@ -244,9 +241,8 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 	return sub.tracks(rest, links)
 }
 
-// BaseHolds says whether some file of the base has the text in one line.
-// The base's objects are believed: it is for who asks
-// before a command has run that could change them.
+// BaseHolds reports whether a file of the base contains the text in one line. It trusts the base's
+// objects, so call it before any command could change them.
 func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
 	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil

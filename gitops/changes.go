@@ -13,8 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// ChangeSet is what is to become a commit: a tree on a base, and how it
-// differs.
+// ChangeSet is the content of a future commit: a tree, its base, and the differences.
 type ChangeSet struct {
 	Base       Base
 	Tree       Tree
@@ -26,10 +25,10 @@ type ChangeSet struct {
 	stats map[string]index.Stat // of the files in the work tree that were read
 }
 
-// Empty says that there is nothing to commit. A nil ChangeSet is empty.
+// Empty reports whether there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
-// brought are the files, no links, whose content the change brings. Files that only move are not among them.
+// brought returns the files with new content, without links and moved files.
 func (cs *ChangeSet) brought() (files []changeset.File) {
 	had := map[string]bool{}
 	for _, f := range cs.Files {
@@ -70,7 +69,7 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 	return w.cs, nil
 }
 
-// work gathers a change set from what a scan finds.
+// work collects a change set from a scan.
 type work struct {
 	snap  *Snapshot
 	scan  *worktree.Scan
@@ -138,7 +137,7 @@ func (c *Checkout) changeSet(ctx context.Context, base Base, tree Tree) (*Change
 	return cs, c.describe(ctx, cs)
 }
 
-// describe fills in the files and what is doubtful about them.
+// describe adds the files and problems to a change set.
 func (c *Checkout) describe(ctx context.Context, cs *ChangeSet) error {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -197,7 +196,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%q: %s", p.Path, p.Detail)
 }
 
-// judge names what is doubtful about one changed path.
+// judge adds the problems of one changed path.
 func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
 	if d.New.Mode == 0 {
 		return nil
@@ -221,9 +220,8 @@ func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
 	return nil
 }
 
-// leadsOut says whether a link's target lies outside of the checkout by its
-// text, or within .git. One that goes up behind a name may do so too: what the
-// name is may be another link.
+// leadsOut reports whether a link's text points outside the checkout or into .git. It also reports
+// true for ".." behind a name, which may be another link.
 func leadsOut(link, target string) bool {
 	if strings.HasPrefix(target, "/") {
 		return true

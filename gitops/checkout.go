@@ -1,19 +1,16 @@
-// Package gitops owns a checkout: the commit that a run starts from, what
-// changed in the work tree since then, the commit of that change, and fresh
-// trees to verify it in. It is what the rest of the program sees of the rooms
-// below internal: repository (what a .git says of a work tree), objects, index,
-// and worktree (the files). go-git reads objects; the index, the references, and the
-// ignore rules are read here by git's own rules,
-// because go-git gets them wrong where a checkout is not plain.
+// Package gitops owns a checkout: the base commit of a run, the changes since then, their commit,
+// and fresh trees for checks. It is the interface to the packages below internal: repository (a
+// .git and its work tree), objects, index, and worktree (the files). go-git reads objects. Index,
+// references and ignore rules have readers of their own here, because go-git misreads unusual
+// checkouts.
 //
-// The git program reads the configuration and attributes, converts line endings, encodings and $Id$, and compares,
-// merges and patches trees. It always has a private git folder, whose configuration was read before
-// the agent ran: hooks and configuration that appear later never take effect. git
-// starts no filter. Commands of filters run in the place that Options.OpenFilter opens.
+// The git program reads configuration and attributes, converts line endings, encodings and $Id$, and
+// compares, merges and patches trees. It always runs in a private git folder with the configuration
+// from before the agent's start, so later hooks and configuration have no effect. git starts no filter.
+// Filter commands run in the confinement of Options.OpenFilter.
 //
-// The package knows no network (see remote), no forge (see github), no task
-// and no policy: what is doubtful in a change it names as a Problem, and who
-// calls decides.
+// The package knows neither network (see remote) nor forge (see github), task or policy. It reports
+// dangers in a change as Problems; callers decide.
 package gitops
 
 import (
@@ -41,18 +38,18 @@ type Options struct {
 	Git   string // the path of the git program, as FindGit finds it
 	State string // a private folder that exists, for objects that are not published yet
 	Forge string // the address of its pages: what names another host may be an alias in the user's configuration of ssh. Empty for none
-	// OpenFilter opens a place that confines commands of a filter; nil where none may run.
+	// OpenFilter opens the confinement for a filter's commands. Nil permits no filter.
 	OpenFilter OpenFilter
-	// Fresh says that the files of HEAD are not there yet: Open checks them out.
+	// Fresh makes Open check out the files of HEAD.
 	Fresh bool
 	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
 	LFS string
-	// Mark is what the lock of the index has while it is held: by it DropHeld knows in a
-	// later process whose it is, and a person is told.
+	// Mark is the content of the index's lock while held. It identifies the owner for DropHeld in a
+	// later process and for people.
 	Mark string
 }
 
-// Checkout is a work tree with its repository, as it was when it was opened.
+// Checkout is a work tree with its repository in the state at Open.
 type Checkout struct {
 	repo    *repository.Repository
 	work    *worktree.Worktree
@@ -67,7 +64,7 @@ type Checkout struct {
 	moved bool // this process put the checkout on another commit or branch
 }
 
-// position is where a checkout stood before anything was done to it.
+// position is the state of a checkout before any change.
 type position struct {
 	head   string // the content of HEAD
 	branch string // short name; "" when detached
@@ -81,9 +78,8 @@ type Tree string
 
 func (t Tree) hash() plumbing.Hash { return plumbing.NewHash(string(t)) }
 
-// Open opens the checkout that o.Dir lies in and reads its configuration. It
-// returns ErrNotRepository, ErrBare, ErrNoCommit or an *UnsupportedError for
-// what cannot be worked in, and a *GitError. The checkout must be closed.
+// Open opens the checkout around o.Dir and reads its configuration. It returns ErrNotRepository,
+// ErrBare, ErrNoCommit, an *UnsupportedError, or a *GitError. Close the checkout after use.
 func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	repo, err := repository.Open(ctx, o.Dir, o.Git, o.State, o.Forge)
 	if err != nil {
@@ -208,37 +204,32 @@ func headOn(branch, commit string) string {
 // Root is the absolute path of the work tree, symbolic links resolved.
 func (c *Checkout) Root() string { return c.repo.Root }
 
-// Origin is the address that git and ssh make of the remote "origin", without credentials; "" when there
-// is none.
+// Origin returns the resolved address of the remote "origin" without credentials, or "".
 func (c *Checkout) Origin() string { return c.repo.Settings.Origin }
 
-// PushesTo returns the addresses that git pushes a branch to, without credentials, and the setting that
-// names the remote. It returns none where there is no remote. The answer stays what it was the first time.
+// PushesTo returns git's push addresses for a branch, without credentials, and the setting with the
+// remote's name. It returns nothing without a remote. The first answer is cached.
 func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	return c.repo.PushesTo(ctx, branch)
 }
 
-// Claim makes this process the only one that works in the work tree, until the
-// Checkout is closed or shares it: each of two would take the other's files for
-// changes of its own. It is an *InUseError when another process has claimed it or
-// shares it; what this one shared before it shares still then. Where the file system
-// knows no such locks nothing is claimed.
+// Claim makes this process the only one in the work tree until Close or Share. Otherwise two
+// processes would mistake each other's files for their own changes. It returns an *InUseError if
+// another process has claimed or shared it; an own earlier Share persists then. File systems
+// without locks claim nothing.
 func (c *Checkout) Claim() error { return c.repo.Claim() }
 
-// ClaimSoon is Claim for who goes on where a process died a moment ago: it waits a second
-// for what that had started.
+// ClaimSoon is Claim after a killed process: it waits up to a second for that process's children.
 func (c *Checkout) ClaimSoon(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
 
-// Share lets other processes in that share the work tree, as those do that work in a
-// layer above it, and keeps those out that claim it. What was claimed is shared from
-// then on. It is an *InUseError when another process has claimed the work tree and does
-// not give it up within a second, and, while one tries to, where this one has claimed
-// it: it has so still then.
+// Share admits other processes that share the work tree, such as those in a layer above it, and
+// excludes claims. It replaces an own claim. It returns an *InUseError if another process keeps its
+// claim for a second, or tries to claim while this one has; an own claim persists then.
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
-// Hold keeps every git from writing the index, and so from committing, staging and
-// switching, until release. It waits a second for one that is at work, and is an
-// *InUseError then. Where it is held already, the first release counts.
+// Hold locks the index against commits, staging and switches of any git until release. It waits a
+// second for a running git and then returns an *InUseError. If already held, the first release
+// counts.
 func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
 	if c.repo.Holds() {
 		return func() error { return nil }, nil
@@ -246,21 +237,19 @@ func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
 	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx, c.mark)
 }
 
-// Unwritable is a folder of the checkout that would have to be written for a
-// commit and may not be, and why. Its error is nil when there is none.
+// Unwritable returns a folder that a commit must write but may not, and the reason as an error, or
+// nil.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
-// Idle makes sure that no git is at work in the checkout. It is an *InUseError
-// when one is for more than a second, or died there: it would be found only when the work is done.
+// Idle returns an *InUseError if a git works in the checkout for more than a second, or left a
+// lock. Otherwise the lock would be found only after the work.
 func (c *Checkout) Idle(ctx context.Context) error { return c.repo.Idle(ctx) }
 
-// Hide leaves paths of the work tree, and all that is below them, out of
-// snapshots, changes and copies, whatever the ignore rules say. Nothing that is
-// hidden is put back or removed. The base commit must not have them.
+// Hide excludes paths, with everything below, from snapshots, changes and copies. It neither
+// restores nor removes them. The base commit must not contain them.
 func (c *Checkout) Hide(paths []string) { c.work.Hide(paths) }
 
-// Close removes what is private to this Checkout, with it objects of changes
-// that were not switched to.
+// Close removes the private files of this Checkout, including objects of unpublished changes.
 func (c *Checkout) Close() error {
 	var errs []error
 	if c.objects != nil {
@@ -282,11 +271,11 @@ func CheckGit(ctx context.Context, path string) (version string, err error) {
 	return program.Check(ctx, path)
 }
 
-// WorkTree is the root of the work tree that dir lies in, if it lies in one.
+// WorkTree returns the root of the work tree around dir.
 func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(dir) }
 
-// PathOutside is a list as in PATH without the folders in which commands that work
-// at root, a work tree, may have put programs. root may be "" for none.
+// PathOutside removes folders from a PATH in which commands in the work tree root may have put
+// programs. root may be "".
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
 
 // LeadsThrough says whether a path lies in a folder or is reached through it,
@@ -297,8 +286,7 @@ func LeadsThrough(path, folder string) bool { return program.LeadsThrough(path, 
 // when the checkout was opened.
 func (c *Checkout) Exclude() rules.Ignore { return c.repo.Exclude() }
 
-// IgnoresCase says whether names that differ in case alone are one to git
-// (core.ignoreCase).
+// IgnoresCase reports git's core.ignoreCase.
 func (c *Checkout) IgnoresCase() bool { return c.repo.Settings.IgnoreCase }
 
 // Tracked lists the files in the index, sorted by bytes. Git ignores none of
@@ -307,8 +295,7 @@ func (c *Checkout) Tracked(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list tracked files", func(*index.File, int) bool { return true })
 }
 
-// TrackedNamed lists the files in the index whose last part is name, sorted by
-// bytes.
+// TrackedNamed lists the files in the index with the given last path element, sorted by bytes.
 func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, error) {
 	below := []byte("/" + name)
 	return c.indexed(ctx, "list tracked files", func(ix *index.File, i int) bool {
@@ -317,14 +304,12 @@ func (c *Checkout) TrackedNamed(ctx context.Context, name string) ([]string, err
 	})
 }
 
-// Submodules lists the paths in the index at which another repository is to be,
-// whatever .gitmodules names.
+// Submodules lists the paths of submodules in the index, with or without an entry in .gitmodules.
 func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
 }
 
-// Ending lists the paths in the index that are end, or end with it as a whole name or
-// several.
+// Ending lists the paths in the index that end in the given whole path elements.
 func (c *Checkout) Ending(ctx context.Context, end string) ([]string, error) {
 	whole, part := []byte(end), []byte("/"+end)
 	return c.indexed(ctx, "list paths of the checkout", func(ix *index.File, i int) bool {
@@ -332,8 +317,7 @@ func (c *Checkout) Ending(ctx context.Context, end string) ([]string, error) {
 	})
 }
 
-// indexed lists the paths of those entries of the index that are wanted; doing is
-// what for.
+// indexed lists the paths of matching index entries. doing completes an error message.
 func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *index.File, i int) bool) ([]string, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
@@ -348,7 +332,7 @@ func (c *Checkout) indexed(ctx context.Context, doing string, wanted func(ix *in
 	return slices.Compact(paths), nil
 }
 
-// What Open returns for a folder that cannot be worked in at all.
+// The errors of Open for an unusable folder.
 var (
 	ErrNotRepository = repository.ErrNotRepository
 	ErrBare          = repository.ErrBare
@@ -363,7 +347,7 @@ func (e *UnknownBaseError) Error() string {
 	return fmt.Sprintf("the base %q is not in this checkout: fetch it", e.Name)
 }
 
-// ForeignCommitError is a commit on the task's branch that no run of ours made.
+// ForeignCommitError reports a commit on the task's branch that no run made.
 type ForeignCommitError struct {
 	Branch, SHA string
 	Author      string // "name <address>"
@@ -374,7 +358,7 @@ func (e *ForeignCommitError) Error() string {
 		e.Branch, e.SHA, e.Author)
 }
 
-// What is refused below this package, where each is described.
+// Errors of the packages below, described there.
 type (
 	UnsupportedError = repository.UnsupportedError
 	GitError         = program.UnusableError

@@ -88,8 +88,8 @@ func sign(commit *object.Commit, with func([]byte) (string, error)) error {
 	return err
 }
 
-// object is the signature without what would end a line of a commit or an
-// address in it.
+// object returns the signature without characters that would break a line of a commit or an
+// address.
 func (s Signature) object() object.Signature {
 	clean := strings.NewReplacer("\n", "", "\r", "", "\x00", "", "<", "", ">", "")
 	return object.Signature{
@@ -112,8 +112,8 @@ func (c *Checkout) Tip(ctx context.Context, branch string) (*forge.Commit, error
 	return readTip(ctx, c.repo.Layout, c.objects, branch)
 }
 
-// ReadTip is Tip for a bare or plain repository at path on this machine. It
-// reads files only and runs nothing that is configured there.
+// ReadTip is Tip for a bare or plain repository at a local path. It only reads files and runs
+// nothing configured there.
 func ReadTip(ctx context.Context, path, branch string) (info *forge.Commit, err error) {
 	l, store, err := openElsewhere(path)
 	if err != nil {
@@ -123,8 +123,7 @@ func ReadTip(ctx context.Context, path, branch string) (info *forge.Commit, err 
 	return readTip(ctx, l, store, branch)
 }
 
-// HeadOf returns the branch that HEAD of a bare or plain repository names; "" where it names none
-// that has a commit.
+// HeadOf returns the branch of HEAD in a bare or plain repository, or "" without a commit.
 func HeadOf(path string) (branch string, err error) {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -187,19 +186,18 @@ func infoOf(c *object.Commit) *forge.Commit {
 // Short is the id of a commit for people.
 func Short(sha string) string { return sha[:min(len(sha), 12)] }
 
-// DefaultBranch is the branch that origin's HEAD was on when it was cloned; ""
-// when that is not known.
+// DefaultBranch returns the branch of origin's HEAD at clone time, or "".
 func (c *Checkout) DefaultBranch() string { return c.repo.DefaultBranch() }
 
-// BranchesAt lists the local branches that point to a commit, sorted.
+// BranchesAt lists the local branches at a commit, sorted.
 func (c *Checkout) BranchesAt(sha string) ([]string, error) { return c.repo.BranchesAt(sha) }
 
 // BranchFits says whether a branch may be called name here: "a" and "a/b"
 // cannot both be.
 func (c *Checkout) BranchFits(name string) error { return c.repo.BranchFits(name) }
 
-// Holds says whether a repository on this machine has a commit. It reads files
-// only and runs nothing that is configured there.
+// Holds reports whether a local repository contains a commit. It only reads files and runs nothing
+// configured there.
 func Holds(path, sha string) (_ bool, err error) {
 	_, store, err := openElsewhere(path)
 	if err != nil {

@@ -15,8 +15,8 @@ type (
 	CommandError = worktree.CommandError
 )
 
-// AllowFilters has filters of the repository's own configuration run, by their names, each with the
-// paths that it may read. All others of it stay refused, but for Git LFS.
+// AllowFilters permits filters of the repository's own configuration by name, each with readable
+// paths. Git LFS is always permitted.
 func (c *Checkout) AllowFilters(listed map[string][]string) {
 	c.filters.Listed = maps.Clone(listed)
 	c.work.SetFilters(c.filters)
@@ -28,8 +28,8 @@ func (c *Checkout) OpenFiltersBy(open OpenFilter) {
 	c.work.SetFilters(c.filters)
 }
 
-// CheckFilters refuses filters of the repository's own configuration that are not allowed. It also
-// checks that all filters named by attributes of the index can run. The error is a *FilterError.
+// CheckFilters refuses other filters of the repository's own configuration. It also checks that
+// every filter in attributes of the index can run. It returns a *FilterError.
 func (c *Checkout) CheckFilters(ctx context.Context) error {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

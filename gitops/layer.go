@@ -21,22 +21,20 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Layer is a tree that shows the files of the checkout with changes above them, and
-// the changes alone, as an overlay of Linux keeps them.
+// Layer is a Linux overlay above the checkout: the merged tree and the changes alone.
 type Layer = worktree.Layer
 
-// In is the checkout with a layer as its work tree, on the base and with what is
-// hidden at this time. Changes, Dirty and WithLayer look only at what the layer has,
-// and LayOver, Overwrite and Revert write to it; all else is of the checkout itself.
-// It is not closed, and must not be used once c or the layer is.
+// In returns the checkout with a layer as its work tree, on the current base and with the current
+// hidden paths. Changes, Dirty and WithLayer then look at the layer only, and LayOver, Overwrite
+// and Revert write to it. Do not close the result, nor use it after c or the layer is closed.
 func (c *Checkout) In(l Layer) *Checkout {
 	in := *c
 	in.work = c.work.In(l)
 	return &in
 }
 
-// WithLayer is a snapshot with what a layer has besides that is not tracked, as if it
-// had stood in the checkout. c is the checkout in the layer.
+// WithLayer adds a layer's untracked files to a snapshot, as if they had been in the checkout. c is
+// the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
 	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, before: snap.before}
 	s := c.work.Scan(snap.index, worktree.WithIgnored, more.note)
@@ -46,8 +44,8 @@ func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, er
 	return more, nil
 }
 
-// Ignored lists the files and links that git ignores in a layer, and the folders that it ignores as a
-// whole. c is the checkout in the layer; what is unchanged there is not looked at.
+// Ignored lists the files, links and whole folders in a layer that git ignores. c is the checkout
+// in the layer. It skips unchanged files.
 func (c *Checkout) Ignored(ctx context.Context, snap *Snapshot) (paths []string, err error) {
 	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
 		if f.Kind == worktree.Ignored {
@@ -61,11 +59,10 @@ func (c *Checkout) Ignored(ctx context.Context, snap *Snapshot) (paths []string,
 	return paths, nil
 }
 
-// Written is the stat data of files that were written.
+// Written holds the stat data of written files.
 type Written map[string]index.Stat
 
-// Overwrite is LayOver in a layer that holds nobody's work: what is not tracked and
-// stands in the way of the change goes.
+// Overwrite is LayOver for a layer without anybody's work: it removes untracked files in the way.
 func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
 	var written Written
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
@@ -78,8 +75,8 @@ func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error
 	return written, nil
 }
 
-// UnlinkSubmodules removes from a layer the files by which submodules find repositories
-// that are not in a git folder of MakeGitFolder: git ends where one leads nowhere.
+// UnlinkSubmodules removes the .git files of submodules without a repository in a git folder of
+// MakeGitFolder. git fails at a dangling one.
 func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -103,8 +100,8 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 	return nil
 }
 
-// Begins says whether the content of one file is the beginning of another's, as of one
-// that is being written. Both are by their ids, of change sets.
+// Begins reports whether one file's content is a prefix of the other's, such as a file being
+// written. Both are blob ids of change sets.
 func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 	begun, size, err := c.objects.Blob(plumbing.NewHash(part))
 	if err != nil {
@@ -122,19 +119,17 @@ func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 	return hash.Sum() == plumbing.NewHash(part), errors.Join(err, full.Close())
 }
 
-// GitFolder says what a git folder is for that stands in a layer in the place of the
-// checkout's own.
+// GitFolder describes a git folder that replaces the checkout's own in a layer.
 type GitFolder struct {
 	Dir string // is made, outside of the work tree
-	// Like is such a folder of commands that have ended: its settings, hooks and the repositories of submodules
-	// are taken over. It need not be there.
+	// Like is an earlier such folder. Its settings, hooks and submodule repositories are copied. It
+	// may be missing.
 	Like string
 	Shown
 }
 
-// MakeGitFolder makes a git folder to be seen in the place of the checkout's own,
-// borrowing the objects of the checkout by the places that LentObjects names at Root. It
-// has no index before Stage.
+// MakeGitFolder makes a git folder for the place of the checkout's own. It borrows the checkout's
+// objects by the places that LentObjects names at Root. It has no index before Stage.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.Shown)
 	if err == nil && o.Like != "" {
@@ -146,8 +141,8 @@ func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
 	return nil
 }
 
-// takeOverSettings copies the configuration, the hooks and the repositories of submodules of a git folder that
-// commands wrote to.
+// takeOverSettings copies the configuration, hooks and submodule repositories of a git folder
+// written by commands.
 func takeOverSettings(ctx context.Context, like, dir string) error {
 	from, err := os.OpenRoot(like)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,9 +167,8 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 	return errors.Join(worktree.CopyFolder(ctx, to, from, "hooks"), worktree.CopyFolder(ctx, to, from, "modules"))
 }
 
-// Stage writes the index of a git folder of MakeGitFolder. It knows the stat data of the
-// files that are as in the snapshot, and of those that were written, so that git reads none of
-// them again.
+// Stage writes the index of a git folder of MakeGitFolder, with the stat data of unchanged and
+// written files, so git rereads none of them.
 func (c *Checkout) Stage(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
 	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
@@ -189,10 +183,9 @@ func (c *Checkout) Stage(ctx context.Context, o GitFolder, written Written) erro
 	return nil
 }
 
-// ChangedSince lists what in the checkout is other than the snapshot has it: tracked
-// files, and files and links that are not tracked, ignored ones too, but for what is
-// in a folder that was ignored as a whole. Only tracked files are read, and of them
-// only those whose stat data is another.
+// ChangedSince lists differences of the checkout from the snapshot: in tracked files, and in
+// untracked and ignored files and links, except in folders ignored as a whole. It only reads
+// tracked files with changed stat data.
 func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	changed, seen := map[string]bool{}, map[string]bool{}
 	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
@@ -221,10 +214,9 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	return slices.Sorted(maps.Keys(changed)), nil
 }
 
-// Unlayered says, by words for a person, why commands cannot work in a layer above
-// the checkout, as far as git knows without a look at its files; empty where they can.
-// All files must belong to the user uid and the group gid; to user 0 it is all the same
-// whom those belong to that are not tracked.
+// Unlayered explains why no layer is possible above the checkout, as far as git can tell without
+// reading files. It returns "" if one is. All files must belong to uid and gid; for uid 0,
+// untracked ones may belong to anybody.
 func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, error) {
 	if info, err := os.Lstat(filepath.Join(c.repo.Root, ".git")); err != nil || !info.IsDir() {
 		return "its .git is not a folder but leads to one elsewhere", nil
@@ -246,8 +238,8 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	return other, nil
 }
 
-// ofOthers says what of the checkout belongs to another user or group; empty for
-// nothing. The index may tell of owners that files had before.
+// ofOthers describes files of another user or group, or returns "". The index may hold former
+// owners.
 func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err error) {
 	root, err := os.OpenRoot(c.repo.Root)
 	if err != nil {
@@ -273,7 +265,7 @@ func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err er
 	return "", nil
 }
 
-// besidesOfOthers says what besides tracked files belongs to another user or group.
+// besidesOfOthers describes untracked files of another user or group, or returns "".
 func (c *Checkout) besidesOfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
 	found, err := c.work.OfOthers(ctx, ix, uid, gid)
 	if err != nil || found == nil {

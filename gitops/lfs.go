@@ -26,8 +26,7 @@ type LFSFile struct {
 	store   lfs.Store
 }
 
-// Open opens the content, which has been hashed. It is a *FilterError if the content is not what its name
-// says.
+// Open opens the content and verifies its hash. It returns a *FilterError for a mismatch.
 func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
 	content, err := f.store.Open(ctx, f.pointer)
 	if errors.As(err, new(*lfs.DamagedError)) {
@@ -36,8 +35,8 @@ func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
 	return content, err
 }
 
-// OpenLFS opens the content that a blob of a change set is the pointer of, and returns its size. It is nil
-// if the blob is no pointer, or its content is not here.
+// OpenLFS opens the content behind a pointer blob of a change set and returns its size. It returns
+// nil if the blob is no pointer or the content is missing.
 func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
 	file, is, err := c.lfsFile(id)
 	if err != nil || !is || !file.Here {
@@ -50,7 +49,7 @@ func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64
 	return content, file.Size, nil
 }
 
-// lfsFile returns the content that a blob is the pointer of. is is false if the blob is none.
+// lfsFile returns the content behind a pointer blob. is reports whether the blob is a pointer.
 func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	p, _, is, err := worktree.PointerIn(c.objects, plumbing.NewHash(id))
 	if err != nil {
@@ -63,13 +62,13 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 	return LFSFile{OID: p.OID, Size: p.Size, Here: store.Has(p), pointer: p, store: store}, true, nil
 }
 
-// LFSFiles returns the contents of the Git LFS files that a change adds or modifies. Those of files that
-// only move are not among them.
+// LFSFiles returns the contents of Git LFS files that a change adds or modifies, without moved
+// files.
 func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
 	return c.lfsFilesOf(ctx, cs.Tree, cs.brought())
 }
 
-// lfsFilesOf returns each content once of those files of a tree that are Git LFS files.
+// lfsFilesOf returns the contents of a tree's Git LFS files, without duplicates.
 func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.File) (list []LFSFile, err error) {
 	paths, err := c.work.LFSPaths(ctx, tree.hash(), pathsOf(of))
 	if err != nil {
@@ -100,8 +99,8 @@ func pathsOf(files []changeset.File) []string {
 	return paths
 }
 
-// adoptLFS copies the contents of Git LFS files of a change, as far as they are here, into the repository,
-// where git-lfs looks for them.
+// adoptLFS copies available contents of a change's Git LFS files to the repository's own store, for
+// git-lfs.
 func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	files, err := c.LFSFiles(ctx, cs)
 	if err != nil {
@@ -110,8 +109,8 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	return takeLFS(ctx, c.repo.CommonDir, files)
 }
 
-// addLFS copies the contents of Git LFS files of a tree, that the base does not have, into a git folder for
-// commands. git-lfs finds those of the base where the git folder borrows objects.
+// addLFS copies new contents of Git LFS files in a tree to a git folder for commands. git-lfs finds
+// those of the base through the borrowed objects.
 func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
 	if !c.usesLFS() {
 		return nil
@@ -160,7 +159,7 @@ func takeLFS(ctx context.Context, gitDir string, files []LFSFile) error {
 	return nil
 }
 
-// MissingLFSError is a Git LFS file whose content could not be fetched. Its file is a pointer.
+// MissingLFSError reports a Git LFS file without content. The work tree has its pointer.
 type MissingLFSError struct {
 	Path   string // of the first
 	Others int
@@ -177,8 +176,7 @@ func (e *MissingLFSError) Error() string {
 
 func (e *MissingLFSError) Unwrap() error { return e.Err }
 
-// FetchLFS fetches contents of Git LFS files for a checkout on a branch into the folder in which
-// git-lfs keeps them, or into that of an alternate.
+// FetchLFS fetches contents of Git LFS files for a branch to git-lfs's folder or an alternate's.
 type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) error
 
 // FillLFS fetches the contents of the base's Git LFS files, and writes them in the place of their

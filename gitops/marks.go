@@ -7,10 +7,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Labels say in the marks of a conflict whose lines are whose.
+// Labels names the sides in conflict markers.
 type Labels struct{ Ours, Base, Theirs string }
 
-// markSign ends each mark, by which it is found again, whatever else looks like one.
+// markSign ends every conflict marker of ours, to distinguish it from similar lines.
 const markSign = " (agent-ci)"
 
 // Marks are before the lines of ours, the base, and theirs, and behind all.
@@ -27,8 +27,8 @@ func IsMark(line string) bool {
 	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, markSign)) })
 }
 
-// relabel puts marks in the place of those that git wrote, and says whether there are any. Git's are
-// longer than lines of any text are that look like one.
+// relabel replaces git's conflict markers and reports whether there were any. Git's are longer than
+// any similar line of the text.
 func (l Labels) relabel(text string) (relabeled string, found bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -58,7 +58,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 	return c.linkModules(root)
 }
 
-// moduleLink is the content of the file .git by which a submodule finds its repository.
+// moduleLink returns the content of a submodule's .git file.
 func moduleLink(m repository.Module) string {
 	return "gitdir: " + strings.Repeat("../", strings.Count(m.Path, "/")+1) + ".git/" + m.Name + "\n"
 }

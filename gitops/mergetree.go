@@ -21,8 +21,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// treeMerge is what git makes of two changes of one tree: `git merge-tree` in the private git folder,
-// which has copies of the files that it needs and no others.
+// treeMerge is a `git merge-tree` of two changes of one tree. It runs in the private git folder,
+// with copies of the required files only.
 type treeMerge struct {
 	*Checkout
 	old, now, onto plumbing.Hash
@@ -36,10 +36,10 @@ type treeMerge struct {
 	conflicts      []MergeConflict // sorted by path
 }
 
-// sides are what three trees have at a path, in the order in which git's index has them.
+// sides holds the entries of three trees at a path, in the order of index stages.
 type sides struct{ old, onto, now objects.Entry }
 
-// mergeTrees merges what differs between two trees, the change, into a third, which is told by a name.
+// mergeTrees merges the differences of two trees into a third. name describes the third.
 func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name string) (*treeMerge, error) {
 	m := &treeMerge{
 		Checkout: c, old: old.hash(), now: now.hash(), onto: onto.hash(), name: name,
@@ -52,8 +52,8 @@ func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name str
 	return m, err
 }
 
-// gather finds the paths that git needs: those of the change and what is in their way. If one side lacks
-// a file or folder that the other side changed, git looks for renames and needs all that either changed.
+// gather collects the paths that git needs: the change's and those in their way. If one side lacks
+// a file or folder that the other changed, git looks for renames and needs all changes of both.
 func (m *treeMerge) gather(ctx context.Context) error {
 	changes, err := m.objects.Differences(ctx, m.old, m.now)
 	if err != nil {
@@ -94,7 +94,7 @@ func (m *treeMerge) gather(ctx context.Context) error {
 	return m.keepFolders()
 }
 
-// gatherBelow adds the files of a folder that onto has where the change has a file.
+// gatherBelow adds the files of a folder in onto where the change has a file.
 func (m *treeMerge) gatherBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
 	below, err := m.objects.Differences(ctx, plumbing.ZeroHash, tree)
 	for _, d := range below {
@@ -105,8 +105,8 @@ func (m *treeMerge) gatherBelow(ctx context.Context, folder string, tree plumbin
 	return err
 }
 
-// gatherAbove looks at the folders above a path: a file may be in the place of one on onto, and one
-// that is missing on one side may have been renamed.
+// gatherAbove checks the folders above a path: onto may have a file there, and a folder missing on
+// one side may have been renamed.
 func (m *treeMerge) gatherAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
 		var at [3]objects.Entry
@@ -125,7 +125,7 @@ func (m *treeMerge) gatherAbove(d objects.Difference, there objects.Entry) error
 	return nil
 }
 
-// add adds what the three trees have at a path.
+// add collects the entries of the three trees at a path.
 func (m *treeMerge) add(name string) error {
 	var s sides
 	for _, side := range []struct {
@@ -144,8 +144,8 @@ func (m *treeMerge) add(name string) error {
 	return nil
 }
 
-// keepFolders adds a file of each folder that a side still has while all of its files that git is
-// given are missing there: git takes a folder without files for a renamed one.
+// keepFolders adds one file of each folder that would look empty to git. git treats a folder
+// without files as renamed.
 func (m *treeMerge) keepFolders() error {
 	for _, side := range []struct {
 		tree plumbing.Hash
@@ -173,7 +173,7 @@ func (m *treeMerge) keepFolders() error {
 	return nil
 }
 
-// anyFile returns a file of a folder; empty where there is no such folder.
+// anyFile returns a file in a folder, or "" without such a folder.
 func (m *treeMerge) anyFile(tree plumbing.Hash, name string) (string, error) {
 	e, err := m.objects.Find(tree, name)
 	if err != nil || !e.IsTree() {
@@ -190,7 +190,7 @@ func (m *treeMerge) anyFile(tree plumbing.Hash, name string) (string, error) {
 	return name, nil
 }
 
-// run has git merge, and reads what it made.
+// run starts the merge and parses its result.
 func (m *treeMerge) run(ctx context.Context) (err error) {
 	var edits [3][]objects.Edit
 	for name, s := range m.paths {
@@ -246,7 +246,7 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 	return err
 }
 
-// attributeFiles makes a folder with the attribute files of onto, which git reads as those of the work tree.
+// attributeFiles writes onto's attribute files to a folder, for git to read as the work tree's.
 func (m *treeMerge) attributeFiles(ctx context.Context) (dir string, err error) {
 	if m.merging, err = m.work.Merging(ctx, m.onto, slices.Collect(maps.Keys(m.paths))); err != nil {
 		return "", err
@@ -264,13 +264,14 @@ func (m *treeMerge) attributeFiles(ctx context.Context) (dir string, err error) 
 	return dir, nil
 }
 
-// told is what git says of a path: the modes of its stages, and the paths of each of its messages, by kind.
+// told is git's report about a path: the modes of its stages, and the paths of its messages by
+// kind.
 type told struct {
 	modes [4]uint32
 	kinds map[string][]string
 }
 
-// read reads what merge-tree -z writes: the tree, the stages of paths that conflict, and messages.
+// read parses the output of merge-tree -z: tree, conflicting stages, and messages.
 func (m *treeMerge) read(out string) error {
 	fields := strings.Split(out, "\x00")
 	next := func() (field string) {
@@ -324,7 +325,7 @@ const (
 	sameLines  = "both changed the same lines"
 )
 
-// why returns why a path conflicts; empty where it does not.
+// why returns the reason of a path's conflict, or "".
 func (m *treeMerge) why(name string, t *told) string {
 	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
 	if driver := m.merging.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
@@ -364,7 +365,7 @@ func (m *treeMerge) why(name string, t *told) string {
 	return sameLines
 }
 
-// mark replaces git's marks by those of labels, and leaves what conflicts without any as it is on onto.
+// mark replaces git's markers by those of labels. Conflicts without markers keep onto's version.
 func (m *treeMerge) mark(labels Labels) error {
 	for i := range m.conflicts {
 		c := &m.conflicts[i]
@@ -392,5 +393,5 @@ func (m *treeMerge) mark(labels Labels) error {
 	return nil
 }
 
-// markedFile is how large a file may be that gets marks.
+// markedFile is the largest file with markers, in bytes.
 const markedFile = 4 << 20

@@ -21,7 +21,7 @@ func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error)
 	return data, nil
 }
 
-// IDAt is the id of what a tree has at a path; empty for nothing.
+// IDAt returns the id of a tree's entry at a path, or "".
 func (c *Checkout) IDAt(tree Tree, path string) (string, error) {
 	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *Checkout) IsFolder(tree Tree, path string) (bool, error) {
 	return kindOf(e) == BaseFolder, nil
 }
 
-// WithFile is a change set in which a file has some content; one that was executable stays so. The
-// work tree is not touched, and does not hold the new change set.
+// WithFile returns a change set with new content for a file. It keeps the executable bit. The work
+// tree stays, and no longer matches the result.
 func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	if !objects.ValidPath(path) {
 		return nil, fmt.Errorf("put %q into a change: it is no path of a checkout", path)
@@ -67,8 +67,8 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	return c.otherTree(ctx, cs, Tree(tree.String()))
 }
 
-// WithExact is WithFile for a file that the work tree has in these bytes, in which git sees others by
-// its attributes there: the work tree holds the new change set as it holds the other one.
+// WithExact is WithFile for a file whose bytes are already in the work tree. Attributes may convert
+// them for git; the work tree matches the result as before.
 func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	other, err := c.WithFile(ctx, cs, path, content)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, co
 	return other, nil
 }
 
-// Without is a change set that leaves a path as it is in the base, likewise.
+// Without returns a change set without changes at a path.
 func (c *Checkout) Without(ctx context.Context, cs *ChangeSet, path string) (*ChangeSet, error) {
 	tree, err := c.Swap(cs.Tree, cs.Base.Tree, []string{path})
 	if err != nil {

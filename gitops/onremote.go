@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// OnRemote says whether a commit is part of a branch of origin, as this checkout last fetched it. A
-// local branch does not count, nor what the configuration fetches into the place of origin's branches
-// from elsewhere, such as the heads of pull requests: a stranger may have pushed it.
+// OnRemote reports whether a commit is on a branch of origin, as of the last fetch. It ignores
+// local branches, and refs that the configuration fetches from elsewhere, such as pull requests,
+// where a stranger may have pushed.
 func (c *Checkout) OnRemote(ctx context.Context, branch, sha string) (bool, error) {
 	id, err := repository.ParseID(sha)
 	if err != nil || branch == "" {
@@ -30,7 +30,7 @@ func (c *Checkout) OnRemote(ctx context.Context, branch, sha string) (bool, erro
 	return c.objects.IsAncestor(ctx, id, tip)
 }
 
-// fromBranches says whether each of the refspecs that can write a ref fetches it from a branch.
+// fromBranches reports whether every refspec that can write a ref fetches it from a branch.
 func fromBranches(specs []string, name string) bool {
 	for _, spec := range specs {
 		from, to, _ := strings.Cut(strings.TrimPrefix(spec, "+"), ":")

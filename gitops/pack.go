@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// WritePack writes a packfile, without deltas, of the objects that the tree of
-// cs has and its base has not.
+// WritePack writes a packfile, without deltas, of the objects in the tree of cs that its base
+// lacks.
 func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -25,10 +25,9 @@ func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) er
 	return nil
 }
 
-// ReadPack reads a pack that WritePack wrote somewhere else, without trust: it
-// may hold blobs and trees only, all of them needed for tree and all that are
-// needed besides the base's, with valid names and modes. What is wrong is a
-// *PackError, and nothing of the pack is kept. The work tree is not touched.
+// ReadPack reads a hostile pack of WritePack. It must contain exactly the blobs and trees that tree
+// needs beyond the base, with valid names and modes. On a *PackError it keeps nothing of the pack.
+// The work tree stays.
 func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
 	if _, err := repository.ParseID(string(tree)); err != nil {
 		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}
@@ -60,19 +59,17 @@ func (c *Checkout) Shallow() bool {
 	return err == nil && len(cut) > 0
 }
 
-// Private returns the git folder that has what was written and fetched, with the configuration that it got
-// when the checkout was opened, and the folders that it borrows objects from. Who puts objects there calls
-// Fetched.
+// Private returns the git folder with new and fetched objects, configured as of Open, and its
+// borrowed object folders. Call Fetched after adding objects.
 func (c *Checkout) Private() (dir string, borrowed []string, err error) {
 	_, err = c.repo.PrivateGit()
 	return c.repo.Private, c.repo.Folders, err
 }
 
-// Fetched finds the objects that git put into the private git folder.
+// Fetched makes objects visible that git added to the private folder.
 func (c *Checkout) Fetched() { c.objects.Reindex() }
 
-// lendFetched gives another git folder what was fetched: copies, which checks may
-// write to.
+// lendFetched copies fetched packs to another git folder, where checks may write.
 func (c *Checkout) lendFetched(gitDir string) error {
 	packs, err := filepath.Glob(filepath.Join(c.repo.Private, "objects", "pack", "pack-*"))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// diffOptions make what git writes depend on nothing but the two trees.
+// diffOptions make git's output depend on the two trees alone.
 var diffOptions = []string{
 	"diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index",
 	"--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none", "--submodule=short",
@@ -47,8 +47,7 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	return nil
 }
 
-// changedAlone makes the trees of both sides of a change with what
-// differs and nothing else.
+// changedAlone makes two trees with only the changed entries of both sides.
 func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
@@ -69,8 +68,7 @@ func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now pl
 	return old, now, err
 }
 
-// WritePatch writes the change in git's format, binary files so that `git apply --binary`
-// takes them.
+// WritePatch writes the change in git's format. Binary files suit `git apply --binary`.
 func (c *Checkout) WritePatch(ctx context.Context, cs *ChangeSet, w io.Writer) error {
 	if cs.Empty() {
 		return nil

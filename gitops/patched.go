@@ -13,9 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Patched is the change set that a patch, as WritePatch writes it, makes of a tree: binary files,
-// modes and links too. All of it applies, or it is an error. No work tree is touched,
-// and no commit has the base of the change set.
+// Patched applies a patch of WritePatch to a tree, including binary files, modes and links,
+// completely or not at all. The work tree stays, and no commit has the base of the result.
 func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
 	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
 	if err != nil {
@@ -33,8 +32,7 @@ func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*Chang
 	return cs, nil
 }
 
-// patchedAlone makes the trees of both sides of a patch, with the files that it names and nothing else:
-// git is given no more objects than those. dir is an empty folder.
+// patchedAlone applies the patch to a tree of only the files that it names. dir is an empty folder.
 func (c *Checkout) patchedAlone(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
 	git, err := c.repo.PrivateGit()
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// PrivateTree says what a copy of the checkout is for commands that work in nothing else.
+// PrivateTree describes a copy of the checkout for commands confined to it.
 type PrivateTree struct {
 	Dir      string    // is made
 	Snapshot *Snapshot // of the checkout as it is now
 }
 
-// SpaceError says that a copy of the checkout does not fit on the disk.
+// SpaceError reports a copy of the checkout too large for the disk.
 type SpaceError struct {
 	Dir     string // where the copy was to be
 	Bytes   int64  // of the checkout
@@ -36,7 +36,7 @@ func (e *SpaceError) Error() string {
 
 func (e *SpaceError) Unwrap() error { return syscall.ENOSPC }
 
-// UnreadableError says that tracked files may not be read, so that a copy of the checkout would lack them.
+// UnreadableError lists unreadable tracked files, which a copy of the checkout would lack.
 type UnreadableError struct{ Paths []string }
 
 func (e *UnreadableError) Error() string {
@@ -93,13 +93,12 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	return snap, copied.Unread, c.Stage(ctx, folder, nil)
 }
 
-// trackedOf returns those of paths that an index has, or files below.
+// trackedOf returns the paths that an index has, or has files below.
 func trackedOf(ix *index.File, paths []string) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(name string) bool { return !ix.Tracks(strings.TrimSuffix(name, "/")) })
 }
 
-// moduleLinks are the files by which the submodules of a copy find their repositories in its own git folder,
-// and none elsewhere.
+// moduleLinks returns .git files for the submodules in a copy. They point to its own git folder.
 func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -140,12 +139,12 @@ func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*S
 	return &copied, nil
 }
 
-// ChangedFolders are those folders in which anything was written after a time.
+// ChangedFolders returns the folders with writes after a time.
 func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
 }
 
-// shortOfSpace names the folders of the checkout that take the most room.
+// shortOfSpace lists the largest folders of the checkout.
 func (c *Checkout) shortOfSpace(dir string) error {
 	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
 	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {

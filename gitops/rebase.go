@@ -10,16 +10,15 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// MergeConflict is a path that a change set and a newer base, or two change sets, changed
-// so that no merge of the two can be made without a person.
+// MergeConflict is a path changed by both sides without an automatic merge.
 type MergeConflict struct {
 	Path string
 	Why  string // "both changed the same lines"
-	// Marked says that the file has both sides between marks; else it is as on the new base.
+	// Marked reports conflict markers in the file. Otherwise it is the new base's version.
 	Marked bool
 }
 
-// MergeError is a change set that doesn't go onto another base, or another change.
+// MergeError reports a change set in conflict with another base or change.
 type MergeError struct {
 	With      string          // what it conflicts with: "the new base"
 	Conflicts []MergeConflict // sorted by path
@@ -37,10 +36,9 @@ func (e *MergeError) Error() string {
 	return "the change conflicts with " + e.With + ": " + strings.Join(parts, ", ")
 }
 
-// Rebase returns the change set that cs is on another base, as `git merge` makes it there of a branch
-// with cs: attributes are those of the new base. It is a *MergeError where the two conflict.
-// The objects of base must be here. The work tree is not touched, and does not
-// hold the new change set.
+// Rebase returns cs on another base, like a `git merge` of its branch there, with the new base's
+// attributes. It returns a *MergeError for a conflict. The objects of base must exist. The work
+// tree stays, and no longer matches the result.
 func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*ChangeSet, error) {
 	moved, err := c.merge(ctx, cs.Base.Tree, cs.Tree, base, newBase)
 	if err != nil {
@@ -52,9 +50,8 @@ func (c *Checkout) Rebase(ctx context.Context, cs *ChangeSet, base Base) (*Chang
 
 const newBase = "the new base"
 
-// RebaseMarked is Rebase that goes on where the two conflict: lines of both stand between
-// marks then, which labels name, and a file that has no lines, or is on one side alone, is
-// as on the new base.
+// RebaseMarked is Rebase with conflicts: it puts markers with labels around the lines of both
+// sides. A file without lines, or on one side only, becomes the new base's version.
 func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
 	m, err := c.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
 	if err == nil {
@@ -72,11 +69,9 @@ func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, l
 	return moved, m.conflicts, nil
 }
 
-// Merge makes the change set that a parent takes over from its fork: from the parent's
-// tree to one that also has what the fork changed of base, the tree that it began with.
-// Where the two conflict the error is a *MergeError, and nothing is to be taken over. The
-// objects of the trees must be here.
-// LayOver puts the change set into the parent's layer; no commit has its base.
+// Merge returns the change set from a parent's tree to one with the fork's changes since base. It
+// returns a *MergeError for a conflict. The objects of all trees must exist. Apply the result to
+// the parent's layer with LayOver; no commit has its base.
 func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
 	merged, err := c.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
 	if err != nil {
@@ -85,7 +80,7 @@ func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeS
 	return merged, nil
 }
 
-// Part is a tree with what of the differences between two others is to be taken.
+// Part returns a tree with the accepted differences between two others.
 func (c *Checkout) Part(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), to.hash())
 	if err != nil {
@@ -104,8 +99,8 @@ func (c *Checkout) Part(ctx context.Context, from, to Tree, take func(path strin
 	return Tree(tree.String()), nil
 }
 
-// merge makes the change set from onto, which is told by a name, to a tree with what
-// differs between two others.
+// merge returns the change set from onto to onto with the differences of two trees. name describes
+// onto.
 func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name string) (*ChangeSet, error) {
 	m, err := c.mergeTrees(ctx, old, now, onto.Tree, name)
 	if err != nil {
@@ -117,8 +112,8 @@ func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name str
 	return m.changeSet(ctx, onto)
 }
 
-// leaveBlocked leaves out edits in whose way stands what is as on the new base: a file where
-// the edit needs a folder, or a folder with a file that is kept where it needs a file.
+// leaveBlocked drops edits blocked by entries of the new base: a file in place of a needed folder,
+// or a folder with kept files in place of a file.
 func (m *treeMerge) leaveBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.conflicts), func(c MergeConflict) bool { return c.Marked })
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
@@ -138,7 +133,7 @@ func (m *treeMerge) sortConflicts() {
 	slices.SortFunc(m.conflicts, func(a, b MergeConflict) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// changeSet is what the merge makes of the tree that it goes onto.
+// changeSet returns the merge result as a change set on onto.
 func (m *treeMerge) changeSet(ctx context.Context, onto Base) (*ChangeSet, error) {
 	tree, err := m.objects.Apply(m.onto, m.edits)
 	if err != nil {
@@ -147,7 +142,7 @@ func (m *treeMerge) changeSet(ctx context.Context, onto Base) (*ChangeSet, error
 	return m.Checkout.changeSet(ctx, onto, Tree(tree.String()))
 }
 
-// keepProblems adds what only a look at the work tree could find.
+// keepProblems adds problems only visible in the work tree.
 func (cs *ChangeSet) keepProblems(problems []Problem) {
 	for _, p := range problems {
 		same := func(q Problem) bool { return q.Kind == p.Kind && q.Path == p.Path }

@@ -44,7 +44,7 @@ func (c *Checkout) leaveHead(ours string) error {
 	return nil // a HEAD that can't be read is not ours
 }
 
-// unmove puts the branch that was checked out back where it was moved to a commit.
+// unmove moves the checked out branch back if it points to commit.
 func (c *Checkout) unmove(branch, commit string) error {
 	if branch == "" || branch != c.start.branch {
 		return nil
@@ -64,9 +64,8 @@ func (c *Checkout) putIndexBack(ctx context.Context, ix *index.File) error {
 	return c.repo.WriteIndex(ix, nil)
 }
 
-// dropLocks removes the lock files that a git which died left in the course of
-// the run: nothing of the run is alive any more when it is called. A lock that
-// was there when the checkout was opened belongs to somebody else and stays.
+// dropLocks removes locks of a git killed during the run. The run has no processes any more. Locks
+// from before Open stay, because they belong to others.
 func (c *Checkout) dropLocks() error {
 	var failed error
 	for _, path := range c.lockPaths() {
@@ -84,8 +83,8 @@ func (c *Checkout) dropLocks() error {
 	return failed
 }
 
-// DropHeld is dropLocks where the lock of the index has the mark of this Checkout: who held it
-// died, and kept every git from leaving another lock.
+// DropHeld is dropLocks for an index lock with the mark of this Checkout: its owner died, and the
+// lock kept every git from leaving another one.
 func (c *Checkout) DropHeld() error {
 	if !c.repo.Held(c.mark) {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 var ErrOtherCheckout = errors.New("this is not the checkout that was worked in")
 
-// mark is what a later process must know of a checkout to go on in it.
+// mark is the state that a later process needs to resume in a checkout.
 type mark struct {
 	Version   int         `json:"version"`
 	Root      string      `json:"root"`

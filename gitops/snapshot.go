@@ -15,9 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// Snapshot is what stands in the work tree before the first turn: what is not
-// tracked there, and the stat data by which a tracked file is known to be the
-// base commit's.
+// Snapshot is the state of the work tree before the first turn: its untracked files, and the stat
+// data of unmodified tracked files.
 type Snapshot struct {
 	index     *index.File           // exactly the base tree, with stat data
 	untracked map[string]bool       // paths; true for what all below it belongs to
@@ -25,7 +24,7 @@ type Snapshot struct {
 	before    []string              // those that were neither tracked nor ignored before setup commands
 }
 
-// After has a snapshot tell what was not tracked before the first one of the run.
+// After limits a snapshot's untracked files to those before the first snapshot of the run.
 func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
 
 // Covering is the snapshot with what another one has besides that was not tracked.
@@ -36,19 +35,19 @@ func (s *Snapshot) Covering(more *Snapshot) *Snapshot {
 	return &both
 }
 
-// At is the snapshot for a copy of the checkout, with the stat data of the files there.
+// At returns the snapshot for a copy of the checkout, with the stat data there.
 func (s *Snapshot) At(copied *Snapshot) *Snapshot {
 	at := *s
 	at.index = copied.index
 	return &at
 }
 
-// mostExcluded bounds the paths that a tree's info/exclude names one by one: git compares each
-// untracked file with all of them.
+// mostExcluded bounds the paths in a tree's info/exclude. git compares every untracked file with
+// each.
 const mostExcluded = 1000
 
-// excluded lists what the info/exclude of a tree names. Beyond the bound it is whole folders in
-// which nothing is tracked.
+// excluded lists the paths for a tree's info/exclude: above the bound, whole folders without
+// tracked files.
 func (s *Snapshot) excluded() []string {
 	if len(s.before) <= mostExcluded {
 		return s.before
@@ -68,7 +67,7 @@ func (s *Snapshot) excluded() []string {
 	return all
 }
 
-// covers says whether path, or a folder that it lies in, stood there before.
+// covers reports whether path, or a folder above it, existed before.
 func (s *Snapshot) covers(path string) bool {
 	if _, there := s.untracked[path]; there || len(s.untracked) == 0 {
 		return there
@@ -82,8 +81,8 @@ func (s *Snapshot) covers(path string) bool {
 	return false
 }
 
-// Snapshot records the work tree. A folder that is ignored as a whole is one
-// entry of it: whatever is in it later counts as having been there.
+// Snapshot records the work tree. A folder ignored as a whole is one entry: anything later inside
+// counts as old.
 func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
 	ix, err := c.baseIndex(ctx)
 	if err == nil {
@@ -119,7 +118,7 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	return snap, err
 }
 
-// note takes down what is not tracked.
+// note records an untracked path.
 func (s *Snapshot) note(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
@@ -127,8 +126,8 @@ func (s *Snapshot) note(f worktree.Found) {
 	}
 }
 
-// clock is the time by the clock of the file system, which is coarser than the
-// program's: what is written after this cannot have an earlier time.
+// clock returns the time of the file system, which is coarser than the system clock. Later writes
+// never have an earlier time.
 func (c *Checkout) clock() (time.Time, error) {
 	path := filepath.Join(c.repo.Private, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -161,8 +160,8 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 	return c.rewritten(ix, updatesOf(changes, nil), ix.Modified)
 }
 
-// refreshed puts the present stat data of those suspects that are as the index
-// has them into it, so that they need not be read again.
+// refreshed updates the index with the stat data of unchanged suspects, to avoid reading them
+// again.
 func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
 	if err := s.Clean(ctx, false); err != nil {
 		return nil, err
@@ -195,17 +194,15 @@ func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified ti
 	return f, nil
 }
 
-// KeepUntracked copies what snap has found untracked or ignored to the folder
-// dir, and what is in submodules that are checked out, so that it can be put into
-// fresh trees as it was before the first turn, with what commands left of .git. Sockets, devices, pipes, what may not be read and what lies very deep are left
-// out.
+// KeepUntracked copies the untracked and ignored files of snap, and the files of submodules, to
+// dir, for fresh trees with the state before the first turn. It includes commands' changes to .git.
+// It omits sockets, devices, pipes, unreadable and very deep files.
 func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
-// Dirty lists the tracked files that are modified or staged against the commit
-// that the work tree stands on, submodules on another commit included. Files
-// are read only where their stat data does not settle it.
+// Dirty lists modified or staged tracked files against the current commit, including submodules at
+// another commit. It reads files only if their stat data is not conclusive.
 func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {
@@ -219,7 +216,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 	return c.addDirty(ctx, ix, dirty)
 }
 
-// DirtySince lists the tracked files that are other than a snapshot has them.
+// DirtySince lists tracked files that differ from a snapshot.
 func (c *Checkout) DirtySince(ctx context.Context, snap *Snapshot) ([]string, error) {
 	return c.addDirty(ctx, snap.index, map[string]bool{})
 }

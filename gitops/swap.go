@@ -6,8 +6,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Swap writes a tree that is as one tree but has some paths as another one has them:
-// with its files, or without any where it has none.
+// Swap returns tree with the given paths replaced by other's versions, or removed if other lacks
+// them.
 func (c *Checkout) Swap(tree, other Tree, paths []string) (Tree, error) {
 	edits := make([]objects.Edit, 0, len(paths))
 	for _, path := range paths {

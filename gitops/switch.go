@@ -12,14 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Switch puts the checkout on branch, at commit sha, which has the tree of cs:
-// the objects go into the repository, the branch and HEAD move, and the index
-// is made to fit, so that `git status` is clean. The branch that was checked
-// out stays where it was, and is put back there when the agent moved it.
+// Switch checks out branch at commit sha, with the tree of cs: it adds the objects to the
+// repository, moves branch and HEAD, and updates the index, so `git status` is clean. The branch
+// checked out before stays, and is moved back if the agent moved it.
 //
-// A branch that is there already moves only when nothing of anybody else is
-// lost: its tip is the base or an ancestor of it, or a commit of ours; else it
-// is a *ForeignCommitError. A change that the work tree does not have comes there as with LayOver.
+// An existing branch moves only if nobody else's work is lost: its tip is the base, an ancestor of it,
+// or a commit of ours. Otherwise Switch returns a *ForeignCommitError. It writes missing changes to
+// the work tree like LayOver.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) (err error) {
 	release, err := c.Hold(ctx)
 	if err != nil {
@@ -37,8 +36,8 @@ func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet
 	return nil
 }
 
-// MoveBranch is Switch for a checkout in which others work: HEAD, the index and the
-// files stay. It is an *InUseError for the branch that is checked out.
+// MoveBranch is Switch without HEAD, index and files, for a checkout in use by others. It returns
+// an *InUseError for the checked out branch.
 func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *ChangeSet) error {
 	head, _, err := c.repo.Head()
 	if err != nil {
@@ -58,8 +57,7 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	return nil
 }
 
-// bring makes sure that a branch may move to a commit from where it is, if it is there,
-// and copies the commit here.
+// bring checks that a branch may move to a commit, and copies the commit to the repository.
 func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) (from plumbing.Hash, err error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if err := name.Validate(); err != nil {
@@ -92,7 +90,7 @@ func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbin
 	return c.repo.MoveHead(c.start.head, headOn(branch, ""), id.String(), branch)
 }
 
-// moveBranch is a *ForeignCommitError where somebody moved the branch meanwhile.
+// moveBranch moves the branch, or returns a *ForeignCommitError if somebody else just moved it.
 func (c *Checkout) moveBranch(ctx context.Context, branch string, from, id plumbing.Hash) error {
 	commit, err := c.objects.Commit(id)
 	if err != nil {
@@ -138,7 +136,7 @@ func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) e
 	return errors.Join(err, repository.Close())
 }
 
-// switchIndex writes an index of the tree of cs, which it checks out.
+// switchIndex writes an index for the tree of cs and checks it out.
 func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	ix, err := c.baseIndex(ctx)
 	if err != nil {

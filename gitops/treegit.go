@@ -15,27 +15,27 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Shown says what a tree for commands shows, and what its .git says of that. The .git has the
-// references of the checkout, and borrows its objects.
+// Shown describes a tree for commands and its .git, with the checkout's references and borrowed
+// objects.
 type Shown struct {
 	Tree Tree // the files: the base's, or a change set's
 	Base Base // the zero Base means that of the checkout
 	// Head has HEAD lead to a commit of exactly these files, as in the CI of a pull request. Nil
 	// leaves it on the base commit, with the files staged.
 	Head *Head
-	// Snapshot tells what was not tracked before the run, which the tree's info/exclude names. It may
-	// be nil, and has to be there for MakeGitFolder.
+	// Snapshot provides the files untracked before the run, for the tree's info/exclude. It may be
+	// nil, except for MakeGitFolder.
 	Snapshot *Snapshot
 }
 
-// Head says on which branch HEAD is. Where the files are those of the base, that is the base's own,
-// at the base commit. Else it is Branch, at a commit of the files on the base.
+// Head is the branch of HEAD: the base's own at the base commit, if the files are the base's.
+// Otherwise it is Branch, at a commit of the files on the base.
 type Head struct {
 	Branch string
 	Commit func() (CommitOptions, error) // how the commit is made
 }
 
-// newGitDir makes a git folder that is seen at another place, or at its own.
+// newGitDir makes a git folder that may be mounted elsewhere.
 func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown) error {
 	if s.Base == (Base{}) {
 		s.Base = c.base
@@ -75,7 +75,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown
 	return errors.Join(err, own.Close())
 }
 
-// addObjects copies the objects of a tree that the base does not have.
+// addObjects copies the objects of a tree that the base lacks.
 func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s Shown) error {
 	ids, err := c.objects.Added(ctx, s.Base.Tree.hash(), s.Tree.hash())
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s Shown) 
 	return c.objects.CopyTo(own, ids)
 }
 
-// setHead writes HEAD and the references. The base branch is at the base, also as the remote has it
-// where the base is a newer one than that of the checkout.
+// setHead writes HEAD and the references. The base branch points to the base, and so does the
+// remote's if the base is newer than the checkout.
 func (c *Checkout) setHead(gitDir string, own *objects.Store, s Shown) error {
 	base := plumbing.NewHash(s.Base.SHA)
 	if s.Head == nil {
@@ -126,18 +126,17 @@ func (c *Checkout) setHead(gitDir string, own *objects.Store, s Shown) error {
 	return c.repo.CopyRefs(gitDir, head, refs)
 }
 
-// RefsDigest is the SHA-256 of the tags of the checkout and of what it knows of remotes.
+// RefsDigest returns the SHA-256 of the checkout's tags and remote references.
 func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
 
-// lender is a git folder whose objects a git folder for commands borrows: the checkout's own, or one of a
-// submodule.
+// lender is a git folder that lends objects to commands: the checkout's own or a submodule's.
 type lender struct {
 	module repository.Module // its Name is empty for the checkout's own
 	places []string          // empty folders, below the one that borrows, for the objects of its Folders
 	lfs    bool              // for those of Git LFS, too
 }
 
-// lfsAt returns the place for objects of Git LFS: git-lfs looks there for what is borrowed.
+// lfsAt returns the folder of Git LFS objects, where git-lfs looks for borrowed ones.
 func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
 // lenders lists the checkout's own, and those of its submodules.
@@ -156,8 +155,8 @@ func (c *Checkout) lenders() []lender {
 	return all
 }
 
-// borrow names the objects to a git folder: where they are, and where LentObjects says. git-lfs does not find
-// relative places.
+// borrow writes the alternates of a git folder: the real paths, and the places of LentObjects.
+// git-lfs does not support relative ones.
 func (l lender) borrow(gitDir, seenAt string) error {
 	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
 	var alternates strings.Builder
@@ -183,8 +182,7 @@ func (l lender) borrow(gitDir, seenAt string) error {
 	return os.WriteFile(filepath.Join(own, "info", "alternates"), []byte(alternates.String()), 0o666)
 }
 
-// LentObjects returns the object folders of the checkout, each by the empty folder at which git looks
-// for it in a tree that is seen at dir.
+// LentObjects returns the checkout's object folders by their mount points in a tree seen at dir.
 func (c *Checkout) LentObjects(dir string) map[string]string {
 	lent := map[string]string{}
 	for _, l := range c.lenders() {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Unfiltered is a filter that the attributes of a change ask for and that git's configuration does not
-// have. Git commits its files as they are.
+// Unfiltered is a filter in a change's attributes without configuration. git commits its files
+// unchanged.
 type Unfiltered struct {
 	Filter string
 	Paths  []string // of the change
 }
 
-// Unfiltered returns the filters that are missing for the files that a change adds or modifies, by name.
-// Files that only move are left out, and so are pointers of Git LFS, which are what is to be committed.
+// Unfiltered returns the missing filters of the files that a change adds or modifies, by name. It
+// omits moved files and Git LFS pointers, which belong in a commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
 	brought := cs.brought()
 	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), pathsOf(brought))

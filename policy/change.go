@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Treatment is what becomes of a change that has something about it.
+// Treatment is how a run handles a change with a given concern.
 type Treatment string
 
 // The treatments. The zero value is Fail.
@@ -17,12 +17,12 @@ const (
 	Drop  Treatment = "drop"  // of protected paths: they are left out and the rest goes on
 )
 
-// Concern is something about a changed path that a reviewer would want to know.
+// Concern is a property of a changed path worth a reviewer's attention.
 type Concern string
 
-// The concerns, as the keys of policy.change name them. Names that some system
-// takes for .git, what cannot be part of a change, and what an agent must not write whatever
-// the job says have no key: they are never published.
+// The concerns, named like the keys of policy.change. Five have no key and are never published:
+// ConcernName (systems mistake the name for .git), ConcernUnreadable, ConcernLarge and
+// ConcernTooDeep (git cannot take them), and ConcernOwn (never for an agent to write).
 const (
 	ConcernProtected  Concern = "protected"
 	ConcernSubmodule  Concern = "submodules"
@@ -43,14 +43,13 @@ func (c Concern) hasKey() bool {
 	return !slices.Contains([]Concern{ConcernName, ConcernUnreadable, ConcernLarge, ConcernTooDeep, ConcernOwn}, c)
 }
 
-// ChangedFile is what the judgement of a change needs to know of a path. Modes
-// are git's, in octal; one that is empty says that the path is not there.
+// ChangedFile describes a changed path for Judge. Modes are git's, in octal; an empty mode means a
+// missing path.
 type ChangedFile struct {
 	Path             string
 	OldMode, NewMode string
-	// Found are concerns that only who has looked at the tree can know:
-	// ConcernSymlinkOut, ConcernNestedGit, ConcernSubmodule, ConcernName, ConcernOwn,
-	// ConcernUnreadable, ConcernLarge, ConcernTooDeep.
+	// Found lists the concerns that depend on the tree: ConcernSymlinkOut, ConcernNestedGit,
+	// ConcernSubmodule, ConcernName, ConcernOwn, ConcernUnreadable, ConcernLarge, ConcernTooDeep.
 	Found []Concern
 }
 
@@ -83,7 +82,7 @@ var concernWords = map[Concern]string{
 
 type Changes struct {
 	Protect []string // patterns, as Protected takes them
-	// Treat has what becomes of each concern; one that it does not have fails.
+	// Treat maps concerns to treatments. A missing concern fails.
 	Treat map[Concern]Treatment
 }
 
@@ -100,8 +99,8 @@ func (v Verdict) Refuses(path string) bool {
 	return slices.Contains(v.Drop, path) || slices.ContainsFunc(v.Fail, func(f Finding) bool { return f.Path == path })
 }
 
-// Judge judges the files of a change. Its error is a pattern that cannot be
-// read.
+// Judge sorts the concerns of all files by their treatment. It fails for an invalid pattern in
+// Protect.
 func (c Changes) Judge(files []ChangedFile) (Verdict, error) {
 	var v Verdict
 	for _, file := range files {
@@ -130,7 +129,7 @@ func (v *Verdict) add(f Finding, treatment Treatment) {
 	}
 }
 
-// The modes that git gives what is no ordinary file.
+// Git's modes for anything but an ordinary file.
 const (
 	modeExecutable = "100755"
 	modeSymlink    = "120000"
@@ -157,7 +156,7 @@ func (c Changes) concerns(file ChangedFile) ([]Concern, error) {
 	return concerns, nil
 }
 
-// lockfiles are the names of files that pin the versions of dependencies.
+// lockfiles lists the names of files with pinned dependency versions.
 var lockfiles = wordSet(`go.sum go.work.sum package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml bun.lock bun.lockb deno.lock
 	Cargo.lock poetry.lock uv.lock pdm.lock pixi.lock Pipfile.lock conda-lock.yml Gemfile.lock gems.locked composer.lock mix.lock rebar.lock
 	pubspec.lock Podfile.lock Package.resolved packages.lock.json paket.lock gradle.lockfile flake.lock stack.yaml.lock cabal.project.freeze

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// openForCredentials opens a target for what credentials are for.
+// openForCredentials allows a target if a credential is bound to its host.
 func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {
@@ -16,8 +16,8 @@ func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
 }
 
-// withheldFrom is what to do to have a target let through that is the host of secrets
-// which these commands don't have; empty where it is none.
+// withheldFrom returns the remedy for a host whose secrets are withheld from the asking commands,
+// as the beginning of a sentence. It is empty for any other host.
 func (h Hosts) withheldFrom(t reach.Target) string {
 	names := h.Credentials.WithheldFor(t)
 	if len(names) == 0 {
@@ -26,8 +26,8 @@ func (h Hosts) withheldFrom(t reach.Target) string {
 	return "name these commands in commands of the secret " + strings.Join(names, " or ") + " (policy.secrets), or, to open the host without it, "
 }
 
-// privateOfSecret is what to do to have a target let through that is open as the host of
-// secrets and has a private address; empty where it is open otherwise.
+// privateOfSecret returns the remedy for a private address behind a host that a secret opened. It
+// is empty if by was no decision for a secret.
 func privateOfSecret(by HostDecision) string {
 	names, is := strings.CutPrefix(by.Rule, credential.Rule())
 	if !is {
@@ -36,8 +36,7 @@ func privateOfSecret(by HostDecision) string {
 	return "write private: true at the secret " + strings.ReplaceAll(names, ", ", " or ") + " (policy.secrets)"
 }
 
-// NotForCredential is the refusal of a request that a credential, or its placeholder, is
-// not for.
+// NotForCredential converts a refused use of a credential or its placeholder to a decision.
 func NotForCredential(r *credential.Refusal) HostDecision {
 	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: doWithout}
 	if r.Never {
@@ -48,8 +47,8 @@ func NotForCredential(r *credential.Refusal) HostDecision {
 	return d
 }
 
-// NotTheTarget is the refusal of a request inside a tunnel whose TLS is ended for a
-// secret: what it says about where it goes, or how, is not what the tunnel is for.
+// NotTheTarget refuses a request inside an intercepted tunnel whose host or protocol differs from
+// the tunnel's.
 func NotTheTarget(names []string, reason string) HostDecision {
 	return HostDecision{
 		Rule: credential.Rule(names...), Reason: reason,

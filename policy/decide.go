@@ -1,7 +1,6 @@
-// Package policy owns decisions about what a run may do: which commands may
-// start, which variables they see and which hosts they reach, and what a change
-// may touch. It knows patterns, rules and names; it starts nothing and reads no
-// file. How commands are confined is sandbox's, how secrets are found secrets'.
+// Package policy decides what a run may do: start a command, pass it a variable, reach a host,
+// change a path. It knows patterns, rules and names. It starts nothing and reads no file. Package
+// sandbox confines commands; package secrets finds secrets.
 package policy
 
 import (
@@ -24,7 +23,7 @@ type Commands struct {
 	Home     string   // of the user that they run as
 }
 
-// Request is a command that wants to start.
+// Request describes a command before its start.
 type Request struct {
 	Argv   []string // program and arguments
 	Script string   // for a shell that is not the caller's choice; then Argv is empty
@@ -48,15 +47,15 @@ type Decision struct {
 	Rule    string `json:"rule,omitempty"`    // that refuses: file:line, or built-in:name
 	Reason  string `json:"reason"`
 	Remedy  string `json:"remedy,omitempty"` // what to do instead
-	// Allowed says that the whole is understood and a rule allows each of its
-	// commands. It never removes the sandbox.
+	// Allowed reports whether the parser understood the whole command line and a rule allows every
+	// command in it. It never removes the sandbox.
 	Allowed bool `json:"allowed_by_rule"`
 	// Unclear says why no rule can allow the whole.
 	Unclear string    `json:"unclear,omitempty"`
 	Matches []Matched `json:"matched_rules"`
 }
 
-// Matched is a rule that a command of a request begins with.
+// Matched is a rule whose prefix matches a command of the request.
 type Matched struct {
 	Rule          rules.Place    `json:"rule"`
 	Decision      rules.Decision `json:"decision"`
@@ -135,8 +134,7 @@ func (c Commands) allow(d *Decision, reading shell.Reading) []bool {
 	return allowed
 }
 
-// match notes the rules that refuse a command, wherever it stands, and gives
-// the strictest.
+// match notes every rule that refuses a command, at any depth, and returns the strictest.
 func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched) {
 	for _, command := range reading.Commands {
 		for _, m := range c.Rules.Match(command.Prefix()) {
@@ -165,7 +163,7 @@ func (d *Decision) note(m rules.Match, command string, via []string) Matched {
 	return noted
 }
 
-// refusal is why and what instead, without full stops.
+// refusal holds the reason and the remedy without full stops.
 type refusal struct{ command, rule, reason, remedy string }
 
 func (m Matched) refusal() refusal {
@@ -187,7 +185,7 @@ func (d Decision) refuse(r refusal) Decision {
 	return d
 }
 
-// Words tell a model why its command was not run and what to do instead.
+// Words tells the model why its command was refused, and the remedy.
 func (d Decision) Words() string {
 	return fmt.Sprintf("`%s` was not run (%s). %s %s", d.Command, d.Rule, d.Reason, d.Remedy)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// facts are the variables of the machine, the user, the workflow and the ways to the network.
-// No program loads code from where one of them points to.
+// facts lists the variables about machine, user, workflow and network. No program loads code from
+// their values.
 var facts = wordSet(
 	`PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP DEBIAN_FRONTEND`,
 	// the workflow
@@ -23,11 +23,9 @@ var facts = wordSet(
 	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO AWS_CA_BUNDLE`,
 )
 
-// harmless are the variables that a command gets with the value that agent-ci
-// has, besides facts: places of toolchains and caches. What carries a credential, reaches another
-// program (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), speaks to the CI service
-// (GITHUB_ENV, GITHUB_OUTPUT, …) or loads code (BASH_ENV, LD_PRELOAD) is not
-// among them.
+// harmless lists further variables for commands: paths of toolchains and caches. It excludes
+// credentials, sockets of other programs (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), files of the CI service
+// (GITHUB_ENV, GITHUB_OUTPUT, …) and code loaders (BASH_ENV, LD_PRELOAD).
 var harmless = wordSet(
 	`XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME`,
 	// Go, C
@@ -51,30 +49,27 @@ var harmless = wordSet(
 	HOMEBREW_CELLAR HOMEBREW_PREFIX HOMEBREW_REPOSITORY SWIFT_PATH FLUTTER_ROOT MIX_HOME HEX_HOME`,
 )
 
-// harmlessPrefixes are beginnings of names of which all are harmless, but for
-// those that speak of a secret.
+// harmlessPrefixes lists prefixes of harmless names. secretWords overrides it.
 var harmlessPrefixes = []string{"LC_", "NVM_", "PYTHON", "PYENV_", "RBENV_", "ASDF_", "MISE_", "DOTNET_", "GOROOT_", "JAVA_HOME_"}
 
-// secretWords give away a variable that holds a credential, in any case.
+// secretWords lists words in names of credentials. The match ignores case.
 var secretWords = []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "KEY", "CREDENTIAL", "AUTH", "COOKIE"}
 
 // userinfo is the name and password before the host of a URL. It takes more
 // than the syntax allows (RFC 3986, 3.2.1): passwords come unescaped, too.
 var userinfo = regexp.MustCompile(`://[^\s,|]*@`)
 
-// Environment is the environment of a run's commands, NAME=value, in the order
-// of the names: of environ what is known to be harmless and what pass names,
-// and above these what set has. A variable whose name speaks of a secret, or
-// whose value has a password in a URL or the shape of a token, is left out
-// unless pass names it.
+// Environment returns the environment of a run's commands as NAME=value, sorted by name: harmless
+// variables of environ and those in pass, overridden by set. It drops a variable with a secret word
+// in its name, or with a password in a URL or a token in its value, unless pass lists it.
 func Environment(environ, pass []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
 		return slices.Contains(pass, name) || isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
 	})
 }
 
-// FactsOnly is an environment of facts alone, without what tells interpreters where to load code
-// from, and above these what set has.
+// FactsOnly returns the facts of environ, overridden by set. It has no search paths of
+// interpreters.
 func FactsOnly(environ []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
 		return (facts[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
@@ -109,7 +104,7 @@ func isHarmless(name string) bool {
 	return facts[name] || harmless[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// holdsUserinfo also knows proxies, which may be written without a scheme.
+// holdsUserinfo reports a name or password in a URL. Proxy variables may lack the scheme.
 func holdsUserinfo(name, value string) bool {
 	if strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 		return strings.Contains(value, "@")

@@ -11,15 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
-// Hosts decides which hosts commands reach through a proxy: those of a list, but
-// for what a network_rule refuses. A rule that allows adds nothing to the list:
-// what can be reached is to be seen from the job alone. The zero value refuses
-// all.
+// Hosts decides which hosts commands may reach through the proxy: those in List, except the ones
+// refused by a network_rule. An allowing rule adds no host, so the job file shows everything
+// reachable. The zero value refuses all hosts.
 type Hosts struct {
 	List  reach.List
 	Key   string // of the job, where the list stands
 	Rules *rules.Set
-	// Credentials open what they are for, and nothing else of their hosts.
+	// Credentials opens further hosts, each for the requests of its credential only.
 	Credentials credential.Set
 }
 
@@ -27,16 +26,16 @@ type HostDecision struct {
 	Allowed bool
 	Rule    string // that decides: file:line, an entry of the list, or built-in:name; empty where none is for it
 	Reason  string // a sentence
-	// Request is the request that was refused, where that is not the target alone: method
-	// and path.
+	// Request is the refused request, method and path, if only this request of the target was
+	// refused.
 	Request string
 	Remedy  string // what to do instead, sentences; of a refusal
-	// Opens is what whoever runs agent-ci can do to have it let through, the end of a
-	// sentence; empty where nothing does.
+	// Opens is the change to the job that would allow the target, as the end of a sentence. It is
+	// empty if no change would.
 	Opens string
 	// Private lets the target have private addresses.
 	Private bool
-	// Bound is that the target is open for what credentials are for alone.
+	// Bound limits the target to requests of its credentials.
 	Bound bool
 }
 
@@ -94,8 +93,8 @@ func refusedByRule(rule rules.Network) HostDecision {
 	return d
 }
 
-// shownList is what the job has, cut where it is too long for a message. There is no list
-// where secrets alone open hosts.
+// shownList describes the job's list for a message, shortened to 400 bytes. The list is empty if
+// only secrets open hosts.
 func (h Hosts) shownList() string {
 	if len(h.List) == 0 {
 		return "lists no hosts"
@@ -108,7 +107,7 @@ func (h Hosts) shownList() string {
 	return "has " + all
 }
 
-// neverOpened is the refusal of a target that no list opens.
+// neverOpened refuses targets outside the reach of any list, such as local addresses.
 func neverOpened(t reach.Target) (d HostDecision, never bool) {
 	what := reach.NoName(t.Name)
 	if t.Addr.IsValid() && !reach.Private(t.Addr) {
@@ -118,7 +117,7 @@ func neverOpened(t reach.Target) (d HostDecision, never bool) {
 	return d, what != ""
 }
 
-// entryFor is what to write into a list for a target.
+// entryFor returns the list entry for a target, in YAML.
 func entryFor(t reach.Target) string {
 	if reach.Private(t.Addr) {
 		return privateEntry(t)
@@ -136,12 +135,11 @@ func privateEntry(t reach.Target) string {
 
 const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
 
-// OfThisMachine is what an address is that this machine has itself.
+// OfThisMachine describes an address of this machine in a reason.
 const OfThisMachine = "one of this machine"
 
-// LocalAddress is the refusal of a target, let through by its name, for its address, of
-// which what says what kind of one it is. Where nothing but its being private is in the
-// way, what let it through can open it: an entry of the list, or a secret.
+// LocalAddress refuses a target with an allowed name for its address; what describes the address.
+// If openable, the address is merely private, and the remedy names the entry or secret to change.
 func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
@@ -158,8 +156,8 @@ func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) H
 	return d
 }
 
-// UnreadableTarget is the refusal of a request that does not say properly what
-// it wants to reach: problem says what is wrong with it.
+// UnreadableTarget refuses a request with an invalid target. problem completes the sentence "What
+// it wants to reach …".
 func UnreadableTarget(problem string) HostDecision {
 	return HostDecision{
 		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
@@ -167,8 +165,8 @@ func UnreadableTarget(problem string) HostDecision {
 	}
 }
 
-// TracedOnTheWay is the refusal of TRACE where another proxy leads to the target: that one
-// may answer it, with all that it was sent.
+// TracedOnTheWay refuses TRACE behind another proxy: that proxy could echo credentials to the
+// command.
 func TracedOnTheWay() HostDecision {
 	return HostDecision{
 		Rule: ruleTrace, Reason: "TRACE makes a server repeat the request, and the machine's proxy gets data that commands must not see.",

@@ -16,10 +16,9 @@ func Protected(patterns []string, path string) (bool, error) {
 	return fits, nil
 }
 
-// Fits says whether a path fits one of the patterns. A pattern is a
-// glob over the whole slash-separated path (`**` crosses folders); one without
-// a slash fits files of that name in every folder. Case is ignored: some
-// file systems do.
+// Fits reports whether a path matches a pattern: a glob over the whole slash-separated path (`**`
+// crosses folders). A pattern without a slash matches the file name in every folder. The match
+// ignores case, as some file systems do.
 func Fits(patterns []string, path string) (bool, error) {
 	for _, pattern := range patterns {
 		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))

@@ -15,9 +15,8 @@ type removing struct {
 	lifted bool // a rule allows the command
 }
 
-// danger gives the built-in refusal of a command: a forced removal outside of
-// what may be written in the sandbox, any forced removal where there is none,
-// and a removal of everything.
+// danger returns the built-in refusal of a removal: of everything, by force outside the writable
+// folders of the sandbox, or by force without a sandbox.
 func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangerous bool) {
 	r, ok := removalOf(command.Words)
 	if !ok {
@@ -49,7 +48,7 @@ type removal struct {
 	targets []shell.Word
 }
 
-// removalOf reads an rm that removes by force or whole folders.
+// removalOf parses a forced or recursive rm.
 func removalOf(words []shell.Word) (r removal, ok bool) {
 	if !words[0].Known || path.Base(words[0].Text) != "rm" {
 		return removal{}, false
@@ -78,8 +77,7 @@ func abbreviates(option, name string) bool {
 	return len(option) > len("--") && strings.HasPrefix(name, option)
 }
 
-// place is the absolute path of what is removed, as far as it can be told
-// without looking; globs stay in it.
+// place resolves the absolute path of a removal without file access. Globs stay in it.
 func (c Commands) place(target shell.Word, in removing) (place string, known bool) {
 	text := target.Text
 	switch {
@@ -98,8 +96,8 @@ func (c Commands) place(target shell.Word, in removing) (place string, known boo
 	return path.Join(in.dir, text), !in.moves && in.dir != ""
 }
 
-// isEverything says whether a path is the root, a folder at the root, the home
-// folder, or all that is in one of them.
+// isEverything reports whether a path is the root, a folder in the root, the home folder, or the
+// whole content of one of them.
 func (c Commands) isEverything(place string) bool {
 	whole := strings.TrimRight(place, "*.")
 	if place != "/" {

@@ -2,8 +2,7 @@ package policy
 
 import "strings"
 
-// secretParts are the parts of a name, between underscores, that give away a
-// variable which holds a credential.
+// secretParts lists the parts of names, separated by underscores, of variables with credentials.
 var secretParts = wordSet("TOKEN TOKENS SECRET SECRETS PASSWORD PASSWD PASSPHRASE PWD PASS KEY APIKEY CREDENTIAL CREDENTIALS AUTH AUTHORIZATION COOKIE PAT")
 
 // HoldsSecret says whether a variable, or a header with underscores for its

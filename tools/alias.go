@@ -8,14 +8,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// shapes make the shape of an argument of what other agents write.
+// shapes converts other agents' values to the shape of an argument.
 var shapes = map[dialect.Shape]func(any) any{
 	dialect.Line: commandLine, dialect.Vector: argumentVector, dialect.Steps: planSteps, dialect.Todos: todoItems,
 	dialect.List: oneOrMore, dialect.Questions: oneQuestion, dialect.Glob: globOfType,
 }
 
-// synonyms are the arguments of a tool that come under other names, or in another shape, in the order in
-// which they are tried.
+// synonyms returns a tool's arguments with other names or shapes, in order of precedence.
 func synonyms(tool string) (all []synonym) {
 	for _, a := range dialect.Of(tool).Takes {
 		if a.As != dialect.AsWritten && a.As != dialect.Glob {
@@ -35,13 +34,13 @@ func renamed(to string, from ...string) (all []synonym) {
 	return all
 }
 
-// synonym moves the value of an argument, unless its place is taken already.
+// synonym moves an argument's value, unless its place is taken.
 type synonym struct {
 	from, to string
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// ownName takes away the namespace that models trained on others put in front.
+// ownName removes the namespace prefixed by some models.
 func ownName(name string) string {
 	for _, group := range ofAgents {
 		if rest, within := strings.CutPrefix(name, group+"."); within {
@@ -67,7 +66,7 @@ func translate(tool, called string, arguments map[string]any) {
 	}
 }
 
-// given sets an argument that is missing.
+// given sets a missing argument.
 func given(arguments map[string]any, name string, value any) {
 	if _, there := arguments[name]; !there {
 		arguments[name] = value
@@ -93,8 +92,7 @@ func move(synonyms []synonym, arguments map[string]any) {
 	}
 }
 
-// commandLine makes one shell line of an argument vector. A shell that was
-// asked to run a script is left out of it.
+// commandLine joins an argument vector to a shell line. It drops a shell that only runs a script.
 func commandLine(value any) any {
 	argv, ok := words(value)
 	if !ok {
@@ -127,7 +125,7 @@ func argumentVector(value any) any {
 	return []any{"sh", "-c", line}
 }
 
-// listIn is the list that a text is the JSON of; other values stay. Some models write lists as text.
+// listIn parses a list written as JSON text, as some models do. Other values stay.
 func listIn(value any) any {
 	text, ok := value.(string)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(text), "[") {
@@ -238,7 +236,7 @@ func oneQuestion(value any) any {
 	return value
 }
 
-// globOfType makes a glob of a name that rg has for a type of files.
+// globOfType returns the glob of a file type of rg.
 func globOfType(value any) any {
 	name, ok := value.(string)
 	if !ok {
@@ -250,7 +248,7 @@ func globOfType(value any) any {
 	return "*." + name
 }
 
-// endingsOfType are those types whose name is not their only ending.
+// endingsOfType lists file types with other endings than their name.
 var endingsOfType = map[string]string{
 	"c": "{c,h}", "cpp": "{cc,cpp,cxx,hh,hpp,h}", "js": "{js,jsx,mjs,cjs}", "kotlin": "{kt,kts}", "markdown": "{md,markdown}", "md": "{md,markdown}",
 	"py": "{py,pyi}", "python": "{py,pyi}", "ruby": "rb", "rust": "rs", "ts": "{ts,tsx,mts,cts}", "yaml": "{yml,yaml}",

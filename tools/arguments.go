@@ -13,13 +13,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// approvalNever answers a request to escalate, in the words of the reference
-// implementation, which models know.
+// approvalNever refuses escalation in the reference implementation's words, known to models.
 const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
 
-// published are arguments that published versions of the tools take. Tools whose
-// schema does not know them get them taken away; the model is told of those
-// that would have changed something.
+// published lists arguments of published tool versions. They are removed if a schema lacks them;
+// the model learns of those with an effect.
 var published = map[string]struct{ silent bool }{
 	"sandbox_permissions":        {silent: true}, // an escalation is answered before
 	"with_escalated_permissions": {silent: true},
@@ -43,8 +41,7 @@ var published = map[string]struct{ silent bool }{
 	"merge":                      {},
 }
 
-// prepare brings the call into the form that the tool's Run takes, or says why it
-// does not fit the tool.
+// prepare converts the call to the tool's form, or explains why it does not fit.
 func (t *target) prepare() (err error) {
 	defer func() { // who checks schemas was not made for those of strangers
 		if value := recover(); value != nil {
@@ -82,8 +79,8 @@ func (t *target) prepare() (err error) {
 	return err
 }
 
-// parse reads the arguments. Text that is no object stands for the one string
-// that the tool requires, when the model did not mean JSON.
+// parse parses the arguments. Text that is no JSON object becomes the tool's only required string,
+// unless the model meant JSON.
 func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	text := cmp.Or(strings.TrimSpace(call.Input), "{}")
 	err := json.Unmarshal([]byte(text), &arguments)
@@ -105,7 +102,7 @@ func (e *entry) parse(call Call) (arguments map[string]any, problem string) {
 	return nil, malformed(call.Input, err)
 }
 
-// unwrapped are arguments that a model, or an endpoint, put into a JSON string once too often.
+// unwrapped removes an extra JSON string around arguments.
 func unwrapped(input string) string {
 	var inner string
 	if !strings.HasPrefix(strings.TrimSpace(input), `"`) || json.Unmarshal([]byte(input), &inner) != nil {
@@ -148,8 +145,7 @@ func escalates(arguments map[string]any) bool {
 	return arguments["additional_permissions"] != nil
 }
 
-// dropPublished takes away published arguments that the tool does not take and
-// returns those that the model should know of.
+// dropPublished removes published arguments that the tool lacks and returns the relevant ones.
 func (e *entry) dropPublished(arguments map[string]any) []string {
 	var ignored []string
 	for name := range arguments {
@@ -166,7 +162,7 @@ func (e *entry) dropPublished(arguments map[string]any) []string {
 	return ignored
 }
 
-// note tells the model what was ignored, in a line before the output.
+// note tells the model about ignored arguments in a line before the output.
 func note(ignored []string) string {
 	if len(ignored) == 0 {
 		return ""
@@ -174,7 +170,7 @@ func note(ignored []string) string {
 	return "Note: ignored without effect: " + strings.Join(ignored, ", ") + "\n"
 }
 
-// malformed says where arguments stop being JSON.
+// malformed returns the place of a JSON error in arguments.
 func malformed(input string, err error) string {
 	at := int64(len(input))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -189,5 +185,5 @@ func malformed(input string, err error) string {
 		at, line, column, clip.End(input[:at], 40), err)
 }
 
-// inputSchema is the function form of every tool that takes text.
+// inputSchema is the function form of freeform tools.
 var inputSchema = json.RawMessage(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`)

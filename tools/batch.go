@@ -5,18 +5,14 @@ import (
 	"sync"
 )
 
-// Batch is the calls of one response, handed in one by one as the response
-// arrives. Its methods are called from one goroutine.
+// Batch holds the calls of one response, added while the response arrives. Use it from one
+// goroutine.
 //
-// A call that doesn't mutate starts when those before it let it, while the rest
-// of the response is still on its way. One that mutates, or runs a script, waits until Commit says
-// that the response is whole, and so do those behind it. One that runs a script runs behind all
-// calls before it and ahead of all behind it: nobody knows what it reads and changes. When the response
-// breaks off, Discard keeps all that has not started from ever starting. What
-// has started are the first calls of the batch, without a gap: they run to
-// their end, and whoever holds the conversation goes on behind the last of them
-// instead of asking for the same response again. So no call runs twice, none
-// that ran is forgotten, and nothing is changed for a response that failed.
+// A reading call starts as soon as those before it permit, before the response is complete. A mutating call or a script waits
+// for Commit, and so do the calls behind it. A script runs after all calls before it and before all behind it, because its
+// effects are unknown. After an aborted response, Discard keeps the remaining calls from starting. The started ones are the
+// first calls without a gap. They run to their end, and the conversation continues behind them instead of repeating the
+// request. So no call runs twice or is forgotten, and a failed response changes nothing.
 type Batch struct {
 	dispatcher *Dispatcher
 	ctx        context.Context
@@ -76,8 +72,8 @@ func (b *Batch) Start(call Call) {
 	})
 }
 
-// place is that of a call in the order of all calls, once those before it in the batch have theirs. A
-// script has none, since the calls that it makes have theirs.
+// place registers a call in the order of all calls, after those before it in the batch. Scripts are
+// not registered; their calls are.
 func (b *Batch) place(t target) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.scripts() {
 		before := append([]<-chan struct{}{b.decided}, b.calls...)
@@ -94,7 +90,7 @@ func (b *Batch) place(t target) (enter func() (before []<-chan struct{}, ended c
 	}
 }
 
-// starts decides whether the call whose turn it is may start.
+// starts reports whether the next call may start.
 func (b *Batch) starts() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,11 +100,11 @@ func (b *Batch) starts() bool {
 	return !b.over
 }
 
-// Commit says that the response is whole: all calls of the batch will run.
+// Commit marks the response as complete: all calls will run.
 func (b *Batch) Commit() { close(b.decided) }
 
-// Discard says that the response broke off, and returns how many calls have
-// started; the others never will.
+// Discard marks the response as aborted and returns the number of started calls. The others never
+// start.
 func (b *Batch) Discard() (started int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,8 +113,7 @@ func (b *Batch) Discard() (started int) {
 	return b.started
 }
 
-// Wait waits for the calls that started, which after Commit are all, and
-// returns their results in the order of Start.
+// Wait waits for the started calls and returns their results in order of Start.
 func (b *Batch) Wait() []Result {
 	b.running.Wait()
 	results := make([]Result, b.started)

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// memoryLimit bounds what a Capture holds in memory, in bytes: all of a short
-// output, the two ends of a long one.
+// memoryLimit bounds a Capture's memory in bytes: a whole short output, or both ends of a long one.
 const memoryLimit = 1 << 20
 
-// Capture collects what a command prints. It holds at most 1 MiB; what is
-// longer goes to the store as it comes. It is safe for concurrent use.
+// Capture collects a command's output. It holds up to 1 MiB and stores the rest. It is safe for
+// concurrent use.
 type Capture struct {
 	outputs *Outputs
 	callID  string
@@ -23,7 +22,7 @@ type Capture struct {
 	spool  *spool
 }
 
-// Printed is a part of what a command printed, for a Result.
+// Printed is a part of a command's output, for a Result.
 type Printed struct {
 	head, tail []byte // tail is empty when head is all of it
 	bytes      int64
@@ -31,12 +30,12 @@ type Printed struct {
 	spool      *spool
 }
 
-// Capture makes a Capture whose files are named for the call.
+// Capture returns a Capture whose files are named after the call.
 func (o *Outputs) Capture(callID string) *Capture {
 	return &Capture{outputs: o, callID: callID}
 }
 
-// Write never fails: what can't be kept is said in the output.
+// Write never fails. The output mentions lost parts.
 func (c *Capture) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +56,7 @@ func (c *Capture) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// turn puts p into the ring, over what is oldest there.
+// turn writes p to the ring over its oldest bytes.
 func (c *Capture) turn(p []byte) {
 	ring := c.buffer[memoryLimit/2:]
 	if len(p) >= len(ring) {
@@ -70,8 +69,7 @@ func (c *Capture) turn(p []byte) {
 	c.oldest = (c.oldest + len(p)) % len(ring)
 }
 
-// Take returns what was written since the last Take and forgets it. It goes
-// into a Result, or Close is called on it.
+// Take returns and clears the output since the last Take. Put it into a Result or close it.
 func (c *Capture) Take() *Printed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +85,7 @@ func (c *Capture) Take() *Printed {
 
 func (p *Printed) Bytes() int64 { return p.bytes }
 
-// Close lets go of what the store holds open for a part that no result takes.
+// Close closes the stored file of an unused part.
 func (p *Printed) Close() error {
 	if p.spool == nil {
 		return nil

@@ -22,21 +22,20 @@ type Dispatcher struct {
 	Offered  []string // tools that the model was told of
 	// Gate is asked about each call; it may be nil.
 	Gate Gate
-	// Aside gives words for the model that stand before the output of a call that was
-	// run; empty for none. It is called from several goroutines, also when the run has
-	// been cancelled, and may be nil.
+	// Aside returns text for the model before a call's output, or "". It is called concurrently,
+	// even after cancellation; may be nil.
 	Aside func() string
-	// Nested counts a call that a script makes, and says why it is not run; empty where it is.
-	// It is called from several goroutines, and may be nil.
+	// Nested counts a script's call and returns the reason against it, or "". It is called
+	// concurrently; may be nil.
 	Nested func() (refused string)
-	// InLineWith is the dispatcher of another agent that works on the same tree: their calls that
-	// mutate run one after the other. It is nil for none.
+	// InLineWith is the dispatcher of another agent in the same tree. Their mutating calls run one
+	// after the other. May be nil.
 	InLineWith *Dispatcher
 
 	order order
 }
 
-// line is the order in which calls run.
+// line returns the order of calls.
 func (d *Dispatcher) line() *order {
 	if d.InLineWith != nil {
 		return d.InLineWith.line()
@@ -52,11 +51,11 @@ type Observer interface {
 	// Started comes before the call has any effect, in the order of the calls.
 	// When it fails the call is not run.
 	Started(Started) error
-	// Finished comes once for each Started, in the order in which calls end.
+	// Finished is called once for each Started, in order of the calls' ends.
 	Finished(Finished)
 }
 
-// Started is a call that is about to run.
+// Started is a call about to run.
 type Started struct {
 	Call    Call   // as the model wrote it
 	Tool    string // that answers; the call's own name when there is none
@@ -66,7 +65,7 @@ type Started struct {
 	Refused bool   // it is not run, and no gate is asked
 }
 
-// Finished is a call that has ended.
+// Finished is an ended call.
 type Finished struct {
 	Call     Call
 	Tool     string
@@ -76,19 +75,19 @@ type Finished struct {
 	Ran      bool   // the tool was asked
 	Foreign  bool   // the tool is not of agent-ci
 	Made     string // the input that a gate had it asked with; empty for that of Started
-	// Fault is why the tool could not do its work: the run was cancelled, an
-	// error of agent-ci's own, a *Panic. It is nil where the model is at fault.
+	// Fault is a failure of the tool itself: cancellation, an error of agent-ci, a *Panic. It is
+	// nil for mistakes of the model.
 	Fault error
 }
 
-// Panic is a tool that panicked.
+// Panic reports a panic of a tool.
 type Panic struct {
 	Value   any
 	Stack   []byte
 	Foreign bool // it is of a tool that is not agent-ci's
 }
 
-// Error is for the model too, so it leaves out what only a developer can use.
+// Error omits details for developers, because the model reads it too.
 func (p *Panic) Error() string {
 	if p.Foreign {
 		return "the tool broke down. This is a fault of the tool, not of the call; try another way"
@@ -96,10 +95,9 @@ func (p *Panic) Error() string {
 	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
 }
 
-// Dispatch runs calls and returns their results in the order of the calls.
-// Calls that don't mutate run in parallel; one that mutates runs when
-// those before it have ended, and before those after it start. A call that did
-// not start before ctx ended is answered as aborted.
+// Dispatch runs calls and returns their results in order. Reading calls run in parallel; a mutating
+// one runs alone between its neighbours. A call not started before ctx ended is answered as
+// aborted.
 func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 	batch := d.Begin(ctx)
 	for _, call := range calls {
@@ -109,7 +107,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 	return batch.Wait()
 }
 
-// target is a call with what the registry knows of it.
+// target is a call with its tool.
 type target struct {
 	Started
 	entry   *entry   // nil when no tool has the name
@@ -152,8 +150,8 @@ func (d *Dispatcher) prepared(call Call) target {
 	return t
 }
 
-// mutates says whether a call mutates. One at which the tool breaks down does:
-// it runs alone, and its Run tells of the fault.
+// mutates reports whether a call mutates. If the tool panics, it does: the call runs alone, and Run
+// reports the fault.
 func (t Tool) mutates(call Call) (yes bool) {
 	if t.MutatesCall == nil {
 		return t.Mutates
@@ -176,7 +174,7 @@ func (d *Dispatcher) started(t target) error {
 	return nil
 }
 
-// run runs a call that started told of; refused is why it must not run.
+// run runs a reported call. refused is the reason against it.
 func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	begin := time.Now()
 	result, ran, fault, asked := Result{}, false, refused, t.ready.Input
@@ -212,8 +210,7 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	return ended.Result
 }
 
-// brokenOff is the result of a call that ended in an error, with what it
-// printed until then.
+// brokenOff returns the result of a failed call with its output so far.
 func brokenOff(result Result, words string) Result {
 	result.Output, result.Commands, result.Failed = words, nil, true
 	if result.Printed != nil && result.Printed.Bytes() > 0 {
@@ -269,7 +266,7 @@ func (d *Dispatcher) aside() string {
 	return d.Outputs.clean(words) + "\n"
 }
 
-// preceded is r with words before all that the model gets.
+// preceded returns r with words before everything.
 func (r Result) preceded(words string) Result {
 	if len(r.Commands) > 0 {
 		r.Commands[0].Output = words + r.Commands[0].Output
@@ -281,8 +278,7 @@ func (r Result) preceded(words string) Result {
 	return r
 }
 
-// unknown names the tools that the model was told of; of others it knows no
-// arguments.
+// unknown returns an error that lists the tools offered to the model.
 func (d *Dispatcher) unknown(call Call) string {
 	names := d.Registry.Names()
 	if len(d.Offered) > 0 {

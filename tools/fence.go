@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Fence puts text of others between marks that carry its own digest, so that no text can
-// hold the mark that ends it.
+// Fence puts foreign text between marks with its digest, so no text can contain its end mark.
 func Fence(kind, source, text string) string {
 	digest := sha256.Sum256([]byte(text))
 	id := hex.EncodeToString(digest[:8])

@@ -14,17 +14,17 @@ import (
 // Folder is a folder as commands see it.
 type Folder struct {
 	Path string // absolute, as it is shown
-	// Root opens the folder, once. It is asked when a call first needs it; who made the
-	// Folder closes what it gives when no call runs any more.
+	// Root opens the folder once, when first needed. The Folder's maker closes it after the last
+	// call.
 	Root func() (*os.Root, error)
 }
 
-// OutsideError says that a path leads out of a folder, and where.
+// OutsideError reports a path out of a folder.
 type OutsideError struct{ Path string }
 
 func (e *OutsideError) Error() string { return "it leads to " + e.Path }
 
-// IsOutside says whether an error is that of a path that leads out of a folder.
+// IsOutside reports whether err is an OutsideError.
 func IsOutside(err error) bool {
 	_, is := errors.AsType[*OutsideError](err)
 	return is
@@ -33,11 +33,11 @@ func IsOutside(err error) bool {
 // mostLinks is how many links one path leads over, as path_resolution(7) has it.
 const mostLinks = 40
 
-// Below gives an absolute path as relative to the folder that it is in.
+// Below converts an absolute path to one relative to the folder.
 func (f Folder) Below(path string) (inside string, ok bool) { return Below(f.Path, path) }
 
-// Follow says to what an absolute path leads once its links are followed, relative to
-// the folder. It is an *OutsideError for a path that leads elsewhere.
+// Follow resolves an absolute path's links and returns the target relative to the folder, or an
+// *OutsideError.
 func (f Folder) Follow(path string) (target string, err error) {
 	inside, ok := f.Below(path)
 	if !ok {
@@ -56,8 +56,7 @@ func (f Folder) Follow(path string) (target string, err error) {
 	return f.follow(root, inside)
 }
 
-// Stat tells of what an absolute path leads to. It is an *OutsideError for a path
-// that leads elsewhere.
+// Stat follows an absolute path. It returns an *OutsideError for one out of the folder.
 func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	target, err := f.Follow(path)
 	if err != nil {
@@ -102,8 +101,8 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 	return target, nil
 }
 
-// Below gives an absolute path as relative to a folder that it is in, however the
-// folder is spelt: where one above it is a link (macOS's /tmp), there are two ways.
+// Below converts an absolute path to one relative to a folder, in either spelling: a link above it
+// (macOS's /tmp) gives two.
 func Below(dir, path string) (inside string, ok bool) {
 	if inside, is := pathname.Below(dir, path); is {
 		return inside, true

@@ -6,30 +6,27 @@ import (
 	"strings"
 )
 
-// Gate is asked about calls before and after they run, from several goroutines. A call that
-// is refused anyway is not shown to it.
+// Gate is asked before and after calls, concurrently. It does not see calls refused anyway.
 type Gate interface {
-	// Before judges a call that is about to run; tool is what answers it. The call is made with
-	// what was last put to fit, if anything was.
+	// Before judges a call about to run by the named tool. The call then uses the last input passed
+	// to fit, if any.
 	Before(ctx context.Context, tool string, call Call, fit Fit) Verdict
-	// After gives what the model is to get of the result of a call, and says whether it may have
-	// the whole of an output that was cut, too. whole gives that, as far as it is kept. It is
-	// asked when the run was cancelled, too.
+	// After returns the result for the model, and whether the model may read the whole of a cut
+	// output, from whole. It is called even after cancellation.
 	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
 }
 
-// Fit makes a call with another input, checked and judged as the model's was. It is false where
-// that is refused, which the dispatcher then tells the model.
+// Fit returns the call with another input, checked and judged like the model's. It reports false
+// for a refusal, which the model then receives.
 type Fit func(input string) (Call, bool)
 
-// Verdict is what becomes of a call; the zero value lets it run as it is.
+// Verdict is a Gate's decision. The zero value lets the call run unchanged.
 type Verdict struct {
 	Refusal string // why it is not run, in words for the model
 	Aside   string // words for the model that stand before the output
 }
 
-// gated is what becomes of a call that is about to run, and the words that stand before its
-// output.
+// gated returns the call to run and the text before its output.
 func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
 	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
 		return t, ""
@@ -67,7 +64,7 @@ func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Resu
 	return result, d.Outputs.settle(whole, let)
 }
 
-// replacing is what a gate made of a result, said in all ways in which the result says it.
+// replacing applies a gate's new result to all forms of the result.
 func (r Result) replacing(was Result) Result {
 	fields, _ := r.Object.(map[string]any)
 	printed, isText := fields["output"].(string)
@@ -100,8 +97,8 @@ func (r Result) replacing(was Result) Result {
 	return r
 }
 
-// rewritten is a call with another input, judged as one of the model's. What was let to run
-// beside others may not become one that runs alone.
+// rewritten returns a call with another input, judged like the model's. A parallel call must not
+// become an exclusive one.
 func (d *Dispatcher) rewritten(was target, input string) target {
 	call := was.ready
 	call.Name, call.Input = was.Tool, input
@@ -118,12 +115,12 @@ func (d *Dispatcher) rewritten(was target, input string) target {
 
 type callKey struct{}
 
-// WithCall is ctx for what is done for a call.
+// WithCall returns a context for a call's work.
 func WithCall(ctx context.Context, call Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
 
-// CallOf is the call, as the model wrote it, for which something is done; false for none.
+// CallOf returns the call of a context, as written by the model.
 func CallOf(ctx context.Context) (Call, bool) {
 	call, ok := ctx.Value(callKey{}).(Call)
 	return call, ok

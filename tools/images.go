@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// mostImages is how many images of a result are looked at, also of those that can't be shown:
-// decoding one takes time and memory.
+// mostImages bounds the decoded images of a result, because decoding takes time and memory.
 const mostImages = 8
 
 // Images gathers those of a tool's result.
@@ -23,8 +22,8 @@ type Images struct {
 	digests []map[string]any
 }
 
-// Add adds an image file as a model can be shown it, with words that describe it. The error says
-// why it can't be shown.
+// Add adds an image file in a form for models, and describes it. The error explains an unusable
+// image.
 func (s *Images) Add(ctx context.Context, file []byte) (words string, err error) {
 	switch {
 	case s.tried == mostImages:
@@ -63,8 +62,7 @@ func (i Image) URL() string {
 	return "data:" + i.MediaType + ";base64," + base64.StdEncoding.EncodeToString(i.Data)
 }
 
-// Detail has the digests of the images, for the transcript, which does not have them; nil where
-// there are none.
+// Detail returns the images' digests for the transcript, or nil.
 func (s *Images) Detail() map[string]any {
 	if len(s.digests) == 0 {
 		return nil

@@ -6,11 +6,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// ofAgents are the namespaces of tools by which a model leads other agents.
+// ofAgents lists the namespaces of tools that lead agents.
 var ofAgents = []string{"multi_agent_v1", "collaboration"}
 
-// Named is the name by which a call of a tool in a namespace is answered. The wait of one that
-// leads agents is not that for a script.
+// Named returns the name of a namespaced tool. The wait for agents differs from that for scripts.
 func Named(namespace, name string) string {
 	if name == dialect.Wait && slices.Contains(ofAgents, namespace) {
 		return dialect.WaitAgent
@@ -18,13 +17,13 @@ func Named(namespace, name string) string {
 	return name
 }
 
-// Means says whether a name, which may be one that other agents give to a tool, is that of a tool.
+// Means reports whether a name, possibly another agent's, stands for a tool.
 func Means(name, tool string) bool {
 	return name == tool || slices.Contains(dialect.Called(ownName(name)), tool)
 }
 
-// Taken says what a name stands for already: a tool of agent-ci, by its own name or by one
-// that other agents give it. It is empty for a name that a tool from outside may have.
+// Taken returns the own tool that a name stands for, also as an alias. "" means that a foreign tool
+// may have it.
 func Taken(name string) string {
 	name = ownName(name)
 	if dialect.Known(name) {

@@ -14,11 +14,11 @@ type Ref struct {
 	Agent          string
 }
 
-// Ref is which call of the run this is.
+// Ref identifies the call.
 func (c Call) Ref() Ref { return Ref{c.Number, c.Caller, c.Agent} }
 
-// Calls makes the calls of one script. They are checked, judged, run and recorded as those that
-// the model makes itself, in one order with them.
+// Calls makes the calls of one script. They are checked, judged, run and recorded like the model's,
+// in the same order.
 type Calls struct {
 	dispatcher *Dispatcher
 	caller     Call
@@ -33,14 +33,13 @@ type Calls struct {
 
 type callsKey struct{}
 
-// CallsOf is by what a tool with Scripts makes the calls of a script, in Run and after it; nil for
-// any other tool.
+// CallsOf returns the Calls of a tool with Scripts, during and after Run, or nil.
 func CallsOf(ctx context.Context) *Calls {
 	calls, _ := ctx.Value(callsKey{}).(*Calls)
 	return calls
 }
 
-// withCalls is ctx for the Run of a call that may make others.
+// withCalls returns the context for Run of a script.
 func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
 	if t.entry == nil || !t.entry.Scripts {
 		return ctx
@@ -50,10 +49,9 @@ func (d *Dispatcher) withCalls(ctx context.Context, t target) context.Context {
 	})
 }
 
-// Start starts a call as soon as it may, and does not wait: calls that only read run side by side,
-// one that mutates alone, in the order of Start. Name, Input and Form of the call are the
-// caller's. done gets the result, once, from a goroutine of its own; after ctx has ended, at once,
-// that of a call that was broken off.
+// Start starts a call when permitted, without waiting: reading calls in parallel, a mutating one
+// alone, in order of Start. The caller sets Name, Input and Form. done receives the result once, on
+// its own goroutine; after the end of ctx, at once and as aborted.
 func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +75,7 @@ func (c *Calls) Start(ctx context.Context, call Call, done func(Result)) {
 	})
 }
 
-// upTo waits until all are closed, or ctx ends, and returns those that it has not seen closed.
+// upTo waits until all are closed or ctx ends, and returns the rest.
 func upTo(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{}) {
 	for i, one := range all {
 		select {
@@ -89,13 +87,13 @@ func upTo(ctx context.Context, all []<-chan struct{}) (left []<-chan struct{}) {
 	return nil
 }
 
-// Answered waits for the results of the calls that were started.
+// Answered waits for the results of started calls.
 func (c *Calls) Answered() { c.unanswered.Wait() }
 
-// Wait waits for the calls that were started, until none keeps others waiting either.
+// Wait waits until no started call blocks others.
 func (c *Calls) Wait() { c.running.Wait() }
 
-// nested is the target of a call that one of a tool of group makes.
+// nested returns the target of a call by a tool of group.
 func (d *Dispatcher) nested(call Call, group string) target {
 	call.Refused = d.whyNotNested(call, group)
 	if call.Refused == "" && d.Nested != nil {
@@ -104,7 +102,7 @@ func (d *Dispatcher) nested(call Call, group string) target {
 	return d.target(call)
 }
 
-// whyNotNested refuses calls that a script can't make.
+// whyNotNested refuses calls not permitted in scripts.
 func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	e := d.Registry.find(call.Name, d.Offered)
 	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {
@@ -113,11 +111,10 @@ func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	return e.Spec.Name + NotFromScript
 }
 
-// NotFromScript ends the words that refuse a call which a script can't make, and which counts for
-// nothing.
+// NotFromScript ends the refusal of a call not permitted in scripts. Such a call does not count.
 const NotFromScript = " cannot be called from a script. Call it yourself."
 
-// Direct says whether only the model itself may call the tool of that name, and no script.
+// Direct reports whether only the model, and no script, may call a tool.
 func (r *Registry) Direct(name string) bool {
 	e := r.byName[name]
 	return e != nil && e.onlyDirect()

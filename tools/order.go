@@ -2,8 +2,8 @@ package tools
 
 import "sync"
 
-// order has calls that change something run alone: behind all that came before, and before all
-// that comes after, whoever makes them. Calls that only read run side by side.
+// order runs mutating calls alone, after all earlier and before all later ones, of any caller.
+// Reading calls run in parallel.
 type order struct {
 	mu     sync.Mutex
 	alone  <-chan struct{}   // closed when the last call that mutates has ended; nil for none
@@ -27,7 +27,7 @@ func (o *order) enter(mutates bool) (before []<-chan struct{}, ended chan struct
 	return before, ended
 }
 
-// running are the calls that have not ended.
+// running returns the calls in progress.
 func running(calls []<-chan struct{}) []<-chan struct{} {
 	left := calls[:0]
 	for _, call := range calls {

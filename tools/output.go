@@ -12,29 +12,26 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// Limits of outputs where Outputs does not set its own.
+// Default limits of outputs.
 const (
 	DefaultBudget    = 10_000   // tokens
 	DefaultFileLimit = 64 << 20 // bytes
 )
 
-// bytesPerToken is the reference implementation's estimate; no tokenizer is
-// worth its start-up for this.
+// bytesPerToken is the reference implementation's estimate. A tokenizer would slow the start.
 const bytesPerToken = 4
 
-// Outputs is the one place that every output passes on its way to the model:
-// it removes secrets, makes the text valid, cuts it to its budget and keeps the
-// whole where the model can read it. The zero value redacts and keeps nothing.
-// It is safe for concurrent use.
+// Outputs processes every output for the model: it removes secrets, repairs the text, cuts it to a
+// budget, and stores the whole for the model. The zero value neither removes nor stores. It is safe
+// for concurrent use.
 type Outputs struct {
-	// Create opens a new file of that name below the run directory, for what was cut.
-	// The name is "outputs/" and one plain file name, and is asked for once. path is
-	// what the model is told: read_file takes it. It may be nil.
+	// Create opens a new file below the run directory for a cut output. name is "outputs/" and a
+	// unique file name. path is told to the model and accepted by read_file. May be nil.
 	Create func(name string) (file io.WriteCloser, path string, err error)
 	// Of begins the names of files, and tells those of several agents apart; it may be empty.
 	Of string
-	// Held has what Create makes, where that is not in the model's reach yet: an output's files
-	// are let there once a Gate has let the output be. It is nil where they are in its reach.
+	// Held keeps files of Create from the model until a Gate permits the output. Nil makes them
+	// readable at once.
 	Held      Held
 	Redact    func(text string) string // removes secrets; may be nil
 	Budget    int                      // tokens of one output; 0 means DefaultBudget
@@ -54,18 +51,17 @@ type Whole struct {
 	parts []outputPart
 }
 
-// outputPart is a part of an output: what the model gets as it is, and the file of what it gets
-// the ends of; empty where it gets all.
+// outputPart is a part of an output: the text for the model, and the file with the whole, or "".
 type outputPart struct{ text, file string }
 
-// Held keeps files of outputs, by the names that Create had for them, out of the model's reach.
+// Held keeps output files from the model, by their names for Create.
 type Held interface {
 	Read(name string) ([]byte, error)
 	Release(name string) error // into its reach
 	Drop(name string)
 }
 
-// whole is an output as it was before it was cut, as far as that is kept.
+// whole returns the stored output before the cut.
 func (o *Outputs) whole(w Whole) (string, error) {
 	var all strings.Builder
 	for _, part := range w.parts {
@@ -100,7 +96,7 @@ func (o *Outputs) settle(w Whole, let bool) Whole {
 	return w
 }
 
-// finish turns what a tool returned into what the model gets.
+// finish converts a tool's result to the model's.
 func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 	if r.Recorded {
 		r.Output = o.clean(r.Output)
@@ -127,7 +123,7 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 	return r, whole
 }
 
-// printed is a result whose output is one text.
+// printed finishes a result with a single text.
 func (o *Outputs) printed(call Call, r Result, limit int) (Result, Whole) {
 	text, whole := o.text(call, r.Output, r.Printed, limit)
 	if r.Object = o.cleaned(r.Object); r.Printed != nil {
@@ -139,7 +135,7 @@ func (o *Outputs) printed(call Call, r Result, limit int) (Result, Whole) {
 	return r, whole
 }
 
-// cleaned is a JSON value whose texts are fit to be sent.
+// cleaned cleans the texts of a JSON value.
 func (o *Outputs) cleaned(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -188,8 +184,7 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
 	return r, whole
 }
 
-// text is a header, which is not cut, with what was printed behind it; or
-// output that is cut, when nothing was printed.
+// text returns an uncut header with the printed output, or without one the cut output.
 func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, Whole) {
 	header := ""
 	if printed == nil {
@@ -205,8 +200,8 @@ func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (s
 	return header + text, whole
 }
 
-// asPrinted returns a text as if a command had printed it: only the ends of a long one are in
-// memory, and only they are redacted in one piece.
+// asPrinted treats a text like a command's output, which keeps only the ends of a long one in
+// memory for redaction.
 func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	const piece = 64 << 10
 	c := o.Capture(call.ID)
@@ -228,7 +223,7 @@ func (w Whole) and(other Whole) Whole {
 	return w
 }
 
-// budget is what a call that asked for some tokens gets, in bytes.
+// budget returns the bytes for a call's requested tokens.
 func (o *Outputs) budget(asked int) int {
 	most := cmp.Or(o.Budget, DefaultBudget)
 	return min(cmp.Or(asked, most), most) * bytesPerToken
@@ -254,8 +249,8 @@ func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
 	return p.cut(head, tail, limit, file.kept()), whole
 }
 
-// innerEnd is how many bytes next to the cut are left out of an output that was too long to be
-// redacted in one piece. A longer secret is found by its fragments.
+// innerEnd is the number of bytes dropped beside the cut of an output too long for a complete
+// redaction. Fragments identify longer secrets.
 const innerEnd = 32 << 10
 
 // clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
@@ -274,13 +269,12 @@ func Tokens(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) / bytesPerToken))
 }
 
-// CutWarning begins what is left of an output that was cut.
+// CutWarning begins a cut output.
 const CutWarning = "Warning: truncated output"
 
-// cut keeps the two ends of what was printed, in limit bytes of text. head and tail
-// are its beginning and end as text, each at least as long as its share of limit. It
-// has the warning and the marker of the reference implementation, which models know,
-// and after it where the whole is kept, in words.
+// cut returns both ends of an output in limit bytes. head and tail are its ends, each at least as
+// long as its share. It uses the reference implementation's warning and marker, known to models,
+// followed by the place of the whole.
 func (p *Printed) cut(head, tail string, limit int, kept string) string {
 	head = firstBytes(head, limit/2)
 	tail = lastBytes(tail, limit-limit/2)
@@ -292,8 +286,8 @@ func (p *Printed) cut(head, tail string, limit int, kept string) string {
 		Tokens(p.bytes), p.lines, head, Tokens(missing), kept, tail)
 }
 
-// firstBytes is the beginning of text in at most n bytes. It ends with a line
-// where that loses at most a quarter, else between two runes.
+// firstBytes returns the beginning of a text up to n bytes, ending at a line if that costs at most
+// a quarter, and always between runes.
 func firstBytes(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -10,13 +10,13 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// Registry holds the tools of a run, in the order in which they were given.
+// Registry holds the tools of a run in order.
 type Registry struct {
 	tools  []*entry
 	byName map[string]*entry
 }
 
-// entry is a tool and what checks and refuses its calls.
+// entry is a tool with its checks.
 type entry struct {
 	Tool
 	schema *schema.Schema
@@ -50,9 +50,8 @@ func accepted(spec Spec) json.RawMessage {
 // takesText says whether the tool's Run gets text in place of a JSON object.
 func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
-// Restrict narrows what may be called, by names of tools or of their aliases: nothing
-// but allow, unless that is empty, and nothing of deny. The error names what no tool
-// is called.
+// Restrict limits the callable tools, by name or alias: only allow, unless empty, and none of deny.
+// It fails for unknown names.
 func (r *Registry) Restrict(allow, deny []string) error {
 	allowed, err := r.named(allow)
 	if err != nil {
@@ -87,7 +86,7 @@ func (r *Registry) named(names []string) (map[*entry]bool, error) {
 	return found, nil
 }
 
-// Names lists the tools that may be called, in the registry's order.
+// Names lists the callable tools in order.
 func (r *Registry) Names() []string {
 	var names []string
 	for _, e := range r.tools {
@@ -98,8 +97,7 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// Denial is the words by which calls of the tool of that name are refused, or
-// empty when they are not.
+// Denial returns the refusal of a tool's calls, or "".
 func (r *Registry) Denial(name string) string {
 	if e := r.byName[name]; e != nil {
 		return e.denied
@@ -107,9 +105,8 @@ func (r *Registry) Denial(name string) string {
 	return ""
 }
 
-// Specs returns what the model is told of the offered tools. The order is the
-// registry's, whatever the order of offered, so that the request stays the same
-// byte for byte. Names that no tool has, or that are denied, are left out.
+// Specs describes the offered tools for the model, always in the registry's order, so requests stay
+// identical. It omits unknown and denied names.
 func (r *Registry) Specs(offered []string) []Spec {
 	var specs []Spec
 	for _, e := range r.tools {
@@ -120,8 +117,7 @@ func (r *Registry) Specs(offered []string) []Spec {
 	return specs
 }
 
-// find is the tool that answers to a name, which may be an alias; among several
-// that an alias stands for, one of offered is taken first. It is nil for none.
+// find returns the tool for a name or alias, preferring offered ones, or nil.
 func (r *Registry) find(name string, offered []string) *entry {
 	name = ownName(name)
 	if e := r.byName[name]; e != nil {

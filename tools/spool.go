@@ -82,7 +82,7 @@ func (s *spool) write(p []byte) {
 	_, _ = s.clean.Write(p) // it can't fail
 }
 
-// writeClean takes text that is redacted already.
+// writeClean writes redacted text.
 func (s *spool) writeClean(text string) {
 	if s.file != nil {
 		s.emit([]byte(text))
@@ -108,7 +108,7 @@ func (s *spool) end() {
 	s.file, s.clean = nil, nil
 }
 
-// close writes what is left. It may be called twice.
+// close writes the rest. It may be called twice.
 func (s *spool) close() error {
 	if s.file != nil && s.clean != nil {
 		s.clean.Flush()
@@ -119,7 +119,7 @@ func (s *spool) close() error {
 	return s.err
 }
 
-// kept says where the whole output is.
+// kept describes the place of the whole output.
 func (s *spool) kept() string {
 	switch {
 	case s.path == "":

@@ -1,8 +1,6 @@
-// Package tools owns what the model can call: Tool, the registry
-// of the tools of a run, and the dispatcher that checks arguments, runs calls
-// and cuts their outputs. It knows nothing of the model's wire format, of the
-// transcript or of the pipeline; a tool that needs something from above takes
-// it as an interface declared here.
+// Package tools owns the model's calls: Tool, the registry of a run's tools, and the dispatcher
+// that checks arguments, runs calls and cuts outputs. It knows neither wire format nor transcript
+// nor pipeline. Tools get such services as interfaces declared here.
 package tools
 
 import (
@@ -12,31 +10,29 @@ import (
 	"time"
 )
 
-// Spec is what a model is told of a tool. Exactly one of Parameters, Grammar
-// and Builtin is set: a function tool takes a JSON object by a schema, a
-// freeform tool takes text by a grammar, and a built-in one is known to the
-// model, so that its name is all that it is told.
+// Spec describes a tool for the model. Exactly one of Parameters, Grammar and Builtin is set: a
+// function takes a JSON object by a schema, a freeform tool takes text by a grammar, and a built-in
+// one is known by name.
 type Spec struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments
-	// Accepts is the schema that arguments are checked by, of a tool that takes more
-	// than it tells the model of: what other versions of it have, or a built-in one
-	// called as a function. nil means Parameters.
+	// Accepts is the schema for checking arguments, if it accepts more than Parameters: other
+	// versions' arguments, or a built-in tool called as a function. Nil means Parameters.
 	Accepts json.RawMessage
 	Grammar string // in Lark's notation, which constrains the input
 	Builtin string // the API's own type of tool
-	// Namespace is the group in which the model is told of the tool. A model has to call such a tool
-	// itself; tools of one group may call each other.
+	// Namespace is the tool's group. The model must call such a tool itself; tools of one group may
+	// call each other.
 	Namespace Namespace
-	// Returns is the JSON Schema of what a script gets of a call; nil for a text.
+	// Returns is the JSON Schema of a script's result; nil means text.
 	Returns json.RawMessage
 }
 
 // Namespace is a group of tools; the zero value is none.
 type Namespace struct{ Name, Description string }
 
-// Call is one call that the model made.
+// Call is a call by the model.
 type Call struct {
 	ID     string
 	Number int    // of the call in its run, from 1: an id may come twice; 0 where nobody counts
@@ -51,7 +47,7 @@ type Call struct {
 	Refused string
 }
 
-// Arguments reads the input, which is JSON that fits the tool's schema.
+// Arguments decodes the input, valid JSON for the tool's schema.
 func (c Call) Arguments(into any) error {
 	if err := json.Unmarshal([]byte(c.Input), into); err != nil {
 		return fmt.Errorf("read arguments: %w", err)
@@ -71,68 +67,62 @@ const (
 	Function Form = iota // arguments, as a JSON object
 	Freeform             // text
 
-	// These are items of the API's own for tools that it builds in; the input is
-	// what the item asks for, as a JSON object.
+	// Operation is the operation of an apply_patch_call. This and the following forms are built-in
+	// items of the API; their input is the item's request as a JSON object.
 	Operation        // the operation of an apply_patch_call
 	ShellAction      // the action of a shell_call
 	LocalShellAction // the action of a local_shell_call
 
-	// Search is a tool_search_call; the input is its arguments, as a JSON object, which
-	// are checked as those of a Function are.
+	// Search is a tool_search_call with arguments as a JSON object, checked like a Function's.
 	Search
 
-	// Written is a call that the runner found in the text of a model that has no tools. The input is
-	// what the tool takes: text, or arguments as a JSON object.
+	// Written is a call found in the text of a model without tools. The input is the tool's text or
+	// JSON arguments.
 	Written
 )
 
-// builtin says whether the call is an item of the API's own whose input has no schema here.
+// builtin reports whether the input has no schema here.
 func (f Form) builtin() bool { return f >= Operation && f <= LocalShellAction }
 
-// Result is what the model gets back for a call.
+// Result is the model's answer to a call.
 type Result struct {
 	// Output goes to the model. The dispatcher removes secrets, makes it valid
 	// UTF-8 and cuts it to its budget.
 	Output string
-	// Printed stands behind Output: what a command printed, of which only the
-	// ends may be in memory. Output is then its header and not cut. It may be
-	// nil, and is nil in what the dispatcher returns.
+	// Printed is a command's output behind Output, possibly only its ends. Output is then an uncut
+	// header. It is nil in the dispatcher's results.
 	Printed *Printed
-	// Commands is what came of each command of a ShellAction or a
-	// LocalShellAction. Output and Printed are then nothing; the dispatcher makes
-	// an Output of them for whoever reads the run.
+	// Commands holds the results of a ShellAction's or LocalShellAction's commands. Output and
+	// Printed are then empty; the dispatcher fills Output for readers.
 	Commands []Ran
-	// Parts are texts and images that stand behind Output as items of their own. Output is then
-	// their header and not cut; the dispatcher cuts their texts as one, puts the header first among
-	// them, and makes Output all texts together, for whoever reads the run.
+	// Parts holds texts and images behind Output as separate items. Output is then an uncut header.
+	// The dispatcher cuts the texts as one, adds the header, and joins all texts in Output for
+	// readers.
 	Parts []Part
-	// Object is what a script gets in the place of Output, as encoding/json decodes it into any; nil
-	// for Output. A call that Failed rejects with it if it is a string. The dispatcher removes secrets from its texts, and puts what was Printed under
-	// "output".
+	// Object replaces Output for a script, decoded like encoding/json; may be nil. A Failed call
+	// rejects with it if it is a string. The dispatcher redacts it and adds Printed as "output".
 	Object any
-	// Notes are the part of Output that the model is to read although a script gets Object: the
-	// script's own output has them.
+	// Notes is the part of Output for the model even if a script gets Object. The script's own
+	// output includes it.
 	Notes string
-	// Images are shown to the model behind Output. Nothing is cut from them, and
-	// they are not searched for secrets; Output describes them for the transcript.
+	// Images is shown behind Output, neither cut nor redacted. Output describes them for the
+	// transcript.
 	Images []Image
-	// Found are the names of tools that the call found, which the model is told of now.
+	// Found names tools to offer from now on.
 	Found []string
-	// Failed says that the call did not do what it was asked: a refusal, bad
-	// arguments, a command with a status other than 0.
+	// Failed reports a call that did not do its work: a refusal, bad arguments, a failed command.
 	Failed bool
 	// Detail is kept in the transcript beside the output: facts of the call as
 	// data (exit_code, files, …). It may be nil.
 	Detail map[string]any
-	// Recorded says that Output is what a model got before: nothing is cut from it, and nothing of
-	// a gate or of what stands aside is added again.
+	// Recorded marks Output as given to the model before. It is neither cut nor changed again.
 	Recorded bool
-	// Budget is the output budget that the call asked for, in tokens; 0 means
-	// the dispatcher's own, which also is the most that a call gets.
+	// Budget is the requested output budget in tokens. 0 means the dispatcher's, which is also the
+	// maximum.
 	Budget int
 }
 
-// Ran is a command that was run to its end.
+// Ran is a finished command.
 type Ran struct {
 	Output   string
 	Printed  *Printed // behind Output, as in a Result
@@ -147,30 +137,26 @@ type Part struct {
 	Image *Image // nil for a text
 }
 
-// Image is an image file that a model can be shown: a PNG or JPEG.
+// Image is a PNG or JPEG for the model.
 type Image struct {
 	MediaType string
 	Data      []byte
 }
 
-// NamedImage is an image with a name that people know it by.
+// NamedImage is an image with a name for people.
 type NamedImage struct {
 	Name string // where it comes from and where it is kept, on one line
 	Image
 }
 
-// Tool is one thing that the model can call.
+// Tool is a callable tool.
 //
-// Run gets arguments that fit the schema, as JSON without what the schema does
-// not know; a freeform tool gets the text, also when the model called it as the
-// function {"input": text}. What an item of the API's own asks for is handed on as
-// it came, since only its tool knows what belongs there.
+// Run gets valid arguments as JSON without unknown ones. A freeform tool gets the text, even if called as the function {"input":
+// text}. The request of an API item is passed unchanged, because only its tool knows it.
 //
-// What goes wrong in a way that the model can act on is a Result with Failed
-// set; an error is for what the tool itself could not do, and the dispatcher
-// turns it into a failed result as well: no tool ends a run. Run has to return soon
-// after ctx has ended, having undone or finished what it began; nobody takes
-// its work away from it, and a run whose tool does not return does not end.
+// Report problems that the model can act on as a Failed Result. An error is for failures of the tool itself; the dispatcher turns
+// it into a failed result too, so no tool ends a run. Run must return soon after ctx has ended, with its work undone or finished.
+// A tool that does not return blocks the run.
 type Tool struct {
 	Spec Spec
 	Run  func(ctx context.Context, call Call) (Result, error)
@@ -178,16 +164,16 @@ type Tool struct {
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
 	Mutates bool
-	// Scripts says that its calls make others, by CallsOf. Such a call starts once the answer is
-	// whole, and stands in no order with others: the calls that it makes do.
+	// Scripts permits calls through CallsOf. Such a call starts after the answer is complete. It
+	// has no place in the order of calls; its own calls do.
 	Scripts bool
-	// Foreign says that the tool is not of agent-ci: its arguments mean what its schema says
-	// and nothing else, so that none is renamed or taken away, and no other name stands for it.
+	// Foreign marks a tool from outside. Its schema alone defines its arguments: none is renamed or
+	// removed, and it has no alias.
 	Foreign bool
-	// MutatesCall says of one call, which is as Run gets it, what Mutates says
-	// of all; Mutates is then for calls that cannot be judged. It may be nil.
+	// MutatesCall overrides Mutates for a single call in Run's form. Nil means that Mutates applies
+	// to every call.
 	MutatesCall func(call Call) bool
 }
 
-// Refuse is a result that tells the model why the call was not done.
+// Refuse returns a refusal for the model.
 func Refuse(words string) Result { return Result{Output: words, Failed: true} }

@@ -121,7 +121,7 @@ func newCampaigning(t *testing.T, targets int, claim campaign.Claim, file string
 	if w.campaign, err = spec.Load("bump.yml", []byte(file), nil); err != nil {
 		t.Fatal(err)
 	}
-	template, err := campaign.TemplateOf(w.campaign)
+	template, err := campaign.JobDigest(w.campaign)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 
 // planThatHolds is the plan of the campaign's job, which is made where there is none.
 func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
-	template, err := campaign.TemplateOf(c.Campaign)
+	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
 		return nil, err
 	}
@@ -264,7 +264,7 @@ func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaig
 
 // refuses says why the run of a claim cannot start here: it is of another file, or not held to its claim.
 func (c *openedCampaign) refuses(p process, claimed campaign.Claimed) error {
-	template, err := campaign.TemplateOf(c.Campaign)
+	template, err := campaign.JobDigest(c.Campaign)
 	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
 		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
 	}

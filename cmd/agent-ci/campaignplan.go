@@ -115,7 +115,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	if err != nil {
 		return nil, err
 	}
-	template, err := campaign.TemplateOf(c.Campaign)
+	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
 		return nil, err
 	}

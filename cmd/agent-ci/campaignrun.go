@@ -34,7 +34,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 		return exitFailed, err
 	}
 	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		if template, err := campaign.TemplateOf(c.Campaign); err != nil || template != plan.Template {
+		if template, err := campaign.JobDigest(c.Campaign); err != nil || template != plan.Template {
 			return cmp.Or(err, errors.New("the job of the campaign is not that of its plan; make a new plan with agent-ci campaign plan"))
 		}
 		o, err := c.hereOptions(p, l, plan)

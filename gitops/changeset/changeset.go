@@ -3,7 +3,7 @@ package changeset
 
 import "slices"
 
-// Status is what happened to a file, in git's letters.
+// Status is the kind of a change, in git's letters.
 type Status string
 
 // The statuses. A rename is a deletion and an addition.
@@ -14,8 +14,7 @@ const (
 	TypeChanged Status = "T" // file, link and submodule became one another
 )
 
-// File is one changed path. Modes are octal as git writes them, ids hex; both
-// are empty for a side that is not there.
+// File is a changed path. Modes are octal like git's, ids hex. Both are empty for a missing side.
 type File struct {
 	Path       string `json:"path"`
 	Status     Status `json:"status"`

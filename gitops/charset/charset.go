@@ -7,7 +7,7 @@ import "bytes"
 // Head is how many bytes of a file are looked at, as git does to tell text from binary.
 const Head = 8000
 
-// marks are the byte order marks, the longer before those that they begin with.
+// marks lists byte order marks, longer ones before their prefixes.
 var marks = []struct{ mark, name string }{
 	{"\xff\xfe\x00\x00", "UTF-32LE"},
 	{"\x00\x00\xfe\xff", "UTF-32BE"},
@@ -38,8 +38,8 @@ func Of(head []byte) string {
 	return ""
 }
 
-// zeroes reports for each byte of the units of four whether it is mostly zero. It is nowhere where
-// the others are not text.
+// zeroes reports for each byte position in units of four whether it is mostly zero, if the others
+// are text.
 func zeroes(head []byte) (mostly [4]bool) {
 	const most = 10 // of a hundred that may be otherwise
 	units := len(head) / 4
@@ -66,7 +66,7 @@ func zeroes(head []byte) (mostly [4]bool) {
 	return mostly
 }
 
-// Advice says how a text in an encoding is changed without tools that know it.
+// Advice explains how to change a text in an unsupported encoding.
 func Advice(encoding string) string {
 	return "change it with commands, such as iconv -f " + encoding + " -t UTF-8, and back"
 }

@@ -15,9 +15,8 @@ const (
 	Whole Format = "whole" // whole files
 )
 
-// Answer is what a text asks for. What is no whole block of it is words. Where
-// there are problems it is not known what the rest is worth: nothing of it
-// should be done.
+// Answer is the parsed text of a model. Anything but a whole block is words. If there are problems,
+// apply no edit.
 type Answer struct {
 	Edits    []Edit   // in the order of the text
 	Reads    []string // paths of the files to show, each once
@@ -26,7 +25,7 @@ type Answer struct {
 	Problems []string // of blocks that begin and are not whole or not clear, in words for the model
 }
 
-// Step is one step of a plan. Its fields are those of the steps that tools know.
+// Step is a step of a plan, like those of tools.
 type Step struct {
 	Step   string
 	Status string // pending, in_progress, completed
@@ -44,7 +43,7 @@ type Edit struct {
 	lines   []v4a.Line   // what stays, goes and comes; of a whole file all come
 	raw     []v4a.Line   // of a hunk: the same if lines that stay lack the blank in front
 	pieces  [][]v4a.Line // of a block that leaves lines out: what is between them, in order
-	// Of a hunk that says so: the file had no final newline, it is to have none.
+	// The hunk says that the old file had no final newline, or the new one has none.
 	wasUnended, isUnended bool
 }
 
@@ -56,8 +55,8 @@ const (
 	remove            // the whole file, and there is to be none
 )
 
-// Paths are those of the files whose texts edits need: those that they name and,
-// where a block names none, those that are known. Each stands there once.
+// Paths returns the paths of files needed by edits, without duplicates: those named, and all known
+// ones if a block names none.
 func Paths(edits []Edit, known ...string) []string {
 	paths := make([]string, 0, len(edits))
 	nameless := false
@@ -73,7 +72,7 @@ func Paths(edits []Edit, known ...string) []string {
 	return distinct(paths)
 }
 
-// distinct leaves out what was there before.
+// distinct removes duplicates.
 func distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))
 	return slices.DeleteFunc(texts, func(text string) bool {

@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Apply gives the new texts of the files that edits change; nil is a file that
-// there is to be no more. was holds the texts of all [Paths], nil where there is
-// no file. The notes tell what was tolerated. An error is a [*MismatchError].
+// Apply returns the new texts of edited files; nil deletes a file. was has the texts of all
+// [Paths], nil for missing files. The notes describe tolerated mistakes. An error is a
+// [*MismatchError].
 //
-// Each block is applied to what those before it leave.
+// Each block applies to the result of the ones before.
 func Apply(f Format, edits []Edit, was map[string]*string) (now map[string]*string, notes []string, err error) {
 	a := &applier{format: f, was: was, Seeker: newSeeker(edits), files: map[string]*file{}, done: map[string]int{}}
 	mismatch := &MismatchError{}
@@ -112,7 +112,7 @@ func (a *applier) apply(e *Edit) (why string) {
 	return ""
 }
 
-// applyNameless applies a block that names no file to the only one that it fits.
+// applyNameless applies a block without a path to the only file that it fits.
 func (a *applier) applyNameless(e *Edit) (why string) {
 	var fits []*file
 	var hits []hit
@@ -164,7 +164,7 @@ func newTexts(lines []v4a.Line) []string {
 	return texts
 }
 
-// create makes a file of lines alone, or fills one that is empty.
+// create fills a new or empty file.
 func (a *applier) create(f *file, e *Edit) (why string) {
 	if f.Len() > 0 {
 		how := "repeat in SEARCH the lines that it stands by"
@@ -179,7 +179,7 @@ func (a *applier) create(f *file, e *Edit) (why string) {
 	return ""
 }
 
-// missing says what may be meant by a path where no file is.
+// missing suggests a path for a missing one.
 func (a *applier) missing(e *Edit) string {
 	for _, other := range slices.Sorted(maps.Keys(a.was)) {
 		if other != e.Path && a.was[other] != nil && path.Base(other) == path.Base(e.Path) {
@@ -189,7 +189,7 @@ func (a *applier) missing(e *Edit) string {
 	return "there is no such file; write its path from the working directory, or look where it is"
 }
 
-// repeats reports whether a block says what one before it has done.
+// repeats reports whether an earlier block did the same.
 func (a *applier) repeats(f *file, e *Edit) bool {
 	first := a.done[said(f, e)]
 	if first > 0 {
@@ -198,7 +198,7 @@ func (a *applier) repeats(f *file, e *Edit) bool {
 	return first > 0
 }
 
-// said is what a block says, for comparison.
+// said returns a comparable form of a block.
 func said(f *file, e *Edit) string {
 	var b strings.Builder
 	b.WriteString(f.path + "\n")
@@ -208,7 +208,7 @@ func said(f *file, e *Edit) string {
 	return b.String()
 }
 
-// put puts the lines of a block where they belong.
+// put applies a block at its place.
 func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if how := hits[0].how; how != "" {
 		a.note("block %d fits %s only %s; what it adds was put there in the same way, so look at that.", e.Number, f.path, how)
@@ -232,8 +232,8 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	a.done[said(f, e)] = e.Number
 }
 
-// replace does to lines of a file what lines of a block say, and returns the line
-// below. What comes takes the line ending of what goes, or of the line above.
+// replace applies a block's lines to a file and returns the line below. New lines take the line
+// ending of removed ones, or of the line above.
 func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin string) find.ID {
 	id := at.First
 	var gone []string // the endings of the lines that go here

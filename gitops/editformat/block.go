@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// marker is how a line of a SEARCH/REPLACE block begins that is none of a file:
-// so many times a character, so far in. None has size 0.
+// marker describes a marker line of a SEARCH/REPLACE block: the number of its characters and its
+// indentation. The zero marker is none.
 type marker struct{ size, indent int }
 
 func readMarker(line string, char byte, words ...string) marker {
@@ -39,9 +39,9 @@ func isCode(line string) bool {
 	return strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t")
 }
 
-// holdsBlocks reports whether the first of a fence is a SEARCH/REPLACE block, below
-// its path or not. A fence of plain text holds an example, unless the path stands in
-// it, or above it that of such a text.
+// holdsBlocks reports whether a fence begins with a SEARCH/REPLACE block, with or without a path
+// before it. A fence of plain text is an example, unless a path is inside, or the path above is a
+// text file.
 func (p *parser) holdsBlocks(f fence) bool {
 	named := false
 	for i := p.at + 1; i < min(p.at+5, len(p.lines)); i++ {
@@ -64,8 +64,7 @@ func (p *parser) holdsBlocks(f fence) bool {
 	return false
 }
 
-// readBlocks reads the blocks of a fence. Where the fence is open to the end of
-// the text none of them counts.
+// readBlocks parses the blocks of a fence. A fence without an end has none.
 func (p *parser) readBlocks(f fence) {
 	open, before, last := p.at, len(p.answer.Edits), p.last
 	for p.at++; p.at < len(p.lines); {
@@ -83,8 +82,7 @@ func (p *parser) readBlocks(f fence) {
 	p.notClosed(open, f)
 }
 
-// readBlock reads the block that begins in this line, or passes the line where the
-// block is not whole.
+// readBlock parses the block at this line, or skips the line of an incomplete block.
 func (p *parser) readBlock() {
 	from, path := p.at, p.pathAbove(p.at)
 	divider, end, problem := p.bounds(from)
@@ -99,9 +97,9 @@ func (p *parser) readBlock() {
 
 const longerMarkers = "lines that begin, divide or end a block stand in it more than once; write the markers of the block with 9 characters"
 
-// bounds finds where a block is divided and where it ends. Its markers are as long
-// as the first one and as far in; where no such are there, any will do. A text
-// that can be read in both ways, each time as another block, is not clear.
+// bounds finds the divider and end of a block. Its markers match the first one in length and
+// indentation; if there are none, any marker counts. A block with two different readings is
+// ambiguous.
 func (p *parser) bounds(from int) (divider, end int, problem string) {
 	head := searchMarker(p.lines[from])
 	divider, end, strict := p.scan(from, func(m marker) bool { return m == head })
@@ -115,8 +113,7 @@ func (p *parser) bounds(from int) (divider, end int, problem string) {
 	return looseDivider, looseEnd, loose
 }
 
-// scan finds the end of a block, the lines with a marker that counts being what
-// they seem.
+// scan finds the end of a block with the markers that count.
 func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, problem string) {
 	dividers := 0
 	for i := from + 1; i < len(p.lines); i++ {
@@ -139,8 +136,7 @@ func (p *parser) scan(from int, counts func(marker) bool) (divider, end int, pro
 	return 0, 0, "is not whole: its line >>>>>>> REPLACE is missing"
 }
 
-// searchReplace is the edit that puts lines in the place of others. An empty
-// SEARCH is of a new file.
+// searchReplace returns the edit of a block. An empty SEARCH creates a file.
 func searchReplace(search, replace []string) Edit {
 	if isBlank(search) {
 		search = nil
@@ -152,7 +148,7 @@ func isBlank(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(line string) bool { return strings.TrimSpace(line) != "" })
 }
 
-// elided is what stands between lines "..." that both sides have, or nothing.
+// elided returns the parts between "..." lines common to both sides, or nil.
 func elided(search, replace []string) [][]v4a.Line {
 	was, is := parts(search), parts(replace)
 	if len(was) == 1 || len(was) != len(is) {
@@ -170,7 +166,7 @@ func elided(search, replace []string) [][]v4a.Line {
 	return pieces
 }
 
-// parts splits lines at those that stand for others.
+// parts splits lines at "..." lines.
 func parts(lines []string) [][]string {
 	all := [][]string{nil}
 	for _, line := range lines {

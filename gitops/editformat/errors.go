@@ -8,14 +8,13 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// MismatchError is an answer of which blocks don't fit, so that none is applied.
-// Its text is for the model.
+// MismatchError reports blocks without a place. No block was applied. Its text is for the model.
 type MismatchError struct {
 	Fits   []int // the numbers of the blocks that fit
 	Misfit []Misfit
 }
 
-// Misfit is a block that doesn't fit.
+// Misfit is a block without a place.
 type Misfit struct {
 	Number int
 	Line   int    // of the answer
@@ -23,7 +22,7 @@ type Misfit struct {
 	Why    string // with the nearest lines, where there are such
 }
 
-// shownMisfits is how many blocks that don't fit are told with their reasons.
+// shownMisfits bounds the misfits reported with a reason.
 const shownMisfits = 4
 
 func (e *MismatchError) Error() string {
@@ -53,7 +52,7 @@ func (e *MismatchError) Error() string {
 // shownNumbers is how many numbers, or ranges of numbers, a list has.
 const shownNumbers = 30
 
-// numbers lists numbers that are in order, those that follow each other as a range.
+// numbers formats sorted numbers, with ranges for consecutive ones.
 func numbers(list []int) string {
 	var parts []string
 	for i := 0; i < len(list); {

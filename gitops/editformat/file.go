@@ -8,7 +8,7 @@ import (
 
 const byteOrderMark = "\uFEFF"
 
-// file is the text of a file as lines that may go and come.
+// file is the text of a file as lines that can be removed and added.
 type file struct {
 	*find.Text
 	path    string
@@ -49,7 +49,7 @@ func newFile(path string, text *string, s *find.Seeker) *file {
 	return f
 }
 
-// text is the file as it is now.
+// text returns the current text.
 func (f *file) text() string {
 	var b strings.Builder
 	b.Grow(f.size)
@@ -67,7 +67,7 @@ func (f *file) text() string {
 	return b.String()
 }
 
-// texts are the lines as they are now.
+// texts returns the current lines.
 func (f *file) texts() []string {
 	texts := make([]string, 0, f.Len())
 	for id := f.Next(0); id != 0; id = f.Next(id) {

@@ -45,7 +45,7 @@ func newSeeker(edits []Edit) *find.Seeker {
 	return find.NewSeeker(wanted...)
 }
 
-// oldTexts are the lines that a file is to have.
+// oldTexts returns the lines that a file must contain.
 func oldTexts(lines []v4a.Line) []string {
 	var texts []string
 	for _, l := range lines {
@@ -56,9 +56,8 @@ func oldTexts(lines []v4a.Line) []string {
 	return texts
 }
 
-// locate finds the only place of a block in a file, or says why it is not to be had.
-// A block that leaves lines out has several places. It returns nothing where the
-// block does not fit.
+// locate finds the unique place of a block in a file. why explains an ambiguous place. A block with
+// omitted lines has several hits. Both are empty if the block does not fit.
 func (a *applier) locate(f *file, e *Edit) (hits []hit, why string) {
 	for _, r := range []reading{
 		{e.lines, anyWay, ""},
@@ -109,7 +108,7 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	return &h, ""
 }
 
-// numbers tells places by the numbers that their lines have before all edits.
+// numbers formats the line numbers of places before all edits.
 func (f *file) numbers(places []find.Place) string {
 	var told []string
 	for _, at := range places {
@@ -122,7 +121,7 @@ func (f *file) numbers(places []find.Place) string {
 	return strings.Join(clip.List(told, find.Few-2), ", ")
 }
 
-// margin is the blanks that all lines begin with.
+// margin returns the blanks common to the beginning of all lines.
 func margin(lines []v4a.Line) string {
 	common, found := "", false
 	for _, l := range lines {
@@ -143,8 +142,8 @@ func margin(lines []v4a.Line) string {
 	return common
 }
 
-// withoutBlankEnds leaves out blank lines above and below the others of a block
-// that the file is to have; nothing where there are none.
+// withoutBlankEnds removes blank lines at the ends of a block's old lines. It returns nil if there
+// are none.
 func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	isText := func(l v4a.Line) bool { return l.Kind != v4a.Insert && strings.TrimSpace(l.Text) != "" }
 	first := slices.IndexFunc(lines, isText)
@@ -167,8 +166,8 @@ func withoutBlankEnds(lines []v4a.Line) []v4a.Line {
 	return out
 }
 
-// locatePieces finds the places of what a block says between the lines that stand
-// for others: each piece has one place only, and they are in order.
+// locatePieces finds the places of a block's pieces between "..." lines. Every piece must be unique
+// and below the one before.
 func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	var below find.ID
 	for i, lines := range e.pieces {
@@ -188,7 +187,7 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 	return hits, ""
 }
 
-// mismatch says why a block has no place, with the lines that are most like it.
+// mismatch explains a block without a place, with the most similar lines.
 func (a *applier) mismatch(f *file, e *Edit) string {
 	if a.told++; a.told > shownMisfits {
 		return "its lines are not in the file"

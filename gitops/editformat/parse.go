@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Parse takes an answer apart. It never fails: what is no whole block is words.
+// Parse parses an answer. It never fails: anything but a whole block is words.
 func Parse(f Format, text string) Answer {
 	p := &parser{format: f, lines: strings.Split(text, "\n")}
 	for i, line := range p.lines {
@@ -42,7 +42,7 @@ type parser struct {
 	} // the last block that was taken for an example and may be none
 }
 
-// asked counts what edits and runs something.
+// asked counts edits and commands.
 func (p *parser) asked() int { return len(p.answer.Edits) + len(p.answer.Commands) }
 
 func (p *parser) read() {
@@ -62,8 +62,7 @@ func (p *parser) read() {
 	}
 }
 
-// shownProblems is how many problems are told: one that is put right often does
-// away with others.
+// shownProblems bounds the reported problems. Fixing one often fixes others.
 const shownProblems = 8
 
 func (p *parser) problem(line int, format string, args ...any) {
@@ -72,7 +71,7 @@ func (p *parser) problem(line int, format string, args ...any) {
 	}
 }
 
-// take keeps what a block says.
+// take adds an edit.
 func (p *parser) take(line int, path string, e Edit) {
 	if path == "" {
 		path, e.assumed = p.last, !p.named && p.last != ""
@@ -82,7 +81,7 @@ func (p *parser) take(line int, path string, e Edit) {
 	p.answer.Edits = append(p.answer.Edits, e)
 }
 
-// fence is the line that opens a fenced part of Markdown.
+// fence is the opening line of a Markdown fence.
 type fence struct {
 	mark     byte
 	size     int
@@ -91,7 +90,7 @@ type fence struct {
 	path     string // where the line names one in place of a language
 }
 
-// opened reads a line that opens a fence, or closes one.
+// opened parses a line that opens or closes a fence.
 func opened(line string) (fence, bool) {
 	rest := strings.TrimLeft(line, " ")
 	if len(line)-len(rest) > 3 || rest == "" || rest[0] != '`' && rest[0] != '~' {
@@ -113,8 +112,8 @@ func opened(line string) (fence, bool) {
 	return f, true
 }
 
-// closes reports whether a line ends what a fence opened. One that stands further
-// in is a line of what is fenced, as in a diff of Markdown.
+// closes reports whether a line closes the fence. An indented one belongs to the content, as in a
+// diff of Markdown.
 func (f fence) closes(line string) bool {
 	end, ok := opened(line)
 	return ok && end.mark == f.mark && end.size >= f.size && end.indent <= f.indent && end.language == ""
@@ -126,8 +125,7 @@ func (p *parser) notClosed(line int, f fence) {
 	p.problem(line, "the fence that opens there is not closed, so nothing from there on was taken; close it with a line of %s", f)
 }
 
-// readFence reads a fenced part as what it is, and past one that is none of the
-// known.
+// readFence parses a fence of a known kind and skips any other.
 func (p *parser) readFence(f fence) {
 	open := p.at
 	as := p.reader(f)
@@ -157,7 +155,7 @@ func (p *parser) readFence(f fence) {
 	}
 }
 
-// lateBlock tells of a block that other lines of its fence stand above.
+// lateBlock reports a block below other lines of its fence.
 func (p *parser) lateBlock(open, end int) {
 	for i := open + 1; i < end; i++ {
 		if p.begins(i) {
@@ -167,8 +165,7 @@ func (p *parser) lateBlock(open, end int) {
 	}
 }
 
-// passUnnamed takes the text of a whole file for an example that has no path of its own, while the
-// words above it name a file.
+// passUnnamed skips a whole file without a path whose introduction mentions a file, as an example.
 func (p *parser) passUnnamed(open int) {
 	above := open - 1
 	for above > 0 && strings.TrimSpace(p.lines[above]) == "" {
@@ -199,7 +196,7 @@ func (p *parser) asksIn(line int) bool {
 	return false
 }
 
-// asks are the fences by which a model asks for something else than edits.
+// asks maps the languages of fences to requests other than edits.
 var asks = map[string]func(p *parser, open, end int){
 	"read":    (*parser).readReads,
 	"plan":    (*parser).readPlan,
@@ -210,7 +207,7 @@ var asks = map[string]func(p *parser, open, end int){
 	"console": (*parser).readConsole,
 }
 
-// reader is what reads a fenced part, or nil where it is words.
+// reader returns the parser of a fence, or nil for words.
 func (p *parser) reader(f fence) func(p *parser, open, end int) {
 	ask := asks[f.language]
 	path := f.path
@@ -226,7 +223,7 @@ func (p *parser) reader(f fence) func(p *parser, open, end int) {
 		if name := p.bareName(); path == "" && name != "" && ask == nil && !f.isText() {
 			return func(p *parser, open, end int) { p.readWhole(f, name, true, open, end) }
 		}
-		// A command with blanks, between backticks, may stand above what it says.
+		// A command with blanks in backticks may precede its output.
 		if path != "" && !strings.Contains(path, " ") && (ask == nil || isScript(f.language, path)) {
 			return func(p *parser, open, end int) { p.readWhole(f, path, false, open, end) }
 		}
@@ -253,15 +250,14 @@ func (p *parser) readCommand(open, end int) {
 	}
 }
 
-// readConsole takes lines for commands where all of them have a prompt: others
-// are what commands have said.
+// readConsole accepts lines as commands if each has a prompt. Others are output.
 func (p *parser) readConsole(open, end int) {
 	if _, ok := prompted(p.lines[open+1 : end]); ok {
 		p.readCommand(open, end)
 	}
 }
 
-// prompted takes the prompt off lines that all have one.
+// prompted removes the prompts of lines. ok is false if a line has none.
 func prompted(lines []string) ([]string, bool) {
 	var script []string
 	for _, line := range lines {

@@ -10,14 +10,14 @@ import (
 
 const longestPath = 250
 
-// wellKnown are files whose names alone don't look like names of files.
+// wellKnown lists file names without an extension.
 var wellKnown = []string{
 	"Makefile", "Dockerfile", "Containerfile", "Gemfile", "Rakefile", "Procfile", "Jenkinsfile", "Vagrantfile", "Justfile", "Brewfile",
 	"LICENSE", "NOTICE", "README", "CHANGELOG", "AUTHORS", "CODEOWNERS", "VERSION", "BUILD", "WORKSPACE",
 }
 
-// pathIn is the path that is all of a line, with what models put around it: "#",
-// "**", backticks, a colon. Blanks are of a path only between backticks.
+// pathIn returns the path that fills a line, without "#", "**", backticks and a colon. Only a path
+// in backticks may contain blanks.
 func pathIn(line string) string {
 	if len(line) > 2*longestPath {
 		return ""
@@ -50,8 +50,7 @@ func looksLikePath(name string) bool {
 		!strings.Contains(name, "://") && !strings.ContainsAny(name, "`*?<>|\"\\") && len(strings.Trim(name, "./")) > 0
 }
 
-// cleaned is a path in the one spelling that names of an answer are compared in;
-// nothing where no path can be meant.
+// cleaned returns the canonical spelling of a path, or "" for anything else.
 func cleaned(name string) string {
 	if name == "" || len(name) > longestPath || strings.ContainsFunc(name, unicode.IsControl) {
 		return ""
@@ -59,11 +58,10 @@ func cleaned(name string) string {
 	return path.Clean(name)
 }
 
-// tag is what some write in the place of a fence.
+// tag matches tags used instead of a fence.
 var tag = regexp.MustCompile(`^<(source|sourcecode|code|codename|pre)>\w*$`)
 
-// pathAbove is the path that stands above a line. Fences may stand between, and a
-// blank line.
+// pathAbove returns the path above a line. Fences and one blank line may be between.
 func (p *parser) pathAbove(line int) string {
 	blanks := 0
 	for i := line - 1; i >= max(0, line-4); i-- {
@@ -94,14 +92,12 @@ func (p *parser) bareName() string {
 	return name
 }
 
-// isProse reports whether a file is one of text for people, which may hold
-// examples of anything.
+// isProse reports whether a file is text for people, which may contain any example.
 func isProse(name string) bool {
 	return slices.Contains([]string{"", ".txt", ".md", ".mdx", ".markdown", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
 }
 
-// isScript reports whether a fence of a shell that a path stands above is that
-// file, and no command.
+// isScript reports whether a shell fence below a path is that file instead of commands.
 func isScript(language, name string) bool {
 	return language != "read" && language != "plan" && language != "console" &&
 		slices.Contains([]string{"", ".sh", ".bash", ".zsh", ".bats", ".envrc"}, path.Ext(name))

@@ -8,7 +8,7 @@ import (
 // planned is a step: perhaps a bullet or a number, perhaps a mark, and words.
 var planned = regexp.MustCompile(`^\s*(?:[-*+]|\d{1,3}[.)])?\s*(?:\[(?i:([^\]]?|pending|in[_ ]progress|completed))\]\s*)?(.*?)\s*$`)
 
-// stepStatus is what the marks of steps mean; a step without one is pending.
+// stepStatus maps the marks of steps. A step without a mark is pending.
 var stepStatus = map[string]string{
 	"": "pending", " ": "pending", "pending": "pending", ">": "in_progress", "~": "in_progress", "in_progress": "in_progress", "in progress": "in_progress",
 	"x": "completed", "✓": "completed", "completed": "completed",

@@ -18,8 +18,7 @@ func (p *parser) readDiff(open, end int) {
 	d.finishFile()
 }
 
-// diffReader reads a diff line by line. Its hunk ends where the next one or
-// another file begins.
+// diffReader parses a diff by lines. A hunk ends at the next hunk or file.
 type diffReader struct {
 	*parser
 	path    string
@@ -54,8 +53,8 @@ func (d *diffReader) read(i, end int) int {
 	return 1
 }
 
-// isHeader reports whether two lines name a file. In a hunk they may be a line
-// that goes and one that comes: there a line "@@" has to follow.
+// isHeader reports whether two lines name a file. Inside a hunk they may be changed lines, so a
+// line "@@" must follow.
 func (d *diffReader) isHeader(i, end int) bool {
 	if i+1 >= end || !strings.HasPrefix(d.lines[i], "--- ") || !strings.HasPrefix(d.lines[i+1], "+++ ") {
 		return false
@@ -89,7 +88,7 @@ func (d *diffReader) begin(i int) {
 	}
 }
 
-// finishFile tells of a file that is named for nothing.
+// finishFile reports a named file without changes.
 func (d *diffReader) finishFile() {
 	if d.header > 0 && !d.skipped {
 		d.problem(d.header-1, "the diff names %s and has no hunk for it; a removed file has all of its lines with -", d.path)
@@ -97,7 +96,7 @@ func (d *diffReader) finishFile() {
 	d.header = 0
 }
 
-// headerPath is the path of a header, without the time that diff writes below a tab.
+// headerPath returns the path of a header without the time after a tab.
 func headerPath(line string) string {
 	path, _, _ := strings.Cut(line[4:], "\t")
 	return strings.Trim(strings.TrimSpace(path), `"`)
@@ -127,7 +126,7 @@ func (d *diffReader) add(i int, line string) {
 	d.hunk.raw = append(d.hunk.raw, l)
 }
 
-// unended takes the line which says that the one above it ends no line.
+// unended handles the line "\ No newline at end of file".
 func (d *diffReader) unended() {
 	if len(d.hunk.lines) == 0 {
 		return
@@ -137,7 +136,7 @@ func (d *diffReader) unended() {
 	d.hunk.isUnended = d.hunk.isUnended || kind != v4a.Remove
 }
 
-// finish takes the hunk, unless it changes nothing.
+// finish adds the hunk, unless it changes nothing.
 func (d *diffReader) finish() {
 	hunk := d.hunk
 	d.hunk = Edit{}

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// readWhole takes what a fence holds for the text of a file. Where the name may be a
-// word as well, there has to be such a file.
+// readWhole takes a fence's content as the text of a file. If the name could be an ordinary word,
+// the file must exist.
 func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	content := p.lines[open+1 : end]
 	if slices.ContainsFunc(content, f.opensInside) || p.goesOn(f, name, end) {
@@ -24,7 +24,7 @@ func (p *parser) readWhole(f fence, name string, isWord bool, open, end int) {
 	p.take(open, name, e)
 }
 
-// opensInside reports whether a line opens a fence whose end would end this one.
+// opensInside reports whether a line opens an inner fence with the same end as this one.
 func (f fence) opensInside(line string) bool {
 	inner, ok := opened(line)
 	return ok && inner.mark == f.mark && inner.size >= f.size && inner.indent <= f.indent
@@ -32,9 +32,8 @@ func (f fence) opensInside(line string) bool {
 
 func (f fence) longer() string { return strings.Repeat(string(f.mark), f.size+1) }
 
-// goesOn reports whether the line that ended the text of a file may have been one
-// of it: a fence without a name comes next, right after other words or where the
-// file is one of text.
+// goesOn reports whether the closing line may have belonged to the file: an unnamed fence follows
+// directly, or the file is text.
 func (p *parser) goesOn(f fence, name string, end int) bool {
 	for i := end + 1; i < len(p.lines); i++ {
 		next, ok := opened(p.lines[i])
@@ -49,11 +48,10 @@ func (p *parser) goesOn(f fence, name string, end int) bool {
 	return false
 }
 
-// leftOut is a line that stands for others.
+// leftOut matches lines that stand for omitted ones.
 var leftOut = regexp.MustCompile(`(?i)^\W*(\.\.\.|…)\s*\(?(the )?(rest|other|existing|remaining|unchanged|same|previous)\b`)
 
-// omission is the first line of a text that stands for others and that the file does
-// not have.
+// omission returns the first such line that the file itself lacks.
 func omission(lines []v4a.Line, was []string) string {
 	for _, l := range lines {
 		if (strings.Contains(l.Text, "...") || strings.Contains(l.Text, "…")) && leftOut.MatchString(l.Text) && !slices.Contains(was, l.Text) {

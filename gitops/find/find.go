@@ -1,7 +1,6 @@
-// Package find owns finding a block of lines in a text: the same lines, or lines that are the same
-// with something left aside. It gives all places where a block fits best, and those where it fits
-// less well, each with its line and with what was left aside. Which ways to compare count, and what
-// several places mean, is for the format to say that the block comes from.
+// Package find searches a block of lines in a text, exactly or with tolerances. It returns the best
+// places and less exact ones, each with its line and tolerance. The edit format decides which
+// tolerances apply and what several places mean.
 package find
 
 import (
@@ -12,28 +11,26 @@ import (
 // Block is lines to look for.
 type Block struct {
 	Lines []string
-	// Margin are the blanks that all lines of an edit begin with, for [Indented].
+	// Margin is the common indentation of an edit's lines, for [Indented].
 	Margin string
 }
 
-// Place is where a block is.
+// Place is a match of a block.
 type Place struct {
 	First ID // its first line
 	Way   Way
-	// Offset is what stands before each line of the text, and not before that of the block without
-	// its margin, where Way is [Indented].
+	// Offset is the additional indentation of the text for [Indented].
 	Offset string
 }
 
-// Few is up to how many places are found, one more than are worth telling with their lines and the
-// one that an edit is applied at.
+// Few bounds the returned places: one more than a message shows with the place of the edit.
 const Few = 4
 
-// Find looks for a block at or below a line. It tries the ways in their order. fit has the places of
-// the first way that fits anywhere, others those of later ways and [Parted] ones; a few of each, from the top. Once lines
-// have come into the text, from has to be 0.
+// Find searches a block at or below a line, with the ways in order. fit has the places of the first
+// successful way; others has those of later ways and [Parted] ones. Both have a few from the top.
+// After lines were added to the text, from must be 0.
 //
-// Both are empty where nothing is to be found, and where [Seeker.GaveUp].
+// Both are empty without a match, and after [Seeker.GaveUp].
 func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 	if len(b.Lines) == 0 || len(b.Lines) > t.there {
 		return nil, nil
@@ -79,8 +76,8 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 	return fit, others
 }
 
-// around reports whether lines with these keys stand around one of them, where the first is, and
-// whether one more line stands between them.
+// around reports whether lines with these keys surround the given line, the first one's id, and
+// whether one more line is between them.
 func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	if t.lines[id].gone {
 		return 0, false, false
@@ -106,7 +103,7 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 	return first, passed, first != 0 && id != 0
 }
 
-// fits finds the first way in which a block fits a place.
+// fits returns the first way in which a block fits a place.
 func (t *Text) fits(b Block, first ID, ways []Way) (Place, bool) {
 	for _, way := range ways {
 		p := Place{First: first, Way: way}

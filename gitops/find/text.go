@@ -4,22 +4,22 @@ import "strings"
 
 const byteOrderMark = "\uFEFF"
 
-// ID names a line of a text for as long as the text is, from 1 in the order of the lines that it
-// began with. 0 is none: it stands before the first line and after the last.
+// ID identifies a line for the lifetime of a text, from 1 in original order. 0 means before the
+// first and after the last line.
 type ID = int32
 
-// Seeker looks for blocks in texts. It knows all their lines from the beginning, so that one walk
-// through each text is enough.
+// Seeker searches blocks in texts. It knows all lines of the blocks in advance, so each text is
+// scanned once.
 type Seeker struct {
 	keys  map[string]int32 // a number for each line that is looked for, from 1
 	steps int              // comparisons that are left
 }
 
-// allSteps bounds the search for lines that all occur often, but never in a row. It is some tenths
-// of a second.
+// allSteps bounds the search for lines that are frequent but never consecutive, to some tenths of a
+// second.
 const allSteps = 1 << 26
 
-// NewSeeker makes a seeker of blocks that have no other lines than these.
+// NewSeeker returns a seeker for blocks of these lines only.
 func NewSeeker(wanted ...[]string) *Seeker {
 	s := &Seeker{keys: map[string]int32{}, steps: allSteps}
 	for _, lines := range wanted {
@@ -38,7 +38,7 @@ func NewSeeker(wanted ...[]string) *Seeker {
 // GaveUp reports whether lines occur too often to be looked for.
 func (s *Seeker) GaveUp() bool { return s.steps < 0 }
 
-// Text is lines that may come and go without the others moving.
+// Text is a list of lines with stable ids.
 type Text struct {
 	seeker *Seeker
 	lines  []line
@@ -55,7 +55,7 @@ type line struct {
 	gone       bool
 }
 
-// Text makes a text of lines, none of which has its ending or a byte order mark.
+// Text returns a text of lines without endings and byte order mark.
 func (s *Seeker) Text(lines []string) *Text {
 	t := &Text{
 		seeker: s, lines: make([]line, 1, len(lines)+1), of: make([]int32, 1, len(lines)+1),
@@ -70,7 +70,7 @@ func (s *Seeker) Text(lines []string) *Text {
 // Len is how many lines there are.
 func (t *Text) Len() int { return t.there }
 
-// Line is a line that is there, or was.
+// Line returns a line, even a removed one.
 func (t *Text) Line(id ID) string { return t.lines[id].text }
 
 func (t *Text) Next(id ID) ID { return t.lines[id].next }
@@ -112,7 +112,7 @@ func (t *Text) Delete(id ID) ID {
 	return l.next
 }
 
-// sites are the lines with a key, of which not many are gone.
+// sites returns the lines with a key, including a few removed ones.
 func (t *Text) sites(key int32) []ID {
 	if len(t.at[key]) > 2*t.count[key]+8 {
 		t.seeker.steps -= len(t.at[key])

@@ -19,7 +19,7 @@ const (
 	Parted       // the text has one more line between those of the block, which may lack it
 )
 
-// String is what is left aside, or nothing.
+// String describes the tolerance, or is empty.
 func (w Way) String() string {
 	return [...]string{
 		"", "blanks at the ends of lines left aside", "another indentation", "indentation left aside",
@@ -27,7 +27,7 @@ func (w Way) String() string {
 	}[w]
 }
 
-// Normal is what of a line counts; [Indented] is of a whole block.
+// Normal returns the compared part of a line. [Indented] compares whole blocks.
 func (w Way) Normal(line string) string {
 	switch w {
 	case Trailing:
@@ -42,7 +42,7 @@ func (w Way) Normal(line string) string {
 	return line
 }
 
-// key is the same for all lines that are equal in any way.
+// key returns equal strings for lines that are equal in any way.
 func key(line string) string {
 	line = strings.TrimSpace(line)
 	plain := true
@@ -56,7 +56,7 @@ func key(line string) string {
 	return Spaced.Normal(Fold(line))
 }
 
-// Fold replaces dashes, quotes and spaces by those of ASCII that look like them.
+// Fold replaces Unicode dashes, quotes and spaces by ASCII.
 func Fold(line string) string {
 	if !utf8.ValidString(line) {
 		return line

@@ -11,12 +11,11 @@ const (
 	MaxSummary = 4 << 10
 )
 
-// GitHubActions is the slug of the app whose checks are jobs of workflows.
+// GitHubActions is the app slug of workflow jobs.
 const GitHubActions = "github-actions"
 
-// Check is what a check run or commit status says of a commit, where no newer attempt at
-// the same says another thing. Several may have one name: jobs of two workflows, or of
-// one that two events started.
+// Check is the latest result of a check run or commit status. Several may share a name: jobs of two
+// workflows, or of one started by two events.
 type Check struct {
 	Name   string
 	Status string // queued, in_progress, completed; another word of the server's is as one that is not completed
@@ -47,7 +46,7 @@ type WorkflowRun struct {
 	URL            string
 }
 
-// Job is a job of a run of a workflow.
+// Job is a job of a workflow run.
 type Job struct {
 	ID         int64
 	RunID      int64
@@ -62,7 +61,7 @@ type Job struct {
 	Steps      []Step
 }
 
-// Step is a step of a job. Its times are whole seconds, zero for one that did not run.
+// Step is a job's step. Its times are whole seconds, zero if it did not run.
 type Step struct {
 	Number     int
 	Name       string
@@ -72,17 +71,15 @@ type Step struct {
 	Completed  time.Time
 }
 
-// CommitAccounts are the accounts that the forge takes for those of a commit. It finds
-// them by the mail addresses that stand in the commit, which anybody can write there;
-// nobody's where it knows none.
+// CommitAccounts are the accounts that the forge attributes a commit to, by mail address. Anybody
+// can write those addresses. Unknown ones are zero.
 type CommitAccounts struct {
 	Author, Committer User
-	// Verified says that the commit is signed, and that the forge takes the signature
-	// for the committer's.
+	// Verified reports a signature accepted as the committer's.
 	Verified bool
 }
 
-// Mergeable states of a pull request that callers decide on.
+// Mergeable states of a pull request.
 const (
 	MergeableClean   = "clean"
 	MergeableDirty   = "dirty"   // it conflicts with its base

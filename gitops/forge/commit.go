@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// MaxBlob is the greatest content that a forge takes for a file, in bytes.
+// MaxBlob bounds a file on a forge, in bytes.
 const MaxBlob = 40 << 20
 
 // Commit is what a repository tells of a commit, on this machine or on a forge.
@@ -19,26 +19,24 @@ type Commit struct {
 	Authored, Committed time.Time
 }
 
-// The trailers by which a commit of a run is known: its run, and the commit
-// that it was made on.
+// The trailers that identify a commit of a run, and its base.
 const (
 	TrailerRun  = "Agent-CI-Run"
 	TrailerBase = "Agent-CI-Base"
 )
 
-// Ours says that a run made the commit as it is, on the base that it names: so
-// nothing of anybody else lies between the base and this tip, or in it.
+// Ours reports whether a run made this commit, unmodified, directly on the base it names. Then the
+// branch contains nobody else's work.
 func (c *Commit) Ours() bool {
 	return c.Trailer(TrailerRun) != "" && len(c.Parents) == 1 && c.Trailer(TrailerBase) == c.Parents[0] && !c.Amended()
 }
 
-// Amended says that the commit was made again after it had been made: git commit
-// --amend keeps the author's date and takes a new one for the committer. A run, and a
-// forge that makes a commit for a run, write one date for both; who the two are may
-// differ all the same.
+// Amended reports whether the commit was rewritten: git commit --amend keeps the author's date and
+// renews the committer's. A run, or a forge for it, writes the same date twice, but maybe different
+// people.
 func (c *Commit) Amended() bool { return !c.Authored.Equal(c.Committed) }
 
-// By is who made the commit what it is.
+// By returns the person responsible for the commit's content.
 func (c *Commit) By() string {
 	if c.Amended() {
 		return c.Committer
@@ -64,15 +62,14 @@ func (c *Commit) Trailer(name string) string {
 	return value
 }
 
-// SignedCommit is a commit that the server made.
+// SignedCommit is a commit made by the server.
 type SignedCommit struct {
 	SHA      string
 	Verified bool
 	Reason   string // why not, in the server's word
 }
 
-// TreeEdit is what becomes of one path of a tree. An empty Mode takes the path
-// away.
+// TreeEdit is a new entry for a path. An empty Mode removes it.
 type TreeEdit struct {
 	Path string // slash-separated, UTF-8
 	Mode string // octal, as git writes it

@@ -14,8 +14,8 @@ const (
 	NotFound     Kind = "not_found"
 	Unauthorized Kind = "bad_token"
 	Forbidden    Kind = "forbidden"
-	// NotPermitted is the repository's or organisation's setting that keeps
-	// workflows from creating pull requests.
+	// NotPermitted is a setting of the repository or organisation against pull requests by
+	// workflows.
 	NotPermitted Kind = "pull_requests_not_permitted"
 	RateLimited  Kind = "rate_limited"
 	Unavailable  Kind = "unavailable" // a 5xx, or no connection
@@ -25,14 +25,13 @@ const (
 
 // What an Error of kind Invalid may hold besides.
 var (
-	// ErrPullRequestExists says that the branch has an open pull request.
+	// ErrPullRequestExists reports an open pull request of the branch.
 	ErrPullRequestExists = errors.New("the branch has an open pull request")
-	// ErrNoDrafts says that the repository cannot have draft pull requests.
+	// ErrNoDrafts reports a repository without draft pull requests.
 	ErrNoDrafts = errors.New("the repository cannot have draft pull requests")
 )
 
-// Error is a call that failed. What the server said in it is one bounded line
-// of printable text.
+// Error is a failed call. The server's message is one bounded line of printable text.
 type Error struct {
 	Kind       Kind
 	Doing      string // what was being done to what

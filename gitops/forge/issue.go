@@ -6,8 +6,7 @@ import "time"
 // oldest first.
 const MaxComments = 1000
 
-// MaxAttachment is how long an image may be that is attached to an issue, in
-// bytes: GitHub takes no longer one
+// MaxAttachment bounds an attached image in bytes, as GitHub does
 // (https://docs.github.com/get-started/writing-on-github/working-with-advanced-formatting/attaching-files).
 const MaxAttachment = 10 << 20
 
@@ -27,7 +26,7 @@ type Issue struct {
 	CreatedAt   time.Time
 	UpdatedAt   time.Time // of anything about it: text, labels, comments
 	Comments    []Comment // oldest first, at most MaxComments
-	// MoreComments is how many comments there are that were not read.
+	// MoreComments counts unread comments.
 	MoreComments int
 }
 

@@ -7,15 +7,14 @@ type PullRequest struct {
 	State  string // open or closed
 	Draft  bool
 	Merged bool
-	// Mergeable is how it stands to its base: MergeableClean and others, or blocked, behind,
-	// unstable, …; "" where the server did not say, as in lists.
+	// Mergeable is MergeableClean or another state, such as blocked, behind or unstable; "" if
+	// unknown, as in lists.
 	Mergeable string
 	Title     string
 	Body      string
 	Head      string // the branch that is to be merged
 	HeadSHA   string
-	// HeadRepository is OWNER/NAME of where Head is, which is elsewhere for a
-	// fork; empty when that is gone.
+	// HeadRepository is the OWNER/NAME with Head, different for a fork, or "" if deleted.
 	HeadRepository string
 	Base           string // the branch that it is to be merged into
 	Author         User
@@ -35,7 +34,7 @@ type NewPullRequest struct {
 	Draft bool
 }
 
-// PullRequestUpdate says what to change of a pull request; nil leaves it.
+// PullRequestUpdate changes the non-nil fields of a pull request.
 type PullRequestUpdate struct {
 	Title *string
 	Body  *string

@@ -9,19 +9,19 @@ import (
 type PushRule struct {
 	Kind    string // creation, update, required_signatures, …, as GitHub names them
 	Setting string // that has the rule, for people
-	// NotOnCreation exempts a branch that does not exist yet.
+	// NotOnCreation exempts new branches.
 	NotOnCreation bool
 	Pattern       Pattern // of the kinds that have one
 }
 
-// Pattern is what a rule wants a text to match.
+// Pattern is a rule's pattern for a text.
 type Pattern struct {
 	Operator string // starts_with, ends_with, contains, regex
 	Text     string
 	Negate   bool // the text must not match
 }
 
-// Refuses reports whether the rule refuses a text. It refuses none where the pattern cannot be read.
+// Refuses reports whether the rule refuses a text. An unreadable pattern refuses none.
 func (p Pattern) Refuses(text string) bool {
 	matches := false
 	switch p.Operator {
@@ -43,7 +43,7 @@ func (p Pattern) Refuses(text string) bool {
 	return matches == p.Negate
 }
 
-// String describes what the pattern wants, as in "that start with x".
+// String describes the pattern, as in "that start with x".
 func (p Pattern) String() string {
 	verb := map[string]string{"starts_with": "start with", "ends_with": "end with", "contains": "contain", "regex": "match"}[p.Operator]
 	if p.Negate {

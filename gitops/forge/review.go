@@ -12,14 +12,13 @@ import (
 // (https://docs.github.com/rest/pulls/pulls#list-pull-requests-files).
 const MaxPullFiles = 3000
 
-// PullFile is a file that a pull request changes.
+// PullFile is a file changed by a pull request.
 type PullFile struct {
 	Path   string
 	From   string // its path before, where it moved
 	ID     string // of the blob
 	Status string // added, removed, modified, renamed, copied, changed, unchanged
-	// Patch is the hunks of its diff, without a head; empty for a binary file, and for one
-	// whose diff is too large for the server.
+	// Patch has the hunks of its diff; "" for a binary file or a diff too large for the server.
 	Patch string
 }
 
@@ -34,7 +33,7 @@ type Review struct {
 	At        time.Time // when it was submitted
 }
 
-// NewReview is a review that comments and neither approves nor blocks.
+// NewReview is a commenting review that neither approves nor blocks.
 type NewReview struct {
 	CommitSHA string // whose diff the lines are of
 	Body      string
@@ -64,7 +63,7 @@ var hunkHead = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
 })
 
-// Hunks are those of the patch. What stands before the first one is left out.
+// Hunks returns the patch's hunks.
 func (f PullFile) Hunks() []Hunk {
 	var all []Hunk
 	for line := range strings.SplitSeq(f.Patch, "\n") {

@@ -3,7 +3,7 @@ package forge
 // MaxSurvey is how many questions one call of Survey may have.
 const MaxSurvey = 100
 
-// Question is what Survey is to find out of one repository.
+// Question asks about one repository.
 type Question struct {
 	Repository string // OWNER/REPO
 	Branch     string // empty: the default one
@@ -13,7 +13,7 @@ type Question struct {
 	Pull       int    // pull request whose state is asked for; 0 for none
 }
 
-// Finding is what Survey found. That something is not there is no error.
+// Finding is the answer. Missing objects are no error.
 type Finding struct {
 	Found      bool   // the repository is there, and the token sees it
 	Repository string // by the name that it has now
@@ -37,25 +37,24 @@ type OpenPull struct {
 // MaxFound is how many results a forge gives of a search for words, however many there are.
 const MaxFound = 1000
 
-// Search looks for one kind of thing: issues where Issues or Labels is set, repositories in whose
-// files words are where Code is, else repositories.
+// Search selects issues if Issues or Labels is set, repositories with matching files if Code is,
+// and repositories otherwise.
 type Search struct {
 	Organisation string // account that owns the repositories; empty for any
 	Topic        string
 	Code         string
 	Issues       string
 	Labels       []string
-	// Heads begins the names of branches whose open pull requests are wanted, where the search can
-	// tell them.
+	// Heads is a prefix of branches whose open pull requests are wanted, if the search reports
+	// them.
 	Heads string
 }
 
-// Hit is what a search found: a repository, or an issue of one.
+// Hit is a found repository or issue.
 type Hit struct {
 	Repository string
 	Issue      int // 0 for a repository
-	// Finding is what the search told of the repository, by its default branch; nil where it has to
-	// be asked.
+	// Finding is the search's information on the repository's default branch, or nil.
 	Finding *Finding
 	Open    map[string]OpenPull // by branch, of those that begin with Heads
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Addresses say where the API is, and where its web pages and repositories are, by
-// the variables that GitHub Actions sets.
+// Addresses returns the root URLs of the API and of the web pages, from the variables of GitHub
+// Actions.
 func Addresses(get func(variable string) string) (api, server string) {
 	api = cmp.Or(get("GITHUB_API_URL"), DefaultAPIURL)
 	return api, cmp.Or(strings.TrimSuffix(get("GITHUB_SERVER_URL"), "/"), serverOf(api))
 }
 
-// serverOf is where the web pages and repositories of an API are: GitHub's own
-// API has a host of its own, an Enterprise Server's is a path.
+// serverOf returns the web root for an API: GitHub's own API has a separate host, an Enterprise
+// Server's has a path.
 func serverOf(api string) string {
 	u, err := url.Parse(api)
 	if err != nil {

@@ -25,8 +25,7 @@ const (
 	downloadTimeout = 15 * time.Minute
 )
 
-// Artifact is an archive that a run of a workflow left. All of it is what the
-// workflow said.
+// Artifact is an archive uploaded by a workflow run. All fields are the workflow's own claims.
 type Artifact struct {
 	ID      int64     `json:"id"`
 	Name    string    `json:"name"`
@@ -36,11 +35,10 @@ type Artifact struct {
 	Digest  string    `json:"digest"` // of the archive, "sha256:" and hex digits; empty for an old one
 }
 
-// readActions is the permission that artifacts need.
+// readActions is the permission for artifacts.
 const readActions = "actions: read"
 
-// Artifacts lists what a run of a workflow of the repository OWNER/NAME left, the
-// newest first.
+// Artifacts lists the artifacts of a workflow run in repository OWNER/NAME, newest first.
 func (c *Client) Artifacts(ctx context.Context, repositoryName string, run int64) ([]Artifact, error) {
 	r := c.named(repositoryName)
 	what := call{doing: fmt.Sprintf("list the artifacts of run %d in %.100s", run, r.fullName), permission: readActions}
@@ -68,10 +66,9 @@ func (c *Client) named(name string) *repository {
 	return r
 }
 
-// DownloadArtifact writes the archive of an artifact, of at most so many bytes. The
-// API says where the archive is, mostly at another host, which gets neither the
-// token nor a word of who asks. An archive that is not the one that the API tells
-// the digest of is an error, after it was written.
+// DownloadArtifact writes an artifact's archive of up to most bytes. The API usually refers to
+// another host, which gets neither token nor user agent. A wrong digest is an error, detected after
+// writing.
 func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
 	r := c.named(repositoryName)
 	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}
@@ -89,7 +86,7 @@ func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a 
 	return nil
 }
 
-// ofExpired says what the status of something means that is not kept any more.
+// ofExpired explains the status of an expired artifact or log.
 func ofExpired(err error, why string) error {
 	if e, ok := errors.AsType[*forge.Error](err); ok && e.Status == http.StatusGone {
 		e.Remedy = why
@@ -97,7 +94,7 @@ func ofExpired(err error, why string) error {
 	return err
 }
 
-// placeOf asks the API where an archive or a log is.
+// placeOf asks the API for the URL of an archive or log.
 func (r *repository) placeOf(ctx context.Context, path string) (*url.URL, error) {
 	request, err := r.rest.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
@@ -128,7 +125,7 @@ func (r *repository) placeOf(ctx context.Context, path string) (*url.URL, error)
 	return place, nil
 }
 
-// fetchFrom opens what is at a place that the API named.
+// fetchFrom opens a URL named by the API.
 func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response, error) {
 	if err := c.mayStore(ctx, place); err != nil {
 		return nil, err
@@ -149,7 +146,7 @@ func (c *Client) fetchFrom(ctx context.Context, place *url.URL) (*http.Response,
 	return response, nil
 }
 
-// fetchArchive gets an archive from a place that the API named.
+// fetchArchive downloads an archive from a URL named by the API.
 func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string, to io.Writer, most int64) error {
 	response, err := c.fetchFrom(ctx, place)
 	if err != nil {
@@ -174,8 +171,8 @@ func (c *Client) fetchArchive(ctx context.Context, place *url.URL, digest string
 
 func tooLarge(most int64) error { return fmt.Errorf("it has more than %d MiB", most>>20) }
 
-// storeFailure describes why an archive did not come, without its address: that is
-// signed, and opens the archive for everybody.
+// storeFailure describes a failed download without the URL. Its signature would give everybody
+// access.
 func (c *Client) storeFailure(ctx context.Context, what call, place *url.URL, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())

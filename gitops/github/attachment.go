@@ -17,9 +17,8 @@ import (
 
 const attachmentTimeout = 20 * time.Second
 
-// attachments fetches what people attached to issues and comments. Only places
-// of GitHub's own are asked, and only those are gone on to: an address in an
-// issue is a stranger's word. They may be used from several goroutines.
+// attachments downloads attachments of issues and comments. It contacts GitHub's own hosts only,
+// also after redirects, because strangers write these addresses. It is safe for concurrent use.
 type attachments struct {
 	server     *url.URL // where the web pages are
 	repository string   // OWNER/REPO whose attachments the token may open
@@ -46,16 +45,15 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 	return a, nil
 }
 
-// Paths of a server that lead to attachments. Files of repositories are asked
-// for without the token: an issue could name one of a private repository.
+// Paths of attachments on a server. Files in repositories are requested without the token, since an
+// issue could name a private repository.
 var (
 	attachmentPath  = lazily(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
 	repositoryAsset = lazily(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
 	otherPath       = lazily(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
 )
 
-// contentHosts are where github.com keeps what its pages show. S3 is where an
-// attachment leads to.
+// contentHosts lists github.com's hosts for page content. Attachments redirect to S3.
 var (
 	contentHosts = []string{
 		"user-images.githubusercontent.com", "private-user-images.githubusercontent.com", "raw.githubusercontent.com",
@@ -73,7 +71,7 @@ func (a *attachments) opens(u *url.URL) bool {
 	return attachmentPath().MatchString(u.Path) || m != nil && strings.EqualFold(m[1], a.repository)
 }
 
-// ours says whether u is a place of GitHub's where images of people are.
+// ours reports whether u is on one of GitHub's hosts for user images.
 func (a *attachments) ours(u *url.URL) bool {
 	switch {
 	case u.User != nil || u.Scheme != a.server.Scheme:
@@ -133,8 +131,7 @@ func (a *attachments) fetch(ctx context.Context, address string) ([]byte, error)
 	return data, nil
 }
 
-// withoutAddress leaves the address out of an error: the one that a redirect
-// leads to is signed.
+// withoutAddress removes the URL from an error. A redirect's URL is signed.
 func withoutAddress(err error) error {
 	if failed, ok := err.(*url.Error); ok {
 		return failed.Err

@@ -44,12 +44,11 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 	return append(runs, statuses...), err
 }
 
-// jobPage is the page of a job, which the check run of a job links to.
+// jobPage matches the path of a job's page, the target of its check run's link.
 var jobPage = lazily(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
 
-// checkFromRun finds the run of a workflow in the address of the job's page: no field
-// has it. A workflow may make a check run that looks like a job's, so that the run is to
-// be asked which commit it was for.
+// checkFromRun finds the workflow run in the URL of the job's page; no field has it. A workflow can
+// create a check run that looks like a job's, so the caller must verify the run's commit.
 func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 	c := forge.Check{
 		Name: run.GetName(), Status: run.GetStatus(), Conclusion: run.GetConclusion(), App: run.GetApp().GetSlug(), URL: run.GetDetailsURL(),
@@ -66,7 +65,7 @@ func (r *repository) checkFromRun(run *gh.CheckRun) forge.Check {
 	return c
 }
 
-// conclusions are what states of a commit status are called of a check run.
+// conclusions maps states of a commit status to conclusions of a check run.
 var conclusions = map[string]string{"success": "success", "failure": "failure", "error": "failure"}
 
 func checkFromStatus(status *gh.RepoStatus) forge.Check {
@@ -80,7 +79,7 @@ func checkFromStatus(status *gh.RepoStatus) forge.Check {
 	return c
 }
 
-// cut joins the texts that are there, and leaves out what is beyond MaxSummary.
+// cut joins the non-empty texts up to MaxSummary.
 func cut(texts ...string) string {
 	all := strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n\n")
 	return strings.ToValidUTF8(clip.Start(all, forge.MaxSummary), "")
@@ -130,8 +129,8 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 	return j
 }
 
-// JobLog asks the API where a log is, mostly at another host, which gets neither the
-// token nor a word of who asks.
+// JobLog asks the API for a log. It is usually on another host, which gets neither token nor user
+// agent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
 	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
 	var place *url.URL
@@ -149,7 +148,7 @@ func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, er
 	return response.Body, nil
 }
 
-// notNow are words by which GitHub refuses a re-run that no permission would change.
+// notNow lists GitHub's messages for re-runs that no permission would allow.
 var notNow = []string{"already running", "over a month ago", "cannot be rerun", "cannot be retried", "Unable to retry"}
 
 func (r *repository) RerunFailedJobs(ctx context.Context, runID int64) error {
@@ -176,7 +175,7 @@ func (r *repository) PullRequestsWith(ctx context.Context, sha string) ([]*forge
 func (r *repository) CommitAccounts(ctx context.Context, sha string) (forge.CommitAccounts, error) {
 	what := call{doing: fmt.Sprintf("ask whose the commit %.12s of %s is", sha, r.fullName), permission: "contents: read", objects: []string{sha}}
 	commit, err := ask(ctx, r, what, func() (*gh.RepositoryCommit, *gh.Response, error) {
-		// The first page alone has the files that it changes.
+		// Only the first page contains the changed files.
 		return r.rest.Repositories.GetCommit(ctx, r.owner, r.name, sha, &gh.ListOptions{Page: 2, PerPage: 1})
 	})
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package github speaks to the GitHub REST and GraphQL APIs of github.com and
-// of GitHub Enterprise Server: its Client is a forge.Forge. It owns where the
-// token may go, which failures are tried again, and what a failure means for a
-// person. It knows nothing of jobs, runs, or what a pull request says.
+// Package github is the client of GitHub's REST and GraphQL APIs, on github.com and GitHub
+// Enterprise Server. Its Client is a forge.Forge. It owns the reach of the token, retries, and
+// readable errors. It knows nothing of jobs, runs or the content of pull requests.
 //
-// Everything it reads (titles, bodies, comments, names, error messages) was
-// written by strangers and is handed on as text without any meaning.
+// All text it reads (titles, bodies, comments, names, error messages) comes from strangers. It passes
+// the text on without interpretation.
 package github
 
 import (
@@ -28,7 +27,7 @@ const DefaultAPIURL = "https://api.github.com"
 const (
 	defaultUserAgent = "agent-ci"
 
-	// callTimeout is the backstop for one call with all its attempts and waits.
+	// callTimeout bounds one call with all retries and waits.
 	callTimeout = 5 * time.Minute
 )
 
@@ -37,18 +36,17 @@ type Options struct {
 	// Enterprise Server it is https://HOST/api/v3. Plain http is taken for
 	// loopback hosts only.
 	APIURL string
-	// ServerURL is the root of the web pages, where people attach images. It is
-	// looked at when one of these is fetched.
+	// ServerURL is the root of the web pages with attached images. It is checked at the first
+	// image.
 	ServerURL string
 	// Token is a personal, installation or Actions token; "" asks anonymously.
 	Token string
 	// UserAgent is sent with every request; "" means agent-ci.
 	UserAgent string
-	// Wait is how the client waits before it tries something again; nil means
-	// that the time passes.
+	// Wait waits before a retry. Nil waits in real time.
 	Wait func(context.Context, time.Duration) error
-	// Pace is a file by which all processes that name it create content no faster than GitHub takes
-	// it; "" for none.
+	// Pace is a file shared by processes to create content no faster than GitHub permits. ""
+	// disables it.
 	Pace string
 	Now  func() time.Time // nil means time.Now
 }
@@ -63,8 +61,8 @@ type Client struct {
 	wait      func(context.Context, time.Duration) error
 }
 
-// New makes a client. It makes no request; it fails for an APIURL that is not
-// an https URL without user, query and fragment.
+// New returns a client and sends no request. It fails unless APIURL is an https URL without user,
+// query and fragment.
 func New(o Options) (*Client, error) {
 	api, err := parseAPIURL(o.APIURL)
 	if err != nil {
@@ -143,9 +141,9 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// graphQLURL is where the server of a REST API has its GraphQL API:
-// https://docs.github.com/en/graphql/guides/forming-calls-with-graphql and,
-// for Enterprise Server, /api/graphql beside /api/v3.
+// graphQLURL returns the GraphQL endpoint beside a REST API:
+// https://docs.github.com/en/graphql/guides/forming-calls-with-graphql and, for Enterprise Server,
+// /api/graphql beside /api/v3.
 func graphQLURL(api *url.URL) string {
 	u := *api
 	if root, enterprise := strings.CutSuffix(u.Path, "/api/v3/"); enterprise {

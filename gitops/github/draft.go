@@ -54,8 +54,7 @@ func (c *Client) query(ctx context.Context, what call, query string, variables, 
 	return nil
 }
 
-// send makes a request that go-github has no call for, and reads the JSON of its
-// answer.
+// send sends a request unsupported by go-github and decodes the JSON answer.
 func (c *Client) send(ctx context.Context, method, path string, body, into any) error {
 	request, err := c.rest.NewRequest(method, path, body)
 	if err != nil {
@@ -74,7 +73,7 @@ var kindByGraphQLType = map[string]forge.Kind{
 	"UNPROCESSABLE":       forge.Invalid,
 }
 
-// refused describes errors that came with status 200, as GraphQL's do.
+// refused describes errors with status 200, as in GraphQL.
 func (c *Client) refused(what call, list []graphQLError) error {
 	messages := names(list, func(each graphQLError) string { return each.Message })
 	kind := cmp.Or(kindByGraphQLType[list[0].Type], forge.Invalid)

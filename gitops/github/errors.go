@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// call is one use of the API, as its failure has to describe it.
+// call describes one API call for its errors.
 type call struct {
 	doing      string
 	permission string   // of a fine-grained or Actions token
@@ -29,7 +29,7 @@ type call struct {
 
 const heads = "heads/"
 
-// failed describes why c failed. A cancelled context stays what it is.
+// failed describes the failure of a call. It returns context errors unchanged.
 func (c *Client) failed(ctx context.Context, what call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", what.doing, ctx.Err())
@@ -47,8 +47,7 @@ func (c *Client) failed(ctx context.Context, what call, err error) error {
 	return e
 }
 
-// replyOf is the server's answer in an error, and its message with the reasons that
-// it lists.
+// replyOf returns the response of an error, and its message with all reasons.
 func replyOf(err error) (*http.Response, string) {
 	if plain, ok := errors.AsType[*gh.ErrorResponse](err); ok {
 		parts := []string{plain.Message}
@@ -79,8 +78,8 @@ func fillFromReply(e *forge.Error, resp *http.Response, message string) {
 	e.RetryAfter, _ = retryAfter(resp, time.Now())
 }
 
-// fillFromLimit is for calls that go-github did not make, since it had seen
-// the limit spent: they have no reply that says until when.
+// fillFromLimit adds the reset time for calls blocked by go-github itself after a spent limit. They
+// have no response.
 func fillFromLimit(e *forge.Error, err error) {
 	if limit, ok := errors.AsType[*gh.RateLimitError](err); ok && !limit.Rate.Reset.IsZero() {
 		e.RetryAfter = max(time.Until(limit.Rate.Reset.Time), 0)
@@ -111,13 +110,13 @@ func kindOfReply(resp *http.Response, message string) forge.Kind {
 	return cmp.Or(kindByStatus[resp.StatusCode], forge.Other)
 }
 
-// refusals are the errors of package forge by what GitHub says for them.
+// refusals maps GitHub's messages to errors of package forge.
 var refusals = map[string]error{
 	"A pull request already exists for":     forge.ErrPullRequestExists,
 	"Draft pull requests are not supported": forge.ErrNoDrafts, // in private repositories of some plans
 }
 
-// nameRefusal adds what callers decide on to an error that has it in words.
+// nameRefusal adds the matching error of package forge.
 func nameRefusal(e *forge.Error) {
 	for words, refusal := range refusals {
 		if e.Kind == forge.Invalid && strings.Contains(e.Message, words) {
@@ -192,8 +191,7 @@ func (c *Client) rateLimitRemedy(after time.Duration) string {
 
 const maxMessage = 500
 
-// printable makes one bounded line of what a server said and takes the token
-// out, should the server have repeated it.
+// printable returns a server's text as one bounded line, without the token.
 func (c *Client) printable(text string) string {
 	if c.token != "" {
 		text = strings.ReplaceAll(text, c.token, "***")

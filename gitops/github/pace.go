@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// paces are GitHub's secondary limits on requests that create content, each over a little more than
-// its time, since requests are on their way for a while:
+// paces holds GitHub's secondary limits for requests that create content, each over slightly more
+// than its time, since requests take a while:
 // https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 var paces = []struct {
 	most int
@@ -27,7 +27,7 @@ var paces = []struct {
 // longestPace is how long a request may wait for its turn.
 const longestPace = time.Hour + 2*time.Minute
 
-// pace gives requests that create content their turns, among all processes that use the same file.
+// pace schedules requests that create content, across all processes with the same file.
 type pace struct {
 	base http.RoundTripper
 	file string
@@ -51,7 +51,7 @@ func (p *pace) RoundTrip(req *http.Request) (*http.Response, error) {
 	return p.base.RoundTrip(req)
 }
 
-// creates says whether GitHub counts a request as one that creates content. Objects of git are none.
+// creates reports whether a request creates content in GitHub's sense. Git objects do not count.
 func creates(req *http.Request) bool {
 	return req.Method == http.MethodPost && !strings.HasSuffix(req.URL.Path, "/graphql") && !strings.Contains(req.URL.Path, "/git/")
 }
@@ -83,8 +83,7 @@ func (p *pace) turn() (time.Time, error) {
 	return turn, f.Truncate(int64(out.Len()))
 }
 
-// turnsIn reads the turns that count still, in order. What is no turn, or lies too far ahead, was
-// written by nobody who keeps to this.
+// turnsIn parses the turns still relevant, sorted. It ignores invalid ones and those too far ahead.
 func turnsIn(text string, now time.Time) []time.Time {
 	var turns []time.Time
 	oldest := now.Add(-paces[len(paces)-1].over)
@@ -98,7 +97,7 @@ func turnsIn(text string, now time.Time) []time.Time {
 	return turns
 }
 
-// nextTurn is the first moment at which no limit is reached.
+// nextTurn returns the first time within all limits.
 func nextTurn(taken []time.Time, now time.Time) time.Time {
 	turn := now
 	if len(taken) > 0 && taken[len(taken)-1].After(turn) { // those who came before go before

@@ -31,8 +31,7 @@ func (r *repository) FindPullRequest(ctx context.Context, head, base string) (*f
 	return preferred(pulls, r.owner, head, base), nil
 }
 
-// preferred checks head again, since GitHub leaves out a filter that it does
-// not understand.
+// preferred checks head again, because GitHub ignores a filter that it does not understand.
 func preferred(pulls []*gh.PullRequest, owner, head, base string) *forge.PullRequest {
 	var newest, elsewhere *gh.PullRequest
 	for _, pull := range pulls {
@@ -63,9 +62,8 @@ func (r *repository) PullRequest(ctx context.Context, number int) (*forge.PullRe
 	})
 }
 
-// CreatePullRequest looks for the pull request before each further attempt, where
-// it cannot be told whether the one before was carried out. A head that was
-// pushed just now may not be known yet; GitHub is given some time to learn of it.
+// CreatePullRequest searches the pull request before each retry if the previous attempt may have
+// succeeded. GitHub may not know a newly pushed head yet, so it waits for it a few times.
 func (r *repository) CreatePullRequest(ctx context.Context, pull forge.NewPullRequest) (*forge.PullRequest, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createOnce(ctx, pull)
@@ -97,8 +95,7 @@ func (r *repository) createOnce(ctx context.Context, pull forge.NewPullRequest) 
 	})
 }
 
-// unsettled says whether GitHub refuses something because one of its parts does
-// not know yet what another was told.
+// unsettled reports a refusal because GitHub's parts are not in sync yet.
 func unsettled(err error) bool {
 	failed, ok := errors.AsType[*forge.Error](err)
 	return ok && failed.Status == http.StatusUnprocessableEntity &&
@@ -107,8 +104,8 @@ func unsettled(err error) bool {
 		})
 }
 
-// settled makes a call on something that was made just now. Where GitHub does
-// not know of it yet, the call is made again a few times.
+// settled makes a call about a new object and retries it a few times while GitHub does not know the
+// object.
 func (r *repository) settled(ctx context.Context, what call, send func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := r.do(ctx, what, send)
@@ -166,8 +163,7 @@ func names[T any](list []T, name func(T) string) []string {
 	return all
 }
 
-// AddLabels also makes GitHub create labels that the repository does not have,
-// when the token may do so.
+// AddLabels also creates missing labels, if the token may.
 func (r *repository) AddLabels(ctx context.Context, number int, labels []string) error {
 	if len(labels) == 0 {
 		return nil
@@ -178,8 +174,7 @@ func (r *repository) AddLabels(ctx context.Context, number int, labels []string)
 	})
 }
 
-// AddAssignees compares what was asked for with what came of it: GitHub leaves
-// out those that it cannot assign, without saying so.
+// AddAssignees verifies the result, because GitHub silently omits accounts that it cannot assign.
 func (r *repository) AddAssignees(ctx context.Context, number int, logins []string) error {
 	if len(logins) == 0 {
 		return nil

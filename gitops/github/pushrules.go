@@ -21,8 +21,8 @@ type branchRule struct {
 	}
 }
 
-// PushRules returns the rules of rulesets, and of the protection of a branch that exists. A rule that the
-// account may bypass is left out, and so is one of which GitHub does not tell that.
+// PushRules returns the rules of rulesets and of an existing branch's protection. It omits rules
+// that the account may, or may possibly, bypass.
 func (r *repository) PushRules(ctx context.Context, branch string, exists bool) ([]forge.PushRule, error) {
 	what := call{doing: fmt.Sprintf("read the rules on the branch %s of %s", branch, r.fullName), permission: "metadata: read", ref: heads + branch}
 	var listed []branchRule
@@ -54,8 +54,8 @@ func (r *repository) get(ctx context.Context, what call, path string, into any) 
 	})
 }
 
-// bindingRuleset describes a ruleset whose rules the account may not bypass by a push; "" for another
-// one, and where GitHub does not tell.
+// bindingRuleset describes a ruleset without a bypass for the account's pushes. It returns "" for
+// others and unknown ones.
 func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) string {
 	var set struct {
 		Name, Source string
@@ -76,8 +76,8 @@ func (r *repository) bindingRuleset(ctx context.Context, what call, id int64) st
 // enabled is a part of a branch's protection.
 type enabled struct{ Enabled bool }
 
-// protection returns what the protection of a branch asks of everybody. Only who administers the repository
-// may read it. What exempts administrators, or somebody by name, is left out.
+// protection returns a branch's protection that applies to everybody, without rules that exempt
+// administrators or named accounts. Only administrators may read it.
 func (r *repository) protection(ctx context.Context, what call, branch string) []forge.PushRule {
 	var p struct {
 		EnforceAdmins enabled                      `json:"enforce_admins"`

@@ -74,7 +74,7 @@ func (r *repository) HasCommit(ctx context.Context, sha string) (bool, error) {
 func (r *repository) Compare(ctx context.Context, base, commit string) (forge.Relation, error) {
 	what := call{doing: fmt.Sprintf("compare %.12s with %.12s in %s", commit, base, r.fullName), permission: "contents: read", objects: []string{base, commit}}
 	found, err := ask(ctx, r, what, func() (*gh.CommitsComparison, *gh.Response, error) {
-		// The first page alone has the files that differ.
+		// Only the first page contains the differing files.
 		return r.rest.Repositories.CompareCommits(ctx, r.owner, r.name, base, commit, &gh.ListOptions{Page: 2, PerPage: 1})
 	})
 	return forge.Relation(found.GetStatus()), err
@@ -134,7 +134,7 @@ func (r *repository) do(ctx context.Context, what call, send func() error) error
 	return nil
 }
 
-// check keeps names that would make another path of the URL from being sent.
+// check rejects names that would change the path of the URL.
 func (r *repository) check(what call) error {
 	impossible := func(part string) bool { return part == "" || part == "." || part == ".." }
 	notAnID := func(id string) bool { return !objectID().MatchString(id) }
@@ -153,8 +153,7 @@ func (r *repository) check(what call) error {
 	return wrong
 }
 
-// loginPattern is what an account can be called: [bot] ends those of Apps, _
-// stands in those of enterprises.
+// loginPattern matches account names: Apps end in [bot], enterprise accounts contain _.
 var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
@@ -243,8 +242,7 @@ func treeEntriesOf(edits []forge.TreeEdit) []*gh.TreeEntry {
 	return entries
 }
 
-// CreateCommit makes a commit that GitHub signs for the bots of apps, and for
-// nobody else.
+// CreateCommit makes a commit. GitHub signs it for bots of apps only.
 func (r *repository) CreateCommit(ctx context.Context, message, tree, parent string) (*forge.SignedCommit, error) {
 	what := call{doing: "make the commit in " + r.fullName, permission: writeContents, objects: []string{tree, parent}}
 	var made gh.Commit

@@ -18,19 +18,16 @@ const (
 	firstDelay  = 250 * time.Millisecond
 	maxDrain    = 64 << 10
 
-	// waitBudget is what one call may wait for in all. A primary limit that
-	// ends later ends the call.
+	// waitBudget bounds all waits of one call. A primary limit with a later reset fails the call.
 	waitBudget = 2 * time.Minute
 
-	// limitDelay is how long GitHub asks to wait at least where a limit says
-	// no time; each further one is twice as long.
+	// limitDelay is GitHub's minimum wait for a limit without a time. It doubles with each attempt.
 	limitDelay = time.Minute
 )
 
-// retryTransport tries again what failed for a reason that passes: a network
-// error, a 5xx, or a rate limit that ends soon. What a limit refused was not
-// carried out, so that each call goes out again after it; after the other
-// failures only those do that can be carried out twice.
+// retryTransport retries temporary failures: network errors, 5xx, and rate limits that end soon. A
+// rate-limited call was not executed, so any call is retried. After other failures only repeatable
+// calls are.
 type retryTransport struct {
 	base http.RoundTripper
 	wait func(context.Context, time.Duration) error
@@ -57,8 +54,8 @@ func (t *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// unblocked takes from a reply that is no failure what makes go-github refuse
-// later calls by itself: that the limit is used up now says the next reply.
+// unblocked removes the headers of a spent limit from a successful reply. go-github would block
+// later calls by itself; the next reply reports the limit anyway.
 func unblocked(resp *http.Response) *http.Response {
 	if resp != nil && resp.StatusCode < http.StatusBadRequest {
 		resp.Header.Del("X-RateLimit-Reset")
@@ -83,8 +80,8 @@ func rewound(req *http.Request) (*http.Request, error) {
 	return again, nil
 }
 
-// repeatable are the ends of paths to which POST can be sent twice: what is
-// there is not added again, and objects of git have the names of their content.
+// repeatable lists path suffixes with a harmless second POST: existing items are not added again,
+// and git objects are named by content.
 var repeatable = []string{"/labels", "/assignees", "/requested_reviewers", "/git/blobs", "/git/trees", "/git/commits", "/graphql"}
 
 // harmless says whether a request may be carried out twice.
@@ -123,8 +120,7 @@ func waitFor(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// discard reads the rest of a small reply, so that the connection can be used
-// again.
+// discard reads the rest of a small reply to reuse the connection.
 func discard(resp *http.Response) {
 	if resp == nil {
 		return
@@ -133,8 +129,8 @@ func discard(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// rateLimited knows the primary and the secondary limit, which come as 403 or
-// 429: https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+// rateLimited recognises primary and secondary limits with status 403 or 429:
+// https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
 func rateLimited(resp *http.Response) bool {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:

@@ -31,8 +31,7 @@ func (r *repository) Reviews(ctx context.Context, number int) ([]forge.Review, e
 	})
 }
 
-// CreateReview looks for the review before each further attempt, where it cannot be
-// told whether the one before was carried out.
+// CreateReview searches the review before each retry if the previous attempt may have succeeded.
 func (r *repository) CreateReview(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {
 	for attempt := 1; ; attempt++ {
 		created, err := r.createReviewOnce(ctx, number, review)
@@ -51,10 +50,10 @@ func (r *repository) CreateReview(ctx context.Context, number int, review forge.
 	}
 }
 
-// plainText is a text without what GitHub may make of the ends of its lines.
+// plainText removes differences that GitHub may make at line ends.
 func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// rightSide is the side of a diff that has the new lines.
+// rightSide is the new side of a diff.
 const rightSide = "RIGHT"
 
 func (r *repository) createReviewOnce(ctx context.Context, number int, review forge.NewReview) (*forge.Review, error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// listOwned asks for few branches of each repository: GitHub counts what could be there, and all pages
-// together have to fit into the points of an hour.
+// listOwned requests few branches per repository, because GitHub charges for possible results, and
+// all pages must fit into an hour's points:
 // https://docs.github.com/en/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api
 const listOwned = `query($owner: String!, $after: String, $topics: Boolean!, $heads: String!, $wantHeads: Boolean!) {
   repositoryOwner(login: $owner) {
@@ -34,14 +34,14 @@ const findAny = `query($words: String!, $after: String, $type: SearchType!) {
   }
 }`
 
-// cursor is where the next page of a list begins.
+// cursor is the position of a list's next page.
 type cursor struct {
 	HasNextPage bool
 	EndCursor   string
 }
 
-// Search lists what an account owns, which has no end, and else searches, where GitHub gives
-// forge.MaxFound results: https://docs.github.com/en/rest/search/search
+// Search lists everything an account owns, without a limit, or searches with at most forge.MaxFound
+// results: https://docs.github.com/en/rest/search/search
 func (c *Client) Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error) {
 	switch {
 	case s.Code != "":
@@ -58,10 +58,10 @@ func (c *Client) Search(ctx context.Context, s forge.Search, most int) ([]forge.
 	return c.searchAny(ctx, "REPOSITORY", wordsOf(s, []string{"archived:false", "topic:" + s.Topic}, ""), most)
 }
 
-// phrase is a text in the quotes of a search, which has no sign for a quote within.
+// phrase quotes a text for a search, which has no escape for quotes.
 func phrase(text string) string { return `"` + strings.ReplaceAll(text, `"`, " ") + `"` }
 
-// wordsOf are the words of a search, in the order in which GitHub shows them.
+// wordsOf returns the words of a search in GitHub's order.
 func wordsOf(s forge.Search, words []string, text string) string {
 	if s.Organisation != "" {
 		words = append(words, "org:"+s.Organisation)

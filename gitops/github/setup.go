@@ -48,7 +48,7 @@ func (s Setup) PutSecret(ctx context.Context, name, value string) error {
 	})
 }
 
-// seal encrypts a value so that only who has the private key reads it, in base64.
+// seal encrypts a value for a public key, in base64.
 func seal(value, key string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(key)
 	if err != nil || len(raw) != 32 {
@@ -61,8 +61,7 @@ func seal(value, key string) (string, error) {
 	return base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-// LetWorkflowsOpenPullRequests turns that setting on, and leaves the permissions of
-// workflows that name none as they are.
+// LetWorkflowsOpenPullRequests enables that setting and keeps the default workflow permissions.
 func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	what := call{doing: "let workflows of " + s.fullName + " open pull requests", permission: "administration: write"}
 	now, err := ask(ctx, s.repository, what, func() (*gh.DefaultWorkflowPermissionRepository, *gh.Response, error) {
@@ -78,7 +77,7 @@ func (s Setup) LetWorkflowsOpenPullRequests(ctx context.Context) error {
 	})
 }
 
-// CreateLabel makes a label. That it is there already is no error.
+// CreateLabel makes a label unless it exists.
 func (s Setup) CreateLabel(ctx context.Context, name, color, description string) error {
 	what := call{doing: fmt.Sprintf("make the label %s in %s", name, s.fullName), permission: writeIssues}
 	err := s.do(ctx, what, func() error {
@@ -91,9 +90,8 @@ func (s Setup) CreateLabel(ctx context.Context, name, color, description string)
 	return err
 }
 
-// Entries are what a folder of a tree holds, with paths from the tree on; none where
-// there is no such folder. That something else has the name of a folder is an error: a
-// file below would take its place.
+// Entries lists a folder of a tree with paths from the root, or nothing without the folder. It
+// fails if the name belongs to a file, because new files below would replace it.
 func (s Setup) Entries(ctx context.Context, tree, folder string) ([]forge.TreeEdit, error) {
 	what := call{doing: fmt.Sprintf("read %s of %s", folder, s.fullName), permission: "contents: read", objects: []string{tree}}
 	found, err := s.tree(ctx, what, tree)
@@ -156,7 +154,7 @@ func (s Setup) HasSecret(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// DeleteBranch deletes a branch. That it is gone already is no error.
+// DeleteBranch deletes a branch if it exists.
 func (s Setup) DeleteBranch(ctx context.Context, branch string) error {
 	what := call{doing: fmt.Sprintf("delete the branch %s of %s", branch, s.fullName), permission: writeContents, ref: heads + branch}
 	err := s.do(ctx, what, func() error {

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// storeClient speaks to places of archives: as nobody, in the clear only where the API
-// does, too, and at addresses of this machine or its network only where the API is at one.
+// storeClient returns a client for archive hosts. It is anonymous. It uses http, or addresses of
+// this machine and its network, only if the API does.
 func (c *Client) storeClient() *http.Client {
 	dialer := newDialer()
 	dialer.ControlContext = func(ctx context.Context, _, address string, _ syscall.RawConn) error {
@@ -40,8 +40,7 @@ func (c *Client) storeClient() *http.Client {
 	}
 }
 
-// storeTransport dials a place itself, or has the proxy of the environment do so, whose
-// own address may be any.
+// storeTransport dials directly or through the environment's proxy, whose address may be any.
 type storeTransport struct{ direct, proxied http.RoundTripper }
 
 func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -51,7 +50,7 @@ func (t *storeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(req)
 }
 
-// mayStore refuses a place that no archive is fetched from.
+// mayStore refuses URLs unfit for archives.
 func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	inTheClear := place.Scheme == "http" && c.rest.BaseURL.Scheme == "http" && loopback(place.Hostname())
 	switch {
@@ -66,8 +65,7 @@ func (c *Client) mayStore(ctx context.Context, place *url.URL) error {
 	return nil
 }
 
-// mayDial refuses an address that is not the public internet's, unless one of the API's
-// is not either.
+// mayDial refuses addresses outside the public internet, unless the API has such an address too.
 func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 	if public(at) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// Survey asks GraphQL, which answers all questions of one call in one request.
+// Survey answers all questions with one GraphQL request.
 func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error) {
 	what := call{doing: fmt.Sprintf("look at %d repositories", len(questions)), permission: "metadata: read"}
 	var all []forge.Finding
@@ -60,7 +60,7 @@ func (r *reference) open() *forge.OpenPull {
 	return &r.AssociatedPullRequests.Nodes[0]
 }
 
-// has says whether a branch that was compared with a commit has it.
+// has reports whether a compared branch contains the commit.
 func (r *reference) has() bool {
 	return r != nil && r.Compare != nil && (r.Compare.Status == "BEHIND" || r.Compare.Status == "IDENTICAL")
 }
@@ -93,8 +93,8 @@ func (c *Client) survey(ctx context.Context, what call, questions []forge.Questi
 	return all, nil
 }
 
-// ofOne says that an error is of one question, whose answer lacks what was asked: what is not there,
-// or may not be seen, as of an organisation that wants another sign-in, is null.
+// ofOne reports whether an error concerns a single question. Missing or forbidden objects are null
+// in its answer, also with an organisation's single sign-on.
 func (e graphQLError) ofOne() bool {
 	return len(e.Path) > 0 && (e.Type == "NOT_FOUND" || e.Type == "FORBIDDEN")
 }
@@ -103,8 +103,8 @@ func alias(i int) string { return fmt.Sprintf("q%d", i) }
 
 const openPulls = "associatedPullRequests(states: [OPEN], first: 1) { nodes { number url } }"
 
-// writeQuestion writes the part of a query that answers one question. Texts are JSON strings, which
-// GraphQL's are: https://spec.graphql.org/October2021/#sec-String-Value
+// writeQuestion writes the query of one question. GraphQL strings are JSON strings:
+// https://spec.graphql.org/October2021/#sec-String-Value
 func writeQuestion(w *strings.Builder, i int, q forge.Question) {
 	owner, name, _ := strings.Cut(q.Repository, "/")
 	fmt.Fprintf(w, "%s: repository(owner: %s, name: %s) { nameWithOwner", alias(i), quoted(owner), quoted(name))
@@ -139,11 +139,10 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// mayPush are the permissions with which a token may push.
+// mayPush lists permissions that include pushes.
 var mayPush = map[string]bool{"ADMIN": true, "MAINTAIN": true, "WRITE": true}
 
-// installationToken begins the tokens of apps, whose permission GitHub does not tell as one of an
-// account.
+// installationToken is the prefix of app tokens. GitHub reports no account permission for them.
 const installationToken = "ghs_"
 
 func (c *Client) finding(s *surveyed, q forge.Question) forge.Finding {

@@ -14,16 +14,15 @@ import (
 )
 
 const (
-	// maxReply bounds what is read of one reply. A page of 100 comments of the
-	// greatest length GitHub allows (65,536 characters) stays below it.
+	// maxReply bounds a reply in bytes. A page of 100 comments of GitHub's maximum length (65,536
+	// characters) is smaller.
 	maxReply = 32 << 20
 
 	maxRedirects = 5
 )
 
-// tokenTransport adds the token to requests where it may go, and takes any other
-// Authorization header off, with the word of where a redirect came from. It works
-// below redirects, so that net/http has no header it could carry to another host.
+// tokenTransport adds the token for permitted hosts, and removes any other Authorization and
+// Referer header. It works below redirects, so net/http has no header to carry to another host.
 type tokenTransport struct {
 	base  http.RoundTripper
 	token string
@@ -48,9 +47,8 @@ type redirectError struct{ why string }
 
 func (e *redirectError) Error() string { return "redirect not followed: " + e.why }
 
-// checkRedirect follows a redirect within one host only: what another host
-// says is not what the configured one says. A redirect that would turn a write
-// into a read is handed to the caller as the reply it is.
+// checkRedirect follows redirects within one host only, because other hosts are not configured. It
+// returns a redirect that would turn a write into a read as the reply.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	if len(via) > maxRedirects {
@@ -65,9 +63,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// replyTransport makes reading a reply beyond limit fail, and notes what replies
-// tell of the token: classic tokens have scopes, the others have none and say
-// nothing.
+// replyTransport fails replies beyond limit and records the token's scopes. Only classic tokens
+// have scopes.
 type replyTransport struct {
 	base   http.RoundTripper
 	limit  int64
@@ -90,8 +87,7 @@ func (t *replyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 // actionsBot is who GITHUB_TOKEN of GitHub Actions acts as.
 const actionsBot = "github-actions[bot]"
 
-// tokenKinds are what tokens begin with (docs.github.com, about authentication to
-// GitHub).
+// tokenKinds maps token prefixes to kinds (docs.github.com, about authentication to GitHub).
 var tokenKinds = []struct{ prefix, kind string }{
 	{"github_pat_", "fine-grained personal access token"},
 	{"ghp_", "classic personal access token"},
@@ -100,7 +96,7 @@ var tokenKinds = []struct{ prefix, kind string }{
 	{"gho_", "OAuth token"},
 }
 
-// TokenKind is the kind of a token for a person; "none" for "".
+// TokenKind describes a token for people, "none" for "".
 func TokenKind(token string) string {
 	if token == "" {
 		return "none"

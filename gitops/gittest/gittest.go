@@ -1,5 +1,5 @@
-// Package gittest makes repositories with the git program, for tests of what
-// reads and writes them. It knows nothing of the packages under test.
+// Package gittest makes repositories for tests with the git program. It does not know the packages
+// under test.
 package gittest
 
 import (
@@ -20,8 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Run runs the tests of a package with an empty configuration of the user and the
-// system, for git and for the package, and returns its exit status.
+// Run runs a package's tests with empty user and system configuration and returns the exit status.
 func Run(m *testing.M) int {
 	inOverlay()
 	remove, err := Apart()
@@ -51,10 +50,9 @@ func Run(m *testing.M) int {
 	return m.Run()
 }
 
-// Apart gives the tests of a package a folder for temporary files above which nobody
-// looks for a work tree, wherever that of the machine lies. The function removes it.
-// The folder is in memory if there is room: most of a test's time would go to the disk.
-// TMPDIR chooses another place.
+// Apart provides a folder for tests' temporary files without a work tree above it, and its removal.
+// It is in memory if there is room, because disks would take most of the time. TMPDIR selects
+// another place.
 func Apart() (remove func(), err error) {
 	parent := os.Getenv("TMPDIR")
 	if parent == "" {
@@ -69,7 +67,7 @@ func Apart() (remove func(), err error) {
 	return remove, err
 }
 
-// Ceiling is the variable by which Apart keeps a search from going further up (git(1)).
+// Ceiling is the variable that stops git's search upwards (git(1)).
 const Ceiling = "GIT_CEILING_DIRECTORIES"
 
 // Program is the path of git.
@@ -100,7 +98,7 @@ func New(t testing.TB) Repo {
 	return r
 }
 
-// Git runs git and returns what it printed, without the last newline.
+// Git runs git and returns its output without the last newline.
 func (r Repo) Git(args ...string) string {
 	r.T.Helper()
 	return r.GitWith(nil, nil, args...)
@@ -119,7 +117,7 @@ func (r Repo) GitWith(env []string, stdin []byte, args ...string) string {
 	return strings.TrimSuffix(stdout.String(), "\n")
 }
 
-// TryGit is Git for a command that may fail.
+// TryGit is Git that may fail.
 func (r Repo) TryGit(args ...string) error {
 	return r.command("git", args...).Run()
 }
@@ -141,10 +139,10 @@ func (r Repo) must(err error) {
 	}
 }
 
-// Path is where a file of the checkout is.
+// Path returns the path of a file in the checkout.
 func (r Repo) Path(name string) string { return filepath.Join(r.Dir, filepath.FromSlash(name)) }
 
-// Write writes a file, and makes the folders that it lies in.
+// Write writes a file with its folders.
 func (r Repo) Write(name, content string) {
 	r.T.Helper()
 	r.must(os.MkdirAll(filepath.Dir(r.Path(name)), 0o777))
@@ -158,7 +156,7 @@ func (r Repo) Read(name string) string {
 	return string(data)
 }
 
-// Sparse makes a file of a size that takes no room.
+// Sparse makes a sparse file.
 func (r Repo) Sparse(name string, size int64) {
 	r.T.Helper()
 	r.Write(name, "")
@@ -190,7 +188,7 @@ func (r Repo) Link(target, name string) {
 	r.must(os.Symlink(target, r.Path(name)))
 }
 
-// Remove removes files, and folders with all that is in them.
+// Remove removes files and folders.
 func (r Repo) Remove(names ...string) {
 	r.T.Helper()
 	for _, name := range names {
@@ -203,14 +201,14 @@ func (r Repo) Chmod(name string, mode fs.FileMode) {
 	r.must(os.Chmod(r.Path(name), mode))
 }
 
-// Commit commits everything that stands there.
+// Commit commits everything.
 func (r Repo) Commit(message string) {
 	r.T.Helper()
 	r.Git("add", "-A")
 	r.Git("commit", "-q", "--allow-empty", "-m", message)
 }
 
-// Seed is a first commit that most tests start from.
+// Seed makes the usual first commit.
 func (r Repo) Seed() {
 	r.T.Helper()
 	r.Write("README", "one\ntwo\n")
@@ -220,8 +218,7 @@ func (r Repo) Seed() {
 	r.Commit("seed")
 }
 
-// Files are all files of the work tree but .git: content, whether executable,
-// and where links lead.
+// Files returns all files outside .git: content, executable bit and link targets.
 func (r Repo) Files() map[string]string {
 	r.T.Helper()
 	list := map[string]string{}
@@ -257,7 +254,7 @@ func (r Repo) Files() map[string]string {
 	return list
 }
 
-// Same fails a test where got is not what is wanted.
+// Same fails the test for a difference.
 func Same[T any](t testing.TB, what string, want, got T) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -265,9 +262,9 @@ func Same[T any](t testing.TB, what string, want, got T) {
 	}
 }
 
-// Shell runs commands of filters, which nothing confines.
+// Shell runs filter commands unconfined.
 type Shell struct {
-	// Failed makes an error of a command that failed.
+	// Failed returns the error of a failed command.
 	Failed func(status int, words string) error
 }
 
@@ -283,5 +280,5 @@ func (s Shell) Run(ctx context.Context, command string, content io.Reader, resul
 	return err
 }
 
-// Close has nothing to close.
+// Close does nothing.
 func (Shell) Close() error { return nil }

@@ -5,8 +5,7 @@ import "golang.org/x/sys/unix"
 // roomInMemory is how many bytes a folder in memory has to have free for tests.
 const roomInMemory = 4 << 30
 
-// memory returns a folder in memory that has room and that programs can be started from;
-// "" if there is none.
+// memory returns a folder in memory with enough room and permission to execute, or "".
 func memory() string {
 	const path = "/dev/shm"
 	var found unix.Statfs_t

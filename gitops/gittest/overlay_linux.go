@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Overlay is an overlay that a process mounts in namespaces of its own: what the
-// sandbox of a run does, with the same options.
+// Overlay is an overlay mounted by a process in its own namespaces, with the options of a run's
+// sandbox.
 type Overlay struct {
 	Lower []string    // the highest first
 	Upper string      // is made; what is beside it by the name of "work" is the overlay's own
@@ -27,8 +27,8 @@ type Overlay struct {
 
 const overlayVariable = "GITTEST_OVERLAY"
 
-// Hold mounts the overlay as long as the test lasts. This process reaches it by the
-// path of what is returned, and git works in it. A test that can have none is skipped.
+// Hold mounts the overlay for the test's duration and returns it as a repository. It skips the test
+// if impossible.
 func (o Overlay) Hold(t testing.TB) Repo {
 	t.Helper()
 	cmd := o.command(t)
@@ -63,7 +63,7 @@ func (o Overlay) Hold(t testing.TB) Repo {
 	}
 }
 
-// Run runs a program in the overlay and returns what it prints.
+// Run runs a program in the overlay and returns its output.
 func (o Overlay) Run(t testing.TB, argv ...string) string {
 	t.Helper()
 	cmd := o.command(t, argv...)
@@ -109,7 +109,7 @@ func (o Overlay) work() string { return filepath.Join(filepath.Dir(o.Upper), "wo
 
 const noOverlay = 77 // an exit status
 
-// inOverlay is the process that mounts. It does not return where it is one.
+// inOverlay is the mounting process. It only returns in other processes.
 func inOverlay() {
 	raw := os.Getenv(overlayVariable)
 	if raw == "" {

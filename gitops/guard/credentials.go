@@ -16,8 +16,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// Credentials names the files of a work tree's git configuration that hold
-// credentials, and those that it includes or that hold some for it.
+// Credentials lists the files of a work tree's git configuration with credentials, and files they
+// include or that store credentials for them.
 func Credentials(root string) ([]string, error) {
 	l, err := layoutOf(root)
 	if err != nil {
@@ -37,7 +37,7 @@ func Credentials(root string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// configurations are what several files of git's settings come to.
+// configurations is the combined result of several configuration files.
 type configurations struct {
 	cleaned map[string][]byte // those with credentials, and what is left of each without them
 	secret  []string          // files that they include, or ask for credentials
@@ -70,8 +70,7 @@ func (c *configurations) read(files ...string) error {
 	return nil
 }
 
-// readOrHide adds files; one that is no configuration, or may not be read, is
-// taken for secret as a whole.
+// readOrHide adds files. An invalid or unreadable one is treated as secret.
 func (c *configurations) readOrHide(files ...string) error {
 	for _, file := range files {
 		err := c.read(file)
@@ -85,7 +84,7 @@ func (c *configurations) readOrHide(files ...string) error {
 	return nil
 }
 
-// userConfigurations are the files that are not a repository's, the system's first.
+// userConfigurations lists the configuration files outside the repository, the system's first.
 func (c Checkout) userConfigurations() []string {
 	files := []string{systemConfiguration}
 	for _, home := range c.Homes {
@@ -104,8 +103,8 @@ func (c Checkout) userConfigurations() []string {
 
 const systemConfiguration = "/etc/gitconfig"
 
-// variables lead git around configurations that it may not read: it ends when it
-// meets one.
+// variables returns an environment that leads git around unreadable configurations, which would
+// stop it.
 func (c Checkout) variables(user *configurations) map[string]string {
 	leading := make(map[string]string)
 	for name, files := range map[string][]string{
@@ -128,7 +127,7 @@ func (c Checkout) variables(user *configurations) map[string]string {
 	return leading
 }
 
-// variable is the last value of one in the environment, as programs have it.
+// variable returns the last value of a variable in the environment.
 func (c Checkout) variable(name string) string {
 	for _, v := range slices.Backward(c.Environ) {
 		if value, is := strings.CutPrefix(v, name+"="); is {
@@ -138,8 +137,7 @@ func (c Checkout) variable(name string) string {
 	return ""
 }
 
-// besides is a path of a configuration file, which may start at the user's
-// folder or at the file's.
+// besides resolves a path in a configuration file, from the home folder or the file's own.
 func besides(file, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -152,10 +150,9 @@ func besides(file, path string) string {
 	return filepath.Join(filepath.Dir(file), path)
 }
 
-// withoutCredentials is a git configuration without the keys that hold
-// credentials, run helpers that know them, or include other files, which may
-// hold some; nil when there are none. named are the files that it includes and
-// the stores of helpers.
+// withoutCredentials returns a git configuration without keys that hold credentials, run credential
+// helpers or include files. It returns nil if there are none. named lists included files and stores
+// of helpers.
 func withoutCredentials(raw []byte) (cleaned []byte, named []string, err error) {
 	c := config.New()
 	if err := config.NewDecoder(bytes.NewReader(raw)).Decode(c); err != nil {
@@ -224,7 +221,7 @@ func holdsCredential(section string, o *config.Option) bool {
 	return key == "pass" || slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(key, word) })
 }
 
-// credentialWords give away a key whose value is a credential.
+// credentialWords lists words in keys of credentials.
 var credentialWords = []string{"password", "token", "secret", "apikey", "smtppass"}
 
 func withoutUserinfo(text string) (string, bool) {

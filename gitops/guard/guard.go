@@ -1,7 +1,6 @@
-// Package guard owns what commands could change of a repository: which files of
-// git's a checkout depends on, which of them commands must not write or see as
-// they are, and whether commands changed one all the same. It runs no git and
-// obeys nothing that it reads; it refuses to know how commands are confined.
+// Package guard protects a repository's git files from commands: which files a checkout depends on,
+// which of them commands must not write or must see cleaned, and whether one has changed. It runs
+// no git and follows no configuration. It does not know how commands are confined.
 package guard
 
 import (
@@ -24,8 +23,7 @@ type Checkout struct {
 	Environ  []string // that the user's git has
 }
 
-// Held is what commands may not do with the files of git that a checkout depends
-// on. Paths are absolute.
+// Held lists the restrictions on the git files of a checkout. Paths are absolute.
 type Held struct {
 	ReadOnly             []string          // git's folders, and a file .git
 	Cleaned, UserCleaned map[string][]byte // configurations with credentials, the repository's and others, and what is left without
@@ -34,7 +32,7 @@ type Held struct {
 	Variables            map[string]string // that lead git around these: to a file, or to what is left of it in UserCleaned
 }
 
-// CheckoutError is a work tree whose git folder can't be kept from commands.
+// CheckoutError reports a git folder that cannot be protected from commands.
 type CheckoutError struct {
 	What   string
 	Remedy string // what to do
@@ -42,8 +40,8 @@ type CheckoutError struct {
 
 func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
 
-// Held looks at the files as they are now. The error is a CheckoutError where
-// commands could put another repository in the place of the checkout's.
+// Held inspects the current files. It returns a CheckoutError if commands could replace the
+// repository.
 func (c Checkout) Held() (Held, error) {
 	root, err := filepath.EvalSymlinks(c.Root)
 	if err != nil {
@@ -73,12 +71,11 @@ func (c Checkout) Held() (Held, error) {
 	}, nil
 }
 
-// smallLimit is the size of a configuration, or of a file that names a folder,
-// that is read.
+// smallLimit bounds the size of a configuration or path file, in bytes.
 const smallLimit = 1 << 20
 
-// openPlain opens a regular file. It waits for nobody who would write a pipe,
-// which commands can put in the place of any file that they may write.
+// openPlain opens a regular file. It never blocks on a pipe, which commands can put in place of any
+// file they may write.
 func openPlain(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -90,8 +87,7 @@ func openPlain(path string) (*os.File, error) {
 	return f, nil
 }
 
-// readSmall reads a little more of a file than a small one has: a file can say that
-// it has terabytes.
+// readSmall reads slightly more than the limit of a small file, because a file can claim terabytes.
 func readSmall(path string) ([]byte, error) {
 	f, err := openPlain(path)
 	if err != nil {
@@ -101,8 +97,7 @@ func readSmall(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, smallLimit+1))
 }
 
-// skip goes on behind an entry, which is nil for a folder that the walk could not
-// even begin with.
+// skip continues after an entry, nil for an unreadable start.
 func skip(entry fs.DirEntry) error {
 	if entry != nil && entry.IsDir() {
 		return fs.SkipDir

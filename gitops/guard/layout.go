@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// layout is where git's folders of a work tree lie; the zero value has none.
+// layout holds the git folders of a work tree; zero has none.
 type layout struct {
 	dotGit    string // right in the work tree
 	gitDir    string // dotGit, or what that names as a file
@@ -50,7 +50,7 @@ func (l layout) folders() []string {
 	return slices.Compact([]string{l.dotGit, l.gitDir, l.commonDir})
 }
 
-// configurations are those of the repository and of its submodules.
+// configurations returns those of the repository and its submodules.
 func (l layout) configurations() []string {
 	if l == (layout{}) {
 		return nil
@@ -70,8 +70,7 @@ func (l layout) configurations() []string {
 	return files
 }
 
-// submodulesOf are the .git of the submodules that .gitmodules names, and of
-// theirs.
+// submodulesOf returns the .git of submodules in .gitmodules, recursively.
 func submodulesOf(workspace string) []string {
 	raw, err := readSmall(filepath.Join(workspace, ".gitmodules"))
 	if err != nil {
@@ -91,11 +90,11 @@ func submodulesOf(workspace string) []string {
 	return found
 }
 
-// Alternates is the file of an objects folder that lists the folders which it
-// borrows from, by its path in that (gitrepository-layout(5)).
+// Alternates is the path, below an objects folder, of its list of borrowed folders
+// (gitrepository-layout(5)).
 const Alternates = "info/alternates"
 
-// Borrowed are the folders of objects that a checkout borrows from; none where it is no checkout.
+// Borrowed returns a checkout's borrowed objects folders.
 func Borrowed(root string) []string {
 	l, err := layoutOf(root)
 	if err != nil || l == (layout{}) {
@@ -104,8 +103,7 @@ func Borrowed(root string) []string {
 	return alternatesOf(filepath.Join(l.commonDir, "objects"), 0)
 }
 
-// alternatesOf are the folders that an objects folder borrows from, and those
-// that these do.
+// alternatesOf returns an objects folder's borrowed folders, recursively.
 func alternatesOf(objects string, depth int) []string {
 	const deepest = 5 // as in git
 	raw, err := readSmall(filepath.Join(objects, Alternates))
@@ -125,7 +123,7 @@ func alternatesOf(objects string, depth int) []string {
 	return found
 }
 
-// namedFolder is the folder that a file names after prefix, links resolved.
+// namedFolder returns the resolved folder after prefix in a file.
 func namedFolder(file, prefix string) (string, error) {
 	name, err := nameIn(file, prefix)
 	if err != nil {
@@ -134,8 +132,7 @@ func namedFolder(file, prefix string) (string, error) {
 	return filepath.EvalSymlinks(name)
 }
 
-// nameIn is the path that a file names after prefix, as it is written: behind a
-// link ".." leads elsewhere than it seems.
+// nameIn returns the path after prefix in a file, unchanged: behind a link, ".." leads elsewhere.
 func nameIn(file, prefix string) (string, error) {
 	raw, err := readSmall(file)
 	if err != nil {

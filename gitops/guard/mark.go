@@ -20,9 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Mark is what git keeps of a workspace and what of it a program that runs
-// there later would obey: where commands can write it, it is compared
-// afterwards. It can be kept as JSON.
+// Mark records a workspace's git files that a later program would obey. If commands can write them,
+// they are compared afterwards. It can be stored as JSON.
 type Mark struct {
 	Workspace string            `json:"workspace"`
 	Folders   []string          `json:"folders"` // every .git that is compared, and those elsewhere that it names
@@ -32,11 +31,9 @@ type Mark struct {
 	Objects   map[string]object `json:"objects,omitempty"` // files of the store, by absolute path
 }
 
-// NewMark looks at what commands could write of git. Where all of the workspace is
-// theirs to write, that is every .git there, and the objects of its own; else it is
-// those of submodules, in which git of the repository above runs. submodules are the
-// paths that the repository has some at, besides those that .gitmodules names. The
-// mark is nil when there is nothing to compare.
+// NewMark records the writable git files: every .git and the workspace's own objects if the whole
+// workspace is writable, otherwise those of submodules, where git of the repository above runs.
+// submodules are the repository's submodule paths besides .gitmodules. It returns nil without any.
 func NewMark(ctx context.Context, workspace string, all bool, submodules []string) (*Mark, error) {
 	workspace, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
@@ -75,8 +72,7 @@ func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	return nil
 }
 
-// follow adds the folders that a file .git below the workspace's own names, as
-// far as commands can write them: what is there, and what may come to be there.
+// follow adds the writable folders named by a .git file below the workspace's own, existing or not.
 func (m *Mark) follow(dotGit string) {
 	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
 		named, err := nameIn(file, prefix)
@@ -100,8 +96,8 @@ func (m *Mark) follow(dotGit string) {
 	}
 }
 
-// look notes what is there now. Folders stay those that were found first: who
-// could change what names them would lead elsewhere.
+// look records the current state. It keeps the folders found first, because commands could change
+// the names.
 func (m *Mark) look(ctx context.Context) error {
 	for _, folder := range m.Folders {
 		if err := m.lookAt(ctx, folder); err != nil {
@@ -131,7 +127,7 @@ func (m *Mark) repositories(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// submodules are the .git of submodules, there or not, and of theirs.
+// submodules returns the .git of submodules, existing or not, recursively.
 func (m *Mark) submodules(paths []string) []string {
 	found := submodulesOf(m.Workspace)
 	for _, path := range paths {
@@ -168,8 +164,8 @@ func (m *Mark) lookAt(ctx context.Context, folder string) error {
 	})
 }
 
-// passOver says whether an entry is none to compare, as git writes it by itself. A
-// link or a pipe there is not git's: what is written next goes where it leads.
+// passOver reports whether to ignore an entry that git changes itself. A link or pipe there is not
+// git's: the next write would follow it.
 func passOver(below string, entry fs.DirEntry) (over bool, err error) {
 	switch {
 	case !entry.IsDir() && strings.HasSuffix(below, ".lock"):
@@ -205,15 +201,14 @@ func changesByItself(below string) bool {
 		slices.Contains([]string{"COMMIT_EDITMSG", "ORIG_HEAD", "FETCH_HEAD", "gc.log", "gc.pid"}, below)
 }
 
-// moduleChangesByItself is the same for the folder of a submodule, which may
-// stand in folders of its name.
+// moduleChangesByItself is the same for a submodule's folder, possibly in subfolders of its name.
 func moduleChangesByItself(below string) bool {
 	return isOfLogs(below) || slices.Contains([]string{"index", "ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG"}, filepath.Base(below)) ||
 		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
 }
 
-// longestCompared bounds what is read of one file: a command can make one of
-// any size. Git's own are smaller.
+// longestCompared bounds the read part of a file. Commands can make any size; git's own files are
+// smaller.
 const longestCompared = 256 << 20
 
 // contentOf tells a file by its kind, mode and content.
@@ -249,8 +244,8 @@ func digestOf(r io.Reader) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Changed looks again and names what differs, each with how, paths relative to
-// the workspace where they lie in it. Nothing of git is run or obeyed for it.
+// Changed lists differences from the record with their kind, relative to the workspace. It runs
+// nothing of git.
 func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 	now := &Mark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
 	if err := now.look(ctx); err != nil {
@@ -285,7 +280,7 @@ func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 	return changed, nil
 }
 
-// shown is a path for people, quoted where it has in it what cannot be seen.
+// shown formats a path for people, quoted if it has invisible characters.
 func (m *Mark) shown(path string) string {
 	if below, is := pathname.Below(m.Workspace, path); is {
 		path = filepath.ToSlash(below)

@@ -23,9 +23,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// object is a file in which git keeps objects. Git itself never writes into
-// one, and each says what has to be in it: the name of a loose object, the sum at
-// the end of a pack, and of what belongs to it.
+// object is an object file of git. git never modifies one, and each implies its content: a loose
+// object's name, or the checksum at the end of a pack and its companions.
 type object struct {
 	Stat string `json:"stat,omitempty"` // nobody wrote the file as long as this stays; empty for one too young to tell
 	Link string `json:"link,omitempty"` // where a symbolic link leads
@@ -34,21 +33,19 @@ type object struct {
 	changed time.Time // last
 }
 
-// coarsestTime is more than the difference that two times of writing have, as
-// file systems keep them.
+// coarsestTime exceeds the resolution of file systems' times.
 const coarsestTime = 2 * time.Second
 
 var (
 	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
 	// objectFolder is something else in the place of a folder, a link most likely.
 	objectFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
-	// leftHalf is what git leaves when it is killed. It would take one that ends in
-	// .idx for a pack's.
+	// leftHalf matches files left by a killed git. git would treat one ending in .idx as a pack's.
 	leftHalf   = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
 	summedName = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
 )
 
-// markObjects notes the objects of a repository that lies in the workspace.
+// markObjects records the objects of the workspace's repository.
 func (m *Mark) markObjects(ctx context.Context) error {
 	folder := filepath.Join(m.Workspace, ".git", "objects")
 	if info, err := os.Lstat(filepath.Dir(folder)); err != nil || !info.IsDir() {
@@ -65,9 +62,8 @@ func (m *Mark) markObjects(ctx context.Context) error {
 	})
 }
 
-// ChangedObjects looks again at the objects of the workspace's repository, and
-// names the files that are not as they were, or not what they say: what is new
-// has to be a loose object that is what its name says.
+// ChangedObjects lists object files changed or invalid. New ones must be loose objects true to
+// their names.
 func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	if m.Store == "" {
 		return nil, nil
@@ -89,8 +85,8 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	return c.changed, nil
 }
 
-// mostInflated bounds what is inflated in one comparison: commands can make
-// objects that are far larger than their files.
+// mostInflated bounds the inflated bytes of one comparison, because objects can be far larger than
+// their files.
 const mostInflated = 4 << 30
 
 type objectComparison struct {
@@ -136,7 +132,7 @@ func (c *objectComparison) look(ctx context.Context, path, below string) error {
 	return nil
 }
 
-// isWhole reads a file of objects and compares it with what it says of itself.
+// isWhole compares an object file with its implied content.
 func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string) error {
 	f, err := openRegular(path)
 	if err != nil {
@@ -186,8 +182,8 @@ func isSummed(ctx context.Context, f *os.File, sum string) error {
 	return nil
 }
 
-// eachObject visits the files of an objects folder that git reads objects by.
-// What is about other folders is compared as the rest of .git is.
+// eachObject visits the files through which git reads objects. References to other folders are
+// compared like the rest of .git.
 func eachObject(ctx context.Context, folder string, visit func(path, below string) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
@@ -225,7 +221,7 @@ func lookAtObject(path, below string) (o object, err error) {
 	return o, err
 }
 
-// sumOf is the sum at the end of a file that has one, else its digest.
+// sumOf returns the checksum at the end of a file, or its digest.
 func sumOf(path string) (string, error) {
 	f, err := openRegular(path)
 	switch {
@@ -247,8 +243,7 @@ func sumOf(path string) (string, error) {
 	return digestOf(f)
 }
 
-// openRegular is openPlain for what is told of a file. What is wrong with the file
-// is no fs.PathError.
+// openRegular is openPlain with other errors than fs.PathError for the file's type.
 func openRegular(path string) (*os.File, error) {
 	f, err := openPlain(path)
 	switch {
@@ -262,8 +257,8 @@ func openRegular(path string) (*os.File, error) {
 	return nil, errors.New("it is no regular file")
 }
 
-// statOf tells a file, and each time that it is written, from all others, and when
-// the file was changed last. It is empty for a link that leads nowhere.
+// statOf identifies a file and each write to it, and returns the time of its last change. It is ""
+// for a dangling link.
 func statOf(path string) (stat string, changed time.Time, err error) {
 	var s unix.Stat_t
 	err = unix.Stat(path, &s)
@@ -276,8 +271,8 @@ func statOf(path string) (stat string, changed time.Time, err error) {
 	return fmt.Sprint(s.Dev, s.Ino, s.Size, s.Mtim.Nano(), s.Ctim.Nano()), time.Unix(0, s.Ctim.Nano()), nil
 }
 
-// trusted is the object without its stat data where the file was changed so
-// shortly before that it could change again within the same time.
+// trusted returns the object without stat data if it changed so recently that another change would
+// look the same.
 func (o object) trusted(now time.Time) object {
 	if now.Sub(o.changed) < coarsestTime {
 		o.Stat = ""

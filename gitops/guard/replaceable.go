@@ -10,10 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// mustHold refuses a checkout whose .git, or what that leads to, commands could
-// put another in the place of. What is read-only itself lies in folders that can
-// be renamed; so all of git must be where commands can't write, but for .git, a
-// folder right in the checkout: that is a mount, or it is compared afterwards.
+// mustHold refuses a checkout if commands could replace its .git or anything it leads to. Read-only
+// files can be in folders that can be renamed, so all of git must be outside writable folders,
+// except .git itself: it is a mount or compared afterwards.
 func (c Checkout) mustHold(root string, l layout) error {
 	if l == (layout{}) {
 		return nil
@@ -45,10 +44,9 @@ func (c Checkout) replaceable(place, root, dotGit string) bool {
 	return false
 }
 
-// waysTo are the paths by which git comes to a repository: .git, the folder
-// that it names as a file, the one that this shares with other worktrees, the
-// folders that objects are borrowed from, and links in these folders. Hooks may
-// lie in the work tree by their user's wish.
+// waysTo returns the paths from which git finds a repository: .git, its target as a file, the
+// folder shared with other worktrees, borrowed objects folders, and links inside. Hooks may
+// deliberately be in the work tree.
 func waysTo(dotGit string) []string {
 	ways, gitDir := []string{dotGit}, dotGit
 	if named, err := nameIn(dotGit, "gitdir: "); err == nil {

@@ -17,13 +17,14 @@ type CloneOptions struct {
 	Branch string // "" means the remote's HEAD
 }
 
-// Clone clones a remote. HEAD is at the branch, whose files are not there yet: git would run filters for
-// them. The token is not written anywhere, and no hook or template takes part. On an error Dir is not there.
+// Clone clones a remote without checking out files, because git would run filters. HEAD is at the
+// branch. It stores no token and uses no hook or template. On an error Dir does not exist.
 func Clone(ctx context.Context, r Remote, o CloneOptions) error {
 	if _, err := os.Lstat(o.Dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("clone: there is a %s already, or it cannot be made: %w", o.Dir, cmp.Or(err, fs.ErrExist))
 	}
-	// A git that outlives us removes what it could not finish: no other clone may be in that place.
+	// A git that survives this process removes its unfinished folder, so no other clone may use
+	// that name.
 	unfinished := fmt.Sprintf("%s.%08x", o.Dir, rand.Uint32())
 	err := clone(ctx, r, o, unfinished)
 	if err == nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// What keeps a remote from being used, for errors.Is. The error that wraps one
-// of them says what to do.
+// The reasons of an unusable remote, for errors.Is. Wrapping errors contain the remedy.
 var (
 	ErrAuth        = errors.New("access was refused")
 	ErrForbidden   = errors.New("permission was refused") // of an account that is known
@@ -22,8 +21,7 @@ var (
 	ErrEmpty       = errors.New("the repository has no commit yet")
 )
 
-// LeaseError says that a branch was not where the caller had seen it; nothing
-// was pushed.
+// LeaseError reports a branch moved since the caller looked. Nothing was pushed.
 type LeaseError struct {
 	Branch   string
 	Expected string // "": the branch was not to exist
@@ -42,8 +40,7 @@ func place(sha, none, at string) string {
 	return at + sha
 }
 
-// RejectedError is a push that the remote refused. Reason is its own words,
-// bounded and printable.
+// RejectedError reports a refused push. Reason is the remote's text, bounded and printable.
 type RejectedError struct {
 	Branch string
 	Reason string
@@ -60,7 +57,7 @@ func (e *RejectedError) Error() string {
 
 const pushBaseFirst = "the remote does not have the commit that the change is based on: push the base branch first, then run again"
 
-// remedies are by the words of git and of GitHub, the first that fits.
+// remedies maps messages of git and GitHub to remedies. The first match counts.
 var remedies = []struct{ words, remedy string }{
 	{"missing necessary objects", pushBaseFirst},
 	{"did not receive expected object", pushBaseFirst},
@@ -126,7 +123,7 @@ var remedyByKind = map[error]string{
 	ErrEmpty:       "push a first commit, it may be empty",
 }
 
-// failed says what kind of failure err is; nil for none. A cancelled context stays what it is.
+// failed classifies an error. It returns nil and context errors unchanged.
 func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -165,7 +162,7 @@ func passwordIn(raw string) string {
 	return password
 }
 
-// gitError is a git program that failed.
+// gitError reports a failed git program.
 type gitError struct {
 	said *speech
 	err  error
@@ -180,7 +177,8 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// complaints are by git's own words, the first that fits. What the other side says counts for nothing.
+// complaints maps git's own messages to errors. The first match counts. The remote's messages are
+// ignored.
 var complaints = []struct {
 	words string
 	kind  error
@@ -228,8 +226,8 @@ func kindOf(err error) error {
 	return nil
 }
 
-// speech is what git writes to its standard error: its own words, and those of the other side, which it
-// marks line by line. Of both the beginning is kept.
+// speech is git's standard error, split into its own lines and those marked as the remote's. It
+// keeps the beginning of both.
 type speech struct {
 	own, theirs words
 	line        []byte
@@ -268,7 +266,7 @@ func (s *speech) redirected() bool { return strings.Contains(s.own.String(), "re
 
 const maxWords = 2 << 10
 
-// words keeps the beginning of what is said.
+// words keeps the beginning of a text.
 type words struct{ kept []byte }
 
 func (w *words) Write(p []byte) (int, error) {
@@ -279,7 +277,7 @@ func (w *words) Write(p []byte) (int, error) {
 
 func (w *words) String() string { return printable(string(w.kept)) }
 
-// printable makes one bounded line of what a remote said.
+// printable returns a remote's text as one bounded line.
 func printable(text string) string {
 	lines := strings.FieldsFunc(strings.ToValidUTF8(clip.Bytes(text, maxWords), "\uFFFD"), func(r rune) bool { return r == '\n' || r == '\r' })
 	kept := lines[:0]

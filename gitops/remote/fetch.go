@@ -10,17 +10,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// FetchOptions says which commit to fetch, and what is here already.
+// FetchOptions names the commit to fetch and an existing one.
 type FetchOptions struct {
 	Commit string // hex id
 	Have   string // a commit that is here, with all files; "" for none
-	// Alone asks for the commit without its history, and with all of its
-	// files. It is for a commit that does not have Have among its ancestors.
+	// Alone fetches the commit with all files and without history, for a commit that does not
+	// descend from Have.
 	Alone bool
 }
 
-// Fetch puts one commit into a store, with its files and its history, as far as they are not those of the
-// commit that is here. git hashes what comes. The errors are those of Push.
+// Fetch adds one commit to a store, with files and history beyond the existing commit. git verifies
+// the hashes. The errors are those of Push.
 func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error) {
 	if !plumbing.IsHash(o.Commit) {
 		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)
@@ -41,8 +41,8 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 	return nil
 }
 
-// remember gives the store a reference to a commit, by which git tells the other side what is here, and
-// ends its look at what came.
+// remember adds a reference to a commit, which tells the remote about existing objects and limits
+// git's check of received ones.
 func (s Store) remember(commit string) (forget func() error, err error) {
 	name := filepath.Join(s.Dir, "refs", "heads", "here")
 	return func() error { return os.Remove(name) }, os.WriteFile(name, []byte(commit+"\n"), 0o600)

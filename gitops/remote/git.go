@@ -18,8 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Store is a git folder that no command writes to, whose configuration is ours, and the git folders
-// that it borrows objects from.
+// Store is a private git folder with our configuration, and the folders whose objects it borrows.
 type Store struct {
 	Dir      string
 	Borrowed []string
@@ -40,12 +39,12 @@ func (s Store) environment() []string {
 	return env
 }
 
-// setting is a variable of git's configuration. It goes by the environment, which keeps any key whole; git
-// keeps it from the hooks of a repository that is pushed to.
+// setting is a git configuration variable, passed by the environment. Any key fits there, and git
+// hides it from the hooks of the receiving repository.
 type setting struct{ key, value string }
 
-// guarded are settings under which git starts no program that a repository names, does nothing besides
-// what it is asked for, and follows no redirect. A git that reads nothing for ten minutes gives up.
+// guarded are settings against programs named by repositories, background tasks and redirects. git
+// gives up after ten minutes without data.
 var guarded = []setting{
 	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
@@ -74,12 +73,12 @@ func environmentOf(settings []setting) []string {
 	return env
 }
 
-// credential prints what the pipe has, to a git that asks for the credentials of a host. A shell
-// reads no byte beyond a line.
+// credential prints the pipe's content when git asks for credentials. A shell reads no byte beyond
+// a line.
 const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= read -r password <&3 && printf 'username=%s\npassword=%s\n' "$user" "$password"; }; }; f`
 
-// settings are those for a remote that is reached at an address: neither the user's insteadOf nor
-// another host's credentials change what is asked for.
+// settings returns the settings for a remote at an address. They exclude the user's insteadOf and
+// credentials of other hosts.
 func (t target) settings(at string) []setting {
 	all := append([]setting{}, guarded...)
 	all = append(all, setting{"protocol.allow", "never"}, setting{"protocol." + t.scheme + ".allow", "always"})
@@ -90,9 +89,9 @@ func (t target) settings(at string) []setting {
 	return all
 }
 
-// git runs git with options, the address of the remote and what comes after that. It returns its standard
-// output, of limited length, and what it and the other side said. Where the server redirects, and stays on
-// its host, git is run again for the new address.
+// git runs git with options, the remote's address and further arguments. It returns standard
+// output, of bounded length, and both sides' messages. If the server redirects on the same host, it
+// runs git again with the new address.
 func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *speech, error) {
 	t, err := r.target()
 	if err != nil {
@@ -120,9 +119,9 @@ func (r Remote) git(ctx context.Context, store Store, options []string, after ..
 // mostOutput bounds the list of branches, some 60 bytes for each.
 const mostOutput = 128 << 20
 
-// runGit runs the git program of path in the root folder, where no repository's configuration is read.
-// login is what it may ask for: a user and a password, a line each; "" for none. It goes through a pipe,
-// which git's children inherit: no command line, file or environment has it.
+// runGit runs the git of path in the root folder, outside any repository's configuration. login is
+// user and password, a line each, or "". A pipe passes it to git's children, so no command line,
+// file or environment contains it.
 func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *speech, error) {
 	said, out := &speech{}, &limited{most: mostOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
@@ -167,7 +166,7 @@ func lend(cmd *exec.Cmd, text string) (started func(), err error) {
 	return func() { _ = reader.Close() }, nil
 }
 
-// limited is a text that must not be longer than most.
+// limited is a text of at most most bytes.
 type limited struct {
 	strings.Builder
 	most int

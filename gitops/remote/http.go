@@ -21,8 +21,8 @@ const (
 	maxRedirects  = 5
 )
 
-// httpTransport carries what is asked of a server without git. It adds the credentials
-// itself, by the host of each request, so that a redirect carries none away.
+// httpTransport sends requests without git. It adds credentials by the host of each request, so
+// redirects carry none away.
 type httpTransport struct {
 	base *http.Transport
 	to   target
@@ -52,7 +52,7 @@ func (t *httpTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// movedTo asks a server where it keeps the repository of an address that it redirects.
+// movedTo asks a server for the new address of a redirected repository.
 func (r Remote) movedTo(ctx context.Context) (string, error) {
 	t, err := r.target()
 	if err != nil {

@@ -28,8 +28,8 @@ type LFSObject struct {
 	Open func(ctx context.Context) (*os.File, error) // of what is uploaded; nil if the content is not here
 }
 
-// missing is the error of a content that neither side has. The agent can write any pointer, and a bundle
-// may have lost its contents: whoever checks the branch out would fail.
+// missing reports a content missing on both sides. The agent can write any pointer, and a bundle
+// may lack contents; every checkout of the branch would fail.
 func (o LFSObject) missing() error {
 	return lfsErrorf("the content of the object %.12s is neither here nor on the remote", o.OID)
 }
@@ -43,9 +43,8 @@ func (e *LFSError) Error() string { return "Git LFS: " + e.Why }
 
 func lfsErrorf(format string, args ...any) error { return &LFSError{fmt.Sprintf(format, args...)} }
 
-// UploadLFS makes sure that a remote has the contents of Git LFS files before a branch is pushed
-// that needs them. Where they go the remote alone says: nothing that a commit has (.lfsconfig) is
-// read. It is an *LFSError where the remote does not take them.
+// UploadLFS uploads missing contents of Git LFS files before a push. The remote alone names the
+// destination; no commit's .lfsconfig is read. It returns an *LFSError for a refusal.
 func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) error {
 	if path, local := r.Local(); local && len(list) > 0 {
 		return keepLFS(ctx, path, list)
@@ -55,9 +54,9 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 	return c.all(ctx, "upload Git LFS files to", list)
 }
 
-// DownloadLFS fetches contents of Git LFS files that are missing in folder, which has them as
-// .git/lfs does. branch may be empty. Where contents come from the remote alone says. Some that
-// cannot be fetched do not keep the others from it: the error, an *LFSError, is that of the first.
+// DownloadLFS downloads missing contents to folder, laid out like .git/lfs. branch may be empty.
+// The remote alone names the source. A failure does not stop the other downloads; the returned
+// *LFSError is the first one.
 func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
 	store := lfs.Store{Own: folder}
 	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
@@ -73,7 +72,7 @@ func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LF
 	return cmp.Or(c.all(ctx, "download Git LFS files from", list), first)
 }
 
-// keepLFS puts contents where git-lfs looks for those of a repository of this machine.
+// keepLFS stores contents for git-lfs in a local repository.
 func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	l, err := repository.LayoutAt(path)
 	if err != nil {
@@ -121,8 +120,8 @@ func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject)
 	return first
 }
 
-// lfsClient speaks the batch API of Git LFS (docs/api/batch.md of git-lfs), whose transfer "basic"
-// every server has.
+// lfsClient is a client of the Git LFS batch API (docs/api/batch.md of git-lfs) with the universal
+// transfer "basic".
 type lfsClient struct {
 	remote    Remote
 	transport *httpTransport
@@ -130,7 +129,7 @@ type lfsClient struct {
 	branch    string
 	store     lfs.Store // of what is downloaded
 
-	// transfer moves one object by the actions that the server names for it.
+	// transfer moves one object by the server's actions.
 	transfer func(ctx context.Context, o LFSObject, actions map[string]lfsAction) error
 	// refused gets the *LFSError of one object, and returns nil to go on with others; nil for never.
 	refused func(error) error
@@ -238,7 +237,7 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	return nil
 }
 
-// pass returns what an error of one object means for all.
+// pass decides whether one object's error ends the whole transfer.
 func (c *lfsClient) pass(err error) error {
 	if c.refused != nil && errors.As(err, new(*LFSError)) {
 		return c.refused(err)
@@ -282,7 +281,7 @@ func (c *lfsClient) ask(ctx context.Context, body []byte) (*lfsAnswer, error) {
 	return answer, nil
 }
 
-// put uploads one object, unless the server has it.
+// put uploads an object unless the server has it.
 func (c *lfsClient) put(ctx context.Context, o LFSObject, actions map[string]lfsAction) error {
 	upload, wanted := actions["upload"]
 	if !wanted {
@@ -352,8 +351,7 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	return err
 }
 
-// redirect follows a download to where an action could have led. Another host than the first gets
-// none of its headers.
+// redirect follows a download within the rules for actions. Another host gets no headers.
 func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:
@@ -371,8 +369,8 @@ func (c *lfsClient) allows(u *url.URL) bool {
 	return u.Scheme == "https" || origin.Of(u) == c.transport.to.origin
 }
 
-// act does what the server asks for. The request gets the credentials that the server gave for
-// that, and no others. The caller closes the body.
+// act sends the request of an action, with the server's credentials for it only. The caller closes
+// the body.
 func (c *lfsClient) act(request *http.Request, a lfsAction, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
 	if !c.allows(request.URL) {
 		return nil, lfsErrorf("the server names an address that is not used: it is neither https nor of the remote")

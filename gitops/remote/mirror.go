@@ -15,23 +15,23 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Mirror is a repository on this machine from which checkouts are made. They read its objects where they
-// are, so it has to stay as long as they do.
+// Mirror is a local repository for making checkouts. They read its objects in place, so it must
+// outlive them.
 type Mirror struct {
 	Remote Remote
 	Dir    string // its git folder
 }
 
-// git runs git on the mirror or a checkout of it. It has no configuration: git starts no filter,
-// which would run among the files of the repository.
+// git runs git on the mirror or a checkout, without configuration, so no filter starts among the
+// repository's files.
 func (m Mirror) git(ctx context.Context, args ...string) error {
 	env := append(environmentOf(guarded), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
 	_, _, err := runGit(ctx, m.Remote.Path, "", env, args...)
 	return err
 }
 
-// CheckOut makes a checkout of a commit of the mirror, on a branch. Its origin is the remote. On an
-// error nothing is left in dir, which must not be there before.
+// CheckOut checks out a commit of the mirror on a branch in the new folder dir. Its origin is the
+// remote. On an error dir does not exist.
 func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error {
 	if err := m.checkOut(ctx, dir, branch, commit); err != nil {
 		return errors.Join(fmt.Errorf("check %s out: %w", m.Remote.Name(), err), os.RemoveAll(dir))
@@ -39,8 +39,8 @@ func (m Mirror) CheckOut(ctx context.Context, dir, branch, commit string) error 
 	return nil
 }
 
-// checkOut has git do what depends on the file system; the rest are a few small files, for each of
-// which a process of git would take as long as a small checkout.
+// checkOut uses git for everything that depends on the file system. It writes the few small files
+// itself; a git process for each would take as long as a small checkout.
 func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error {
 	if err := m.git(ctx, "init", "--quiet", "--template=", "--", dir); err != nil {
 		return err

@@ -12,15 +12,13 @@ type PushOptions struct {
 	Branch string // without refs/heads/
 	Commit string // hex id
 	From   Store  // which has it
-	// Expected is where the branch is now, "" when it must not exist yet. The
-	// remote checks it again as it moves the branch, which may go anywhere
-	// from there.
+	// Expected is the branch's current commit, or "" for a new branch. The remote verifies it when
+	// moving the branch. The new commit need not descend from it.
 	Expected string
 }
 
-// Push moves one branch of a remote to a commit. It does nothing when the
-// branch is there already. The errors are *LeaseError, *RejectedError and what
-// wraps ErrAuth, ErrForbidden, ErrNotFound or ErrUnreachable.
+// Push moves a remote branch to a commit, unless it is already there. It returns a *LeaseError, a
+// *RejectedError, or an error that wraps ErrAuth, ErrForbidden, ErrNotFound or ErrUnreachable.
 func Push(ctx context.Context, r Remote, o PushOptions) error {
 	name := plumbing.NewBranchReferenceName(o.Branch)
 	if o.Branch == "" || name.Validate() != nil {
@@ -50,8 +48,8 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	return rejected(o.Branch, printable(status), said.theirs.String())
 }
 
-// TryPush asks a remote whether it lets in a push of a commit to a branch, and pushes nothing. A remote decides
-// by the account alone: what else it refuses, a push has to tell. The errors are those of Push.
+// TryPush asks whether a remote accepts pushes of this account, without pushing. Other refusals
+// only show at the push. The errors are those of Push.
 func TryPush(ctx context.Context, r Remote, o PushOptions) error {
 	_, _, err := r.git(ctx, o.From, []string{"push", "--dry-run", "--porcelain", "--quiet", "--no-verify", "--force"}, o.Commit+":"+plumbing.NewBranchReferenceName(o.Branch).String())
 	return r.failed(ctx, "push to", err)

@@ -1,10 +1,10 @@
-// Package remote has git talk with another repository: it lists its branches, clones it, fetches from it and
-// pushes one commit to one branch. It owns where a token may go, the lease under which a branch is moved,
-// and what a refusal means for a person. It exchanges the contents of Git LFS files, too.
+// Package remote lets git exchange data with another repository: list branches, clone, fetch, and
+// push one commit to one branch. It owns the reach of the token, the lease for moving a branch, and
+// readable errors. It also transfers the contents of Git LFS files.
 //
-// Remotes are https (and http on loopback) and paths on this machine. A push to a path runs the hooks of
-// that repository. The git program runs in a git folder of ours, or in none, and reads the configuration of
-// the user and of the machine, but that of no repository.
+// Remotes are https (http on loopback) or local paths. A push to a path runs that repository's hooks. The
+// git program runs in a git folder of ours, or in none. It reads the user's and the machine's
+// configuration, but no repository's.
 package remote
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
 )
 
-// Remote is another repository, and what to show it.
+// Remote is another repository and its credentials.
 type Remote struct {
 	// URL is https://…, http://… (with a token on loopback only), file://… or a path on this machine.
 	URL string
 	// Token goes to an http(s) remote as the password of x-access-token, and to no other host.
 	Token string
-	// Path is the PATH on which git is looked for, and git looks for programs. No folder of it may be
-	// one that commands can write. Relative ones are left out.
+	// Path is the PATH for git and its programs. Commands must not be able to write its folders.
+	// Relative ones are skipped.
 	Path string
 }
 
@@ -37,7 +37,7 @@ func (r Remote) Name() string {
 
 var userinfo = regexp.MustCompile(`^([A-Za-z+]+://)[^/]*@`)
 
-// Local is the path of a remote on this machine; ok says whether it is one.
+// Local returns the path of a local remote.
 func (r Remote) Local() (path string, ok bool) {
 	if u, err := url.Parse(r.URL); err == nil && u.Scheme == "file" {
 		return u.Path, u.Host == "" || u.Host == "localhost"
@@ -54,7 +54,7 @@ func scpLike(text string) bool {
 	return found && !strings.Contains(host, "/")
 }
 
-// target is a remote as git is told of it.
+// target is a remote in git's terms.
 type target struct {
 	scheme         string // https, http or file
 	address        string // without credentials; an absolute path for file
@@ -62,7 +62,7 @@ type target struct {
 	user, password string
 }
 
-// target checks the URL. Credentials are the token, else what the URL holds.
+// target parses the URL. Credentials are the token or, without one, those in the URL.
 func (r Remote) target() (target, error) {
 	if path, local := r.Local(); local {
 		absolute, err := filepath.Abs(path)
@@ -92,8 +92,7 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// Branches returns the branches of a remote and the commits that they are at; none for a repository
-// without commits.
+// Branches returns the branches of a remote with their commits.
 func Branches(ctx context.Context, r Remote) (map[string]string, error) {
 	out, _, err := r.git(ctx, Store{}, []string{"ls-remote", "--quiet", "--heads"})
 	if err != nil {

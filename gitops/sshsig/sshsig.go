@@ -1,7 +1,6 @@
-// Package sshsig signs with an SSH key as `ssh-keygen -Y sign` does, so that
-// `git verify-commit` and `ssh-keygen -Y verify` accept it. The format is that
-// of OpenSSH's PROTOCOL.sshsig. It owns keys and signatures, and knows nothing
-// of commits.
+// Package sshsig signs with an SSH key like `ssh-keygen -Y sign`, for `git verify-commit` and
+// `ssh-keygen -Y verify`. The format is PROTOCOL.sshsig of OpenSSH. It owns keys and signatures,
+// and knows nothing of commits.
 package sshsig
 
 import (
@@ -55,7 +54,7 @@ func (k *Key) Sign(namespace string, message []byte) (string, error) {
 	}{version, string(k.signer.PublicKey().Marshal()), namespace, "", hash, string(ssh.Marshal(signature))})...)), nil
 }
 
-// sign leaves SHA-1 out, which is the usual of RSA keys and not allowed here.
+// sign avoids SHA-1, the default of RSA keys, which this format forbids.
 func (k *Key) sign(data []byte) (*ssh.Signature, error) {
 	if able, ok := k.signer.(ssh.AlgorithmSigner); ok && k.signer.PublicKey().Type() == ssh.KeyAlgoRSA {
 		return able.SignWithAlgorithm(rand.Reader, data, ssh.KeyAlgoRSASHA512)

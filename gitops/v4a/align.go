@@ -6,9 +6,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 )
 
-// align compares a few lines: those that are wanted go, those that are there come,
-// and those that are both stay. It returns the index of the first wanted line that is
-// not there as well. Of what is there at the end it has as many lines as are missing.
+// align compares a few lines. Wanted lines are removed ones, existing lines are added ones, common
+// ones stay. It returns the index of the first missing wanted line. At the end it shows as many
+// existing lines as are missing.
 func align(want, have []string) (rows []Line, first int) {
 	i, k, missing := 0, 0, 0
 	first = -1
@@ -44,8 +44,7 @@ func folded(lines []string) string {
 	return b.String()
 }
 
-// render writes rows. Of long lines it shows where they differ from the ones
-// that stand in their place on the other side.
+// render formats rows. It shortens long lines around their difference from the other side.
 func render(rows []Line) string {
 	var b strings.Builder
 	for from := 0; from < len(rows); {
@@ -61,8 +60,7 @@ func render(rows []Line) string {
 	return b.String()
 }
 
-// divergences pairs the wanted lines of a run with the ones that are there and
-// returns for each row from where on it matters.
+// divergences returns for each row the position of its first difference from its counterpart.
 func divergences(rows []Line) []int {
 	at := make([]int, len(rows))
 	var wanted, there []int

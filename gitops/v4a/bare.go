@@ -8,9 +8,9 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// ParseDiff reads the operation of an apply_patch_call: a path and a diff
-// without an envelope. The diff of a created file has "+" lines only, that of a
-// deleted file is not looked at. An error is a [*ParseError].
+// ParseDiff parses the operation of an apply_patch_call: a path and a diff without an envelope. The
+// diff of a created file has only "+" lines; that of a deleted file is ignored. An error is a
+// [*ParseError].
 func ParseDiff(op Op, path, diff string) (*Patch, error) {
 	p := &parser{rest: diff, section: &Section{Op: op, Path: path, bare: true, ending: "\n"}}
 	if strings.Contains(diff, "\r\n") {
@@ -47,7 +47,7 @@ func (p *parser) readBareContent() error {
 	return nil
 }
 
-// readBareHunks takes an empty diff for one that changes nothing.
+// readBareHunks accepts an empty diff as no change.
 func (p *parser) readBareHunks() error {
 	empty := p.rest == ""
 	for p.next() && !p.atBareEnd() {
@@ -65,8 +65,7 @@ func (p *parser) readBareHunks() error {
 	return nil
 }
 
-// atBareEnd reports whether the line belongs to an envelope: all that a diff
-// for one file says stands before it.
+// atBareEnd reports whether the line belongs to an envelope, after the diff.
 func (p *parser) atBareEnd() bool {
 	return slices.ContainsFunc([]string{endMarker, addMarker, deleteMarker, updateMarker}, func(marker string) bool {
 		return strings.HasPrefix(p.line, strings.TrimSuffix(marker, " "))

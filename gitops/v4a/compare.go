@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// lineRange is a difference between two texts: whole lines, ended by LF, of the
-// old one that others of the new one replace.
+// lineRange is a difference of two texts: a range of whole lines, ended by LF, and its replacement.
 type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
 const (
 	nearby = 60 // lines of both texts together within which a difference is expected to end
 	sure   = 3  // equal lines by which its end is known
-	// mostEdits is how many lines may differ below a difference that ends nowhere near before all
-	// of them count as changed. That bounds time and memory.
+	// mostEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
+	// lines count as changed. It bounds time and memory.
 	mostEdits = 1500
 )
 
-// differing are the ranges of lines by which texts differ. Many small differences are told from each
-// other without a look at all lines: so the time that they take grows with their number alone.
+// differing returns the differing ranges. It separates many small differences without looking at
+// all lines, so its time depends on their number.
 func differing(old, text string) (all []lineRange) {
 	at, to := 0, 0
 	for {
@@ -48,7 +47,7 @@ func differing(old, text string) (all []lineRange) {
 	}
 }
 
-// sameLines is how many bytes the lines have with which both texts begin.
+// sameLines returns the length of the common first lines in bytes.
 func sameLines(a, b string) (n int) {
 	for step := 1 << 12; step > 0; step >>= 4 {
 		for n+step <= min(len(a), len(b)) && a[n:n+step] == b[n:n+step] {
@@ -83,7 +82,7 @@ func size(lines []string) (bytes int) {
 	return bytes
 }
 
-// resync finds where texts that differ from their first line on are equal again.
+// resync finds the next common lines of two differing texts.
 func resync(was, is []string) (gone, came int, near bool) {
 	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // rather than one that comes between equal ones
 		return 1, 1, true
@@ -138,7 +137,7 @@ func Compared(was, is string) (all []Line) {
 	return all
 }
 
-// Replacing is the section of a text in a file that gives way to another.
+// Replacing returns a section that replaces one text of a file by another.
 func Replacing(path, old, now string) Section {
 	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: Compared(old, now)}}}
 }
@@ -190,7 +189,7 @@ func matches(a, b []int32) [][2]int {
 	return nil
 }
 
-// walkBack reads the pairs off the way that ends in both ends.
+// walkBack returns the pairs of equal lines along the shortest way.
 func walkBack(trace [][]int32, a, b []int32) [][2]int {
 	var pairs [][2]int
 	x, y := len(a), len(b)
@@ -209,8 +208,7 @@ func walkBack(trace [][]int32, a, b []int32) [][2]int {
 	return pairs
 }
 
-// cameFrom is the point on the way of d-1 edits before the d-th, which led to
-// diagonal k.
+// cameFrom returns the point before the d-th edit on diagonal k.
 func cameFrom(before []int32, d, k int) (x, y int) {
 	reach := func(k int) int { return int(before[k+d-1]) }
 	from := k - 1

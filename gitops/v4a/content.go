@@ -1,15 +1,14 @@
 package v4a
 
-// Content is the text of a file, and the one that it started as. It never changes: its methods
-// return others.
+// Content is the text of a file with its original. It is immutable.
 type Content struct{ text, base string }
 
-// NewContent is a text to start with; that of a file which is not there is empty.
+// NewContent returns an original text. A missing file has the empty text.
 func NewContent(text string) *Content { return &Content{text, text} }
 
 func (c *Content) Text() string { return c.text }
 
-// Changed reports whether the text is another than the one that it started as.
+// Changed reports whether the text differs from the original.
 func (c *Content) Changed() bool { return c.text != c.base }
 
 // Rewritten has another text.

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Diff is what differs between the text that a content started as and the one
-// that it has.
+// Diff is the difference between a content's original and its current text.
 type Diff struct {
 	Added, Removed int // lines
 	old, text      string
@@ -25,7 +24,7 @@ func (c *Content) Diff() Diff {
 
 func (d Diff) Empty() bool { return len(d.ranges) == 0 }
 
-// Texts are the lines that differ, as they were and as they are, one behind the other.
+// Texts returns the differing lines, old and new, each concatenated.
 func (d Diff) Texts() (old, now string) {
 	var before, after strings.Builder
 	for _, r := range d.ranges {
@@ -48,7 +47,7 @@ func (d Diff) WriteHunks(w *bufio.Writer) {
 // contextLines is how many equal lines stand around a difference.
 const contextLines = 3
 
-// neighbours counts the ranges from the first one on that share context.
+// neighbours counts the leading ranges that share context.
 func neighbours(old string, ranges []lineRange) int {
 	n := 1
 	for n < len(ranges) && countLines(old[ranges[n-1].oldTo:ranges[n].oldFrom]) <= 2*contextLines {
@@ -107,7 +106,7 @@ func (h *hunkWriter) lines(prefix, text string) {
 	}
 }
 
-// contextBefore returns where the context above a line starts.
+// contextBefore returns the start of the context above a line.
 func contextBefore(text string, at int) int {
 	for range contextLines {
 		at -= len(lastLineOf(text[:at]))
@@ -115,7 +114,7 @@ func contextBefore(text string, at int) int {
 	return at
 }
 
-// contextAfter returns where the context from a line on ends.
+// contextAfter returns the end of the context below a line.
 func contextAfter(text string, at int) int {
 	for range contextLines {
 		at += len(firstLine(text[at:]))

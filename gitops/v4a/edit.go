@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// edited applies placed hunks, which are in order and apart. Every line that comes is terminated; in
-// a bare diff the last line is not, as in the text before, whose end counts as an empty line.
+// edited applies placed hunks, which are sorted and disjoint. Every new line is terminated. In a
+// bare diff the last line stays unterminated, like the old text's, whose end counts as an empty
+// line.
 func edited(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
 	for i := range placed {
@@ -74,7 +75,7 @@ func (e *editor) copy(to int) {
 	}
 }
 
-// removed returns how many lines the change removes with which the lines of a hunk begin.
+// removed counts the removed lines at the beginning of a hunk.
 func removed(lines []Line) (n int) {
 	for _, l := range lines {
 		switch l.Kind {
@@ -87,9 +88,8 @@ func removed(lines []Line) (n int) {
 	return n
 }
 
-// fitMark settles who brings a byte order mark, the file or the patch: a
-// removed first line that spells it out takes it away, unless a line that is
-// added there spells it too.
+// fitMark decides about a byte order mark: the file's stays, unless a removed first line spells it
+// out and no added first line repeats it.
 func (e *editor) fitMark(p *placement) {
 	if !e.text.marked || p.at != 0 {
 		return
@@ -110,7 +110,7 @@ func (e *editor) fitMark(p *placement) {
 	}
 }
 
-// endLastLine terminates the last line if it is still there and is not.
+// endLastLine terminates an existing last line.
 func (e *editor) endLastLine() {
 	last := e.text.lines() - 1
 	if last < 0 || e.lastGone || e.lastEnded || e.text.terminated(last) {

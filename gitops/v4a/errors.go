@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// ParseError is a patch that does not follow the format.
+// ParseError reports an invalid patch.
 type ParseError struct {
 	Line    int    // of the patch, from 1, "*** Begin Patch" being the first
 	Problem string // what is wrong and what belongs there
@@ -20,7 +20,7 @@ func (e *ParseError) Error() string {
 	return fmt.Sprintf("line %d of the patch: %s", e.Line, e.Problem)
 }
 
-// MatchError is a hunk whose lines are not in the file where they may be.
+// MatchError reports a hunk whose lines were not found at a permitted place.
 type MatchError struct {
 	file      string   // as the patch spells it
 	hunk      int      // from 1
@@ -84,7 +84,7 @@ func Excerpt(lines []string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// clipAround shortens a line to what stands around a byte of it.
+// clipAround shortens a line to the surroundings of a byte.
 func clipAround(line string, at int) string {
 	start, end := 0, len(line)
 	if len(line) > shownBytes {
@@ -101,7 +101,7 @@ func clipAround(line string, at int) string {
 	return shown
 }
 
-// runeStart returns where the character that holds a byte starts.
+// runeStart returns the start of the character around a byte.
 func runeStart(line string, at int) int {
 	for i := at; i > at-utf8.UTFMax && i > 0 && i < len(line); i-- {
 		if utf8.RuneStart(line[i]) {
@@ -111,8 +111,7 @@ func runeStart(line string, at int) int {
 	return at
 }
 
-// divergence returns where two lines stop being the same to the loosest way of
-// comparing them.
+// divergence returns the first difference of two lines in the loosest comparison.
 func divergence(a, b string) (inA, inB int) {
 	inA, inB = indentation(a), indentation(b)
 	for inA < len(a) && inB < len(b) {

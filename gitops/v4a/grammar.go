@@ -2,9 +2,8 @@ package v4a
 
 import _ "embed"
 
-// Grammar is the envelope's format for a model whose freeform output is held to
-// a Lark grammar. [Parse] reads every text of it, and more: the tolerances are
-// for models that write without it.
+// Grammar is the envelope's Lark grammar, for models with grammar-constrained output. [Parse]
+// accepts all its texts and more, for models without it.
 const Grammar = `start: "*** Begin Patch" LF section+ "*** End Patch" LF?
 
 section: added | deleted | updated
@@ -28,6 +27,6 @@ path: /\S.*/
 //go:embed instructions.md
 var instructions string
 
-// Instructions tells a model that gets the patch tool as a function, and so no
-// grammar, how to write a patch in its envelope.
+// Instructions explains the envelope to a model that has the patch tool as a function without a
+// grammar.
 func Instructions() string { return instructions }

@@ -29,7 +29,7 @@ func (p *placer) mismatch(i int) error {
 	return e
 }
 
-// otherEncoding is a hint for lines that cannot be in a file since it is not UTF-8.
+// otherEncoding returns a hint for lines absent because the file is not UTF-8.
 func otherEncoding(text string, want []string) string {
 	ascii := func(line string) bool {
 		return strings.IndexFunc(line, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
@@ -50,9 +50,8 @@ func (p *placer) tooMany(i int) error {
 	return p.unclear(i, "its lines occur too often in the file to look at all of them: give rarer ones with it")
 }
 
-// Nearest finds the place of a text that is most like some lines. It returns the
-// line, from 1, at which the difference to show starts, and that difference: "-" is
-// what is wanted, "+" what is there. Nothing where no line resembles any.
+// Nearest finds the most similar place in a text. It returns the first shown line, from 1, and the
+// difference: "-" for wanted lines, "+" for existing ones. It returns 0 if no line is similar.
 func Nearest(text string, want []string) (line int, diff string) {
 	if len(want) == 0 {
 		return 0, ""
@@ -62,7 +61,7 @@ func Nearest(text string, want []string) (line int, diff string) {
 	return line, diff
 }
 
-// patchLine returns the line of the patch that holds an old line.
+// patchLine returns the patch line of an old line.
 func (h *Hunk) patchLine(old int) int {
 	for i, l := range h.Lines {
 		if l.Kind == Insert {
@@ -106,8 +105,7 @@ const linesPerLook = 1 << 14
 // giveUp looks now and then, at some lines, whether to go on.
 func (p *placer) giveUp(line int) bool { return line%linesPerLook == 0 && p.ctx.Err() != nil }
 
-// containing finds the first line that holds part as a part, below the cursor
-// before above it.
+// containing returns the first line that contains part, preferably below the cursor.
 func (p *placer) containing(part string) (int, bool) {
 	part = find.Folded.Normal(part)
 	if part == "" {
@@ -123,7 +121,7 @@ func (p *placer) containing(part string) (int, bool) {
 	return 0, false
 }
 
-// clipRest shortens a line to where it goes beyond a part of it.
+// clipRest shortens a line to its text beyond part.
 func clipRest(line, part string) string {
 	part = strings.TrimSpace(part)
 	if at, matched := divergence(line, part); matched == len(part) {
@@ -138,10 +136,8 @@ const (
 	slackLines  = 6  // lines of the file beyond those
 )
 
-// nearest finds the place that is most like the wanted lines. It returns the line
-// of the file, from 1, where the difference to show starts, and the index of the
-// first wanted line that is not there; nothing when no line of the file resembles
-// any.
+// nearest finds the place most similar to the wanted lines. It returns the first shown line of the
+// file, from 1, and the index of the first missing wanted line. It returns 0 if no line is similar.
 func (p *placer) nearest(want []string) (line int, diff string, missing int) {
 	start, ok := p.mostEqual(want)
 	if !ok {
@@ -176,15 +172,15 @@ const (
 	lookedAround = 1 << 20 // lines of the file around the cursor that have votes
 )
 
-// around is the range of lines in which the nearest place is looked for.
+// around returns the searched range of lines.
 func (p *placer) around() (from, to int) {
 	n := min(p.text.lines(), lookedAround)
 	from = max(0, min(p.cursor-n/2, p.text.lines()-n))
 	return from, from + n
 }
 
-// mostEqual returns where most wanted lines, blank ones aside, stand at their
-// distance from each other; of equally good places the one nearest to the cursor.
+// mostEqual returns the place with the most wanted lines at their relative distance, ignoring blank
+// ones; among equal places, the one nearest to the cursor.
 func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	places := map[string][]int{}
 	for i, w := range want {
@@ -219,8 +215,7 @@ const (
 	minSimilarity = 0.4
 )
 
-// mostSimilar returns where the longest of the wanted lines would have to stand
-// for the line most like it to be in its place.
+// mostSimilar returns the place where the longest wanted line meets its most similar line.
 func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	longest := 0
 	for i, w := range want {
@@ -241,7 +236,7 @@ func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	return at - longest, at >= 0
 }
 
-// likeness compares lines by the runs of three bytes that they share.
+// likeness compares lines by common runs of three bytes.
 type likeness struct {
 	grams map[string]int
 	total int

@@ -42,8 +42,8 @@ func Parse(text string) (*Patch, error) {
 	return p.patch, nil
 }
 
-// unwrap returns the patch from its first marker up to, not including, its
-// last, after taking from around it what models put there.
+// unwrap returns the patch from its first marker to its last, exclusive, without the usual
+// wrappings of models.
 func unwrap(text string) (string, error) {
 	for {
 		text = strings.TrimSpace(text)
@@ -59,8 +59,8 @@ func unwrap(text string) (string, error) {
 	}
 }
 
-// peeled is a text without what is around it: a here-document, perhaps with the
-// program that reads it, a fence of Markdown, the first line of a notebook's cell.
+// peeled removes one wrapping: a heredoc with or without its program, a Markdown fence, or the
+// first line of a notebook cell.
 func peeled(text string) (string, bool) {
 	if inner, ok := heredocBody(text); ok {
 		return inner, true
@@ -90,8 +90,8 @@ func envelope(text string) (string, error) {
 	return text[:end+1], nil
 }
 
-// heredocBody returns what stands between a line <<EOF, <<'EOF' or <<"EOF", which
-// may begin with the program that reads it, and a last line that ends in EOF.
+// heredocBody returns the body of a heredoc <<EOF, <<'EOF' or <<"EOF", with or without a program
+// before it, up to a last line that ends in EOF.
 func heredocBody(text string) (string, bool) {
 	first, rest, _ := strings.Cut(text, "\n")
 	first = strings.TrimPrefix(strings.TrimPrefix(first, "apply_patch "), "applypatch ")
@@ -154,8 +154,8 @@ func (p *parser) read() error {
 	}
 }
 
-// readHeader opens a section when the line is a header. In an update a line
-// that starts with a blank is context, whatever follows the blank.
+// readHeader opens a section at a header. In an update, a line with a leading blank is always
+// context.
 func (p *parser) readHeader() (bool, error) {
 	line := strings.TrimRightFunc(p.line, unicode.IsSpace)
 	if p.section == nil || p.section.Op != Update {

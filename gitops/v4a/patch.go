@@ -2,7 +2,7 @@ package v4a
 
 import "slices"
 
-// Op is what a section of a patch does to its file.
+// Op is the operation of a section.
 type Op string
 
 const (
@@ -19,13 +19,13 @@ func (o Op) MarshalText() ([]byte, error) { return []byte(o.Letter()), nil }
 
 // Patch is a parsed patch. Nothing of it has been compared with any file.
 type Patch struct {
-	// Environment is what "*** Environment ID:" names, or empty. It has no
-	// effect here: a run has one work tree.
+	// Environment is the value of "*** Environment ID:", or "". It is ignored: a run has one work
+	// tree.
 	Environment string
 	Sections    []Section
 }
 
-// Section is what a patch does to one file.
+// Section is the change of one file.
 type Section struct {
 	Op     Op
 	Path   string // as the patch spells it
@@ -56,8 +56,7 @@ type Line struct {
 	Text string // without the kind and without a line ending
 }
 
-// Kind says what a line of a hunk stands for. Its value is the line's first
-// character in the patch.
+// Kind is the meaning of a hunk's line: its first character in the patch.
 type Kind byte
 
 const (
@@ -66,7 +65,7 @@ const (
 	Remove Kind = '-'
 )
 
-// oldLines returns what lines of a hunk expect to find.
+// oldLines returns the expected lines of a hunk.
 func oldLines(lines []Line) []string {
 	old := make([]string, 0, len(lines))
 	for _, l := range lines {
@@ -77,8 +76,8 @@ func oldLines(lines []Line) []string {
 	return old
 }
 
-// Paths returns the paths that a patch names, in its order and spelling, each
-// one once. Where links lead, only the tree says.
+// Paths returns the paths named in a patch, in order and unchanged, without duplicates. It does not
+// resolve links.
 func Paths(p *Patch) []string {
 	var paths []string
 	for _, s := range p.Sections {

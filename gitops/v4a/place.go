@@ -13,27 +13,26 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// placement is a hunk at its place in a text.
+// placement is a hunk with its place in a text.
 type placement struct {
 	at    int    // the first line that it touches, or stands before
 	lines []Line // what to do from there on
 }
 
-// spot is where a hunk is placed, and where it may have been meant to be.
+// spot is the place of a hunk, with alternatives.
 type spot struct {
 	placement
 	way    find.Way     // in which its lines are the same
 	others []find.Place // where it fits as well, below what its "@@" lines name
 	looser []find.Place // where it fits with more left aside
 	higher []find.Place // where it fits above the hunk before it
-	// named says that something but the order of hunks tells the place from others: an "@@" line. With
-	// settled, the hunk above has to be above this place: it is the end of the file, or a line number's.
+	// named reports that an "@@" line, not just the order of hunks, identifies the place. settled
+	// reports that the previous hunk must be above: at the end of the file, or by line number.
 	named, settled bool
 }
 
-// place finds where the hunks of a section belong in a text, sorted by place, and
-// what is to be said of hunks that were placed. An error is a [*MatchError] or
-// that of ctx.
+// place finds the places of a section's hunks, sorted, and notes about them. An error is a
+// [*MatchError] or ctx's.
 func place(ctx context.Context, t *text, s *Section) ([]placement, []string, error) {
 	p := newPlacer(ctx, t, s)
 	placed := make([]placement, 0, len(s.Hunks))
@@ -54,9 +53,8 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 	return placed, p.told(), nil
 }
 
-// appendTo splits what a hunk adds below the last line of the file from the rest
-// of it. Hunks that add there do so in the order of the patch, wherever they
-// start.
+// appendTo separates the lines that a hunk adds at the end of the file. They are added in the order
+// of the patch.
 func (p placement) appendTo(placed []placement, end int) []placement {
 	tail := lastLine(p.lines, Insert) + 1
 	if tail == 0 || tail == len(p.lines) || p.lines[tail-1].Kind != Keep {
@@ -101,7 +99,7 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 	return p
 }
 
-// find looks for lines at or below another one, which is counted from 0.
+// find searches lines at or below a line, counted from 0.
 func (p *placer) find(lines []string, from int, ways ...find.Way) (fit, others []find.Place) {
 	if len(lines) > 0 && p.text.marked { // a byte order mark belongs to no line of the file
 		lines = append([]string{strings.TrimPrefix(lines[0], byteOrderMark)}, lines[1:]...)
@@ -162,7 +160,7 @@ func (p *placer) place(i int) (spot, error) {
 	return found, nil
 }
 
-// higher are places of lines above the hunk before, where no hunk is: hunks may be out of order.
+// higher returns free places above the previous hunk, in case hunks are out of order.
 func (p *placer) higher(old []string, start int) []find.Place {
 	if start == 0 {
 		return nil
@@ -171,8 +169,8 @@ func (p *placer) higher(old []string, start int) []find.Place {
 	return slices.DeleteFunc(fit, func(place find.Place) bool { return line(place) >= start || slices.Contains(p.starts, line(place)) })
 }
 
-// judge says what an "@@" line is worth that stands above the hunk before. It names what the hunk is
-// in, if it stands in one place and the hunk's lines are not between the two.
+// judge evaluates an "@@" line above the previous hunk. It names the hunk's context if the hunk has
+// one place, and its lines do not also occur between the two.
 func (p *placer) judge(s *spot, above *parent, old []string, start int) {
 	at, hidden := p.seek(old, above.line+1)
 	hidden = hidden && at < start
@@ -182,7 +180,7 @@ func (p *placer) judge(s *spot, above *parent, old []string, start int) {
 	}
 }
 
-// narrowed is what the "@@" lines of a hunk say.
+// narrowed is the result of a hunk's "@@" lines.
 type narrowed struct {
 	named  bool    // one names a line
 	number int     // the line, from 1, that one gives by its number; or 0
@@ -191,7 +189,7 @@ type narrowed struct {
 	others, looser []find.Place // where the last line named is too
 }
 
-// parent is an "@@" line that stands above the cursor.
+// parent is an "@@" line found above the cursor.
 type parent struct {
 	context, line int
 	only          bool // there is no line like it
@@ -233,7 +231,7 @@ func (p *placer) note(note string) {
 	}
 }
 
-// above finds an "@@" line above the cursor: the last one there that is among the first few.
+// above finds an "@@" line above the cursor: the last of its first few places.
 func (p *placer) above(context string) *parent {
 	fit, looser := p.find([]string{context}, 0, anyWay...)
 	if len(fit) == 0 {
@@ -242,8 +240,8 @@ func (p *placer) above(context string) *parent {
 	return &parent{line: line(fit[len(fit)-1]), only: len(fit)+len(looser) == 1}
 }
 
-// narrowBare moves the cursor below the first anchor of a hunk, unless it stands above the cursor
-// already. It reports whether the anchor is in the file, and where else.
+// narrowBare moves the cursor below the first anchor of a hunk, unless that is above the cursor.
+// named reports whether the anchor exists; others are its other places.
 func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 	fit, _ := p.find([]string{context}, 0, anyWay...)
 	if len(fit) > 0 && line(fit[0]) >= p.cursor {
@@ -252,8 +250,8 @@ func (p *placer) narrowBare(context string) (others []find.Place, named bool) {
 	return others, len(fit) > 0
 }
 
-// additionLine says where a hunk without old lines adds its own. In a bare diff
-// nothing comes after what is added at the end.
+// additionLine returns the line for a hunk without old lines. In a bare diff, lines added at the
+// end come last.
 func (p *placer) additionLine(h *Hunk) int {
 	end := p.text.lines()
 	switch {
@@ -265,8 +263,8 @@ func (p *placer) additionLine(h *Hunk) int {
 	return end
 }
 
-// locate finds the old lines of a hunk. Those that end the file are there or,
-// in an envelope, nowhere.
+// locate finds the old lines of a hunk. In an envelope, lines for the end of the file must be
+// there.
 func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 	old := oldLines(lines)
 	s = spot{placement: placement{p.cursor, lines}, named: n.named}
@@ -301,7 +299,7 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 	return s, true
 }
 
-// byNumber has the place first that is nearest to a line, the others few.
+// byNumber moves the place nearest to a line number to the front.
 func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
 	way, all := few[0].Way, few
 	at, _ := p.find(old, max(number, p.cursor), way)
@@ -315,9 +313,8 @@ func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Pla
 	return append(at[:1:1], all[:min(len(all), find.Few-1)]...)
 }
 
-// compare looks at hunks that fit other places as well, where these are between the hunk above and
-// the last place where the one below may be. What has no "@@" line is refused then, and all else
-// told.
+// compare reviews hunks with several places between the previous hunk and the last possible place
+// of the next. It refuses those without an "@@" line and notes the others.
 func (p *placer) compare(spots []spot) error {
 	below := p.text.lines() // where the hunk below may start at the latest
 	var told []string
@@ -393,9 +390,8 @@ func (p *placer) told() (notes []string) {
 	return append(notes, p.notes...)
 }
 
-// withoutLastEmpty takes the last old line, an empty one that the file does not
-// have, out of a hunk, and the last new line as well when that is empty. A line
-// that was both old and new goes; one that stays on one side only changes kind.
+// withoutLastEmpty removes an empty last old line that the file lacks, and an empty last new line.
+// A context line is removed; a line of one side changes its kind.
 func withoutLastEmpty(lines []Line) []Line {
 	lastOld, lastNew := lastLine(lines, Insert), lastLine(lines, Remove)
 	if lastOld == lastNew {
@@ -416,7 +412,7 @@ func withoutLastEmpty(lines []Line) []Line {
 	return out
 }
 
-// lastLine returns the index of the last line that is not of a kind, or -1.
+// lastLine returns the index of the last line of any other kind, or -1.
 func lastLine(lines []Line, not Kind) int {
 	i := len(lines) - 1
 	for i >= 0 && lines[i].Kind == not {
@@ -425,9 +421,8 @@ func lastLine(lines []Line, not Kind) int {
 	return i
 }
 
-// tellLoose tells of a hunk that adds lines where the lines around them fit only
-// with something left aside, since what is added may lack it as well. Blanks at
-// the ends of lines are of no account.
+// tellLoose notes a hunk that adds lines in loosely matched context, since the added lines may have
+// the same mistake. It ignores blanks at line ends.
 func (p *placer) tellLoose(s spot) {
 	adds := slices.ContainsFunc(s.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
 	if adds && s.way > find.Trailing {

@@ -34,7 +34,7 @@ func newText(data string) *text {
 	return t
 }
 
-// lineEnd returns where the line that starts at at ends, its ending included.
+// lineEnd returns the end of a line, including its ending.
 func lineEnd(data string, at int, crs bool) int {
 	end := len(data)
 	if i := strings.IndexByte(data[at:], '\n'); i >= 0 {
@@ -59,7 +59,7 @@ func (t *text) lines() int { return len(t.starts) - 1 }
 // line returns a line without its ending.
 func (t *text) line(i int) string { return t.data[t.starts[i]:t.textEnd(i)] }
 
-// textEnd returns where a line's text ends and its ending starts.
+// textEnd returns the end of a line without its ending.
 func (t *text) textEnd(i int) int {
 	start, end := int(t.starts[i]), int(t.starts[i+1])
 	if end > start && t.data[end-1] == '\n' {
@@ -71,8 +71,8 @@ func (t *text) textEnd(i int) int {
 	return end
 }
 
-// endings returns the endings of n lines. A line without one gets that of the file. So do all
-// where a CR alone is in play, which would form one ending with a LF behind it.
+// endings returns the endings of n lines. A line without one gets the file's ending. If lone CRs
+// are involved, all lines get it: a CR and a following LF would merge.
 func (t *text) endings(at, n int) []string {
 	all := make([]string, n)
 	for i := range all {

@@ -2,9 +2,8 @@ package v4a
 
 import "context"
 
-// Updated applies sections that all update the file which has this content, one
-// after the other. The notes tell who wrote the patch what to look at although
-// it fits, a sentence each. An error is a [*MatchError] or that of ctx.
+// Updated applies sections for one file in order. The notes, one sentence each, describe doubtful
+// places. An error is a [*MatchError] or ctx's.
 func (c *Content) Updated(ctx context.Context, sections []Section) (*Content, []string, error) {
 	var notes []string
 	for i := range sections {

@@ -5,9 +5,8 @@ import (
 	"unicode"
 )
 
-// Visible is text of strangers as a person would see it, in at most most bytes: without control
-// characters other than line ends and tabs, and without those that show nothing, turn the
-// direction of text or hide words in it.
+// Visible returns foreign text as seen by people, up to most bytes: without control characters
+// except line ends and tabs, and without characters that are invisible, reverse text or hide words.
 func Visible(text string, most int) string {
 	cut := len(text) > most
 	if cut { // before the work on it: what is cut may be megabytes
@@ -33,8 +32,8 @@ func Visible(text string, most int) string {
 	return text
 }
 
-// Hidden says of a letter or mark that it shows nothing: a row of such, as of selectors of variants,
-// can hold words that a model reads and no person sees. What makes emoji of signs is none.
+// Hidden reports an invisible letter or mark. A row of such, like variation selectors, can hold
+// words for models only. It permits those that form emoji.
 func Hidden(r rune) bool {
 	return r != '\ufe0f' && unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -1,8 +1,6 @@
-// Package authority owns the certificates by which a run's proxy speaks TLS for others
-// to the run's commands: an authority whose key is in the memory of this process alone
-// and whose names are bound to the hosts that it is made for, and what commands have to
-// find to trust it beside the machine's own authorities. It refuses to know which hosts
-// these are and why.
+// Package authority owns the certificates of a run's proxy: an authority whose key exists only in
+// this process's memory and whose names are limited to given hosts, and the trust stores for
+// commands. It does not know the purpose of the hosts.
 package authority
 
 import (
@@ -70,8 +68,8 @@ func New(hosts []string) (*Authority, error) {
 	return a, nil
 }
 
-// constrain lets an authority vouch for the hosts alone. Names of a kind that has no
-// constraint would all be permitted, so that each kind gets one.
+// constrain limits an authority to hosts. Every kind of name gets a constraint, because a kind
+// without one is unlimited.
 func constrain(template *x509.Certificate, hosts []string) {
 	template.PermittedDNSDomainsCritical = true
 	for _, host := range hosts {
@@ -155,7 +153,7 @@ func newKey() (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// template is what all certificates have.
+// template returns the common fields of all certificates.
 func template(name string) (*x509.Certificate, error) {
 	const serialBits = 127 // more than 20 octets no certificate may have (RFC 5280, 4.1.2.2)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))

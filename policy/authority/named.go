@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// errNoBundle says that a file has no certificate.
+// errNoBundle reports a file without a certificate.
 var errNoBundle = errors.New("it has no certificate in PEM")
 
-// NamedBundle are the certificates of a regular file in PEM, and nothing else that it has.
+// NamedBundle returns the certificates of a regular PEM file, without anything else in it.
 func NamedBundle(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would be waited for
 	if err != nil {
@@ -42,7 +42,7 @@ func NamedBundle(name string) ([]byte, error) {
 	return found, nil
 }
 
-// certificatesIn leaves out of a text in PEM what is no certificate: keys, and comments.
+// certificatesIn returns the certificates of a PEM text without keys and comments.
 func certificatesIn(raw []byte) []byte {
 	var found bytes.Buffer
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {

@@ -10,8 +10,8 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// bundles are where systems keep the authorities that they trust: Debian, Alpine and
-// Arch; Fedora; RHEL; SUSE; Alpine and macOS. They are those of package crypto/x509.
+// bundles lists the files with a system's trusted authorities, as crypto/x509 does: Debian, Alpine
+// and Arch; Fedora; RHEL; SUSE; Alpine and macOS.
 var bundles = []string{
 	"/etc/ssl/certs/ca-certificates.crt",
 	"/etc/pki/tls/certs/ca-bundle.crt",
@@ -20,12 +20,11 @@ var bundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// longestBundle bounds what is read; Debian's has 220 KB.
+// longestBundle bounds the size of a bundle in bytes. Debian's has 220 KB.
 const longestBundle = 16 << 20
 
-// SystemBundle are the authorities that the machine trusts, in PEM and without anything
-// else: those of the file that variable says SSL_CERT_FILE names, or of the usual places.
-// It is empty where none is found.
+// SystemBundle returns the machine's trusted authorities in PEM: those of SSL_CERT_FILE, read by
+// variable, or of the first existing bundle. It returns nil without any.
 func SystemBundle(variable func(name string) string) ([]byte, error) {
 	if named := variable("SSL_CERT_FILE"); named != "" {
 		return NamedBundle(named)
@@ -39,9 +38,8 @@ func SystemBundle(variable func(name string) string) ([]byte, error) {
 	return nil, nil
 }
 
-// JavaStore is a trust store with the certificates of a bundle in PEM, in the format
-// PKCS #12, which a Java runtime reads with the password "changeit". What of the bundle
-// is no certificate that can be read is left out: systems have such.
+// JavaStore returns a PKCS #12 trust store with the certificates of a PEM bundle. Java runtimes
+// open it with the password "changeit". It omits invalid certificates, which some systems have.
 func JavaStore(bundle []byte) ([]byte, error) {
 	var entries []pkcs12.TrustStoreEntry
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {

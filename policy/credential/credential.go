@@ -1,7 +1,6 @@
-// Package credential owns what a secret may do on the network: in which requests the
-// proxy puts its value in place of the placeholder that commands have, where a
-// placeholder is that has no business there, and where an answer tells the value. It
-// refuses to know connections, TLS, and the files of clients.
+// Package credential owns the use of secrets on the network. It replaces placeholders by values in
+// permitted requests, refuses misplaced placeholders, and replaces values by placeholders in
+// answers. It knows neither connections nor TLS, and no files of clients.
 package credential
 
 import (
@@ -10,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Credential is a secret with all that it is for.
+// Credential is a secret with its permitted use.
 type Credential struct {
 	Name        string // by which people know it
 	Value       string
@@ -21,21 +20,20 @@ type Credential struct {
 	Header    string
 	Parameter string   // of the query that has it, in the place of Header
 	Methods   []string // of HTTP
-	// Fetch lets nothing through but what git asks for to fetch the repositories of
-	// Scopes, whatever Methods are.
+	// Fetch permits git fetch from the repositories in Scopes only, and ignores Methods.
 	Fetch bool
 	// Private lets the hosts have private addresses.
 	Private bool
-	// Withheld is that the commands who ask are not to have it: wherever its
-	// placeholder is seen, the request is refused.
+	// Withheld denies the credential to the asking commands. A request with its placeholder is
+	// refused.
 	Withheld bool
 }
 
 // Set is the credentials of a run. Nil is none.
 type Set []Credential
 
-// Ends says whether TLS has to be ended to a target: whether a credential is for it that
-// the commands who ask may have.
+// Ends reports whether the proxy must terminate TLS to a target, for a credential available to the
+// asking commands.
 func (s Set) Ends(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Withheld && c.isFor(t) })
 }
@@ -44,7 +42,7 @@ func (c Credential) isFor(t reach.Target) bool {
 	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Opens(t) })
 }
 
-// Hosts are those that credentials are for, names and addresses, each once.
+// Hosts returns the host names and addresses of all credentials, without duplicates.
 func (s Set) Hosts() []string {
 	var hosts []string
 	for _, c := range s {

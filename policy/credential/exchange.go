@@ -10,23 +10,23 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Exchange is a request as its host is to get it.
+// Exchange is the request to send to the host, with the values of credentials.
 type Exchange struct {
 	URL    *url.URL
 	Header http.Header
 	Uses   []string // names of the credentials that are in it
 }
 
-// Exchange puts values in place of placeholders into a request to a target for which
-// TLS is ended, or refuses it. Bound is that the target is open for what credentials are
-// for alone. The request stays as it is.
+// Exchange returns the request with values in place of placeholders, or a refusal. It expects a
+// target with terminated TLS; bound limits the target to requests of its credentials. It does not
+// modify r.
 func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
 	x, refusal := g.exchange(r, t, bound)
 	return x, g.about(r, refusal)
 }
 
 func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
-	// What is left of the request when all placeholders that stand right are out of it.
+	// The request without its well-placed placeholders. Any placeholder left is misplaced.
 	left := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
 	out := &Exchange{URL: clone(r.URL), Header: r.Header.Clone()}
 	var uses []*Credential
@@ -58,7 +58,7 @@ func clone(u *url.URL) *url.URL {
 	return &c
 }
 
-// refuse says what keeps a credential from going out with a request.
+// refuse returns the reason to keep the credential out of a request, or nil.
 func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 	if c.Fetch {
 		if !c.fits(r, t) {
@@ -75,7 +75,7 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 	return nil
 }
 
-// refuse says what is wrong with a request whatever credential is in it.
+// refuse returns a problem of the request itself, for any credential, or nil.
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
 	if strings.Contains(strings.ToLower(plainest(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Withheld && c.isFor(t) }) {
@@ -96,7 +96,7 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 	return nil
 }
 
-// fits says whether a request is by host, path and method one that a credential is for.
+// fits reports whether host, path and method of a request match the credential.
 func (c *Credential) fits(r *http.Request, t reach.Target) bool {
 	if c.Fetch {
 		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Opens(t) && s.fetches(r) })
@@ -111,8 +111,8 @@ func (c *Credential) covers(r *http.Request, t reach.Target) bool {
 
 const receivePack = "git-receive-pack"
 
-// fetches says whether a request is one of the two by which git fetches a repository of
-// the scope (gitprotocol-http). It may be written with .git at its end or without.
+// fetches reports whether a request is one of the two of a git fetch from the scope's repository
+// (gitprotocol-http), with or without .git in its name.
 func (s Scope) fetches(r *http.Request) bool {
 	path, query := r.URL.EscapedPath(), r.URL.RawQuery
 	var repository string
@@ -136,8 +136,7 @@ func (s Scope) fetches(r *http.Request) bool {
 	return unescape(repository) == s.Path+ending
 }
 
-// overrides names what asks for another method, path or host than the first line of the
-// request does, of servers that obey it.
+// overrides names the header or parameter that asks some servers for another method, path or host.
 func overrides(r *http.Request) string {
 	for name := range r.Header {
 		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); overriding(dashed) {
@@ -153,8 +152,7 @@ func overrides(r *http.Request) string {
 	return ""
 }
 
-// overriding says whether a header is one by which proxies tell servers what was asked
-// for, or one like it.
+// overriding reports whether a header carries the original request from proxy to server.
 func overriding(name string) bool {
 	switch name {
 	case "x-forwarded-for", "x-forwarded-proto":

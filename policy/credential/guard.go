@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Guard holds requests to what the credentials of a set are for, and keeps their values
-// from those who ask. Several goroutines may use it. Nil guards nothing.
+// Guard limits requests to the permitted use of credentials and removes their values from answers.
+// It is safe for concurrent use. A nil Guard does nothing.
 type Guard struct {
 	set          Set
 	placeholders *matcher
@@ -41,7 +41,7 @@ func NewGuard(set Set) *Guard {
 // chunk is how much of an answer is read at once.
 const chunk = 64 << 10
 
-// Header puts placeholders where values stand in the header or the trailer of an answer.
+// Header replaces values by placeholders in the header or trailer of an answer.
 func (g *Guard) Header(h http.Header) {
 	if g == nil {
 		return
@@ -58,18 +58,16 @@ func (g *Guard) Header(h http.Header) {
 	}
 }
 
-// What is held back of an answer while more is to come says nothing of what was looked for:
-// it is as many bytes as the longest spelling of a value has but one, whatever they are. Who
-// writes an answer without knowing the value would else find it letter by letter, from how
-// its bytes arrive. When nothing follows for a while all of it goes on, so that whoever waits
-// for a message gets it.
+// patience is the time before held back bytes are forwarded without a successor. Copy always holds
+// back as many bytes as the longest spelling of a value minus one. The number reveals nothing about
+// the value: a server that guesses it letter by letter learns nothing from the timing.
 const patience = 200 * time.Millisecond
 
-// Copy copies an answer with placeholders where values stand. They are as long, so that
-// lengths and offsets stay right. It holds no more of the answer than fits one buffer.
+// Copy copies an answer and replaces values by placeholders of the same length, so lengths and
+// offsets stay valid. It buffers at most 64 KiB and the longest spelling.
 func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, patience) }
 
-// copy lets what is held back go after so long; never, where that is 0.
+// copy forwards held back bytes after patience; 0 means never.
 func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
@@ -94,9 +92,8 @@ func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error
 	}
 }
 
-// Replace puts placeholders where values stand in a text, in its place: whole says that no
-// more of it comes. What is before ready can be given on; what is not belongs to the
-// beginning of the next text.
+// Replace replaces values in text in place and returns the number of finished bytes. The rest
+// belongs before the next text. whole marks the last text.
 func (g *Guard) Replace(text []byte, whole bool) (ready int) {
 	clean := g.values.replace(text, whole)
 	if whole {
@@ -137,7 +134,7 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 	return s.held > s.gone, nil
 }
 
-// letGo gives on what is held back.
+// letGo forwards the held back bytes.
 func (s *searched) letGo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,15 +145,15 @@ func (s *searched) letGo() {
 	s.gone = s.held
 }
 
-// end keeps letGo from writing where nobody waits any more.
+// end stops letGo.
 func (s *searched) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done = true
 }
 
-// Body is what a request sends, up to where a placeholder stands in it: there it ends with
-// a *Refusal. trailer gives what follows the body, once that is read.
+// Body returns the body of a request. Reading fails with a *Refusal at a placeholder in the body or
+// the trailer. trailer is called at the end of the body.
 func (g *Guard) Body(body io.Reader, trailer func() http.Header) io.Reader {
 	return &sent{guard: g, body: body, trailer: trailer}
 }
@@ -187,20 +184,19 @@ func (s *sent) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// Refusal is that a request is not to go out as it stands. It is an error.
+// Refusal is the error for a request with a misused credential.
 type Refusal struct {
 	Names []string // of the credentials that it is about
-	// Reason is a sentence on the kind of misuse, which has no placeholder, no value and
-	// nothing else of the request, so that there are not as many reasons as requests.
+	// Reason describes the kind of misuse in a sentence. It contains no part of the request, so
+	// equal misuses have equal reasons.
 	Reason string
-	// Request is the request of which it was seen: method and path, and what of it is meant.
+	// Request is the refused request: method, path and the part in question.
 	Request string
-	// Never is that nothing the job could say lets it through.
+	// Never marks a refusal without a remedy in the job.
 	Never bool
 }
 
-// about notes of which request a refusal is, unless a placeholder stands in what would be
-// noted; nil stays so.
+// about adds the request to a refusal, unless its text contains a placeholder. Nil stays nil.
 func (g *Guard) about(r *http.Request, refusal *Refusal) *Refusal {
 	if refusal == nil {
 		return nil
@@ -217,23 +213,21 @@ func Shown(r *http.Request) string { return strings.TrimSpace(r.Method + " " + r
 
 func (r *Refusal) Error() string { return r.Reason }
 
-// Rule names what is in the way, as a job writes it.
+// Rule names the credentials of the refusal like a job does.
 func (r *Refusal) Rule() string { return Rule(r.Names...) }
 
 // Rule names credentials as rules of decisions do.
 func Rule(names ...string) string { return "policy.secrets: " + strings.Join(names, ", ") }
 
-// Private says whether a credential that commands may have for a target lets it have
-// private addresses.
+// Private reports whether an available credential permits private addresses for a target.
 func (s Set) Private(t reach.Target) bool {
 	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Withheld && c.isFor(t) })
 }
 
-// WithheldFor are the names of the credentials that are for a target, and not for the
-// commands who ask.
+// WithheldFor returns the credentials for a target that are withheld from the asking commands.
 func (s Set) WithheldFor(t reach.Target) []string { return s.names(t, true) }
 
-// Names are those of the credentials that commands may have for a target.
+// Names returns the credentials for a target that are available to the asking commands.
 func (s Set) Names(t reach.Target) []string { return s.names(t, false) }
 
 func (s Set) names(t reach.Target, withheld bool) (names []string) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Hider keeps texts that were sent to one server out of the answers of many. Several
-// goroutines may use it. Nil hides nothing.
+// Hider removes the texts sent to one server from the answers of others. It is safe for concurrent
+// use. A nil Hider hides nothing.
 type Hider struct{ guard *Guard }
 
-// NewHider makes one for texts, of which none may be empty.
+// NewHider returns a Hider for non-empty texts.
 func NewHider(texts ...string) *Hider {
 	var set Set
 	for _, text := range texts {
@@ -26,8 +26,8 @@ func (h *Hider) Header(header http.Header) {
 	}
 }
 
-// Copy copies an answer and hides the texts in it. Nothing that is held back goes on before
-// more comes: who writes the answer may not know the texts.
+// Copy copies an answer without the texts. It never forwards held back bytes early, since the
+// server may not know the texts and could find them by timing.
 func (h *Hider) Copy(to io.Writer, from io.Reader) error {
 	if h == nil {
 		_, err := io.Copy(to, from)

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// matcher finds any of some texts. It looks at the two bytes at the end of a window that
-// is as long as the shortest text, and goes on by as much as these allow (Wu and Manber,
-// 1994), so that the more there are to find, the less it slows down. Several goroutines
-// may use it.
+// matcher finds any of several texts (Wu and Manber, 1994). It looks at the last two bytes of a
+// window as long as the shortest text and skips as far as they permit. It is safe for concurrent
+// use.
 type matcher struct {
 	needles []needle // the longest first
 	least   int      // the length of the shortest
@@ -19,7 +18,7 @@ type matcher struct {
 	begin   [256][]int32       // needles by their first byte
 }
 
-// needle is a text to find, and what is put in its place, which is as long.
+// needle is a text to find and its replacement of the same length.
 type needle struct {
 	text, replacement []byte
 	of                int // the credential
@@ -55,8 +54,8 @@ func newMatcher(needles []needle) *matcher {
 // pair is the two bytes before end.
 func pair(text []byte, end int) uint16 { return uint16(text[end-2])<<8 | uint16(text[end-1]) }
 
-// find gives the first place where a needle stands, or, without one, where the beginning
-// of one stands at the end of a text that is not whole; else the text's end.
+// find returns the first needle in text. Without one it returns the position of a possible
+// beginning at the end of an unfinished text, or else the end.
 func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
 	if len(m.needles) == 0 {
 		return len(text), nil
@@ -84,8 +83,8 @@ func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
 	return len(text), nil
 }
 
-// stands says which of some needles a text begins with, or whether a text that is not
-// whole is the beginning of a longer one, which goes before.
+// stands returns the needle at the beginning of text. part reports a longer needle that an
+// unfinished text may still complete; it has priority.
 func (m *matcher) stands(some []int32, text []byte, whole bool) (found *needle, part bool) {
 	for _, i := range some {
 		n := &m.needles[i]
@@ -99,7 +98,7 @@ func (m *matcher) stands(some []int32, text []byte, whole bool) (found *needle, 
 	return nil, false
 }
 
-// sees gives a needle that stands in a text.
+// sees returns the credential of the first needle in a text.
 func (m *matcher) sees(text string) (of int, ok bool) {
 	if len(text) < m.least {
 		return 0, false
@@ -111,8 +110,7 @@ func (m *matcher) sees(text string) (of int, ok bool) {
 	return n.of, true
 }
 
-// replace puts the replacements into a text, in its place, as far as that can be done
-// before more of it is there. What is before clean is done.
+// replace replaces needles in text in place. It returns the number of finished bytes.
 func (m *matcher) replace(text []byte, whole bool) (clean int) {
 	for {
 		at, n := m.find(text[clean:], whole)

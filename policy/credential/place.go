@@ -11,8 +11,8 @@ import (
 
 const authorization = "Authorization"
 
-// put puts text where the credential's placeholder stands as it should: once, in the one
-// place that is the credential's. It says whether it stands so.
+// put replaces the credential's placeholder by text at its proper place. It reports false if the
+// placeholder is missing there or occurs twice.
 func (c *Credential) put(x *Exchange, text string) bool {
 	if c.Parameter != "" {
 		return c.putInQuery(x.URL, text)
@@ -86,8 +86,8 @@ func (c *Credential) putInBasic(h http.Header, value, text string) bool {
 	return true
 }
 
-// inRequest looks for placeholders in all of a request but its body. URL and header are
-// its own, or what is left of them.
+// inRequest searches a request, without its body, for placeholders. u and h replace its URL and
+// header.
 func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 	for _, part := range []struct{ place, text string }{
 		{"the path", u.EscapedPath()},
@@ -135,7 +135,7 @@ func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	return nil
 }
 
-// inText looks for placeholders in text and in what it is when it is unescaped.
+// inText searches text and its unescaped forms for placeholders.
 func (g *Guard) inText(text, place string) *Refusal {
 	for range deepest + 1 {
 		if of, ok := g.placeholders.sees(text); ok {
@@ -155,8 +155,7 @@ func (g *Guard) inText(text, place string) *Refusal {
 	return nil
 }
 
-// misplaced is the refusal of a request in which a placeholder stands where it has no
-// business.
+// misplaced refuses a request with a placeholder at the wrong place.
 func (g *Guard) misplaced(of int, place string) *Refusal {
 	c := &g.set[of]
 	if c.Withheld {
@@ -165,7 +164,7 @@ func (g *Guard) misplaced(of int, place string) *Refusal {
 	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.shownScopes(), c.proper())
 }
 
-// proper says where the credential belongs.
+// proper describes the proper place of the credential for a message.
 func (c *Credential) proper() string {
 	if c.Parameter != "" {
 		return "once, as the value of the parameter " + c.Parameter
@@ -178,8 +177,7 @@ func (c *Credential) proper() string {
 	return words
 }
 
-// Elsewhere refuses a request in which a placeholder stands, wherever that is: one in
-// which nothing is put in its place.
+// Elsewhere refuses any placeholder in a request to a host without intercepted TLS.
 func (g *Guard) Elsewhere(r *http.Request) *Refusal {
 	if g == nil {
 		return nil

@@ -5,12 +5,12 @@ import (
 	"math/big"
 )
 
-// Marked is how a placeholder begins, where it is long enough, so that people know
-// it for one. Letters and digits alone stay as they are in every part of a request.
+// Marked is the prefix of long placeholders, for people to recognise. Letters and digits survive
+// every encoding of a request unchanged.
 const Marked = "agentci0"
 
-// NewPlaceholder gives a placeholder for value that nobody can guess. It is as long as
-// value, so that an answer in which one stands for the other keeps its length.
+// NewPlaceholder returns an unguessable placeholder as long as value, so replacing one by the other
+// keeps the length of an answer.
 func NewPlaceholder(value string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	const leastRandom = 16

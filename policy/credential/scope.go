@@ -11,14 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Scope is what of a host a credential is for.
+// Scope is a host, or a path on it, that accepts a credential.
 type Scope struct {
 	Host reach.Entry // without a wildcard
 	Path string      // that it is for, with all below it: begins with "/", and does not end so; empty for all
 }
 
-// ParseScope reads "host", "host:port", or one of these with a path: the credential is
-// for what that names and all below it, by whole segments.
+// ParseScope parses "host" or "host:port" with an optional path. The scope includes everything
+// below the path, by whole segments.
 func ParseScope(text string) (Scope, error) {
 	host, path, _ := strings.Cut(text, "/")
 	switch {
@@ -62,15 +62,14 @@ func checkScopePath(path string) error {
 
 func (s Scope) String() string { return s.Host.Host() + s.Path }
 
-// covers says whether a path, as it is escaped in a request, is what the scope names or
-// lies below. The segments that the scope names stand between plain slashes; below them
-// an escaped slash is one of the rest, as in npm's @scope%2fname.
+// covers reports whether the escaped path of a request is in the scope. The scope's segments need
+// plain slashes; below them an escaped slash is a letter, as in npm's @scope%2fname.
 func (s Scope) covers(escaped string) bool {
 	_, ok := s.below(escaped)
 	return ok
 }
 
-// below gives what of a path follows the scope.
+// below returns the rest of a path after the scope.
 func (s Scope) below(escaped string) (rest string, ok bool) {
 	if s.Path == "" {
 		return escaped, true
@@ -93,9 +92,8 @@ func (s Scope) below(escaped string) (rest string, ok bool) {
 // deepest is how often a path may be escaped over and over.
 const deepest = 4
 
-// troubled says what about a path could make servers read another one out of it than
-// the proxy does. Paths are escaped once; what unescapes them again gets no other
-// segments than these.
+// troubled describes a path that a server may read differently than the proxy, or returns "".
+// Decoding a path that passes again yields the same segments.
 func troubled(escaped string) string {
 	for range deepest {
 		if problem := troubledOnce(escaped); problem != "" {
@@ -130,14 +128,14 @@ func troubledOnce(path string) string {
 	return ""
 }
 
-// folds is a path as servers read it that take letters for those they look like (UAX #15,
-// NFKC), and leave out soft hyphens.
+// folds returns a path as read by servers that normalise look-alike letters (UAX #15, NFKC) and
+// drop soft hyphens.
 func folds(path string) string {
 	const softHyphen = "\u00ad"
 	return norm.NFKC.String(strings.ReplaceAll(path, softHyphen, ""))
 }
 
-// unescape takes each %xx for its byte, and leaves what is none as it is.
+// unescape decodes each valid %xx and keeps invalid ones.
 func unescape(text string) string {
 	if !strings.Contains(text, "%") {
 		return text

@@ -10,9 +10,8 @@ import (
 	"sync"
 )
 
-// spellings are the ways in which text is commonly written within other text, each with
-// what stands for it, which is as long: by the same spelling of instead, or by its
-// beginning, or by that and some zeros more.
+// spellings returns the usual encodings of a text inside other text. Each has a replacement of the
+// same length, made from the same encoding of instead: cut, or padded with zeros.
 func spellings(text, instead string, of int) []needle {
 	var all []needle
 	known := make(map[string]bool)
@@ -29,8 +28,8 @@ func spellings(text, instead string, of int) []needle {
 	for _, spelt := range plainSpellings(text) {
 		add(spelt, instead)
 	}
-	// Who sends a user and a password as Basic has a colon before or behind them: with
-	// it, no bit of the value is in a letter that it shares with something unknown.
+	// Basic authentication puts a colon before or after the value. With the colon, no base64 letter
+	// shares bits with unknown text.
 	for _, around := range [][2]string{{":", ""}, {"", ":"}, {"", ""}} {
 		for offset := range 3 {
 			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -43,8 +42,8 @@ func spellings(text, instead string, of int) []needle {
 	return all
 }
 
-// plainSpellings are text as it is, in hexadecimal, and escaped, once and twice over: an
-// address within an address, or within a page or a document.
+// plainSpellings returns the text itself, in hexadecimal, and escaped once and twice, as in an
+// address within an address or a page.
 func plainSpellings(text string) []string {
 	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
 	ways := escapes()
@@ -58,9 +57,8 @@ func plainSpellings(text string) []string {
 	return all
 }
 
-// escapes are those of addresses, JSON and HTML, as libraries in use write them: each by
-// the characters that it escapes, of those that may stand in a credential. They are made when a
-// run has secrets.
+// escapes lists the escape functions of common libraries for addresses, JSON and HTML, by the
+// characters that they escape. It is built on the first use.
 var escapes = sync.OnceValue(func() []func(string) string {
 	return []func(string) string{
 		escaping(`!"#$%&'()*+,/:;<=>?@[\]^`+"`{|}", "%%%02X"), // Go's QueryEscape
@@ -85,7 +83,7 @@ var escapes = sync.OnceValue(func() []func(string) string {
 	}
 })
 
-// entities writes characters that HTML has a meaning for, and further ones, as entities.
+// entities replaces HTML's special characters, and further ones, by entities.
 func entities(further ...string) func(string) string {
 	return strings.NewReplacer(append([]string{`&`, "&amp;", `<`, "&lt;", `>`, "&gt;", `"`, "&quot;"}, further...)...).Replace
 }
@@ -112,14 +110,13 @@ func inJSON(text string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// withoutHTML takes the escapes for HTML out of JSON, which few encoders make.
+// withoutHTML undoes the HTML escapes of Go's JSON encoder, which most encoders lack.
 func withoutHTML(quoted string) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(quoted)
 }
 
-// inBase64 is what of text is sure to be seen in base64, where so many bytes as offset
-// says stand before it in the group of three: without the letters that it shares with
-// others. At the end of what is encoded it shares its last letter with none.
+// inBase64 returns the letters of text's base64 that depend on text alone, if offset bytes precede
+// it in its group of three. With end, nothing follows, and the last letter counts too.
 func inBase64(e *base64.Encoding, text string, offset int, end bool) string {
 	const bitsOfByte, bitsOfLetter = 8, 6
 	encoded := e.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + text))

@@ -1,6 +1,5 @@
-// Package forward owns carrying connections from a listener to one place, whatever is
-// spoken over them. Where that is it does not know: it is given a function that connects
-// there, and nothing of what comes through says otherwise.
+// Package forward copies connections from a listener to one destination, for any protocol. A given
+// function dials the destination.
 package forward
 
 import (
@@ -13,9 +12,9 @@ import (
 	"time"
 )
 
-// MostConnections bounds how many connections there are at once; one more waits, and the
-// others with the kernel. Where a client has said all, it may be gone: the oldest of these
-// ends for one that waits.
+// MostConnections is the number of simultaneous connections. Further ones wait, first here, then in
+// the kernel. A client that has closed its sending side may be gone, so the oldest such connection
+// ends for a waiting one.
 const MostConnections = 256
 
 // connectWait is how long connecting may take.
@@ -39,10 +38,10 @@ type Forwarder struct {
 	fell chan struct{} // has something when a client has said all
 }
 
-// carried is a connection and what it is carried to.
+// carried is a client's connection with its destination.
 type carried struct{ from, to net.Conn }
 
-// Start carries what connects to l on to where dial leads. Close closes l.
+// Start copies connections of l to those of dial. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
 	f := &Forwarder{listener: l, dial: dial, places: make(chan struct{}, MostConnections), open: make(map[net.Conn]struct{}), fell: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
@@ -50,8 +49,7 @@ func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwar
 	return f
 }
 
-// Refuse takes no further connections: who tries is refused by the kernel. Those that
-// there are go on.
+// Refuse closes the listener and keeps existing connections.
 func (f *Forwarder) Refuse() { _ = f.listener.Close() }
 
 // Close ends all connections and waits for it.
@@ -112,8 +110,8 @@ func (f *Forwarder) takePlace() bool {
 	}
 }
 
-// endSilent ends the connection whose client has said all for the longest time, and says
-// whether there was one.
+// endSilent closes the connection whose client has been silent longest, and reports whether there
+// was one.
 func (f *Forwarder) endSilent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,8 +125,8 @@ func (f *Forwarder) endSilent() bool {
 	return true
 }
 
-// fallSilent notes that the client of a connection has said all, until it is told that
-// the connection is over.
+// fallSilent notes that a client has closed its sending side. Call over at the end of the
+// connection.
 func (f *Forwarder) fallSilent(one *carried) (over func()) {
 	f.mu.Lock()
 	f.silent = append(f.silent, one)
@@ -179,8 +177,7 @@ func (f *Forwarder) carry(from net.Conn) {
 	over()
 }
 
-// pass copies until the end of from, and says so. Where that fails, the other direction
-// has nobody to talk to either.
+// pass copies until the end of from and then closes the sending side of to. A failure resets to.
 func pass(to, from net.Conn) {
 	if _, err := io.Copy(to, from); err != nil {
 		reset(to)
@@ -192,7 +189,7 @@ func pass(to, from net.Conn) {
 	}
 }
 
-// reset ends a connection so that the other side sees that it broke off.
+// reset closes a connection so that the peer sees an error.
 func reset(conn net.Conn) {
 	if tcp, is := conn.(*net.TCPConn); is {
 		_ = tcp.SetLinger(0)
@@ -200,7 +197,7 @@ func reset(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// know has Close end a connection. It is false after that.
+// know registers a connection for Close. It reports false after Close.
 func (f *Forwarder) know(conn net.Conn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

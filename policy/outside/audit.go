@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// auditVariable names a variable of the environment whose value is a file. Only tests build a program
-// that has such a name (-ldflags -X); in any other one it is empty, and nothing is read or written.
+// auditVariable names a variable with the path of a log file. Only tests set it (-ldflags -X); it
+// is empty in releases.
 var auditVariable string
 
-// Start is a line of that file.
+// Start is a line of the log.
 type Start struct {
 	Use       string
 	Path, Dir string
@@ -21,7 +21,7 @@ type Start struct {
 	Withheld  []string // names of those that the caller gave and the list does not have
 }
 
-// audit appends a start to the file, where there is one.
+// audit appends a start to the log, if there is one.
 func (u *Use) audit(path, dir string, env, args []string) error {
 	if auditVariable == "" {
 		return nil

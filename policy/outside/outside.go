@@ -1,6 +1,6 @@
-// Package outside starts the programs that run outside of any sandbox. No other package of agent-ci
-// starts one. Each place that starts a program does so as one Use of a list, which docs/internals/security.md
-// shows. The package knows nothing of repositories, runs and sandboxes.
+// Package outside starts every program outside a sandbox. Each place that starts one declares a
+// Use, listed in docs/internals/security.md. The package knows neither repositories nor runs nor
+// sandboxes.
 package outside
 
 import (
@@ -15,9 +15,8 @@ import (
 	"strings"
 )
 
-// Command returns a program that the caller starts. The program is not looked for: path is absolute,
-// and so is dir. Of env it gets what the use lists. What breaks the use's row of the list fails at the
-// start.
+// Command returns a program for the caller to start. path and dir are absolute. The program gets
+// the variables of env listed in the use. A violation of the use fails the start.
 func (u *Use) Command(ctx context.Context, path, dir string, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = dir, u.passed(env)
@@ -25,7 +24,7 @@ func (u *Use) Command(ctx context.Context, path, dir string, env []string, args 
 	return cmd
 }
 
-// Note checks a start that Command does not make, and notes it for tests.
+// Note checks and logs a start made by other means than Command.
 func (u *Use) Note(path, dir string, env []string, args ...string) error {
 	switch {
 	case !slices.Contains(Uses(), u):
@@ -40,7 +39,7 @@ func (u *Use) Note(path, dir string, env []string, args ...string) error {
 	return u.audit(path, dir, env, args)
 }
 
-// commandOf returns the command among the arguments of git, which options with -c may come before.
+// commandOf returns git's subcommand after any -c options.
 func commandOf(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]
@@ -51,8 +50,8 @@ func commandOf(args []string) string {
 	return args[0]
 }
 
-// passed returns the variables of env that the use lists. It is never nil: a nil environment is
-// that of this process.
+// passed returns the variables of env listed in the use. It is never nil, because a nil environment
+// would mean this process's own.
 func (u *Use) passed(env []string) []string {
 	all := make([]string, 0, len(env))
 	for _, variable := range env {
@@ -64,21 +63,20 @@ func (u *Use) passed(env []string) []string {
 	return all
 }
 
-// gets reports whether a variable is of those that the use lists.
+// gets reports whether the use lists a variable.
 func (u *Use) gets(name string) bool {
 	return u.Takes(name) || slices.ContainsFunc(u.Set, func(listed string) bool { return matches(name, listed) })
 }
 
-// matches reports whether a listed name, of which an asterisk at its end stands for any ending, is that
-// of a variable.
+// matches reports whether a listed name matches a variable. A final asterisk matches any ending.
 func matches(name, listed string) bool {
 	prefix, open := strings.CutSuffix(listed, "*")
 	return name == listed || open && strings.HasPrefix(name, prefix)
 }
 
-// Find returns the absolute path of a program, found as a shell in dir does: a name with a slash is a path from
-// dir, another one is looked for in the folders of PATH. Relative folders of PATH are left out, because they
-// let dir choose the program. The error is an exec.ErrNotFound or an fs.ErrNotExist.
+// Find returns the absolute path of a program like a shell in dir would: relative to dir if the
+// name has a slash, otherwise from PATH. It skips relative folders of PATH, because dir would then
+// choose the program. The error is an exec.ErrNotFound or an fs.ErrNotExist.
 func Find(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		if !filepath.IsAbs(name) {

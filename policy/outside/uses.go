@@ -11,19 +11,19 @@ import (
 type Use struct {
 	Name    string
 	Program string // what is started, and who chooses it
-	// Commands are those of git that may be started; nil where the program is another one, or git has
-	// many. What reads the work tree as `git status` does is none: it starts programs that the
-	// configuration of a submodule names.
+	// Commands lists the permitted subcommands of git. Nil means another program, or many
+	// subcommands. `git status` and similar ones are never permitted: they start programs from a
+	// submodule's configuration.
 	Commands []string
 	Folder   string // where: Root, or words for a folder that the caller gives
-	// Taken are the variables that the program gets as agent-ci has them, and Set those that agent-ci
-	// sets. An asterisk at the end of a name stands for any ending.
+	// Taken lists variables passed from agent-ci's environment, Set those set by agent-ci. A final
+	// asterisk matches any ending.
 	Taken, Set []string
 	Words      string // the same for a person, where it is not "none"
 	Starts     string // which programs it starts in turn
 }
 
-// Root is a folder in which no repository and no program keeps anything for others to find.
+// Root is a folder without repositories and programs to find.
 const Root = "/"
 
 // Takes reports whether a variable of agent-ci's own environment is for the program.
@@ -38,7 +38,7 @@ var (
 		Set: []string{"GOMAXPROCS"}, Words: "`GOMAXPROCS`",
 		Starts: "commands, in the sandbox that it makes first",
 	}
-	// Unconfined is what a job runs without any sandbox.
+	// Unconfined starts the commands of a job without a sandbox.
 	Unconfined = &Use{
 		Name:    "whatever a run starts under `policy.sandbox: danger-full-access`",
 		Program: "model, job or base commit, by the job's rules for commands",
@@ -54,7 +54,7 @@ var (
 		Taken:   []string{"*"}, Words: "facts of machine and workflow: no token, nothing by which an interpreter finds code ([hooks.md](../reference/hooks.md#where-they-run))",
 		Starts: "anything, with all rights of the user",
 	}
-	// GitConfig is git that reads the configuration of the user, the machine and the checkout.
+	// GitConfig reads the git configuration of user, machine and checkout.
 	GitConfig = &Use{
 		Name: "git on a checkout", Program: gitOfUser, Folder: "the checkout", Commands: []string{"config", "remote"},
 		Taken: append(slices.Clone(toolVariables), "GIT_CONFIG*"), Set: quietVariables,
@@ -72,7 +72,7 @@ var (
 		Words:    "the tools' variables; git's are set, and no configuration is read but its own",
 		Starts:   "nothing: no filter, no hook, no fsmonitor, nothing in a submodule",
 	}
-	// GitRemote is git that talks with other repositories, and makes checkouts of them for campaigns.
+	// GitRemote runs git with other repositories and makes checkouts of them for campaigns.
 	GitRemote = &Use{
 		Name: "git on other repositories: `ls-remote`, `clone`, `fetch`, `push`, and for campaigns `init`, `reset`", Program: gitOfUser, Folder: Root,
 		Taken: remoteVariables,
@@ -83,7 +83,7 @@ var (
 		Words:  "the remotes' variables, no token: that comes through a pipe, for one host; git's are set, and its folder, if any, is private",
 		Starts: "`sh`, which reads that pipe; without a token, credential helpers of the user's configuration; for a repository on this machine that commands can't write, its hooks, as every push does; no filter, no hook of another repository",
 	}
-	// SSHConfig is ssh that tells which host a name stands for.
+	// SSHConfig asks ssh for the host behind an alias.
 	SSHConfig = &Use{
 		Name: "`ssh -G`, for an origin that names no host of the forge", Program: "ssh, found as git is", Folder: Root,
 		Taken: []string{"PATH", "HOME"}, Words: "`PATH` and `HOME`",
@@ -103,8 +103,8 @@ var (
 
 const gitOfUser = "git, from the first absolute folder of the user's `PATH` that has one outside of the checkout"
 
-// toolVariables are what git needs of the surroundings. Tokens and keys are not among them,
-// nor what names another repository.
+// toolVariables lists variables that git needs. It excludes tokens, keys, and paths of other
+// repositories.
 var toolVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TMP", "TEMP", "LANG", "LANGUAGE", "TZ",
 	"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "SYSTEMROOT",
@@ -116,7 +116,7 @@ var quietVariables = []string{
 	"GIT_LITERAL_PATHSPECS", "LC_ALL", "GIT_PAGER", "GIT_INDEX_FILE",
 }
 
-// remoteVariables are what git needs to reach another repository.
+// remoteVariables lists variables that git needs to reach other repositories.
 var remoteVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME",
 	"GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
@@ -129,7 +129,7 @@ func Uses() []*Use {
 	return []*Use{GitConfig, GitPrivate, GitRemote, SSHConfig, GitVersion, Hook, Unconfined, Run, Stage}
 }
 
-// Table returns the uses as a table of Markdown, with the variables that it names.
+// Table returns the uses as a Markdown table with their variables.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| what | program, and who chooses it | folder | environment | starts in turn |\n|---|---|---|---|---|\n")

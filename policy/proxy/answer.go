@@ -23,7 +23,7 @@ type reply struct {
 	body   string
 }
 
-// refusal tells why a request is refused and what to do.
+// refusal answers a refused request with rule, reason and remedy.
 func refusal(asked Request) reply {
 	rule := cmp.Or(asked.Rule, "no rule allows it")
 	return reply{
@@ -33,8 +33,7 @@ func refusal(asked Request) reply {
 	}
 }
 
-// Words tell of a refusal: what, by which rule, why, of which request, and what to do
-// instead.
+// Words describes a refused request in one line: target, rule, reason, request and remedy.
 func (r Request) Words() string {
 	rule := ""
 	if r.Rule != "" {
@@ -47,16 +46,16 @@ func (r Request) Words() string {
 	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, why, r.Remedy)
 }
 
-// unrecorded is the answer where the run can't keep its record.
+// unrecorded answers every request after a failure to write the record.
 var unrecorded = reply{
 	status: http.StatusServiceUnavailable, error: "proxy_internal_error", phrase: "agent-ci can't record the request",
 	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
 }
 
-// tooLong is the answer to a request whose body is longer than the proxy carries.
+// tooLong answers a request with a body above Limits.Bytes.
 var tooLong = reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"}
 
-// unreached tells why a target that is allowed was not reached.
+// unreached reports a failed connection to an allowed target.
 func unreached(asked string, err error) reply {
 	r := reply{status: http.StatusBadGateway, error: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
 	var lookup *net.DNSError
@@ -85,8 +84,8 @@ func unreached(asked string, err error) reply {
 	return r
 }
 
-// answer gives a reply. The one to CONNECT is written by hand: few programs show
-// its body, so that its status line has to say what it is about.
+// answer writes a reply. For CONNECT it writes the raw response, with the reason in the status
+// line, because few programs show a body there.
 func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	if r.Method != http.MethodConnect {
 		say(w, a)
@@ -106,7 +105,7 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	linger(conn)
 }
 
-// say gives a reply to a request that is none of CONNECT.
+// say writes a reply to any request but CONNECT.
 func say(w http.ResponseWriter, a reply) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Proxy-Status", "agent-ci; error="+a.error)
@@ -114,7 +113,7 @@ func say(w http.ResponseWriter, a reply) {
 	_, _ = io.WriteString(w, a.body) // who asked may be gone
 }
 
-// linger reads what still comes, so that the answer is not lost by a reset.
+// linger reads pending input before the close. A reset could otherwise destroy the answer.
 func linger(conn net.Conn) {
 	const most, patience = 64 << 10, time.Second
 	_ = closeWrite(conn)
@@ -122,7 +121,7 @@ func linger(conn net.Conn) {
 	_, _ = io.CopyN(io.Discard, conn, most)
 }
 
-// statusPhrase is text that may stand in a status line (RFC 9112, 4).
+// statusPhrase makes text valid in a status line (RFC 9112, 4).
 func statusPhrase(text string) string {
 	const longest = 300
 	clean := strings.Map(func(c rune) rune {

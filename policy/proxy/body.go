@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// shortBody is up to which length a body is searched before its request goes out.
+	// shortBody is the longest body to search completely before the request is sent, in bytes.
 	shortBody = 64 << 10
 	// lateBody is how long an answer's end waits for the rest of a body to be searched.
 	lateBody = time.Second
 )
 
-// searchedBody is the body of a request, which ends where a placeholder stands in it. Who
-// sends the request closes it when nothing more is wanted; the rest can be searched then.
+// searchedBody is a request body with a search for placeholders. Reading ends at the first one.
+// After Close, the rest can still be searched.
 type searchedBody struct {
 	refuse func(*credential.Refusal) *Request // nil where nothing is searched
 	found  atomic.Pointer[Request]
@@ -35,9 +35,9 @@ type searchedBody struct {
 	err   error // that ended it
 }
 
-// search looks for placeholders in the body of a request: in a short one at once, so that
-// no answer comes before all of it is searched, in another as it goes out. It gives what
-// to tell where the request is not to go out.
+// search prepares the search of a request body. It searches a short body at once, so no answer
+// arrives before the result, and a longer one while it is sent. It returns a reply instead of
+// sending a refused request.
 func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*searchedBody, *reply) {
 	b := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
@@ -65,7 +65,7 @@ func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*sear
 	return b, nil
 }
 
-// brokenOff is the answer to a request of whose body a part is missing.
+// brokenOff answers a request with an incomplete body.
 var brokenOff = reply{status: http.StatusBadRequest, error: "http_request_error", body: "The body of the request did not come whole.\n"}
 
 func (b *searchedBody) Read(to []byte) (int, error) {
@@ -97,10 +97,9 @@ func (b *searchedBody) Close() error {
 	return nil
 }
 
-// goOn searches what is left of a body where its host answers before it is through, and
-// breaks the exchange off when a placeholder is there. Of what the host did not begin to
-// take nothing was sent. The returned function ends the exchange, and waits for a while
-// until all is searched.
+// goOn searches the rest of a body if the host answers early, and aborts the exchange at a
+// placeholder. The host has not received that rest. The returned function ends the exchange and
+// waits up to lateBody for the search.
 func (p *Proxy) goOn(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
 	_ = control.EnableFullDuplex() // else the library takes what is left of the body before it answers
 	if b.refuse == nil {
@@ -127,7 +126,7 @@ func (p *Proxy) goOn(b *searchedBody, control *http.ResponseController, breakOff
 	}
 }
 
-// drain reads what is left, as far as that is bounded.
+// drain reads the rest of the body up to most bytes.
 func (b *searchedBody) drain(most int64) {
 	b.mu.Lock()
 	begun := b.begun

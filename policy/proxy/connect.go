@@ -12,15 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// refusedError is that a target's address is not to be reached.
+// refusedError reports a forbidden address of an allowed target.
 type refusedError struct{ Request }
 
 func (e *refusedError) Error() string { return e.Target + " is refused. " + e.Reason }
 
-// connect gives a connection to the target, which may have a private address where
-// private says so. Of a name all addresses have to be fit to be reached, and the ones
-// that were looked at are dialled: nobody is asked twice. Where the target is reached by
-// another proxy that one resolves and dials.
+// connect dials the target; private permits private addresses. Every address of a name must be
+// permitted, and only the checked addresses are dialled, without a second lookup. If another proxy
+// leads to the target, that proxy resolves and dials.
 func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.limits.Connect)
 	defer cancel()
@@ -43,8 +42,8 @@ func (p *Proxy) connect(ctx context.Context, t reach.Target, private bool) (net.
 	return p.dialFirst(ctx, addresses, t.Port)
 }
 
-// connectPlain is connect for a request that goes on as one of HTTP. Where the target is
-// reached by another proxy, the connection leads to that one, and asks it.
+// connectPlain dials for a plain HTTP request. If another proxy leads to the target, the connection
+// ends there, and via is its URL.
 func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) (conn net.Conn, via *url.URL, err error) {
 	if via = p.via(t); via == nil {
 		conn, err = p.connect(ctx, t, private)
@@ -59,8 +58,7 @@ func (p *Proxy) connectPlain(ctx context.Context, t reach.Target, private bool) 
 	return conn, via, err
 }
 
-// fit refuses a target of whose addresses one is not to be reached. What nothing opens is
-// told first.
+// fit refuses a target with a forbidden address. It reports addresses without a remedy first.
 func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error {
 	own, err := ownAddresses()
 	if err != nil {
@@ -80,8 +78,8 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
-// closed is the refusal of a private address that nothing is for, which the list can open
-// unless this machine has the address.
+// closed refuses a private address outside the list. The list can permit it, unless it belongs to
+// this machine.
 func closed(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if own, err := ownAddresses(); err == nil && own[t.Addr] {
 		return policy.LocalAddress(t, d, policy.OfThisMachine, false)
@@ -89,8 +87,7 @@ func closed(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	return d
 }
 
-// resolve asks for a name as it stands: domains that the machine searches are
-// not the list's.
+// resolve looks up a name without the search domains of the machine.
 func (p *Proxy) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
 	ask := p.options.Resolve
 	if ask == nil {
@@ -135,8 +132,8 @@ func (p *Proxy) dialFirst(ctx context.Context, addresses []netip.Addr, port uint
 	return nil, failed
 }
 
-// ownAddresses are those of the machine: by a public one of them its own servers
-// would be reached as from inside.
+// ownAddresses returns the machine's own addresses, including public ones. They would reach its
+// servers from inside.
 func ownAddresses() (map[netip.Addr]bool, error) {
 	interfaces, err := net.InterfaceAddrs()
 	if err != nil {
@@ -151,7 +148,7 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 	return own, nil
 }
 
-// local says what keeps an address from being dialled, also where private ones may be.
+// local describes an address that must not be dialled, or returns "".
 func local(address netip.Addr, own map[netip.Addr]bool, private bool) string {
 	switch what := reach.Inside(address); {
 	case own[address] && (what == "" || reach.Private(address)):

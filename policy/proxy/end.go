@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// ended is the connection of a client below the TLS that is ended here.
+// ended is a client's connection with TLS terminated by the proxy.
 type ended struct {
 	net.Conn
 	early  *bufio.Reader // has what came with CONNECT
@@ -40,8 +40,8 @@ func (e *ended) Close() error {
 
 var errOtherName = errors.New("another server name than the tunnel's")
 
-// end speaks TLS to who asked in the place of the target, and hands the connection to the
-// server that reads the requests in it.
+// end completes the TLS handshake in place of the target and passes the connection to the inner
+// server.
 func (p *Proxy) end(w http.ResponseWriter, r *http.Request, t reach.Target, d policy.HostDecision) {
 	p.work.Add(1)
 	defer p.work.Done()
@@ -100,14 +100,14 @@ func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
 	return p.faces[t], nil
 }
 
-// noted records why a tunnel whose TLS is to be ended is not used as one.
+// noted records the reason why an intercepted tunnel was not used.
 func (p *Proxy) noted(t reach.Target, reason string) (Request, error) {
 	d := policy.NotTheTarget(p.options.Credentials.Names(t), reason)
 	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	return asked, p.options.Observe(asked)
 }
 
-// refuseHandshake records that what came is no TLS, and tells who sent it.
+// refuseHandshake records a connection without TLS and answers the client.
 func (p *Proxy) refuseHandshake(conn *ended, err error) {
 	plain, isPlain := errors.AsType[tls.RecordHeaderError](err)
 	if !isPlain || plain.Conn == nil { // the first record was one
@@ -123,7 +123,7 @@ func (p *Proxy) refuseHandshake(conn *ended, err error) {
 	linger(conn)
 }
 
-// inside is the server of the requests in tunnels whose TLS is ended.
+// inside is the server for requests in intercepted tunnels.
 type inside struct {
 	server *http.Server
 	handed chan net.Conn
@@ -132,7 +132,7 @@ type inside struct {
 	addr   net.Addr
 }
 
-// tunnelOf is the key under which the context of a request has its *ended.
+// tunnelOf is the context key of a request's *ended.
 type tunnelOf struct{}
 
 // How many requests a client may have on one connection of HTTP/2, and how many all
@@ -140,7 +140,7 @@ type tunnelOf struct{}
 const (
 	mostStreams = 16
 	mostInside  = 256
-	// longestInside bounds the header of each, which is held while it waits, in bytes.
+	// longestInside bounds the header of a waiting request, in bytes.
 	longestInside = 32 << 10
 )
 
@@ -159,7 +159,7 @@ func (p *Proxy) newInside(addr net.Addr) *inside {
 	return &inside{server, make(chan net.Conn), make(chan struct{}, mostInside), p.ctx.Done(), addr}
 }
 
-// take hands a connection to the server. It says whether that has it.
+// take passes a connection to the server and reports success.
 func (i *inside) take(conn net.Conn) bool {
 	select {
 	case i.handed <- conn:

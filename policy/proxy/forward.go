@@ -16,10 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// forward sends a request on as one of the proxy's own: its host is the one of
-// the first line, its framing is written anew, and what concerns connections
-// stays on this one. Each has a connection of its own, to an address that was
-// looked at for it.
+// forward sends a plain request as the proxy's own: host from the first line, new framing, no
+// hop-by-hop headers. Every request gets its own connection to a checked address.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.Bytes {
 		p.answer(w, r, tooLong)
@@ -76,7 +74,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	}
 }
 
-// ask sends a request and gives the answer, or what to tell instead.
+// ask sends a request and returns the answer, or a reply after a failure.
 func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *standstill) (*http.Response, *reply) {
 	out := p.outgoing(ctx, r, t, idle)
 	searched := p.hider(via) != nil
@@ -107,8 +105,7 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 	return nil, &problem
 }
 
-// over speaks HTTP/1.1 over one connection, once: with the target, or with the proxy
-// that it is reached by.
+// over returns a transport for a single HTTP/1.1 request over conn, to the target or to via.
 func over(conn net.Conn, via *url.URL) *http.Transport {
 	var used atomic.Bool
 	var proxy func(*http.Request) (*url.URL, error)
@@ -151,15 +148,14 @@ func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, i
 	return out.WithContext(ctx)
 }
 
-// hopByHop are the headers that end at a proxy (RFC 9110, 7.6.1), and those by
-// which a client speaks to it, or asks the next one to answer in the host's place.
+// hopByHop lists headers that end at a proxy (RFC 9110, 7.6.1) or address the proxy itself.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Authentication-Info",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Max-Forwards",
 }
 
-// connectionOptions are what the header Connection lists (RFC 9110, 7.6.1), as names of headers are
-// written.
+// connectionOptions returns the header names listed by Connection (RFC 9110, 7.6.1), in canonical
+// form.
 func connectionOptions(h http.Header) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, listed := range h["Connection"] {
@@ -172,7 +168,7 @@ func connectionOptions(h http.Header) iter.Seq[string] {
 	}
 }
 
-// keepEndToEnd copies the headers that are for the other end.
+// keepEndToEnd copies headers without the hop-by-hop ones.
 func keepEndToEnd(to, from http.Header) {
 	maps.Copy(to, from)
 	for name := range connectionOptions(from) {

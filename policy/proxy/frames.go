@@ -8,9 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/credential"
 )
 
-// frames gives on what a server sends over a WebSocket (RFC 6455, 5.2), without the values
-// of credentials: a message is searched as a whole, in however many frames it comes. What
-// is at the end of a message waits for nothing.
+// frames forwards a server's WebSocket frames (RFC 6455, 5.2) without values of credentials. It
+// searches a message across its frames. The end of a message is never held back.
 type frames struct {
 	guard *credential.Guard
 	to    io.Writer
@@ -56,8 +55,8 @@ func (f *frames) Write(part []byte) (int, error) {
 	return len(part), nil
 }
 
-// head reads the head of a frame, and a control frame whole, as one may stand between
-// those of a message. It says whether all of that is there.
+// head reads the header of a frame, and control frames completely, since they may interrupt a
+// message. It reports false if bytes are missing.
 func (f *frames) head() (read bool, err error) {
 	const (
 		final, reserved, control, masked = 0x80, 0x70, 0x08, 0x80
@@ -96,7 +95,7 @@ func (f *frames) head() (read bool, err error) {
 	return true, nil
 }
 
-// take reads what is there of a frame's text.
+// take reads the available text of a frame.
 func (f *frames) take() {
 	n := int(min(f.left, uint64(len(f.raw)-f.next)))
 	for i := range n {
@@ -109,7 +108,7 @@ func (f *frames) take() {
 	}
 }
 
-// replace takes values out of the text, and lets go what the guard does.
+// replace removes values from the text and releases the finished part.
 func (f *frames) replace(whole bool) {
 	ready := f.guard.Replace(f.text, whole)
 	for i, c := range f.text[:ready] {

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// standstill ends an exchange in which nothing comes for a while. What still reads when the
-// exchange is over does not begin another wait, whose end would be that of what follows on
-// the same connection.
+// standstill aborts an exchange after a time without data. Once stopped, late reads cannot restart
+// its timer, which would hit the next exchange of the connection.
 type standstill struct {
 	wait  time.Duration
 	mu    sync.Mutex
@@ -16,13 +15,13 @@ type standstill struct {
 	over  bool
 }
 
-// whenIdle ends an exchange by what it is given.
+// whenIdle calls end after Limits.Idle without data.
 func (p *Proxy) whenIdle(end func()) *standstill {
 	return &standstill{wait: p.limits.Idle, timer: time.AfterFunc(p.limits.Idle, end)}
 }
 
-// endWhenIdle ends an exchange with a client: what is asked of its target, and what is read of it
-// or written to it.
+// endWhenIdle aborts an exchange after Limits.Idle: the request to the target and the client's
+// reads and writes.
 func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *standstill {
 	return p.whenIdle(func() {
 		cancel()
@@ -40,7 +39,7 @@ func (s *standstill) putOff() {
 	}
 }
 
-// Stop says that the exchange is over.
+// Stop ends the watch.
 func (s *standstill) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// serveInside answers a request in a tunnel whose TLS is ended.
+// serveInside answers a request in an intercepted tunnel.
 func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	p.work.Add(1)
 	defer p.work.Done()
@@ -58,7 +58,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d poli
 	say(w, a)
 }
 
-// strays says where a request inside a tunnel goes that is not the tunnel's target.
+// strays describes a request for another target than its tunnel's, or returns "".
 func strays(r *http.Request, t reach.Target) string {
 	const otherHost = "The request is for another host or port than the tunnel that it goes through."
 	switch {
@@ -84,8 +84,8 @@ func strays(r *http.Request, t reach.Target) string {
 	return ""
 }
 
-// takesBack says whether a request has a header for its host and none for it at once: the
-// host would not get what was counted.
+// takesBack reports a header listed as hop-by-hop in the same request. The host would miss a header
+// that the checks have counted.
 func takesBack(r *http.Request) bool {
 	for name := range connectionOptions(r.Header) {
 		if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
@@ -106,8 +106,7 @@ func names(authority string, t reach.Target) bool {
 	return err == nil && named == t
 }
 
-// exchange sends a request on to the target of its tunnel, over a connection that others
-// may have used before, and its answer back.
+// exchange sends a request to the tunnel's target over a pooled connection and copies the answer.
 func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.Exchange, tunnel *ended) {
 	t := tunnel.target
 	ctx, cancel := context.WithCancel(r.Context())
@@ -204,14 +203,14 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 	}
 }
 
-// encoded is the answer where text can't be searched for values.
+// encoded replaces an answer with compressed text.
 var encoded = reply{
 	status: http.StatusBadGateway, error: "http_response_content_coding", phrase: "The answer is encoded",
 	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
 }
 
-// encodedText says whether an answer may have text that can't be read as it comes. Values
-// in what is no text, archives for example, are not there to be read.
+// encodedText reports whether an answer may contain compressed text. Archives and other binary
+// types are not searched.
 func encodedText(response *http.Response) bool {
 	coding := strings.ToLower(strings.TrimSpace(strings.Join(response.Header["Content-Encoding"], ",")))
 	if coding == "" || coding == "identity" || response.ContentLength == 0 || response.Request.Method == http.MethodHead || response.StatusCode == http.StatusNotModified {
@@ -221,7 +220,7 @@ func encodedText(response *http.Response) bool {
 	return err != nil || len(response.Header["Content-Type"]) != 1 || !noText(kind)
 }
 
-// binaryKinds are the types of what registries serve that is no text.
+// binaryKinds lists the binary content types of registries.
 var binaryKinds = []string{
 	"application/octet-stream", "application/gzip", "application/x-gzip", "application/x-compressed-tar", "application/zip", "application/x-zip-compressed",
 	"application/tar", "application/x-tar", "application/tar+gzip", "application/x-bzip2", "application/x-xz", "application/zstd", "application/x-7z-compressed",

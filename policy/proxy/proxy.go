@@ -1,11 +1,8 @@
-// Package proxy owns the HTTP proxy by which confined commands reach the hosts
-// that a list opens, and no others: CONNECT, and requests with an absolute
-// target (RFC 9110, 9.3.6 and 7.1). It serves on a listener that it is given
-// and dials from where agent-ci runs, or has another proxy do so. What is allowed
-// it asks Options.Decide; that no address of a local network is dialled without
-// leave is its own care. What is meant for a proxy it takes out. To the hosts of
-// credentials it ends TLS: there it holds requests to what package credential says,
-// puts values in, and takes them out of answers.
+// Package proxy owns the HTTP proxy between confined commands and allowed hosts. It serves CONNECT
+// and requests with an absolute target (RFC 9110, 9.3.6 and 7.1) on a given listener, and dials
+// itself or through another proxy. Options.Decide allows hosts; the proxy itself blocks local
+// addresses. It removes hop-by-hop headers. For hosts of credentials it terminates TLS, checks
+// requests with package credential, inserts values, and removes them from answers.
 package proxy
 
 import (
@@ -30,7 +27,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Options say what the proxy lets through and whom it tells.
+// Options configures a proxy.
 type Options struct {
 	// Decide decides on a target by its name, before anything is asked of anybody.
 	Decide func(reach.Target) policy.HostDecision
@@ -38,32 +35,31 @@ type Options struct {
 	// the request is refused. It is called from several goroutines.
 	Observe func(Request) error
 
-	// Resolve and Dial stand in for the machine's own; nil for these. What they
-	// are asked and give is checked all the same.
+	// Resolve and Dial replace the machine's own. Nil uses those. Their input and output is checked
+	// in any case.
 	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, address netip.AddrPort) (net.Conn, error)
 
-	// Via gives the proxy to go through to a target, an address with its user and
-	// password; nil for none. It resolves names then, so that addresses are not looked at.
+	// Via returns the URL of the proxy to use for a target, with user and password, or nil. That
+	// proxy resolves names, so addresses stay unchecked.
 	Via func(reach.Target) *url.URL
-	// ViaRoots are who vouches for such a proxy that is spoken to by TLS; nil for the
-	// machine's own.
+	// ViaRoots lists the authorities for such a proxy with TLS. Nil uses the machine's.
 	ViaRoots *x509.CertPool
 
-	// Credentials are what is put into requests to their hosts, for which TLS is ended
-	// with certificates of Authority. Nil is none.
+	// Credentials are inserted into requests to their hosts. The proxy terminates TLS there with
+	// certificates of Authority.
 	Credentials credential.Set
 	Authority   *authority.Authority
-	// Roots are who vouches for a target for which TLS is ended; nil for the machine's own.
+	// Roots returns the authorities for a target with terminated TLS. Nil uses the machine's.
 	Roots func(reach.Target) *x509.CertPool
-	// Used is told that a credential goes out with a request, before it does. When it
-	// fails, the request is refused. It is called from several goroutines.
+	// Used is called before a credential is sent. An error refuses the request. It is called
+	// concurrently.
 	Used func(name string, to reach.Target) error
 
 	Limits Limits // zero values mean DefaultLimits
 }
 
-// Request is what a command asked for, and what became of it.
+// Request is a request of a command and its decision.
 type Request struct {
 	Protocol string // reach.HTTP, reach.HTTPS
 	Target   string // host and port; as it was written where that can't be read
@@ -71,7 +67,7 @@ type Request struct {
 	policy.HostDecision
 }
 
-// Limits bound what commands can make the proxy do.
+// Limits bounds the proxy's work for commands.
 type Limits struct {
 	Connections int           // at once; more wait
 	Header      time.Duration // that a request's header may take
@@ -80,7 +76,7 @@ type Limits struct {
 	Bytes       int64         // of a body, or through a tunnel in one direction
 }
 
-// DefaultLimits are wide enough for what a build downloads.
+// DefaultLimits suit the downloads of a build.
 var DefaultLimits = Limits{Connections: 128, Header: 10 * time.Second, Connect: 20 * time.Second, Idle: 5 * time.Minute, Bytes: 8 << 30}
 
 // longestHeader bounds the header of a request and of an answer, in bytes.
@@ -103,7 +99,7 @@ type Proxy struct {
 	hiders    map[string]*credential.Hider // by user and password of a proxy
 }
 
-// Start serves on l, which Close closes.
+// Start serves on l until Close, which closes l.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
 		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
@@ -124,8 +120,8 @@ func Start(l net.Listener, o Options) *Proxy {
 	return p
 }
 
-// count keeps Close waiting for the server's connections. One that is taken over
-// is counted by who took it.
+// count tracks the server's connections for Close. A hijacked connection is tracked by its new
+// owner.
 func (p *Proxy) count(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -135,7 +131,7 @@ func (p *Proxy) count(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// Close ends every connection and waits for what goes on.
+// Close closes every connection and waits for the handlers.
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.server.Close()
@@ -183,7 +179,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// decide decides on a request that the proxy is sent. No placeholder has business in one.
+// decide decides about a request to the proxy and refuses any placeholder in it.
 func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	d := p.options.Decide(t)
 	switch {
@@ -199,8 +195,8 @@ func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	return d
 }
 
-// targetOf reads what a request wants to reach off its first line: the Host
-// header has no say. The problem is in words that follow its subject.
+// targetOf parses the target in the first line of a request and ignores the Host header. problem
+// completes a sentence about the target.
 func targetOf(protocol string, r *http.Request) (t reach.Target, problem string) {
 	switch {
 	case r.URL.Host == "":
@@ -239,7 +235,7 @@ func (g *gate) Accept() (net.Conn, error) {
 	return &guest{Conn: conn, leave: sync.OnceFunc(func() { <-g.places })}, nil
 }
 
-// guest is a connection that has a place until it is closed.
+// guest is a connection that occupies a place until its close.
 type guest struct {
 	net.Conn
 	leave func()
@@ -250,7 +246,7 @@ func (g *guest) Close() error {
 	return g.Conn.Close()
 }
 
-// CloseWrite says that nothing more comes from this side.
+// CloseWrite closes the sending direction.
 func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
 
 func closeWrite(c net.Conn) error {

@@ -52,7 +52,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	both.Wait()
 }
 
-// failed is the answer where connecting failed or was refused.
+// failed answers a failed or refused connection.
 func failed(t reach.Target, err error) reply {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refusal(refused.Request)

@@ -11,17 +11,17 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// way is what connections to a target are kept by.
+// way is the key of pooled connections.
 type way struct {
 	reach.Target
 	private bool
 }
 
 const (
-	// idleUpstream is how long a connection that nobody uses is kept: less than servers
-	// keep them, so that few requests meet one that is being closed.
+	// idleUpstream is the lifetime of an unused connection. It is shorter than usual server
+	// timeouts, so few requests meet a closing connection.
 	idleUpstream = 45 * time.Second
-	// mostReceived bounds what of one answer is kept for who reads slowly.
+	// mostReceived bounds the buffer for an answer with a slow reader, in bytes.
 	mostReceived = 1 << 20
 )
 
@@ -51,7 +51,7 @@ func (p *Proxy) upstream(tunnel *ended) *http.Transport {
 	return p.upstreams[to]
 }
 
-// dialForGood connects, to something that the proxy's end closes.
+// dialForGood dials a connection for the pool. Close ends it.
 func (p *Proxy) dialForGood(ctx context.Context, to way) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +63,7 @@ func (p *Proxy) dialForGood(ctx context.Context, to way) (net.Conn, error) {
 	return &lasting{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
 }
 
-// lasting is a connection that the proxy's end closes.
+// lasting is a pooled connection. The proxy's Close ends it.
 type lasting struct {
 	net.Conn
 	forget func() bool

@@ -19,9 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// viaError is that the proxy which a target is reached by does not lead to it. It wraps
-// nothing: what is wrong with that proxy is not wrong with the target, and what it says
-// is not for commands.
+// viaError reports a failure of the proxy on the way to a target. It wraps no error: the target is
+// not at fault, and commands must not see the proxy's answer.
 type viaError struct {
 	why      string // what it does, after its subject
 	protocol bool   // what it says is no HTTP
@@ -37,7 +36,7 @@ func viaRefused(status int) *viaError {
 	return &viaError{why: fmt.Sprintf("answers with the status %d", status)}
 }
 
-// via is the proxy that a target is reached by; nil for none.
+// via returns the proxy for a target, or nil.
 func (p *Proxy) via(t reach.Target) *url.URL {
 	if p.options.Via == nil {
 		return nil
@@ -45,13 +44,13 @@ func (p *Proxy) via(t reach.Target) *url.URL {
 	return p.options.Via(t)
 }
 
-// leastAlone is how long a password, or a user without one, is to be looked for by itself:
-// anything shorter may be a word that a host has in what it serves.
+// leastAlone is the shortest password, or user without a password, to search for by itself. A
+// shorter one may be an ordinary word of an answer.
 const leastAlone = 16
 
-// hider takes user and password of a proxy out of what comes by it; nil where it has none.
-// An answer that the proxy gives by itself may show the header that has them. A short pair
-// is looked for in that header alone: by itself it would be found in any download.
+// hider returns a Hider for user and password of a proxy, or nil. The proxy's own answers may echo
+// the header with both. A short pair is only searched in that header, because any download may
+// contain it.
 func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 	if proxy == nil || proxy.User == nil {
 		return nil
@@ -76,7 +75,7 @@ func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 	return p.hiders[key]
 }
 
-// viaAddress is where a proxy listens.
+// viaAddress returns host and port of a proxy.
 func viaAddress(proxy *url.URL) string {
 	port := proxy.Port()
 	switch {
@@ -89,7 +88,7 @@ func viaAddress(proxy *url.URL) string {
 	return net.JoinHostPort(proxy.Hostname(), port)
 }
 
-// dialVia connects to a proxy. Its address is the operator's word, and not looked at.
+// dialVia connects to a proxy. The operator configured its address, so it is not checked.
 func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
@@ -106,7 +105,7 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	return secure, nil
 }
 
-// orLate is an error, or that the time is over.
+// orLate returns err, or a timeout if the context has ended.
 func orLate(ctx context.Context, err *viaError) *viaError {
 	if ctx.Err() != nil {
 		return &viaError{why: "does not answer in time", timeout: true}
@@ -129,7 +128,7 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 	return nil, orLate(ctx, refused)
 }
 
-// garbled is the error of a proxy that does not speak HTTP, or breaks off.
+// garbled reports an invalid HTTP answer of a proxy, or a broken connection.
 func garbled() *viaError {
 	return &viaError{why: "gives no answer that is one of HTTP", protocol: true}
 }
@@ -162,7 +161,7 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 	return nil, garbled()
 }
 
-// tunnelled is a connection of which something was read already.
+// tunnelled is a connection with bytes already read into a buffer.
 type tunnelled struct {
 	net.Conn
 	from *bufio.Reader
@@ -170,5 +169,5 @@ type tunnelled struct {
 
 func (t *tunnelled) Read(to []byte) (int, error) { return t.from.Read(to) }
 
-// CloseWrite says that nothing more comes from this side.
+// CloseWrite closes the sending direction.
 func (t *tunnelled) CloseWrite() error { return closeWrite(t.Conn) }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// upgrades says whether a request asks for another protocol (RFC 9110, 7.8) than TLS, which
-// is spoken already: some clients offer that always, and it is left out.
+// upgrades reports whether a request asks for another protocol (RFC 9110, 7.8). It ignores TLS,
+// which some clients always offer.
 func upgrades(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header["Upgrade"], func(protocols string) bool {
 		return slices.ContainsFunc(strings.Split(protocols, ","), func(one string) bool {
@@ -38,9 +38,8 @@ func isKey(text string) bool {
 	return err == nil && len(number) == 16
 }
 
-// opensWebSocket says whether an answer opens the WebSocket that a request asks for
-// (RFC 6455, 4.2.2). A host that says so for another reason would read requests out of
-// what is not searched any more.
+// opensWebSocket reports whether an answer accepts the requested WebSocket (RFC 6455, 4.2.2). Any
+// other 101 could smuggle unsearched requests.
 func opensWebSocket(r *http.Request, response *http.Response) bool {
 	if response.StatusCode != http.StatusSwitchingProtocols || !toWebSocket(r) {
 		return false
@@ -51,8 +50,8 @@ func opensWebSocket(r *http.Request, response *http.Response) bool {
 		strings.EqualFold(response.Header.Get("Upgrade"), "websocket") && len(response.Header["Sec-Websocket-Extensions"]) == 0
 }
 
-// joinWebSocket joins who asked with the target. What the target sends is searched, which
-// is in plain text there. What it gets is masked, and is not.
+// joinWebSocket copies between client and target. It searches the target's frames. The client's
+// frames are masked and stay unsearched.
 func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *standstill) {
 	server, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {

@@ -10,10 +10,9 @@ const (
 	aCloudService = "an address of a cloud's own service"
 )
 
-// special are blocks of addresses that are not the public internet's, by what
-// they are. They are those of the IANA registries (RFC 6890), and an address by
-// which a cloud serves its machines. Of IPv6 only 2000::/3 is given out, so that
-// most of what lies elsewhere needs no entry.
+// special lists address blocks outside the public internet (IANA registries, RFC 6890) and a
+// cloud's address for its machines. Only 2000::/3 of IPv6 is assigned, so most other blocks need no
+// entry.
 var special = sync.OnceValue(func() []block {
 	return []block{
 		blocks("an unspecified address", "0.0.0.0/8", "::/128"),
@@ -44,17 +43,15 @@ func blocks(what string, prefixes ...string) block {
 	return b
 }
 
-// The prefix under which IPv4 is reached from networks without it (RFC 6052),
-// and what of IPv6 is given out.
+// nat64 is the prefix for IPv4 addresses in IPv6 networks (RFC 6052). global is the assigned part
+// of IPv6.
 var (
 	nat64  = netip.PrefixFrom(netip.AddrFrom16([16]byte{1: 0x64, 2: 0xff, 3: 0x9b}), 96)
 	global = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
 )
 
-// Inside says what kind of address addr is that a host of a list does not have: one of a local network, of the machine, or of nobody. It is empty for
-// one of the public internet, and for the zero value. Of addresses that hold an
-// IPv4 one and are in use, which are mapped ones and those of NAT64, that one
-// counts.
+// Inside describes an address outside the public internet, such as a local one. It returns "" for a
+// public or zero address. For mapped and NAT64 addresses, the embedded IPv4 address decides.
 func Inside(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""

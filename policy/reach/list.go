@@ -33,8 +33,7 @@ func ParseEntry(text string) (Entry, error) {
 	return e, nil
 }
 
-// ParsePrivate reads the entry of a host that may have private addresses: one name or
-// one such address.
+// ParsePrivate parses an entry for a host with private addresses: one name or one private address.
 func ParsePrivate(text string) (Entry, error) {
 	e, err := readEntry(text)
 	switch what := Inside(e.addr); {
@@ -91,7 +90,7 @@ func (e Entry) check() error {
 // Private says whether the host may have private addresses.
 func (e Entry) Private() bool { return e.private }
 
-// Host is the entry as text, which another one of the same host may share.
+// Host returns the entry as text. Several entries may share it.
 func (e Entry) Host() string { return e.text }
 
 // Hostname is the entry's name or address, without port and wildcard.
@@ -123,7 +122,7 @@ func (e Entry) Opens(t Target) bool {
 	return e.name == t.Name
 }
 
-// List is the hosts that commands may reach.
+// List holds the hosts that commands may reach.
 type List []Entry
 
 func ParseList(texts []string) (List, error) {
@@ -138,8 +137,7 @@ func ParseList(texts []string) (List, error) {
 	return list, nil
 }
 
-// Opens gives the first entry that is for the target, before all others one that lets
-// it have private addresses.
+// Opens returns the first entry for the target, preferring one that permits private addresses.
 func (l List) Opens(t Target) (found Entry, ok bool) {
 	for _, e := range l {
 		if (!ok || e.private) && e.Opens(t) {

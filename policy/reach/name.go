@@ -7,9 +7,8 @@ import (
 
 const thisMachine = "this machine"
 
-// Names by which a resolver leads to the machine itself, with those that files of hosts
-// have for it, and those by which clouds tell their machines secrets. What resolves here
-// is found out by its address; a proxy that this one goes through resolves by itself.
+// Names that lead to the machine itself, and names of cloud metadata services. Other names with
+// local addresses are recognised by address; an upstream proxy, however, resolves names itself.
 var (
 	ownNames      = []string{"localhost", "localhost.localdomain", "localhost4", "localhost6", "ip6-localhost", "ip6-loopback"}
 	metadataNames = []string{
@@ -18,8 +17,8 @@ var (
 	}
 )
 
-// NoName says what a name is, in lower case and without the dot at its end, that no
-// list opens; empty for any other name.
+// NoName describes a name beyond the reach of any list, or returns "". The name is in lower case
+// and has no final dot.
 func NoName(name string) string {
 	switch {
 	case slices.Contains(ownNames, name) || strings.HasSuffix(name, ".localhost"):

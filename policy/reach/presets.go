@@ -2,36 +2,34 @@ package reach
 
 import "slices"
 
-// Preset is a list of hosts that has a name, so that nobody needs them by heart.
+// Preset is a named list of hosts.
 type Preset struct {
 	Name  string
 	About string // what for, and what it leaves out
 	Hosts []string
 }
 
-// presets are the hosts that clients ask for by their own settings, to read. They come
-// from what the projects say themselves:
+// presets lists the default hosts of clients, for reading. Sources are the projects' own pages:
 //
-//   - npm: the default of registry (docs.npmjs.com, config), of npmRegistryServer
-//     (yarnpkg.com, configuration); pnpm has that of npm
-//   - pypi: the default of --index-url (pip.pypa.io), and where its index says that files are
-//   - goproxy: the defaults of GOPROXY and GOSUMDB (go.dev/ref/mod); that the first sends
-//     elsewhere for some archives is golang/go#52908
-//   - cargo: the sparse index of crates.io (doc.rust-lang.org/cargo, registries), and
-//     where the index's config.json says that crates are
-//   - maven: the repository "central" of Maven's super POM, and the name that Maven
-//     Central has besides (central.sonatype.org)
-//   - gradle: what blog.gradle.org/decommissioning-http names for distributions, the
-//     plugin portal (docs.gradle.org, plugins) and where it sends for files, and what
-//     mavenCentral() stands for
-//   - rubygems: the default source of gem and Bundler, and its compact index
+//   - npm: default of registry (docs.npmjs.com, config), also in pnpm; npmRegistryServer
+//     (yarnpkg.com, configuration)
+//   - pypi: default of --index-url (pip.pypa.io) and the files of its index
+//   - goproxy: defaults of GOPROXY and GOSUMDB (go.dev/ref/mod); golang/go#52908 for the
+//     redirects of some archives
+//   - cargo: sparse index of crates.io (doc.rust-lang.org/cargo, registries) and the crates
+//     in its config.json
+//   - maven: repository "central" of Maven's super POM and its second name
+//     (central.sonatype.org)
+//   - gradle: distributions (blog.gradle.org/decommissioning-http), plugin portal
+//     (docs.gradle.org, plugins) with its redirects, and mavenCentral()
+//   - rubygems: default source of gem and Bundler and its compact index
 //     (guides.rubygems.org, rubygems-org-compact-index-api)
-//   - nuget: the service index of nuget.org and the resources that a restore takes from it
+//   - nuget: service index of nuget.org and the resources of a restore
 //     (learn.microsoft.com/nuget/api)
-//   - debian, ubuntu: the sources that an installation has (wiki.debian.org/SourcesList,
-//     ubuntu.com/server/docs), those of other processors, and of GitHub's runners
+//   - debian, ubuntu: sources of a fresh installation (wiki.debian.org/SourcesList,
+//     ubuntu.com/server/docs), of other processors, and of GitHub's runners
 //     (actions/runner-images)
-//   - github-read: where repositories, archives, files, releases and the API are
+//   - github-read: repositories, archives, files, releases and API
 //     (docs.github.com, what self-hosted runners communicate with; api.github.com/meta)
 var presets = []Preset{
 	{"npm", "npm, pnpm and Yarn", []string{"registry.npmjs.org", "registry.yarnpkg.com"}},
@@ -58,8 +56,7 @@ func PresetNames() []string {
 	return names
 }
 
-// PresetHosts are the hosts of a preset, as ParseEntry reads them; none of one that is
-// not known.
+// PresetHosts returns the hosts of a preset in the form of ParseEntry, or nil for an unknown name.
 func PresetHosts(name string) []string {
 	for _, p := range presets {
 		if p.Name == name {

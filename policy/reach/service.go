@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Private says whether an address is one of a local network that a list opens where its
-// entry says so: none of this machine, none of a link alone and none by which a cloud
-// tells its machines secrets.
+// Private reports whether a list entry can permit an address: a private one, but not of this
+// machine, the local link or a cloud's metadata service.
 func Private(addr netip.Addr) bool {
 	return NoService(addr) == "" && !addr.Unmap().IsLoopback()
 }
 
-// NoService says what keeps an address from being that of a service which runs already on
-// this machine or in its network: it is empty for a loopback and for a private address.
+// NoService describes an address that cannot belong to an existing service of this machine or its
+// network. It returns "" for loopback and private addresses.
 func NoService(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
 	switch what := Inside(addr); {
@@ -29,13 +28,13 @@ func NoService(addr netip.Addr) string {
 	}
 }
 
-// nearDomains are the domains whose names no public DNS has: RFC 6761 (localhost, test), RFC 6762
-// (local), RFC 8375 (home.arpa), and internal, which ICANN keeps for private use.
+// nearDomains lists domains without public DNS: RFC 6761 (localhost, test), RFC 6762 (local), RFC
+// 8375 (home.arpa), and internal, reserved by ICANN for private use.
 var nearDomains = []string{"localhost", "local", "internal", "home.arpa", "test"}
 
 // Near reports whether a host may be on this machine or in its network: a loopback or private
-// address, a name without a dot, or one below nearDomains. Nothing is looked up, so that a check of
-// a job and its run agree.
+// address, a name without a dot, or a name below nearDomains. It resolves nothing, so validation
+// and run always agree.
 func Near(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return NoService(addr) == ""

@@ -1,7 +1,5 @@
-// Package reach owns which hosts and addresses a list opens to commands: how an
-// entry of the list and the target of a request are written, what fits what,
-// and which addresses no list opens. It asks no resolver and dials nothing; the
-// proxy that does is package proxy's.
+// Package reach owns lists of reachable hosts: the syntax of entries and targets, their match, and
+// addresses beyond the reach of any list. It resolves and dials nothing; package proxy does.
 package reach
 
 import (
@@ -12,13 +10,13 @@ import (
 	"strings"
 )
 
-// The protocols that a proxy for HTTP speaks, as rules on hosts name them.
+// The protocols of an HTTP proxy, named like in rules.
 const (
 	HTTP  = "http"  // a request that the proxy reads
 	HTTPS = "https" // a tunnel, whatever goes through it
 )
 
-// Target is what a request wants to reach. It has a name or an address.
+// Target is the destination of a request, by name or address.
 type Target struct {
 	Protocol string
 	Name     string     // lower case, ASCII, without the dot at its end
@@ -26,8 +24,8 @@ type Target struct {
 	Port     uint16
 }
 
-// ParseTarget reads host and port as they stand in a request's target (RFC
-// 9112, 3.2). Without a port it is the protocol's own; a tunnel has to name one.
+// ParseTarget parses host and port of a request's target (RFC 9112, 3.2). The default port depends
+// on the protocol; a tunnel needs an explicit one.
 func ParseTarget(protocol, authority string) (Target, error) {
 	host, port, err := splitPort(authority)
 	if err != nil {
@@ -58,7 +56,7 @@ func (t Target) Host() string {
 	return t.Name
 }
 
-// Entry is the target as a list would have it.
+// Entry returns the list entry for the target.
 func (t Target) Entry() string {
 	if t.Port == defaultPort(t.Protocol) {
 		return t.Host()
@@ -66,7 +64,7 @@ func (t Target) Entry() string {
 	return t.String()
 }
 
-// String is host and port as a request has them.
+// String returns host and port.
 func (t Target) String() string {
 	return net.JoinHostPort(t.Host(), strconv.Itoa(int(t.Port)))
 }

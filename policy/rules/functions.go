@@ -76,7 +76,7 @@ func justificationOf(value starlark.Value) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// patternOf reads a pattern: tokens that are text or lists of alternatives.
+// patternOf parses a pattern: a list of strings and lists of alternatives.
 func (l *loader) patternOf(list *starlark.List) ([][]string, error) {
 	if list.Len() == 0 {
 		return nil, errors.New("pattern must not be empty")
@@ -121,7 +121,7 @@ func (l *loader) texts(list *starlark.List) ([]string, error) {
 	return texts, nil
 }
 
-// count bounds what all the files say.
+// count bounds the words of all files together.
 func (l *loader) count(words int) error {
 	l.tokens += words
 	if l.tokens > maxTokens {
@@ -159,7 +159,7 @@ func (l *loader) hostExecutable(_ Place, args starlark.Tuple, kwargs []starlark.
 	return nil
 }
 
-// protocols are the names of protocols, also those that mean another.
+// protocols maps names of protocols and their aliases.
 var protocols = map[string]string{
 	"http": "http", "https": "https", "https_connect": "https", "http-connect": "https", "socks5_tcp": "socks5_tcp", "socks5_udp": "socks5_udp",
 }

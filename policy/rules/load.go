@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
-// The limits of a rules file. Rules are data: what needs more is a mistake.
+// The limits of a rules file. Rules are data and stay far below.
 const (
 	maxBytes  = 256 << 10
 	maxSteps  = 200_000
@@ -37,8 +37,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Load reads rules files and runs their self-tests. Its errors are *Error, one
-// for each file that has a mistake, joined.
+// Load parses rules files and runs their self-tests. It joins one *Error for each invalid file.
 func Load(files ...File) (*Set, error) {
 	l := &loader{set: &Set{}}
 	var mistakes []error
@@ -113,8 +112,7 @@ func mistake(name string, err error) error {
 	return &Error{name, 1, 1, err.Error()}
 }
 
-// position is where in a file a call stands: the innermost frame that is not
-// a function of ours.
+// position returns the call's position in the file: the innermost frame outside our functions.
 func position(stack starlark.CallStack) syntax.Position {
 	for len(stack) > 1 && stack.At(0).Pos.Line == 0 {
 		stack.Pop()
@@ -126,8 +124,8 @@ func errorAt(pos syntax.Position, message string) *Error {
 	return &Error{pos.Filename(), int(pos.Line), int(pos.Col), message}
 }
 
-// tooNested gives the line in which brackets are nested more deeply than any
-// rule needs: the parser calls itself for each. Brackets in strings count, too.
+// tooNested returns the first line with too deeply nested brackets, or 0. The parser recurses for
+// each. Brackets in strings count too.
 func tooNested(data []byte) (line int) {
 	const most = 100
 	depth := 0
@@ -148,9 +146,9 @@ func tooNested(data []byte) (line int) {
 	return 0
 }
 
-// onlyData lets through what describes rules: calls of the functions, text,
-// numbers, lists, names, and loops over lists. Without operators and functions
-// of its own a file can neither run long nor make much out of little.
+// onlyData accepts only descriptions of rules: calls of our functions, strings, numbers, lists,
+// names and loops over lists. Without operators and own functions, a file cannot run long or grow
+// large.
 func onlyData(file *syntax.File, functions starlark.StringDict) error {
 	var found error
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -166,7 +164,7 @@ func onlyData(file *syntax.File, functions starlark.StringDict) error {
 	return found
 }
 
-// refused names what a node is when it is no data.
+// refused names a forbidden node, or returns "".
 func refused(n syntax.Node, functions starlark.StringDict) string {
 	switch n := n.(type) {
 	case *syntax.File, *syntax.ExprStmt, *syntax.ForStmt, *syntax.BranchStmt, *syntax.Comprehension, *syntax.ForClause,
@@ -204,7 +202,7 @@ func refusedOperator(op syntax.Token) string {
 	return "the operator " + op.String()
 }
 
-// example is a command that a rule must match, or must not.
+// example is a command that a rule must, or must not, match.
 type example struct {
 	rule int
 	argv []string

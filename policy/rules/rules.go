@@ -1,9 +1,9 @@
-// Package rules owns files of rules: their language, loading them with their
-// self-tests, and which rules match a command or a host. It knows argument
-// vectors; it does not know shells, sandboxes or what a match leads to.
+// Package rules owns files of rules: their language, their self-tests, and the match of rules with
+// commands and hosts. It knows argument vectors, but neither shells nor sandboxes nor the
+// consequences of a match.
 //
-// The language is Starlark and its functions are those of Codex's execpolicy,
-// so that one file serves both. docs/reference/policy.md describes it.
+// The language is Starlark with the functions of Codex's execpolicy, so one file serves both.
+// docs/reference/policy.md describes it.
 package rules
 
 import (
@@ -45,7 +45,7 @@ type Rule struct {
 	Justification string
 }
 
-// Host is a host_executable: the paths that stand for a name.
+// Host is a host_executable: the paths of a program name.
 type Host struct {
 	Name  string
 	Paths []string
@@ -70,18 +70,18 @@ type Set struct {
 	byProgram map[string][]int // indexes of Rules
 }
 
-// Match is a rule that a command begins with.
+// Match is a rule with a pattern at the beginning of a command.
 type Match struct {
 	Rule   *Rule
 	Prefix []string // the words that match
 }
 
-// Match gives the rules that a command begins with, in their order. prefix is
-// the command as far as its words are known; a longer pattern does not match.
+// Match returns the rules for a command, in their order. prefix holds the command's known words; a
+// longer pattern does not match.
 //
-// A rule for a bare name also matches a path that ends in it: one that forbids
-// or prompts any such path, one that allows only an absolute one, and of these
-// only what host_executable names, where it names any.
+// A rule for a bare name also matches paths ending in it. A forbidding or prompting rule matches any
+// such path. An allowing rule matches absolute paths only, and if host_executable lists paths for the
+// name, only those.
 func (s *Set) Match(prefix []string) []Match {
 	if s == nil || len(prefix) == 0 {
 		return nil

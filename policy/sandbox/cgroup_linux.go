@@ -17,16 +17,14 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// processGroup is a cgroup of a sandbox's own that limits how many processes
-// there are in it (cgroups(7), pids.max).
+// processGroup is a sandbox's own cgroup with a limit of processes (cgroups(7), pids.max).
 type processGroup struct {
 	path string
 	dir  *os.File
 }
 
-// newProcessGroup makes one where the hierarchy of version 2 lets this user:
-// below the cgroup that it is in, or beside it. It gives nil where there is
-// none to be had; another limit has to do then.
+// newProcessGroup makes a version 2 cgroup below this process's own or beside it. It returns nil if
+// the user may not; another limit is used then.
 func newProcessGroup(most int) *processGroup {
 	own := ownCgroup()
 	if own == "" {
@@ -40,9 +38,8 @@ func newProcessGroup(most int) *processGroup {
 	return nil
 }
 
-// limitedGroup makes a cgroup in a folder that hands pids on to its children.
-// That setting is left as it is: it is somebody else's, and a cgroup with
-// processes in it refuses a change.
+// limitedGroup makes a cgroup in a folder that delegates pids. It does not enable that: the setting
+// belongs to others, and a cgroup with processes rejects it.
 func limitedGroup(parent string, most int) *processGroup {
 	handed, err := os.ReadFile(filepath.Join(parent, "cgroup.subtree_control"))
 	if err != nil || !slices.Contains(strings.Fields(string(handed)), "pids") {
@@ -63,8 +60,7 @@ func limitedGroup(parent string, most int) *processGroup {
 	return g
 }
 
-// freeze stops all that is in the cgroup, as nothing in it notices. The error is
-// fs.ErrNotExist where the kernel can't (before Linux 5.2).
+// freeze stops everything in the cgroup unnoticed. It returns fs.ErrNotExist before Linux 5.2.
 func (g *processGroup) freeze() error {
 	if err := g.set("cgroup.freeze", "1"); err != nil {
 		return err
@@ -78,7 +74,7 @@ func (g *processGroup) freeze() error {
 
 func (g *processGroup) thaw() error { return g.set("cgroup.freeze", "0") }
 
-// set writes one of the cgroup's files, which the kernel makes.
+// set writes one of the cgroup's files.
 func (g *processGroup) set(name, value string) error {
 	f, err := os.OpenFile(filepath.Join(g.path, name), os.O_WRONLY, 0)
 	if err != nil {
@@ -88,7 +84,7 @@ func (g *processGroup) set(name, value string) error {
 	return errors.Join(err, f.Close())
 }
 
-// awaitFrozen waits for the kernel to say that everything has stopped.
+// awaitFrozen waits until everything has stopped.
 func (g *processGroup) awaitFrozen() error {
 	f, err := os.Open(filepath.Join(g.path, "cgroup.events"))
 	if err != nil {
@@ -115,7 +111,7 @@ func (g *processGroup) awaitFrozen() error {
 // freezeWait bounds how long the kernel may take to stop everything.
 const freezeWait = 30 * time.Second
 
-// remove takes the cgroup away, which the kernel does once it is empty.
+// remove removes the cgroup, which is possible once it is empty.
 func (g *processGroup) remove() {
 	if g == nil {
 		return
@@ -126,8 +122,7 @@ func (g *processGroup) remove() {
 	_ = os.Remove(g.path)
 }
 
-// ownCgroup is the folder of the cgroup of version 2 that this process is in,
-// empty when it can't be seen.
+// ownCgroup returns the folder of this process's version 2 cgroup, or "".
 func ownCgroup() string {
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -164,14 +159,14 @@ func cgroupFolder(mounts, groups string) string {
 	return ""
 }
 
-// The names of what limits processes, as layers tell it.
+// Names of process limits, as in Layers.
 const (
 	limitByCgroup = "pids.max of a cgroup"
 	limitByPIDMax = "pid_max"
 	limitByUser   = "RLIMIT_NPROC"
 )
 
-// processLimit says in words what limits processes, for the record.
+// processLimit describes the process limit for the record.
 func processLimit(most int, by string) string {
 	words := fmt.Sprintf("at most %d processes (%s)", most, by)
 	if by == limitByUser && os.Geteuid() == 0 {

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Clues watches a command's output for the words of refused system calls, so
-// that a failure can be told as what it probably is. It is an io.Writer that
-// passes everything on; one goroutine writes.
+// Clues searches a command's output for messages of refused system calls, to explain a failure. It
+// is an io.Writer that forwards everything, for one goroutine.
 type Clues struct {
 	to   io.Writer
 	kept []byte // the end of what came, in which words may begin
 	seen map[string]bool
 }
 
-// Watch gives a writer that passes on to w.
+// Watch returns Clues that forward to w.
 func Watch(w io.Writer) *Clues { return &Clues{to: w, seen: map[string]bool{}} }
 
 // longestClue bounds the words below.
@@ -27,7 +26,7 @@ func (c *Clues) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-// look searches what is new, together with the end of what was there before.
+// look searches new output together with the end of the earlier one.
 func (c *Clues) look(p []byte) {
 	if len(c.kept) > 0 {
 		c.find(append(c.kept, p[:min(len(p), longestClue)]...))
@@ -47,9 +46,8 @@ func (c *Clues) find(text []byte) {
 	}
 }
 
-// refusals are the words in which programs tell of refused calls, and what in a
-// sandbox probably refused them. The network's are told where there is none, the
-// overlay's where there is one.
+// refusals maps messages of programs to the probable cause in a sandbox. Network causes need a
+// sandbox without network, overlay causes one with an overlay.
 var refusals = []struct {
 	words   []string // of libc and of runtimes
 	layer   string
@@ -99,9 +97,8 @@ var refusals = []struct {
 	},
 }
 
-// Explain says in words for a model what the sandbox probably refused a command
-// that failed so; empty when nothing points to it. Programs can print anything:
-// it is a guess and says so.
+// Explain tells a model the probable cause of a failed command in the sandbox, or returns "".
+// Programs can print anything, so the text calls it a guess.
 func (s *Sandbox) Explain(c *Clues, failed Status) string {
 	if s.Level() == LevelNone || c == nil || failed.ExitCode == 0 {
 		return ""

@@ -9,17 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conceal hides the environment and the memory of this process from other processes of its
-// user. The kernel keeps the environment that a program was started with in its memory and
-// shows it in /proc/PID/environ: Conceal overwrites it there. Go has its own copy. Root can
-// still read the memory.
+// Conceal hides environment and memory of this process from other processes of its user. It
+// overwrites the initial environment, which the kernel shows in /proc/PID/environ; Go has its own
+// copy. Root can still read the memory.
 func Conceal() {
 	eraseEnvironment()
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
-// eraseEnvironment overwrites the strings from which the kernel makes /proc/PID/environ. It does
-// nothing where /proc is missing.
+// eraseEnvironment overwrites the strings behind /proc/PID/environ. It does nothing without /proc.
 func eraseEnvironment() {
 	start, end := environmentBounds()
 	const longest = 8 << 20 // more than the kernel takes for a new program
@@ -34,7 +32,7 @@ func eraseEnvironment() {
 	_, _ = memory.WriteAt(make([]byte, end-start), start)
 }
 
-// environmentBounds returns the addresses between which the environment lies: fields 50 and 51 of
+// environmentBounds returns the address range of the environment: fields 50 and 51 of
 // /proc/PID/stat (proc(5)).
 func environmentBounds() (start, end int64) {
 	stat, err := os.ReadFile("/proc/self/stat")
@@ -57,9 +55,8 @@ var shown struct {
 	users int
 }
 
-// showSelf makes this process visible to others of its user until the returned function is called.
-// The maps of users are written through /proc, where a process that shows nothing of itself may
-// write nothing.
+// showSelf makes this process visible to its user until hide is called. Writing user maps through
+// /proc requires it.
 func showSelf() (hide func()) {
 	shown.Lock()
 	defer shown.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Dial connects to a port of the commands' own loopback, 127.0.0.1, and to nothing else:
-// the socket is made inside, and with it, it is decided what it reaches.
+// Dial connects to a port of the commands' loopback, 127.0.0.1. The socket is created inside the
+// sandbox, which limits its reach.
 func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if s.inside == nil || s.reachesOut {
 		return nil, errors.New("there is no loopback of the commands' own")
@@ -41,9 +41,9 @@ func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-// toItself says whether both ends of a connection are one socket. TCP makes such a
-// connection where nobody listens, if the kernel happens to choose that port for the
-// other end (RFC 9293, section 3.5, simultaneous open).
+// toItself reports whether both ends of a connection are one socket. TCP connects so without a
+// listener if the kernel picks the same port for both ends (RFC 9293, section 3.5, simultaneous
+// open).
 func toItself(conn net.Conn) bool { return conn.LocalAddr().String() == conn.RemoteAddr().String() }
 
 func startConnecting(socket *os.File, port int) error {
@@ -111,7 +111,7 @@ type madeSocket struct {
 	err  error
 }
 
-// takeSocket takes the answer, whose socket is the only file that comes with it.
+// takeSocket takes an answer with its only file, the socket.
 func (in *inside) takeSocket(e stage.Event, files []*os.File) {
 	made := madeSocket{err: errorOf(e)}
 	if len(files) == 1 && made.err == nil {

@@ -8,13 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Drain returns a reader of a pipe or a terminal that has a read deadline. After the
-// deadline it reads what is in there already, without waiting: on a busy machine it may
-// pass before this process comes to read what a command wrote in time.
+// Drain returns a reader of a pipe or terminal with a read deadline. After the deadline it reads
+// pending bytes without waiting, because a busy machine may be late to read output that was in
+// time.
 func Drain(file *os.File) io.Reader { return &drain{file: file, left: mostLate} }
 
-// mostLate bounds how many bytes are read after the deadline: a pipe holds no more (1 MiB,
-// pipe(7)), unless somebody goes on writing.
+// mostLate bounds the bytes read after the deadline. A pipe holds at most 1 MiB (pipe(7)).
 const mostLate = 1 << 20
 
 type drain struct {
@@ -32,7 +31,7 @@ func (d *drain) Read(to []byte) (n int, err error) {
 	return n, err
 }
 
-// readNow reads without waiting. The error is os.ErrDeadlineExceeded if nothing is there.
+// readNow reads without waiting. It returns os.ErrDeadlineExceeded without data.
 func readNow(file *os.File, to []byte) (n int, err error) {
 	conn, err := file.SyscallConn()
 	if err != nil {

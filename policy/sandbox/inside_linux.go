@@ -18,15 +18,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// longestEvent bounds what the supervisor may say at once.
+// longestEvent bounds a message of the supervisor, in bytes.
 const longestEvent = 1 << 20
 
-// startWait is how long a supervisor may take to confine itself, and then to start
-// a command. Commands can stop what it starts between fork and execve (SIGSTOP), and
-// it waits for that. A machine under heavy load takes seconds, so minutes are left.
+// startWait bounds the time to confine a supervisor and to start a command. Commands can stop a new
+// process between fork and execve (SIGSTOP), which blocks the supervisor. Minutes suffice for a
+// busy machine.
 const startWait = 3 * time.Minute
 
-// tooSlow ends the error of a supervisor that was ended after startWait.
+// tooSlow ends the error of a supervisor killed after startWait.
 const tooSlow = "; this machine may be too busy, or a command stopped it"
 
 // errGone is why commands end and no more start when the supervisor is gone.
@@ -55,7 +55,7 @@ type inside struct {
 	closed   bool
 }
 
-// insideChild is a command that the supervisor started.
+// insideChild is a command started by the supervisor.
 type insideChild struct {
 	inside  *inside
 	command Command
@@ -66,7 +66,7 @@ type insideChild struct {
 	lost    bool // the supervisor went away before the command
 }
 
-// startInside starts a process that waits for a spec and is attributes' child.
+// startInside starts a process that waits for a spec, with attributes.
 func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -85,8 +85,7 @@ func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, er
 	return in, nil
 }
 
-// insideError is what a process inside could not do, and what helps against it, if
-// that is more than what always does.
+// insideError reports a step that failed inside, with a special remedy if there is one.
 type insideError struct {
 	step, why, remedy string
 	cause             error // what the kernel said; nil where that is not known
@@ -108,8 +107,8 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// build hands over the spec and waits until the supervisor serves. The error is
-// an insideError when it says what the process could not do.
+// build sends the spec and waits until the supervisor serves. It returns an insideError if a step
+// failed.
 func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
 	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
 	defer in.socket.SetDeadline(time.Time{})
@@ -137,8 +136,7 @@ func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report
 	return report, nil
 }
 
-// explain adds what the process wrote before it ended, and ends one that does
-// not answer.
+// explain adds the process's last output to an error, and kills a process that does not answer.
 func (in *inside) explain(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		in.supervisor.kill()
@@ -148,7 +146,7 @@ func (in *inside) explain(err error) string {
 	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
 }
 
-// abandon ends a process whose building failed.
+// abandon ends a process after a failed build.
 func (in *inside) abandon() {
 	for _, l := range in.listeners {
 		_ = l.Close()
@@ -182,8 +180,8 @@ func (in *inside) send(message any, descriptors ...*os.File) error {
 	return err
 }
 
-// withNumbers calls use with the numbers of files, which stay theirs meanwhile.
-// Programs expect streams that wait; this one's ends of pipes don't.
+// withNumbers calls use with the descriptors of files and keeps them valid meanwhile. It makes them
+// blocking, as programs expect.
 func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	if len(files) == 0 {
 		use(numbers)
@@ -210,7 +208,7 @@ func (in *inside) receive(to any) error {
 	return in.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
-// receiveRest receives a message of which the first n bytes are there.
+// receiveRest receives a message after its first n bytes.
 func (in *inside) receiveRest(header []byte, n int, to any) error {
 	if _, err := io.ReadFull(in.socket, header[n:]); err != nil {
 		return err
@@ -226,7 +224,7 @@ func (in *inside) receiveRest(header []byte, n int, to any) error {
 	return json.Unmarshal(body, to)
 }
 
-// receiveFiles receives a message and the files that come with it.
+// receiveFiles receives a message with its files.
 func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
 	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MostReported))
 	n, size, _, _, err := in.socket.ReadMsgUnix(header, oob)
@@ -241,8 +239,8 @@ func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
 	return files, errors.Join(err, in.receiveRest(header, n, to))
 }
 
-// keep takes what a report brought: the listeners, the folder and its mounts, as far as the
-// spec asks for them.
+// keep stores the files of a report: listeners, the folder and its mounts, as requested by the
+// spec.
 func (in *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
 	for len(in.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
 		var l net.Listener
@@ -259,7 +257,7 @@ func (in *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
 	return err
 }
 
-// path is where this process finds the folder.
+// path returns the folder's path for this process.
 func (in *inside) path() string {
 	if in.shown == nil {
 		return ""
@@ -267,7 +265,7 @@ func (in *inside) path() string {
 	return fmt.Sprintf("/proc/self/fd/%d", in.shown.Fd())
 }
 
-// forgetShown lets go of the folder, which keeps what is mounted there alive.
+// forgetShown closes the folder, which keeps mounts alive.
 func (in *inside) forgetShown() {
 	if in.shown != nil {
 		_ = in.shown.Close()
@@ -325,7 +323,7 @@ func (in *inside) hear(e stage.Event) {
 	}
 }
 
-// lose ends what waits for a supervisor that is gone.
+// lose fails everything that waits for a lost supervisor.
 func (in *inside) lose() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -341,8 +339,7 @@ func (in *inside) lose() {
 	}
 }
 
-// drain has the supervisor end all that it started, and says whether nothing of
-// it lives.
+// drain makes the supervisor end everything it started, and reports success.
 func (in *inside) drain() bool {
 	_ = in.socket.CloseWrite() // no more requests come
 	patience := time.NewTimer(closeWait)
@@ -360,7 +357,7 @@ func (in *inside) drain() bool {
 	}
 }
 
-// close ends the supervisor and with it all that it started.
+// close ends the supervisor and everything it started.
 func (in *inside) close() {
 	_ = in.socket.CloseWrite()
 	patience := time.AfterFunc(closeWait, in.supervisor.kill)
@@ -371,8 +368,8 @@ func (in *inside) close() {
 	in.forgetShown()
 }
 
-// giveUp ends a supervisor that does not serve. What it was starting may live on
-// and hold its end of the socket, so nobody waits for that to close.
+// giveUp kills a supervisor that does not serve. A command that it was starting may keep its socket
+// open, so nobody waits for it.
 func (in *inside) giveUp() {
 	in.supervisor.kill()
 	_ = in.socket.SetDeadline(time.Now())

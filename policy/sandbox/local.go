@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// localChild is a command that this program started itself, unconfined.
+// localChild is an unconfined command started by this process.
 type localChild struct {
 	sandbox *Sandbox
 	cmd     *exec.Cmd
@@ -76,8 +76,8 @@ func (c *localChild) reap() (Status, error) {
 	return statusOf(wait), nil
 }
 
-// hideDescriptors keeps commands from inheriting what whoever started agent-ci
-// left open. Go opens its own files close-on-exec; these it does not know.
+// hideDescriptors prevents commands from inheriting descriptors of agent-ci's parent. Go's own
+// files are close-on-exec already.
 func hideDescriptors() {
 	entries, err := os.ReadDir("/dev/fd")
 	if err != nil {

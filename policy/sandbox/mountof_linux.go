@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onMountOf says whether a file lies on the mount of the folder that it is in. The number
-// of a device does not tell: overlayfs has others for files than for folders.
+// onMountOf reports whether a file is on its folder's mount. Device numbers do not tell: overlayfs
+// uses different ones for files and folders.
 func onMountOf(dir *os.File, name string) bool {
 	var above, file unix.Statx_t
 	fd := int(dir.Fd())

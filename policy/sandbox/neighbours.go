@@ -10,23 +10,22 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Neighbours are what a sandbox has to do with others. All of it needs namespaces.
+// Neighbours are the relations of a sandbox with others. All require namespaces.
 type Neighbours struct {
 	// Ports are listened at on the commands' loopback, 127.0.0.1: whoever opened the
 	// sandbox answers there, by Listeners. They need a loopback of the run's own.
 	Ports []int
-	// Lend is how often the workspace as commands see it is lent to other sandboxes, by
-	// Borrow, to be read there, and LendToWrite how often to be changed as these commands
-	// may change it; of a workspace in an overlay.
+	// Lend and LendToWrite count the mounts of an overlaid workspace lent to other sandboxes by
+	// Borrow, to read or to change.
 	Lend, LendToWrite int
 	// Borrowed is the workspace as another sandbox lends it, in place of the folder at its
 	// path; nil for none. The caller closes it.
 	Borrowed *os.File `json:"-"`
-	// BorrowedFrom is the overlay of that, as Overlay names it: nobody mounts it anew while
+	// BorrowedFrom is the lent workspace's overlay, like Overlay. Nobody may mount it again while
 	// this sandbox lives.
 	BorrowedFrom string
-	// User is whom commands take themselves for; nil for who they are. On the machine
-	// they stay the user who started this program.
+	// User is the user seen by commands; nil is the real one. Outside, they stay the user of this
+	// process.
 	User *User
 }
 
@@ -39,7 +38,7 @@ func (n Neighbours) any() bool {
 
 func (n Neighbours) lends() int { return n.Lend + n.LendToWrite }
 
-// check says what of this can't be.
+// check validates the options.
 func (n Neighbours) check(network Network) error {
 	switch {
 	case len(n.Ports) > stage.MostPorts-1:
@@ -52,11 +51,11 @@ func (n Neighbours) check(network Network) error {
 	return nil
 }
 
-// errNoNeighbours is why what is not in namespaces has no neighbours.
+// errNoNeighbours explains why a sandbox without namespaces has no neighbours.
 var errNoNeighbours = errors.New("a sandbox without namespaces neither listens for others nor lends anything")
 
-// Listeners are those at Options.Ports, in their order. The caller closes them; what it
-// does not, Close does.
+// Listeners returns the listeners at Options.Ports, in order. The caller closes them; Close closes
+// the rest.
 func (s *Sandbox) Listeners() ([]net.Listener, error) {
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
@@ -68,8 +67,8 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 	return s.listeners, nil
 }
 
-// Borrow gives the workspace as commands see it, for one other sandbox, which has it by
-// Options.Borrowed; nil where it was lent as often as Options say. The caller closes it.
+// Borrow returns the commands' workspace for Options.Borrowed of one other sandbox, or nil after as
+// many as the options permit. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
@@ -90,7 +89,7 @@ func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	return lent, nil
 }
 
-// letGo closes what nobody took.
+// letGo closes everything left over.
 func (c *confinement) letGo() {
 	for _, l := range c.listeners {
 		_ = l.Close()

@@ -28,14 +28,13 @@ const (
 	layerSeccomp    = "seccomp"
 )
 
-// leastLandlock is the ABI version that confines alone: an older one lets files
-// outside be cut to nothing (Linux 6.2).
+// leastLandlock is the minimum ABI version for confinement by Landlock alone. Older ones permit
+// truncating files outside (Linux 6.2).
 const leastLandlock = 3
 
-// Open makes a Sandbox that confines commands as o says, by the strongest means
-// that the kernel gives when they are tried. The error is an UnavailableError
-// when that is less than what is asked for; then nothing was run. With the mode
-// DangerFullAccess nothing is confined. Close ends it; Scratch stays.
+// Open returns a Sandbox with the strongest confinement that works on this machine. It returns an
+// UnavailableError if that is less than required. With DangerFullAccess nothing is confined. Close
+// ends it; Scratch stays.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	defer o.Begun.End() // unless it is taken
 	if o.Mode == grants.DangerFullAccess {
@@ -50,8 +49,8 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 	return openAgain(ctx, o)
 }
 
-// openAgain opens a sandbox of the level that there was before. What the
-// machine refuses under load, it may give a moment later.
+// openAgain opens a sandbox of an earlier level, with retries. A busy machine may refuse
+// temporarily.
 func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 	o.Require, o.without = o.At, append(slices.Clone(o.without), beyond[o.At]...)
 	for pause := 50 * time.Millisecond; ; pause *= 4 {
@@ -108,8 +107,7 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 	return nil, unavailable
 }
 
-// openNamespaces confines by namespaces and seccomp, and by Landlock where
-// there is one.
+// openNamespaces confines by namespaces and seccomp, plus Landlock if available.
 func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if slices.Contains(o.without, layerNamespaces) {
 		return &insideError{step: layerNamespaces, why: "left out"}
@@ -219,7 +217,7 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
-// enter makes the process that was begun the one inside.
+// enter turns the begun process into the supervisor.
 func (s *Sandbox) enter(spec stage.Spec, b *Begun, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		adoptOrphans()
@@ -251,15 +249,13 @@ func (o Options) landlockABI() int {
 	return stage.LandlockABI()
 }
 
-// buildingCaps are the capabilities that building needs where the user is not 0
-// (capabilities(7)): CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_FSETID for
-// overlayfs, which goes on using them for what it copies, CAP_SETPCAP,
-// CAP_NET_ADMIN and CAP_SYS_ADMIN.
+// buildingCaps lists the capabilities for building as an ordinary user (capabilities(7)):
+// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER and CAP_FSETID, also used by overlayfs for its copies,
+// CAP_SETPCAP, CAP_NET_ADMIN and CAP_SYS_ADMIN.
 var buildingCaps = []uintptr{0, 1, 3, 4, 8, 12, 21}
 
-// namespaceAttributes start a process in namespaces of its own. It keeps the
-// user's number, or has that of as. User 0 keeps all numbers that it has, so that files
-// look as they are.
+// namespaceAttributes starts a process in new namespaces, with the user's number or that of as.
+// User 0 keeps all numbers, so files look unchanged.
 func namespaceAttributes(ownNetwork bool, as *User) *syscall.SysProcAttr {
 	flags := uintptr(unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)
 	if ownNetwork {
@@ -291,7 +287,7 @@ func mayMapAll() bool {
 	return unix.Capget(&header, &data[0]) == nil && data[0].Effective&setgid != 0 && data[0].Effective&setuid != 0
 }
 
-// ownMap is the identity on the numbers that there are in this namespace.
+// ownMap returns the identity map of this namespace.
 func ownMap(kind string) []syscall.SysProcIDMap {
 	table, err := os.ReadFile("/proc/self/" + kind + "_map")
 	if err != nil {
@@ -323,8 +319,8 @@ func ownPIDMax() bool {
 	return major > 6 || major == 6 && minor >= 14
 }
 
-// machineProcesses is how many processes there are now: outside namespaces
-// RLIMIT_NPROC counts those of the user that are not the run's, too.
+// machineProcesses counts the current processes. Without namespaces RLIMIT_NPROC includes the
+// user's other ones.
 func machineProcesses() int {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -342,8 +338,7 @@ func Kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-// proxyVariables lead HTTP clients to the proxy, and not for what commands serve
-// to each other.
+// proxyVariables directs HTTP clients to the proxy, except for the commands' own servers.
 func proxyVariables() []string {
 	address, direct := fmt.Sprintf("http://127.0.0.1:%d", ProxyPort), "localhost,127.0.0.1,::1"
 	return []string{
@@ -353,9 +348,8 @@ func proxyVariables() []string {
 	}
 }
 
-// takeCaches gives a sandbox copies of the caches that an earlier one filled, for where the kernel
-// can't show those below changes of its own: by Landlock alone, and where there is no home folder
-// that commands can change.
+// takeCaches copies caches of an earlier sandbox if the kernel cannot overlay them: with Landlock
+// alone, and without a changeable home folder.
 func (o Options) takeCaches(ctx context.Context) error {
 	if o.CachesFrom == "" {
 		return nil
@@ -369,8 +363,7 @@ func (o Options) takeCaches(ctx context.Context) error {
 	return nil
 }
 
-// takeOverlay notes that this sandbox has the overlay, once no other one has it, or that it
-// has it beside the one that lends it.
+// takeOverlay records this sandbox as the overlay's owner once it is free, or as a borrower.
 func (o Options) takeOverlay(ctx context.Context) error {
 	if o.Begun == nil || o.Begun.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
 		return nil

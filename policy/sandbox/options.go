@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
-// Network says what commands reach.
+// Network is the reach of commands.
 type Network string
 
 const (
@@ -22,10 +22,10 @@ const (
 	// NetworkLoopback has a loopback of the run's own. Without a network
 	// namespace it means NetworkNone.
 	NetworkLoopback Network = "loopback"
-	// NetworkProxied has a loopback of the run's own, and on it a proxy that
-	// Options.Serve gives. It needs a network namespace.
+	// NetworkProxied is an own loopback with a proxy from Options.Serve. It requires a network
+	// namespace.
 	NetworkProxied Network = "proxied"
-	// NetworkFull has what the machine has.
+	// NetworkFull is the machine's network.
 	NetworkFull Network = "full"
 )
 
@@ -33,59 +33,54 @@ const (
 type Level string
 
 const (
-	// LevelNone means that nothing confines a command.
+	// LevelNone is no confinement.
 	LevelNone Level = "none"
 	// LevelLandlock is Landlock and seccomp without namespaces.
 	LevelLandlock Level = "landlock"
 	// LevelNamespaces is namespaces and seccomp without Landlock.
 	LevelNamespaces Level = "namespaces"
-	// LevelFull is all of them.
+	// LevelFull is namespaces and Landlock.
 	LevelFull Level = "full"
 )
 
-// levels are all of them, the weakest first.
+// levels lists all levels, weakest first.
 var levels = []Level{LevelNone, LevelLandlock, LevelNamespaces, LevelFull}
 
-// reaches says whether l is as strong as required; an empty one is anything.
+// reaches reports whether l is as strong as required. An empty requirement always holds.
 func (l Level) reaches(required Level) bool {
 	return required == "" || slices.Index(levels, l) >= slices.Index(levels, required)
 }
 
-// ProxyPort is where the proxy is found on the commands' loopback. It is not one
-// that the kernel gives to who asks for any, and the same in every run.
+// ProxyPort is the proxy's port on the commands' loopback. It is outside the ephemeral range and
+// constant.
 const ProxyPort = 3128
 
 // defaultProcesses is how many processes a run may have at once.
 const defaultProcesses = 4096
 
-// Options say how commands are confined, and what they see and may write then.
+// Options configures confinement, visible files and writable files.
 type Options struct {
 	grants.Folders
 	Network Network
 	Require Level // Open fails where less is reached; empty asks for any confinement
-	// At is the level that Probe found for the commands of the same run. Open
-	// tries more than once and gives neither less nor more: who reads files or
-	// judges changes goes by that level. Empty leaves it open; else Require does
-	// not count.
+	// At is the level that Probe found for this run. Open retries and reaches exactly this level,
+	// on which readers of files and judges of changes rely. If set, Require is ignored.
 	At Level
 
-	// CachesFrom is the scratch folder of a sandbox that was closed before. Where its commands had
-	// caches of their own in it, commands of this one begin with a copy of them; empty for none.
+	// CachesFrom is the scratch folder of an earlier sandbox. Commands begin with copies of its
+	// private caches.
 	CachesFrom string
 
-	// Serve answers the proxy's clients on a listener that it closes, until stop
-	// is called; of NetworkProxied. Commands find the proxy by the variables that
-	// HTTP clients know.
+	// Serve serves the proxy's clients on a listener until stop is called, for NetworkProxied.
+	// Commands find it by the usual variables.
 	Serve func(net.Listener) (stop func()) `json:"-"`
 
-	// Variables are what commands have in their environment, NAME=value, whatever they are
-	// started with. They go with Shown, and need namespaces as that does.
+	// Variables overrides the commands' environment, NAME=value. Like Shown it requires namespaces.
 	Variables []string
 
 	Neighbours
 
-	// Begun is the process to confine, if one was begun already; Open ends one
-	// that is not what it needs.
+	// Begun is a process begun earlier. Open ends it if it does not fit.
 	Begun *Begun `json:"-"`
 
 	mostProcesses int           // at once, for tests; 0 means defaultProcesses
@@ -93,7 +88,7 @@ type Options struct {
 	heldWait      time.Duration // for who has the overlay, for tests; 0 means a minute
 }
 
-// WritableAt are the folders that commands may write to at a level.
+// WritableAt returns the writable folders at a level.
 func (o Options) WritableAt(level Level) []string {
 	switch level {
 	case LevelNone:
@@ -104,7 +99,7 @@ func (o Options) WritableAt(level Level) []string {
 	return o.WritableInNamespaces()
 }
 
-// NewView gives the view of the commands in a sandbox that reaches a level.
+// NewView returns the commands' view at a level.
 func NewView(o Options, level Level) (*grants.View, error) {
 	if level == LevelNone {
 		return o.Unconfined(), nil
@@ -119,13 +114,13 @@ func NewView(o Options, level Level) (*grants.View, error) {
 	return p.View(), nil
 }
 
-// plan finds what commands see and may write.
+// plan computes visible and writable files.
 func (o Options) plan() (*grants.Plan, error) {
 	o.Resolver, o.Given = o.Network == NetworkFull, o.Borrowed != nil
 	return grants.NewPlan(o.Folders)
 }
 
-// UnavailableError says that commands can't be confined as was asked.
+// UnavailableError reports a confinement weaker than required.
 type UnavailableError struct {
 	Reached Level    // what there would have been
 	Asked   Level    // what was asked for
@@ -144,19 +139,18 @@ func (e *UnavailableError) Error() string {
 	return what + ". " + e.Remedy
 }
 
-// opensNamespaces are the kernel's settings that let ordinary users make user
-// namespaces, each of some distributions.
+// opensNamespaces lists kernel settings that permit user namespaces, of various distributions.
 const opensNamespaces = "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0"
 
 const remedy = "Allow user namespaces or Landlock on this machine (" + opensNamespaces +
 	", or a kernel of 6.2 or newer with landlock in its list of security modules), " +
 	"or run without confinement by policy.sandbox: danger-full-access."
 
-// remedyProxied is that where a proxy was asked for.
+// remedyProxied is the remedy if a proxy is required.
 const remedyProxied = "Allow user namespaces on this machine (" + opensNamespaces + "): " +
 	"without a network namespace nothing holds commands to a list of hosts, or keeps secrets from them. Or give the network as loopback, none or full, and no secrets."
 
-// openUnconfined opens what confines nothing, unless something is to.
+// openUnconfined opens an unconfined sandbox unless confinement is required.
 func openUnconfined(o Options) (*Sandbox, error) {
 	refused := &UnavailableError{Reached: LevelNone, Asked: o.Require}
 	switch {
@@ -174,8 +168,8 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	return nil, refused
 }
 
-// Probe finds out what Open would reach, by opening a sandbox and closing it. An
-// overlay is tried; the error may be an OverlayError.
+// Probe opens and closes a sandbox to find the reachable level. It tries an overlay; the error may
+// be an OverlayError.
 func Probe(ctx context.Context, o Options) (Probed, error) {
 	s, err := Open(ctx, o)
 	if err != nil {
@@ -187,15 +181,14 @@ func Probe(ctx context.Context, o Options) (Probed, error) {
 	return Probed{s.Level(), s.Layers(), s.tree != ""}, errors.Join(err, s.Close())
 }
 
-// Probed is what Open would reach.
+// Probed is the result of Probe.
 type Probed struct {
 	Level   Level
 	Layers  []string
 	Overlay bool // the workspace is in the overlay that was asked for
 }
 
-// RemoveScratch removes a scratch folder, also where commands or the kernel
-// left folders in it that their owner may not change.
+// RemoveScratch removes a scratch folder, including read-only folders inside.
 func RemoveScratch(dir string) error { return layer.Remove(dir) }
 
 func (o Options) check() error {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// OverlayError says that a workspace can't be in an overlay here, and why.
+// OverlayError explains why a workspace cannot be overlaid here.
 type OverlayError struct {
 	Why string
 	Err error // what the kernel said; nil where that is not known
@@ -19,20 +19,18 @@ func (e *OverlayError) Error() string {
 
 func (e *OverlayError) Unwrap() error { return e.Err }
 
-// PauseError says that commands can't be stopped, and why.
+// PauseError explains why commands cannot be stopped.
 type PauseError struct{ Why string }
 
 func (e *PauseError) Error() string { return "commands can't be stopped for a moment: " + e.Why }
 
-// Paused does something while all that was started stands still. What is to start
-// meanwhile waits, so do must not wait for that. The error is a PauseError where not all
-// can be stopped: what is in a call of the kernel that does not end, and what runs
-// outside of namespaces.
+// Paused runs do while all commands are stopped. New commands wait, so do must not start any. It
+// returns a PauseError if a command cannot be stopped: during a blocking system call, or without
+// namespaces.
 //
-// In a cgroup of their own the commands don't notice (cgroup.freeze). Else they are sent
-// SIGSTOP and then SIGCONT: who handles the one learns of it, and a shell that waits
-// for a job may tell that it stopped. What the kernel writes for a process, such as
-// pages of a mapped file or a request of io_submit(2), is not stopped by either.
+// In an own cgroup, commands notice nothing (cgroup.freeze). Otherwise they receive SIGSTOP and SIGCONT: a handler
+// of the latter, or a shell waiting for a job, may notice. Neither stops the kernel's own writes for a process, such
+// as mapped pages or io_submit(2).
 func (s *Sandbox) Paused(do func() error) (err error) {
 	s.pausing.Lock()
 	defer s.pausing.Unlock()
@@ -50,9 +48,8 @@ func (s *Sandbox) Paused(do func() error) (err error) {
 	return do()
 }
 
-// Tree is where this process finds a workspace in an overlay as commands see it: a
-// path to open folders by, good until Close. What was opened by it stays good. It is
-// empty where there is no overlay.
+// Tree returns a path to open the commands' overlaid workspace, valid until Close. Opened folders
+// stay valid. It is "" without an overlay.
 func (s *Sandbox) Tree() (string, error) {
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
@@ -64,11 +61,10 @@ func (s *Sandbox) Tree() (string, error) {
 	return s.tree, nil
 }
 
-// trialFile is what a trial makes.
+// trialFile is created during a trial.
 const trialFile = ".agent-ci-trial"
 
-// tryOverlay does in a workspace in an overlay what commands and tools do there. The
-// changes are to be thrown away afterwards.
+// tryOverlay performs typical operations in an overlaid workspace. The caller discards the changes.
 func tryOverlay(tree string) error {
 	root, err := os.OpenRoot(tree)
 	if err != nil {
@@ -88,8 +84,8 @@ func tryOverlay(tree string) error {
 	return nil
 }
 
-// tryFiles changes and removes a file that was there before. One that is not for commands
-// to change says nothing of the overlay, unless there is no other.
+// tryFiles changes and removes an existing file. Unchangeable files prove nothing, unless there are
+// no others.
 func tryFiles(root *os.Root) (refused error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -123,7 +119,7 @@ func smallFiles(dir *os.File) (names []string) {
 	return names
 }
 
-// changeFile opens a file for writing, by which the overlay gets it.
+// changeFile opens a file for writing, which copies it to the overlay.
 func changeFile(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// stop stops all that was started until resume is called. In a cgroup the supervisor
-// stops, too.
+// stop stops all commands until resume is called. A cgroup also stops the supervisor.
 func (c *confinement) stop() (resume func() error, err error) {
 	if c.inside == nil || c.level == LevelLandlock {
 		return nil, errors.New("they run outside of namespaces")
@@ -43,7 +42,7 @@ func (in *inside) pause() error {
 
 func (in *inside) resume() error { return in.send(stage.Request{Resume: true}) }
 
-// errorOf is what an event says went wrong.
+// errorOf returns an event's error.
 func errorOf(e stage.Event) error {
 	if e.Error == "" {
 		return nil

@@ -16,8 +16,7 @@ import (
 	"time"
 )
 
-// Process is a command that was started. It leads a session and a process
-// group of its own.
+// Process is a started command. It leads its own session and process group.
 type Process struct {
 	sandbox  *Sandbox
 	child    child
@@ -33,24 +32,24 @@ type Process struct {
 // child is a command's first process, started by this program or by the
 // supervisor inside.
 type child interface {
-	// start gives the command one stream as its output; as a terminal, if it is
-	// one, for input and control as well. Three are input, output and error.
+	// start gives the command one stream as output, and if it is a terminal, as input and
+	// controlling terminal too. Three streams are input, output and error.
 	start(streams []*os.File, terminal bool) error
 	awaitExit()
 	signal(syscall.Signal) // to its group
-	// reap kills what is left of the group and lets go of the group's id.
+	// reap kills the rest of the group and releases the group's id.
 	reap() (Status, error)
 }
 
-// missingProgram is what a supervisor says of a command whose program is missing.
+// missingProgram is a supervisor's report of a missing program.
 type missingProgram string
 
 func (m missingProgram) Error() string { return string(m) }
 
 func (m missingProgram) Is(target error) bool { return target == exec.ErrNotFound }
 
-// IsMissing reports whether a command did not start because its program, the interpreter that the
-// program names, or the command's folder is missing. The kernel does not tell these apart.
+// IsMissing reports whether a command failed to start because its program, the program's
+// interpreter, or the command's folder is missing. The kernel does not distinguish these.
 func IsMissing(err error) bool {
 	return errors.Is(err, ErrNotStarted) && (errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist))
 }
@@ -89,7 +88,7 @@ func (s *Sandbox) Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// startAlone starts a command whose streams are not this package's to follow.
+// startAlone starts a command whose streams the caller handles.
 func (p *Process) startAlone(streams Streams) error {
 	if err := p.sandbox.launch(p, []*os.File{streams.Input, streams.Output, streams.Error}); err != nil {
 		return fmt.Errorf("%w: %w", ErrNotStarted, err)
@@ -136,8 +135,7 @@ func replaceVariables(env, others []string) []string {
 	return append(kept, others...)
 }
 
-// launch makes Close know p before it starts, so that none is missed. The lock
-// keeps a Kill waiting until there is something to kill.
+// launch registers p for Close before its start. The lock delays Kill until there is a process.
 func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,8 +151,7 @@ func (s *Sandbox) launch(p *Process, streams []*os.File) error {
 	return nil
 }
 
-// follow reads the command's output until it has exited, ends what it left
-// behind and reaps it.
+// follow reads the command's output until its exit, kills what it left behind and reaps it.
 func (p *Process) follow(from *os.File, to io.Writer) {
 	defer close(p.done)
 	defer p.sandbox.remove(p)
@@ -167,7 +164,7 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	readErr := <-read
 	err := p.reap()
 	if errors.Is(readErr, os.ErrDeadlineExceeded) {
-		// What held the pipe is dead now, unless it left the group.
+		// Holders of the pipe are dead now, unless they left the group.
 		_ = from.SetReadDeadline(time.Now().Add(drainWait / 4))
 		readErr = copyOutput(to, output)
 	}
@@ -177,8 +174,8 @@ func (p *Process) follow(from *os.File, to io.Writer) {
 	p.err = err
 }
 
-// copyOutput copies until the end. When to fails it goes on reading, so that
-// the command neither blocks nor dies of a broken pipe.
+// copyOutput copies to the end. After a failed write it keeps reading, so the command neither
+// blocks nor gets SIGPIPE.
 func copyOutput(to io.Writer, from io.Reader) error {
 	if to == nil {
 		to = io.Discard
@@ -204,8 +201,8 @@ func copyOutput(to io.Writer, from io.Reader) error {
 	}
 }
 
-// reap kills what is left of the group while the exited command still holds
-// the group's id, and only then lets go of the id.
+// reap kills the rest of the group while the exited command still holds the group's id, and then
+// releases it.
 func (p *Process) reap() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

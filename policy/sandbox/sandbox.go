@@ -1,20 +1,15 @@
-// Package sandbox owns how a run's commands are started, confined and ended.
-// It knows argv, environment, layers of the kernel and process trees; which files
-// commands see and may write is package grants', which calls of the kernel they may
-// make package filter's. It knows nothing of tools, models or rules about which
-// command may run.
+// Package sandbox starts, confines and ends a run's commands. It knows argv, environment, kernel
+// layers and process trees. Package grants decides about files, package filter about system calls.
+// It knows nothing of tools, models or rules for commands.
 //
-// Open finds out by trying what the kernel gives and confines the commands of a
-// run with it: namespaces, Landlock, seccomp; Level and Layers say how far it
-// came. One process inside, started from the same program (package stage),
-// starts all commands of a Sandbox, so that they share /tmp, loopback and each
-// other. The zero Sandbox confines nothing: commands run with the rights of the
-// user who started agent-ci.
+// Open tries the kernel's means and confines the commands with them: namespaces, Landlock, seccomp. Level and Layers
+// describe the result. One process inside, started from this program (package stage), starts all commands of a
+// Sandbox, so they share /tmp and loopback. The zero Sandbox confines nothing: commands have the rights of
+// agent-ci's user.
 //
-// Each command leads a session of its own, so it has no terminal to ask on but the one that it is given.
-// What it leaves behind in its process group dies with it. A process that moved
-// to another group is ended by Close: in a namespace always, else on Linux and
-// with AdoptOrphans only; elsewhere it outlives the run.
+// Each command leads its own session, without a terminal except a given one. The rest of its process group dies with
+// it. Close ends processes in other groups: always with namespaces, otherwise on Linux with AdoptOrphans. Elsewhere
+// they outlive the run.
 package sandbox
 
 import (
@@ -30,15 +25,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// Sandbox starts the commands of one run. The zero value is ready and confines
-// nothing; Open makes one that does. Close ends what it started.
+// Sandbox starts the commands of one run. The zero value is ready and confines nothing. Close ends
+// its commands.
 type Sandbox struct {
-	// AdoptOrphans makes this process the parent of what commands leave behind,
-	// so that Close finds and ends it (Linux; prctl(2), PR_SET_CHILD_SUBREAPER).
-	// Close then kills every child of this process that is in another session
-	// than its own, so only one Sandbox of a process may be open with it.
+	// AdoptOrphans makes this process the parent of orphaned commands, for Close to end them
+	// (Linux; prctl(2), PR_SET_CHILD_SUBREAPER). Close then kills every child of this process in
+	// another session, so only one such Sandbox may be open.
 	AdoptOrphans bool
-	// Unconfined says what the commands are where nothing confines them; nil for those of a run.
+	// Unconfined describes unconfined commands; nil means those of a run.
 	Unconfined *outside.Use
 
 	opened func() error // opens a sandbox of Later, once; nil for others
@@ -53,7 +47,7 @@ type Sandbox struct {
 	closeErr error
 }
 
-// confinement is what Open came to; its zero value is none.
+// confinement is the result of Open; zero is none.
 type confinement struct {
 	inside      *inside       // nil when nothing is confined
 	group       *processGroup // of what is inside; may be nil
@@ -69,7 +63,7 @@ type confinement struct {
 	lentToWrite []*os.File     // and to change
 }
 
-// Level is the confinement that commands get, and Layers what it is made of.
+// Level returns the confinement's level, Layers its parts.
 func (s *Sandbox) Level() Level {
 	if s.inside == nil {
 		return LevelNone
@@ -80,25 +74,22 @@ func (s *Sandbox) Level() Level {
 // Layers lists the kernel mechanisms in use.
 func (s *Sandbox) Layers() []string { return append([]string{}, s.layers...) }
 
-// Command is what to start.
+// Command describes a command to start.
 type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
-	// Env is all of the environment, NAME=value; none when empty. A confined
-	// command sees the sandbox's own TMPDIR, TMP and TEMP besides, and the
-	// variables that name its proxy.
+	// Env is the whole environment, NAME=value. A confined command additionally gets the sandbox's
+	// TMPDIR, TMP and TEMP, and the proxy's variables.
 	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
 	Output io.Writer
-	// TTY is the size of the terminal that the command gets as its standard
-	// streams and controlling terminal; without one it has pipes, and its
-	// standard input is empty.
+	// TTY is the size of the command's controlling terminal for all streams. Without one it has
+	// pipes and an empty standard input.
 	TTY Window
-	// Streams are what the command gets as its standard streams instead of
-	// Output and TTY; nil for others. The caller closes them, after Start if it
-	// likes. What can be done with a descriptor, the command can do: pipes are
-	// safe to give, folders and files of the outside are not.
+	// Streams replaces Output and TTY by standard streams. The caller may close them after Start.
+	// The command can do anything with the descriptors: pipes are safe, outside folders and files
+	// are not.
 	Streams *Streams
 }
 
@@ -115,16 +106,15 @@ type Status struct {
 }
 
 var (
-	// ErrNotStarted wraps what kept a command from starting.
+	// ErrNotStarted wraps the reason of a failed start.
 	ErrNotStarted = errors.New("command did not start")
 	// errClosed is why a Sandbox starts nothing more.
 	errClosed = errors.New("the sandbox is closed")
 )
 
 const (
-	// drainWait is how long the output of a command that has exited is still
-	// read while a process that it left behind holds the pipe: long enough for a
-	// process substitution to flush, short enough not to be felt.
+	// drainWait bounds reading from an exited command whose leftover process holds the pipe: long
+	// enough for a process substitution to flush, short enough to go unnoticed.
 	drainWait = 100 * time.Millisecond
 	// closeWait bounds how long Close waits for killed processes to go.
 	closeWait = 30 * time.Second
@@ -150,10 +140,8 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	}
 }
 
-// Empty kills what is left of all commands and says whether nothing of them
-// lives, so that nobody but the caller changes files any more. After Empty
-// nothing starts. Close is still to be called: it waits for the kernel to clear
-// away what confined them.
+// Empty kills all commands and reports whether none lives. Afterwards only the caller changes
+// files, and nothing starts. Close is still required, and waits for the kernel's cleanup.
 func (s *Sandbox) Empty() bool {
 	left := s.shut()
 	if s.inside == nil || killAll(left) > 0 {
@@ -162,8 +150,8 @@ func (s *Sandbox) Empty() bool {
 	return s.inside.drain()
 }
 
-// Close kills what is left of all commands and waits for it, at most 5
-// seconds. The error says what did not die. After Close nothing starts.
+// Close kills all commands and waits up to 5 seconds. The error names survivors. Afterwards nothing
+// starts.
 func (s *Sandbox) Close() error {
 	s.close.Do(func() { s.closeErr = s.end() })
 	return s.closeErr
@@ -210,8 +198,7 @@ func killAll(processes []*Process) (alive int) {
 	return alive
 }
 
-// shut marks s as closed and returns what still runs, nil when nothing was
-// ever started.
+// shut marks s as closed and returns running commands.
 func (s *Sandbox) shut() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -264,10 +251,9 @@ func (s *Sandbox) remove(p *Process) {
 	delete(s.live, p)
 }
 
-// Later is a sandbox that is opened at its first command, under ctx: a run
-// that starts none need not pay for it. What Open would refuse is then the
-// error of Start, and the next command tries again; who must know before asks
-// Probe.
+// Later returns a sandbox that opens at its first command, under ctx, so runs without commands save
+// the cost. An error of Open becomes that of Start, and the next command tries again. Use Probe to
+// know earlier.
 func Later(ctx context.Context, o Options) *Sandbox {
 	s := new(Sandbox)
 	var one sync.Mutex
@@ -285,8 +271,8 @@ func Later(ctx context.Context, o Options) *Sandbox {
 	return s
 }
 
-// Ready opens a sandbox of Later before its first command. Behind it Close ends what others left
-// that are open beside this one and adopt no orphans, though no command is ever started here.
+// Ready opens a sandbox of Later before its first command. Then Close also ends orphans of other
+// open sandboxes that adopt none.
 func (s *Sandbox) Ready() error {
 	if s.opened != nil {
 		if err := s.opened(); err != nil {
@@ -302,7 +288,7 @@ func (s *Sandbox) Ready() error {
 	return nil
 }
 
-// become makes s the sandbox that o describes.
+// become opens s with options o.
 func (s *Sandbox) become(ctx context.Context, o Options) error {
 	s.mu.Lock()
 	closed := s.closed

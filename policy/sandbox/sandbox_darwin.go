@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// inside stands for the supervisor that there is on Linux.
+// inside replaces Linux's supervisor.
 type inside struct{}
 
 func (*inside) child(Command) child { return nil }
@@ -25,7 +25,7 @@ func (*confinement) stop() (resume func() error, err error) {
 
 func onMountOf(*os.File, string) bool { return true }
 
-// processGroup stands for the cgroup that there is on Linux.
+// processGroup replaces Linux's cgroup.
 type processGroup struct{}
 
 func (*processGroup) remove() {}
@@ -33,7 +33,7 @@ func (*processGroup) remove() {}
 // Conceal does nothing here: the system shows the environment of a process to its user.
 func Conceal() {}
 
-// Begun stands for the process that there is on Linux.
+// Begun replaces Linux's begun process.
 type Begun struct{}
 
 // Begin starts nothing here.
@@ -42,8 +42,8 @@ func Begin(Network) *Begun { return nil }
 // End ends nothing here.
 func (*Begun) End() {}
 
-// Open gives a Sandbox that confines nothing where the mode is
-// DangerFullAccess. Else it fails: there is nothing to confine with here.
+// Open returns an unconfined Sandbox for DangerFullAccess. Otherwise it fails: macOS has no
+// confinement.
 func Open(_ context.Context, o Options) (*Sandbox, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func Open(_ context.Context, o Options) (*Sandbox, error) {
 	}
 }
 
-// Kernel is the release of this system's kernel, which nothing here depends on.
+// Kernel returns the kernel's release, which is irrelevant here.
 func Kernel() string { return "" }
 
 func processAttributes() *syscall.SysProcAttr {
@@ -74,9 +74,8 @@ func adoptOrphans()                {}
 func reapGroup(int)                {}
 func endOrphans(time.Duration) int { return 0 }
 
-// awaitExit waits until the process has exited and leaves it unreaped. It is
-// false when that can't be done. waitid(2) is no help here: on Darwin it
-// returns for a stopped process too (golang.org/issue/19314).
+// awaitExit waits for the process's exit without reaping it, or returns false. waitid(2) is useless
+// here: on Darwin it also returns for a stopped process (golang.org/issue/19314).
 func awaitExit(pid int) bool {
 	queue, err := unix.Kqueue()
 	if err != nil {

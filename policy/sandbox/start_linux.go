@@ -16,9 +16,8 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// starter starts commands from one thread that lives as long as the sandbox:
-// the kernel sends the parent-death signal when the thread that started a
-// command ends, and Go ends threads when it likes (golang.org/issue/27505).
+// starter starts commands from one thread that lives as long as the sandbox: the kernel sends the
+// parent-death signal when that thread ends, and Go ends threads at will (golang.org/issue/27505).
 type starter struct {
 	requests chan startRequest
 	ended    chan struct{}
@@ -58,8 +57,7 @@ func (s *starter) stop() {
 	s.requests = nil
 }
 
-// awaitExit waits until the process has exited and leaves it unreaped. It is
-// false when that can't be done.
+// awaitExit waits for the process's exit without reaping it, or returns false.
 func awaitExit(pid int) bool {
 	for {
 		var info unix.Siginfo
@@ -74,7 +72,7 @@ func adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) // Linux 3.4; Close finds less without it
 }
 
-// reapGroup reaps the adopted members of a group that have died.
+// reapGroup reaps dead adopted members of a group.
 func reapGroup(group int) {
 	for {
 		pid, err := unix.Wait4(-group, nil, unix.WNOHANG, nil)
@@ -84,8 +82,8 @@ func reapGroup(group int) {
 	}
 }
 
-// endOrphans kills and reaps the children of this process that are in another
-// session, and then theirs. It returns how many are left after wait.
+// endOrphans kills and reaps children of this process in other sessions, and then their children.
+// It returns the number left after wait.
 func endOrphans(wait time.Duration) int {
 	session, err := unix.Getsid(0)
 	if err != nil {
@@ -94,9 +92,8 @@ func endOrphans(wait time.Duration) int {
 	return stage.EndChildren(session, wait)
 }
 
-// Begun is a process of its own that waits to be told how to confine itself. To
-// start it takes as long as to find out what it is to be told, so both are done
-// at once.
+// Begun is a process that waits for its confinement. Its start takes as long as planning the
+// confinement, so both run in parallel.
 type Begun struct {
 	ownNetwork bool
 	processes  int
@@ -109,8 +106,8 @@ type Begun struct {
 	taken bool // or ended
 }
 
-// Begin starts one for a sandbox with such a network. Open takes it by
-// Options.Begun; End ends one that was not taken.
+// Begin starts a process for a sandbox with the given network. Pass it as Options.Begun or call
+// End.
 func Begin(network Network) *Begun { return beginNamespaces(network, defaultProcesses, nil) }
 
 func beginNamespaces(network Network, processes int, as *User) *Begun {
@@ -127,7 +124,7 @@ func beginHere(processes int) *Begun {
 	return b
 }
 
-// begin starts the process, in a cgroup of its own where there can be one.
+// begin starts the process, in its own cgroup if possible.
 func (b *Begun) begin(attributes *syscall.SysProcAttr) {
 	hideDescriptors()
 	b.starter.open()
@@ -144,8 +141,8 @@ func (b *Begun) begin(attributes *syscall.SysProcAttr) {
 	}
 }
 
-// begin gives the process to enter namespaces by: the one that was begun, if it
-// is what o asks for. It is nil where none is wanted.
+// begin returns a process for namespaces: the one begun, if it fits o. It returns nil if none is
+// needed.
 func (o Options) begin() *Begun {
 	if slices.Contains(o.without, layerNamespaces) {
 		o.Begun.End()
@@ -164,7 +161,7 @@ func (b *Begun) take() (*inside, error) {
 	return b.inside, b.err
 }
 
-// End ends a process that was not taken.
+// End ends an unused process.
 func (b *Begun) End() {
 	if b == nil || b.taken {
 		return

@@ -12,9 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// supervisor is the process inside, as its parent has it. It is started by
-// syscall.ForkExec: package os would first try descriptors of processes, by one
-// more process.
+// supervisor is the process inside. syscall.ForkExec starts it, because package os would first
+// probe pidfds with another process.
 type supervisor struct {
 	pid  int
 	said *os.File // what it writes when it fails
@@ -25,7 +24,7 @@ type supervisor struct {
 	watch sync.WaitGroup // for its being stopped
 }
 
-// longestSaid bounds what is read of that.
+// longestSaid bounds its output, in bytes.
 const longestSaid = 500
 
 // startSupervisor starts it with its end of the control socket.
@@ -65,8 +64,8 @@ func (s *supervisor) kill() {
 	}
 }
 
-// watchStopped calls end when it is stopped, which commands that it shares a pid
-// namespace with can do where it is not the first process there (SIGSTOP).
+// watchStopped calls end if the process is stopped. Commands can do that (SIGSTOP) if it is not the
+// first process of their pid namespace.
 func (s *supervisor) watchStopped(end func()) {
 	s.watch.Go(func() {
 		var info unix.Siginfo
@@ -83,7 +82,7 @@ func (s *supervisor) watchStopped(end func()) {
 	})
 }
 
-// cldStopped says that a process was stopped (CLD_STOPPED, sigaction(2)).
+// cldStopped reports a stopped process (CLD_STOPPED, sigaction(2)).
 const cldStopped = 5
 
 // wait waits for its end and reaps it.

@@ -35,8 +35,7 @@ func openTerminal(size Window) (ours, theirs *os.File, err error) {
 	return ours, theirs, nil
 }
 
-// nonBlocking is f as a file of its own whose reads and writes heed deadlines;
-// package pty leaves its files without.
+// nonBlocking returns f as a file with deadlines, which package pty's files lack.
 func nonBlocking(f *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -48,9 +47,8 @@ func nonBlocking(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// Type types into the command's terminal as a keyboard does; "\x03" interrupts
-// what runs in the foreground. When ctx ends while the command does not read,
-// the rest is not typed. One call at a time.
+// Type types into the command's terminal like a keyboard; "\x03" interrupts the foreground program.
+// If ctx ends while the command does not read, the rest is dropped. Calls must not overlap.
 func (p *Process) Type(ctx context.Context, keys string) error {
 	if p.terminal == nil {
 		return errNoTerminal

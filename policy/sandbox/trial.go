@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// beyond are the layers that a level does without.
+// beyond lists the layers that a level omits.
 var beyond = map[Level][]string{LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
 
-// Trial is one way to confine and what came of trying it.
+// Trial is the result of trying one confinement.
 type Trial struct {
 	Level   Level    `json:"level"`
 	Works   bool     `json:"works"`
@@ -19,8 +19,8 @@ type Trial struct {
 	Missing string   `json:"missing,omitempty"` // what the kernel refused
 }
 
-// Trials tries every level, the strongest first, over the folders that o names:
-// a machine may offer one and refuse another. Nothing is run in them.
+// Trials tries every level, strongest first, with o's folders: a machine may offer one and refuse
+// another. It runs no command.
 func Trials(ctx context.Context, o Options) []Trial {
 	var all []Trial
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
@@ -45,15 +45,15 @@ func Trials(ctx context.Context, o Options) []Trial {
 	return all
 }
 
-// Setting is one of the kernel's that decides what there is to confine with.
+// Setting is a kernel setting that affects confinement.
 type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Remedy string `json:"remedy,omitempty"` // empty where it stands in nobody's way
 }
 
-// hindrances are the settings that close user namespaces or Landlock, the value
-// that does, and what opens them.
+// hindrances lists settings that disable user namespaces or Landlock, with that value and the
+// remedy.
 var hindrances = []struct {
 	name, hinders, remedy string
 }{
@@ -62,7 +62,7 @@ var hindrances = []struct {
 	{"user.max_user_namespaces", "0", "The kernel allows no user namespaces: sudo sysctl -w user.max_user_namespaces=15000; in a container, on its host"},
 }
 
-// Settings reads those that this kernel has.
+// Settings reads those of this kernel.
 func Settings() []Setting {
 	all := []Setting{}
 	for _, h := range hindrances {

@@ -2,12 +2,9 @@ package secrets
 
 import "strings"
 
-// core is where in a value that is secret which others of its kind don't share:
-// what stands before and behind it is published, and no part of it gives
-// anything away. Before it are the prefix of a well-known token, the header of a
-// JSON Web Token, the head of a key, the scheme of an Authorization header, the
-// scheme and the host of a URL. Behind it are the last line of a key, and all of a
-// URL with a password but the password.
+// core returns the bounds of a value's really secret part. It excludes published parts: the prefix
+// of a known token, a JSON Web Token's header, first and last line of a key, the scheme of an
+// Authorization header, and of a URL everything but its password, or its path if it has none.
 func core(secret string) (from, to int) {
 	const jwt, pem = "eyJ", "-----BEGIN "
 	switch {
@@ -35,7 +32,7 @@ func core(secret string) (from, to int) {
 	return from, len(secret)
 }
 
-// coreOfURL is the name and password of a URL, else what follows its host.
+// coreOfURL returns user and password of a URL, or else the part after its host.
 func coreOfURL(secret string, host int) (from, to int) {
 	path := host + len(secret[host:])
 	if at := strings.IndexAny(secret[host:], "/?#"); at >= 0 {
@@ -47,9 +44,9 @@ func coreOfURL(secret string, host int) (from, to int) {
 	return path, len(secret)
 }
 
-// keyHeads are what the bodies of keys of one kind have in common (RFC 5208,
-// 5958 and 8410; PROTOCOL.key of OpenSSH): a mark near their beginning, and how
-// many characters are not secret, the public half's beginning among them.
+// keyHeads lists the common beginnings of keys (RFC 5208, 5958 and 8410; PROTOCOL.key of OpenSSH):
+// a mark near the beginning and the number of public characters, including the start of the public
+// key.
 var keyHeads = []struct {
 	mark   string
 	length int

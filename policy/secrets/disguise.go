@@ -9,18 +9,16 @@ import (
 
 const (
 	letterGram = 8
-	// leastBroken is how many bytes of a text are found where they are not written
-	// one behind the other.
+	// leastBroken is the shortest interrupted sequence to report, in bytes.
 	leastBroken = 12
-	// window is how many bytes of a text are looked at at once, and widest how
-	// many of them a byte of a value takes at most.
+	// window is the number of bytes searched at once. widest is the largest number of text bytes
+	// for one byte of a value.
 	window = 128 << 10
 	widest = 16
 )
 
-// disguises find values whose letters and digits stand in a text in their order,
-// encoded or not, with line ends, prefixes of lines or the separators of a dump
-// between them.
+// disguises finds values whose letters and digits occur in order in a text, encoded or not, even
+// with line ends, line prefixes or the separators of a dump between them.
 type disguises struct {
 	filter  []uint64 // of the grams of all spellings
 	shift   int
@@ -30,7 +28,7 @@ type disguises struct {
 	pool    sync.Pool
 }
 
-// letterPlace is where in a spelling a gram stands.
+// letterPlace is the position of a gram in a spelling.
 type letterPlace struct {
 	*spelling
 	offset int32
@@ -62,9 +60,9 @@ func newDisguises(values []Value) *disguises {
 	return d
 }
 
-// add makes a spelling findable by what is secret of it: by each gram where it is
-// short and may stand in a few short pieces, else by some, since every gram of a
-// text is looked for.
+// add indexes the secret letters of a spelling: every gram of a short one, which may be scattered
+// in small pieces, and every fourth of a longer one, because the search looks at every gram of the
+// text.
 func (d *disguises) add(s *spelling) {
 	const short, apart = 64, 4
 	step := 1
@@ -85,8 +83,7 @@ func (d *disguises) bit(gram uint64) (word, mask uint64) {
 	return h >> 6, 1 << (h & 63)
 }
 
-// find calls found for each value in a text, or part of one, but not for those
-// that stand there plain and in one piece.
+// find calls found for each value, or part of one, in a text, except plain and uninterrupted ones.
 func (d *disguises) find(text string, found func(finding)) {
 	if len(d.places) == 0 || len(text) < leastLetters {
 		return
@@ -136,7 +133,7 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 	}
 }
 
-// longest is the trace around a gram of a text that tells most.
+// longest returns the most telling trace around a gram of a text.
 func (d *disguises) longest(l *letters, gram uint64, at int) trace {
 	best := trace{}
 	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
@@ -154,8 +151,7 @@ func (d *disguises) longest(l *letters, gram uint64, at int) trace {
 	return best
 }
 
-// followed is how far a spelling was followed that stands so far behind the
-// beginning of a text.
+// followed is the end of the last trace of a spelling at a given shift.
 type followed struct{ shift, last int }
 
 // finding is a value, or a part of one, in a text.
@@ -166,7 +162,7 @@ type finding struct {
 	part       string // of the value
 }
 
-// trace is letters of a text that are letters of a spelling.
+// trace is a sequence of letters common to a text and a spelling.
 type trace struct {
 	text        *letters
 	spelling    *spelling
@@ -202,8 +198,7 @@ func (r *trace) tellsMoreThan(other trace) bool {
 	return r.letters() > other.letters()
 }
 
-// counts says whether a trace is a value or so much of one that it is none by
-// chance.
+// counts reports whether a trace is a value, or too long a part for chance.
 func (r *trace) counts() bool {
 	s := r.spelling
 	switch {
@@ -220,7 +215,7 @@ func (r *trace) counts() bool {
 	return s.leastPart > 0 && from < to && r.bytes(from, to-1) >= s.leastPart
 }
 
-// core is the letters of the spelling that tell something.
+// core returns the secret letters of the trace.
 func (r *trace) core() (from, to int) {
 	return max(r.from, r.spelling.first), min(r.to+1, r.spelling.last)
 }

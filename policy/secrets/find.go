@@ -11,14 +11,13 @@ import (
 const (
 	// windowSize is how many new bytes are searched at once.
 	windowSize = 64 << 10
-	// shapeOverlap is how much of a window is searched again with the next: more
-	// than what any shape needs to be known.
+	// shapeOverlap is the overlap of successive windows, in bytes. It exceeds the length needed for
+	// any shape.
 	shapeOverlap = 4 << 10
 )
 
-// FindNew names the values and shapes that stand in what from gives, sorted and
-// each once, without the shapes that stand in before as well: text that was
-// only moved. Fragments are none of them. before may be nil.
+// FindNew returns the sorted names of values and shapes in from, without duplicates and fragments.
+// It omits shapes that before contains as well, since that text was only moved. before may be nil.
 func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 	if r == nil {
 		return nil, nil
@@ -63,7 +62,7 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 // nameOf is the shape's name in a span's mark.
 func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
 
-// windows gives what from holds in pieces that overlap.
+// windows reads from in overlapping pieces.
 func (r *Redactor) windows(from io.Reader, search func(text string)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {

@@ -6,22 +6,20 @@ import (
 )
 
 const (
-	// margin is how many letters stand before the text of a line at most (its
-	// number, the name of its file, an offset), and column how many behind it (the
-	// same bytes as characters).
+	// margin is the longest prefix of a line in letters (number, file name, offset). column is the
+	// longest suffix (the same bytes as characters).
 	margin = 64
 	column = 24
 	// leastStraight is how many bytes of a spelling have to be there before anything
 	// is left out.
 	leastStraight = 12
-	// strayed is how many letters of a margin or a column may happen to be those
-	// that were looked for.
+	// strayed is the number of letters in a margin or column that may match by chance.
 	strayed = 8
 	// longestSeparator is the most bytes between two numbers of a line.
 	longestSeparator = 8
 )
 
-// follow is the trace around a letter of a text, which is that of a place.
+// follow returns the trace around one common letter of text and spelling.
 func follow(text *letters, place letterPlace, at int) trace {
 	offset := int(place.offset)
 	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
@@ -36,7 +34,7 @@ func follow(text *letters, place letterPlace, at int) trace {
 	return r
 }
 
-// same says whether a letter of the text is that of the spelling.
+// same reports whether a letter of the text equals that of the spelling.
 func (r *trace) same(at, letter int) bool {
 	s := r.spelling
 	return r.text.all[at] == s.letters[letter] && (s.caseless || r.text.text[r.text.at[at]] == s.form[s.at[letter]])
@@ -75,8 +73,8 @@ func (r *trace) bytes(one, other int) int {
 	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
 }
 
-// fits says whether the next letter of the text is that of the spelling, with a
-// gap between that may be there.
+// fits reports whether the next letter of the text equals that of the spelling, with a permitted
+// gap before it.
 func (r *trace) fits(at, letter, way int) bool {
 	at, letter = at+way, letter+way
 	if at < 0 || at >= len(r.text.all) || letter < 0 || letter >= len(r.spelling.letters) || !r.same(at, letter) {
@@ -100,7 +98,7 @@ func (r *trace) fits(at, letter, way int) bool {
 	return true
 }
 
-// mayStand says whether a gap of the text may be where the spelling has another.
+// mayStand reports whether a gap of the text may replace one of the spelling.
 func (r *trace) mayStand(gap, want string) bool {
 	if breaksLine(gap) || r.spelling.code && gap == " " && r.spacing != apart {
 		may := r.spelling.numbers || inOrder(bare(gap), bare(want))
@@ -127,8 +125,7 @@ func (r *trace) mayStand(gap, want string) bool {
 	return r.spacing == spacing
 }
 
-// bare is a gap without what may be between any two characters: blanks, what
-// UTF-16 has there, and backslashes.
+// bare removes bytes that may separate any two characters: blanks, bytes of UTF-16, backslashes.
 func bare(gap string) string {
 	return strings.Map(func(c rune) rune {
 		switch c {
@@ -149,9 +146,8 @@ func inOrder(text, part string) bool {
 	return part == ""
 }
 
-// nextLine goes from where letters end to be the same to where they go on,
-// behind the end of the line and what lines of this kind have in addition. back
-// is how many letters may have been the same by chance.
+// nextLine finds the continuation of a trace behind a line end and the extra letters of such lines.
+// back is the number of letters that may have matched by chance before it.
 func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, found bool) {
 	if next := letter + way; next < 0 || next >= len(r.spelling.letters) {
 		return 0, 0, false
@@ -203,8 +199,8 @@ func (r *trace) reach(at, way, far int) int {
 	return n
 }
 
-// resumes is how many letters come before those of the spelling, of which so many
-// at least have to be the same; -1 where they don't come.
+// resumes returns the number of letters before the next matching sequence of at least least
+// letters, or -1.
 func (r *trace) resumes(at, letter, way, reach, least int) int {
 	if letter < 0 || letter >= len(r.spelling.letters) {
 		return -1
@@ -219,8 +215,8 @@ func (r *trace) resumes(at, letter, way, reach, least int) int {
 	return -1
 }
 
-// agrees says whether at least so many letters are the same from here on, or all
-// that are left, which must begin a word.
+// agrees reports whether at least that many letters match from here on, or all remaining ones at
+// the edge of a word.
 func (r *trace) agrees(at, letter, way, least int, word bool) bool {
 	for n := range least {
 		if letter < 0 || letter >= len(r.spelling.letters) {

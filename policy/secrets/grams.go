@@ -6,30 +6,28 @@ import (
 )
 
 const (
-	// fragmentOf is the least length of a value whose fragments are searched.
+	// fragmentOf is the shortest value with a search for fragments, in bytes.
 	fragmentOf = 20
-	// minFragment is the least length of a fragment, and minOfLong that of one of a
-	// long value, which has more in it that others have, too.
+	// minFragment is the shortest fragment. minOfLong is the shortest one of a long value, which
+	// shares more with other texts.
 	minFragment = 12
 	minOfLong   = 16
 	long        = 512
 
-	// step is the distance of the places in a text that are looked at. What is
-	// searched has a gram at every offset below step, so none is missed: a form
-	// has 4+step-1 bytes or more, a fragment 8+step-1.
+	// step is the distance of the examined positions in a text. Forms have at least 4+step-1 bytes
+	// and fragments 8+step-1, so each has a gram at every offset below step.
 	step         = 5
 	formGram     = 4
 	fragmentGram = 8
 )
 
-// grams find where in a text a known value may begin, without looking at every
-// byte of it.
+// grams finds possible beginnings of known values without examining every byte.
 type grams struct {
 	forms     places[gramPlace] // of 4 bytes at the beginning of each form
 	fragments places[gramPlace] // of 8 bytes at each place of each value
 }
 
-// gramPlace is where in a form or a value a gram stands.
+// gramPlace is the position of a gram in a form or value.
 type gramPlace struct {
 	text   string
 	offset int
@@ -37,7 +35,7 @@ type gramPlace struct {
 	least  int    // the length of a fragment of the value
 }
 
-// filter says of most numbers that were not put in that they were not.
+// filter is a Bloom filter: it rejects most numbers that were never added.
 type filter [1 << 10]uint64
 
 func (f *filter) bit(n uint64) (word, mask uint64) {
@@ -55,8 +53,7 @@ func (f *filter) has(n uint64) bool {
 	return f[word]&mask != 0
 }
 
-// places are what is searched, by the grams that it is found by. Most grams of a text
-// end at the filter.
+// places maps grams to searched values. The filter rejects most grams of a text.
 type places[P any] struct {
 	filter filter
 	of     map[uint64][]P
@@ -77,8 +74,7 @@ func (g *grams) addForm(text string) {
 	}
 }
 
-// addFragments makes the fragments of a value findable, but for what is
-// published of it.
+// addFragments indexes the fragments of a value's secret part.
 func (g *grams) addFragments(v Value) {
 	if len(v.Secret) < fragmentOf {
 		return
@@ -120,7 +116,7 @@ func (g *grams) mayHoldForm(text string) bool {
 	return false
 }
 
-// fragments adds to spans the parts of text that are fragments of values.
+// fragments appends the fragments of values in text to spans.
 func (r *Redactor) fragments(text string, spans []span) []span {
 	g := &r.grams
 	if len(g.fragments.of) == 0 {
@@ -150,8 +146,7 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 	return spans
 }
 
-// extent is the part of text around at that is the same as the value around
-// the place.
+// extent returns the bounds of the longest match around at.
 func (p gramPlace) extent(text string, at int) (start, end int) {
 	return at - len(commonEnd(text[:at], p.text[:p.offset])), at + len(commonStart(text[at:], p.text[p.offset:]))
 }

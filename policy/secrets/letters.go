@@ -2,9 +2,9 @@ package secrets
 
 import "strings"
 
-// letters are the letters and digits of a text, in lower case, and where they
-// stand. What only says how others are written is left out: of `\x41`, `0x41`,
-// `\u0041`, `\u{41}` and `&#x41;` the 41 is left, and nothing of `\n`.
+// letters holds the letters and digits of a text, in lower case, with their positions. It omits
+// letters of escapes: `\x41`, `0x41`, `\u0041`, `\u{41}` and `&#x41;` yield 41, `\n` yields
+// nothing.
 type letters struct {
 	text string
 	all  []byte
@@ -56,8 +56,7 @@ func startsWithHex(text string) bool {
 	return len(text) >= 2 && hexBytes[text[0]] && hexBytes[text[1]]
 }
 
-// escape is the length of what follows a backslash, or an ampersand, and says
-// only how a character is written.
+// escape returns the length of an escape's prefix after a backslash or an ampersand.
 func escape(rest string) int {
 	switch {
 	case rest == "":
@@ -74,8 +73,7 @@ func escape(rest string) int {
 	return 0
 }
 
-// unicodeEscape is the length of u00 before two digits, which the ends of lines
-// may break; 0 for others.
+// unicodeEscape returns the length of u00 before two digits, even across line ends, or 0.
 func unicodeEscape(rest string) int {
 	const form = "u00"
 	found, end := 0, 0
@@ -98,8 +96,7 @@ func unicodeEscape(rest string) int {
 // longestGap is the most bytes between two letters of a value.
 const longestGap = 200
 
-// gap is what stands in the text before a letter, behind the one before; ok is
-// false where that is too long to be looked at.
+// gap returns the text between a letter and the one before. It reports false above longestGap.
 func (l *letters) gap(letter int) (gap string, ok bool) {
 	from, to := l.at[letter-1]+1, l.at[letter]
 	return l.text[from:to], to-from <= longestGap

@@ -1,7 +1,5 @@
-// Package secrets owns finding and removing secrets in text: values that are
-// known, fragments of them, and what has the shape of a well-known token. It
-// knows values, encodings and shapes; it does not know where text comes from or
-// goes to.
+// Package secrets finds and removes secrets in text: known values, their fragments, and tokens of
+// known shapes. It does not know the origin or destination of the text.
 package secrets
 
 import (
@@ -11,8 +9,7 @@ import (
 	"sync"
 )
 
-// MinLength is the length in bytes below which a value is not searched: it
-// would be found in ordinary text.
+// MinLength is the shortest searched value in bytes. Ordinary text contains shorter ones.
 const MinLength = 8
 
 // Redactor removes secrets from text. The zero value knows shapes alone, nil
@@ -29,14 +26,14 @@ type Redactor struct {
 // form is one spelling of a value.
 type form struct{ name, text string }
 
-// Value is a secret and the name that stands in its place.
+// Value is a secret and its name for messages.
 type Value struct {
 	Name, Secret string
 }
 
-// NewRedactor searches for the values, plain, escaped as in JSON and in base64
-// (with and without padding, both alphabets), hex and URL encoding, for
-// fragments of the plain values, and for shapes.
+// NewRedactor returns a Redactor for values: plain, escaped as in JSON, in base64 (with and without
+// padding, both alphabets), hex and URL encoding. It also finds fragments of plain values, and
+// shapes.
 func NewRedactor(values []Value) *Redactor {
 	r := &Redactor{}
 	var known []Value
@@ -57,8 +54,7 @@ func NewRedactor(values []Value) *Redactor {
 		r.grams.addFragments(v)
 		known = append(known, v)
 	}
-	// The longest goes first, so that a value that holds another is removed
-	// whole.
+	// The longest first: a value that contains another is removed whole.
 	sort.SliceStable(r.forms, func(i, j int) bool { return len(r.forms[i].text) > len(r.forms[j].text) })
 	var list []string
 	for _, f := range r.forms {
@@ -72,15 +68,14 @@ func NewRedactor(values []Value) *Redactor {
 	return r
 }
 
-// Except makes r leave alone fragments of which stands says that they stand
-// where everybody can read them. It is called seldom, perhaps from several
-// goroutines, and before r is used.
+// Except exempts fragments that are public according to stands. stands must be safe for concurrent
+// use. Call Except before any other method.
 func (r *Redactor) Except(stands func(fragment string) bool) { r.stands = stands }
 
 func mark(name string) string     { return "[secret " + name + "]" }
 func partMark(name string) string { return "[part of secret " + name + "]" }
 
-// Redact gives text without secrets. What has none is returned as it is.
+// Redact returns text without secrets.
 func (r *Redactor) Redact(text string) string {
 	if r == nil {
 		return text
@@ -95,7 +90,7 @@ func (r *Redactor) Redact(text string) string {
 	return replaceSpans(text, spans)
 }
 
-// disguised adds to spans the parts of text that are values in another form.
+// disguised appends encoded values in text to spans.
 func (r *Redactor) disguised(text string, spans []span) []span {
 	if r.disguises == nil {
 		return spans
@@ -111,14 +106,14 @@ func (r *Redactor) disguised(text string, spans []span) []span {
 	return spans
 }
 
-// span is a part of a text that goes away.
+// span is a part of a text to replace.
 type span struct {
 	start, end int
 	mark       string
 }
 
-// replaceSpans puts the marks in the place of spans. Those that overlap become
-// one, with the mark of the longest.
+// replaceSpans replaces spans by their marks. Overlapping spans become one with the longest one's
+// mark.
 func replaceSpans(text string, spans []span) string {
 	sort.SliceStable(spans, func(i, j int) bool { return spans[i].start < spans[j].start })
 	var b strings.Builder
@@ -140,7 +135,7 @@ func replaceSpans(text string, spans []span) string {
 	return b.String()
 }
 
-// Short names the values that are too short to be searched.
+// Short returns the names of values too short for a search.
 func (r *Redactor) Short() []string {
 	if r == nil {
 		return nil

@@ -2,10 +2,9 @@ package secrets
 
 import "strings"
 
-// shape is what tokens of one kind look like: a prefix that its issuer chose,
-// and what follows. measure gives the length of what follows at the beginning
-// of a text, or -1 when it is not of the shape. Then nothing of the shape begins in
-// the next so many bytes either, which keeps the time for hostile text linear.
+// shape describes tokens of one kind: their prefixes and the rest. measure returns the length of
+// the rest, or -1 and the number of bytes without a beginning of this shape. That number keeps the
+// time for hostile text linear.
 type shape struct {
 	name     string
 	prefixes []string
@@ -78,9 +77,8 @@ var (
 	hexBytes    = setOf(digits + "abcdefABCDEF")
 )
 
-// run measures a run of bytes of a set, of at least and, unless it is 0, at
-// most so many. A run of few different bytes is a placeholder, and so is one
-// that ends in EXAMPLE.
+// run measures a sequence of bytes of a set, from least to most bytes (0 for no limit). It rejects
+// sequences of few different bytes, or with EXAMPLE at the end, as placeholders.
 func run(set *bytesOf, least, most int) measure {
 	return func(rest string) (int, int) {
 		n := 0
@@ -133,7 +131,7 @@ func dotted(first, second measure) measure {
 	}
 }
 
-// after measures what follows a prefix, with it.
+// after measures a prefix followed by what.
 func after(prefix string, what measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
@@ -175,7 +173,7 @@ func privateKey(rest string) (length, barren int) {
 	return len(kind) + len("-----") + end + len("-----END "+kind+"-----"), 0
 }
 
-// candidate is a prefix and what it may begin.
+// candidate is a prefix with its shape.
 type candidate struct {
 	prefix string
 	shape  *shape
@@ -195,7 +193,7 @@ func headOf(text string, at int) uint64 {
 	return uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16
 }
 
-// shapesIn are the parts of text that have a shape.
+// shapesIn returns the tokens of known shapes in text.
 func shapesIn(text string) []span {
 	var spans []span
 	barren := map[*shape]int{} // up to where none begins
@@ -212,7 +210,7 @@ func shapesIn(text string) []span {
 	return spans
 }
 
-// shapeAt is the shape that begins at a place of text.
+// shapeAt returns the token that begins at a position.
 func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int) (span, bool) {
 	if len(candidates) == 0 || !beginsToken(text, at) {
 		return span{}, false
@@ -231,8 +229,8 @@ func shapeAt(text string, at int, candidates []candidate, barren map[*shape]int)
 	return span{}, false
 }
 
-// beginsToken says whether what stands before a place can stand before a token:
-// nothing of a longer word. A dash counts where a line of a diff begins with it.
+// beginsToken reports whether a token may begin at a position: not inside a longer word. A dash at
+// the beginning of a line may come from a diff.
 func beginsToken(text string, at int) bool {
 	if at == 0 {
 		return true

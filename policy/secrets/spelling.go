@@ -11,26 +11,23 @@ import (
 	"strings"
 )
 
-// leastLetters is the least number of letters and digits that a spelling is
-// searched by.
+// leastLetters is the shortest searched spelling, in letters and digits.
 const leastLetters = 8
 
-// encoding is one way in which tools write bytes as letters and digits, with
-// what else is between them.
+// encoding is one way of tools to write bytes as letters and digits.
 type encoding struct {
 	spell func(value string) []string
-	// caseless says that upper and lower case mean the same.
+	// caseless ignores case.
 	caseless bool
-	// code says that no text reads like it, so that a blank may be the end of a line.
+	// code marks encodings unlike ordinary text, so a blank may be a line end.
 	code bool
-	// numbers says that a spelling is numbers with blanks between them, for which
-	// anything short may stand; parted that something has to.
+	// numbers marks spellings of numbers with any short separator; with parted, the separator is
+	// required.
 	numbers, parted bool
 }
 
-// encodings are what tools print of a value as it comes. That of a value as a
-// part of a longer text comes in as many spellings as there are places for it
-// in a group of the encoding.
+// encodings lists the usual output of tools for a value. A value inside a longer text has one
+// spelling for each position in a group of the encoding.
 var encodings = []encoding{
 	{spell: texts},
 	{spell: inBase64, code: true},
@@ -42,7 +39,7 @@ var encodings = []encoding{
 	{spell: numbers(2, 8, 6), numbers: true},                  // od without flags
 }
 
-// texts are spellings in which most letters stand for themselves.
+// texts returns spellings with most letters unchanged.
 func texts(value string) []string {
 	query, path := url.QueryEscape(value), url.PathEscape(value)
 	return []string{
@@ -83,9 +80,8 @@ func inBase32(value string) []string {
 	return all
 }
 
-// grouped is what of a value stays the same where before bytes, and any bytes
-// after it, are encoded together with it in characters of so many bits
-// (RFC 4648).
+// grouped returns the part of an encoded value that is independent of the before bytes in front and
+// of anything behind (RFC 4648). bits is the size of an encoded character.
 func grouped(encode func([]byte) string, value string, before, bits int) string {
 	all := encode(append(make([]byte, before), value...))
 	first := (8*before + bits - 1) / bits
@@ -126,7 +122,7 @@ type spelling struct {
 	leastPart   int     // how many bytes of form a fragment has; 0: there are none
 }
 
-// spellings are those of a value that can be searched.
+// spellings returns the searchable spellings of a value.
 func spellings(v Value) []*spelling {
 	var all []*spelling
 	seen := map[string]bool{}
@@ -161,13 +157,13 @@ func newSpelling(e *encoding, v Value, form string) *spelling {
 	return s
 }
 
-// inValue is about where in the value a letter stands, and exactly in the plain
-// one.
+// inValue returns a letter's position in the value: exact for a plain spelling, otherwise
+// estimated.
 func (s *spelling) inValue(letter int) int {
 	return int(s.at[letter]) * len(s.value) / len(s.form)
 }
 
-// part is what of the value some of the letters stand for.
+// part returns the part of the value for a range of letters.
 func (s *spelling) part(from, to int) string {
 	first, last := s.inValue(from), s.inValue(to-1)
 	if !s.plain { // a letter at the edge may stand for a part of a byte
@@ -176,5 +172,5 @@ func (s *spelling) part(from, to int) string {
 	return s.value[first:max(first, last+1)]
 }
 
-// gap is what stands before a letter, behind the one before.
+// gap returns the text between a letter and the one before.
 func (s *spelling) gap(letter int) string { return s.form[s.at[letter-1]+1 : s.at[letter]] }

@@ -3,19 +3,17 @@ package secrets
 import "bytes"
 
 const (
-	// streamWindow is how much text a stream gathers before it gives some of it on,
-	// and streamOverlap how much of that it holds back at least, so that a value
-	// that is still being written is seen whole.
+	// streamWindow is the number of bytes to gather before output. streamOverlap is the part to
+	// hold back for a value in progress.
 	streamWindow  = 128 << 10
 	streamOverlap = 16 << 10
 	// streamPatience is how much it gathers at most when no place to cut is found.
 	streamPatience = 1 << 20
-	// cutAttempts bounds the search for that place.
+	// cutAttempts bounds the search for a cut.
 	cutAttempts = 8
 )
 
-// Stream removes secrets from text that comes in pieces. It holds 1 MiB and the
-// last piece at most.
+// Stream removes secrets from text in pieces. It holds at most 1 MiB and the last piece.
 type Stream struct {
 	Redact func(text string) string
 	Put    func(clean string) // gets what is without secrets, in order
@@ -41,7 +39,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush gives on what is held back.
+// Flush releases the rest.
 func (s *Stream) Flush() {
 	if len(s.pending) > 0 {
 		s.Put(s.Redact(string(s.pending)))
@@ -49,10 +47,9 @@ func (s *Stream) Flush() {
 	s.pending = nil
 }
 
-// cut finds where pending can be cut in two that are redacted one by one: no
-// secret lies across the cut when the parts give the same as the whole. It gives
-// the first part's length, 0 when there is no such place yet, and that part
-// redacted. Each attempt is twice as far back as the one before.
+// cut splits pending where no secret crosses, so both parts can be redacted separately. It returns
+// the length of the first part, or 0 if there is no such place yet, and that part redacted. Each
+// attempt goes back twice as far.
 func (s *Stream) cut() (n int, clean string) {
 	whole := s.Redact(string(s.pending))
 	end := len(s.pending) - streamOverlap

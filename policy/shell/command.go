@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// command notes a command and reads those that it starts.
+// command records a command and reads the commands that it starts.
 func (r *reader) command(words []Word, from origin) {
 	if r.reading.Excess != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
 		return
@@ -36,7 +36,7 @@ func (r *reader) command(words []Word, from origin) {
 	}
 }
 
-// wrapped reads what a shell or a wrapper starts.
+// wrapped reads the commands started by a shell or a wrapper.
 func (r *reader) wrapped(name string, args []Word, inner origin) {
 	if shells[name] {
 		if script, ok := scriptOption(args); ok {
@@ -72,7 +72,7 @@ func (r *reader) wrapped(name string, args []Word, inner origin) {
 	}
 }
 
-// movesBy looks for options that change the working directory.
+// movesBy notes options for another working directory.
 func (r *reader) movesBy(options []Word) {
 	for _, o := range options {
 		if strings.HasPrefix(o.Text, "-C") || strings.HasPrefix(o.Text, "-D") || strings.HasPrefix(o.Text, "--chdir") || strings.HasPrefix(o.Text, "HOME=") {
@@ -81,7 +81,7 @@ func (r *reader) movesBy(options []Word) {
 	}
 }
 
-// known reads a word as a script, where it is known what it holds.
+// known reads a word as a script if its text is certain.
 func (r *reader) known(script Word, inner origin) {
 	if script.Known {
 		r.script(script.Text, inner)
@@ -99,8 +99,7 @@ func (r *reader) joined(words []Word, inner origin) {
 // begin at any of them.
 const mostStarts = 200
 
-// anywhere reads a command from each word on: which one is the program is not
-// known.
+// anywhere reads a command from every word on, because the program's position is unknown.
 func (r *reader) anywhere(args []Word, inner origin) {
 	if len(args) > mostStarts {
 		r.reading.Excess = "it cannot be told which of its many words is the program"
@@ -116,8 +115,8 @@ func (r *reader) anywhere(args []Word, inner origin) {
 	}
 }
 
-// git notes a git command a second time, without the options before its name.
-// An alias that starts a program is read as well.
+// git records a git command again without the options before its subcommand, and reads aliases with
+// a program.
 func (r *reader) git(words []Word, from origin) {
 	args := words[1:]
 	s := gitOptions.skip(args)
@@ -136,8 +135,8 @@ func (r *reader) git(words []Word, from origin) {
 	r.startedByGit(args[s.at].Text, args[s.at+1:], from.through("git"))
 }
 
-// startedByGit reads what a command of git starts (git-submodule(1),
-// git-bisect(1), git-rebase(1), git-filter-branch(1), git-difftool(1)).
+// startedByGit reads commands in the arguments of git (git-submodule(1), git-bisect(1),
+// git-rebase(1), git-filter-branch(1), git-difftool(1)).
 func (r *reader) startedByGit(name string, args []Word, inner origin) {
 	switch name {
 	case "submodule":
@@ -175,7 +174,7 @@ func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
 	}
 }
 
-// find reads the commands of -exec and its like, which end in ; or +.
+// find reads the commands after -exec and similar options, up to ; or +.
 func (r *reader) find(args []Word, inner origin) {
 	for i := 0; i < len(args); i++ {
 		switch args[i].Text {

@@ -6,9 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Deciding returns the commands of a script that can decide its exit status, with the words of
-// each. Commands that only feed a pipe, or whose output becomes a word, decide nothing. It returns
-// nothing for what is no script.
+// Deciding returns the words of each command that can decide a script's exit status. It excludes
+// commands in substitutions and those before a pipe. It returns nothing for an invalid script.
 func Deciding(script string) (all [][]string) {
 	r := newReader()
 	file, err := r.parse(script)
@@ -41,7 +40,7 @@ func Deciding(script string) (all [][]string) {
 	return all
 }
 
-// decidingIn are the commands of a script that a shell is given, else the command itself.
+// decidingIn returns the deciding commands of a shell's script argument, or the command itself.
 func decidingIn(argv []string) [][]string {
 	if shells[base(argv[0])] {
 		option := func(word string) bool {

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// systemFolders are those whose shells are what their names say.
+// systemFolders lists the folders with trusted shells. "" means a lookup in PATH.
 var systemFolders = []string{"", "/bin/", "/usr/bin/", "/usr/local/bin/"}
 
-// IsShell says whether a program is a shell whose scripts are read here.
+// IsShell reports whether a program is a shell with scripts in a known grammar.
 func IsShell(program string) bool {
 	name := base(program)
 	return shells[name] && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
 }
 
-// Hides says whether a command runs another that can't be told from its words: by a variable, in
-// a script with one, or by a program that is called as a shell is.
+// Hides reports whether a command starts another one that its words do not show: through a
+// variable, a script with one, or a program with a shell's name.
 func (c Command) Hides() bool {
 	switch {
 	case len(c.Words) == 0:

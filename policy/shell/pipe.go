@@ -6,8 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// pipes reads what the script writes itself into shells that read their script
-// from a pipe: echo 'git push' | sh.
+// pipes reads scripts that a command writes into a shell's pipe: echo 'git push' | sh.
 func (r *reader) pipes(node syntax.Node, from origin) {
 	pipe, ok := node.(*syntax.BinaryCmd)
 	if !ok || pipe.Op != syntax.Pipe && pipe.Op != syntax.PipeAll {
@@ -30,8 +29,7 @@ func (r *reader) pipes(node syntax.Node, from origin) {
 	})
 }
 
-// readingShell is the shell that reads the statement's input, also behind
-// programs that start it.
+// readingShell returns the shell that reads the statement's input, also behind wrappers.
 func readingShell(stmt *syntax.Stmt) (name string, ok bool) {
 	words := callOf(stmt)
 	for len(words) > 0 && words[0].Known {
@@ -61,7 +59,7 @@ func callOf(stmt *syntax.Stmt) []Word {
 	return words
 }
 
-// written is what a statement writes, as far as it says so itself.
+// written returns the output of echo, printf or a here-document for cat, as far as its words show.
 func written(stmt *syntax.Stmt) string {
 	words := callOf(stmt)
 	if len(words) == 0 {
@@ -89,7 +87,7 @@ func echoed(args []Word) string {
 	return lines(textOf(args))
 }
 
-// formatted is what printf makes of its arguments when it does nothing to them.
+// formatted returns the output of a printf without real formatting.
 func formatted(args []Word) string {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]

@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// plainList gives the commands of a script that is a list of commands made of
-// literal words and nothing else, or says what else stands in it.
+// plainList returns the commands of a script made of literal words only. unclear names the first
+// other element.
 func plainList(file *syntax.File, parseErr error) (list [][]string, unclear string) {
 	if parseErr != nil {
 		return nil, "it cannot be parsed: " + parseErr.Error()

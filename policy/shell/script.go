@@ -12,7 +12,7 @@ const (
 	// maxNesting is how deeply brackets and operators of a script may nest: the
 	// parser calls itself for each.
 	maxNesting = 500
-	// maxKeywords bounds the other words that make the parser call itself.
+	// maxKeywords bounds the keywords of a script, since each recurses in the parser.
 	maxKeywords = 5_000
 )
 
@@ -21,7 +21,7 @@ var (
 	errTooNested = errors.New("it is nested too deeply")
 )
 
-// parse parses a script. With an error comes what stands before the mistake.
+// parse parses a script. With an error it returns the part before the mistake.
 func (r *reader) parse(script string) (file *syntax.File, err error) {
 	switch {
 	case len(script) > MaxScript:
@@ -45,8 +45,8 @@ func (r *reader) parse(script string) (file *syntax.File, err error) {
 	return file, err
 }
 
-// tooNested looks at a script as mere text, so it may take brackets in quotes
-// for nesting; what it keeps from the parser is read loosely.
+// tooNested estimates the nesting of a script. It also counts brackets in quotes. A script above
+// the limit is read by loose instead of the parser.
 func tooNested(script string) bool {
 	depth, unary := 0, 0
 	for i := range len(script) {
@@ -67,7 +67,7 @@ func tooNested(script string) bool {
 	return unary > maxNesting || keywords(script) > maxKeywords
 }
 
-// keywords counts the words that begin a command within a command.
+// keywords counts words that begin a nested command.
 func keywords(script string) int {
 	count := 0
 	for _, word := range []string{"if", "while", "until", "case", "for", "time", "coproc", "function", "()", "select"} {
@@ -76,7 +76,7 @@ func keywords(script string) int {
 	return count
 }
 
-// script reads a script that something at from runs.
+// script reads a script started at from.
 func (r *reader) script(script string, from origin) {
 	if len(from.via) > maxDepth {
 		r.reading.Excess = "programs start one another too many times"
@@ -86,15 +86,14 @@ func (r *reader) script(script string, from origin) {
 	r.read(script, file, err, from)
 }
 
-// read reads a script that was parsed.
+// read reads a parsed script.
 func (r *reader) read(script string, file *syntax.File, err error, from origin) {
 	if errors.Is(err, errTooLong) {
 		r.reading.Excess = err.Error()
 		return
 	}
 	if err != nil {
-		// A shell runs what stands before a mistake, and it may read what this
-		// parser cannot.
+		// A shell runs the part before a mistake, and it may accept more than this parser.
 		r.loose(script, from)
 	}
 	if file == nil {
@@ -131,7 +130,7 @@ func (r *reader) statement(stmt *syntax.Stmt, from origin) {
 	}
 }
 
-// declared is the word that an argument of export and its like is.
+// declared returns an argument of export and similar builtins as a word.
 func declared(a *syntax.Assign) Word {
 	value := Word{Known: true}
 	if a.Value != nil {
@@ -155,7 +154,7 @@ func (r *reader) assignments(assigns []*syntax.Assign) {
 	}
 }
 
-// input reads the here-documents of a shell that is given no script.
+// input reads the here-documents of a shell without a script argument.
 func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
 	name := base(words[0].Text)
 	if !words[0].Known || !shells[name] || len(words) > 1 && !readsInput(words[1:]) {
@@ -180,12 +179,11 @@ func readsInput(args []Word) bool {
 	return true
 }
 
-// mostLoose is how many words a command that is read loosely has at most.
+// mostLoose is the longest command that loose records, in words.
 const mostLoose = 16
 
-// loose reads text that is no script for the parser. Each run of words may be a
-// command, so one is noted from each word on: rather a command too many than
-// one that a shell would understand and this reader does not.
+// loose reads text that the parser rejects. It records a command from every word on: too many
+// commands rather than one missed.
 func (r *reader) loose(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
 		words := literals(strings.FieldsFunc(line, isSpace))

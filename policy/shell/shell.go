@@ -1,7 +1,6 @@
-// Package shell owns reading argument vectors and shell scripts for the
-// commands that stand in them. It knows the shell's grammar and the programs
-// that start other programs; it runs and expands nothing, and whether a command
-// may run is not its question.
+// Package shell finds the commands in argument vectors and shell scripts. It knows the shell's
+// grammar and the programs that start others. It runs and expands nothing, and decides nothing
+// about the commands.
 package shell
 
 import (
@@ -14,45 +13,43 @@ const (
 	// maxDepth is how many programs may start one another before reading stops,
 	// as the reference implementation has it.
 	maxDepth = 8
-	// maxCommands bounds what is found, and with it the time that it takes.
+	// maxCommands bounds the commands found, and so the time.
 	maxCommands = 20_000
-	// maxPiped bounds what is looked at before pipes into shells: those that
-	// follow one another have all that is before them in common.
+	// maxPiped bounds the statements searched before pipes into shells. Long pipelines would
+	// otherwise be searched once per pipe.
 	maxPiped = 200_000
 	// MaxScript is the longest script in bytes: Linux starts no program with a
 	// longer argument.
 	MaxScript = 128 << 10
 )
 
-// Reading is what was found in a command line.
+// Reading is the result of parsing a command line.
 type Reading struct {
 	// Plain are the commands when the whole is a plain list: literal words,
 	// joined by &&, ||, ; and |. It is nil when anything else stands there.
 	Plain [][]string
-	// Unclear says what keeps the whole from being a plain list.
+	// Unclear names the first element outside a plain list.
 	Unclear string
-	// Commands are all commands that are found, at any depth, in their order:
-	// in control flow and substitutions, and behind programs that start others.
+	// Commands lists the commands at any depth, in order: in control flow and substitutions, and
+	// behind programs that start others.
 	Commands []Command
 	// Excess says why not everything was read: something is nested too deeply
 	// or too long. It is empty when all was read.
 	Excess string
-	// Moves says that something changes the working directory or HOME, so that
-	// relative paths cannot be resolved.
+	// Moves reports a change of the working directory or HOME. Relative paths are then unknown.
 	Moves bool
 }
 
 // Command is a simple command.
 type Command struct {
 	Words []Word
-	// Via are the programs that start it, the outermost first.
+	// Via lists the programs that start the command, outermost first.
 	Via []string
-	// Top is the index in Reading.Plain of the command that it is, or is
-	// started by; -1 when there is none.
+	// Top is the index in Reading.Plain of the command or its outermost starter, or -1.
 	Top int
 }
 
-// Prefix are the command's words up to the first that is not known.
+// Prefix returns the command's words up to the first uncertain one.
 func (c Command) Prefix() []string {
 	var prefix []string
 	for _, w := range c.Words {
@@ -64,7 +61,7 @@ func (c Command) Prefix() []string {
 	return prefix
 }
 
-// String is the command as a line for a person.
+// String returns the command as one line for people.
 func (c Command) String() string { return textOf(c.Words) }
 
 func ReadArgv(argv []string) Reading {
@@ -83,8 +80,7 @@ func ReadArgv(argv []string) Reading {
 	return r.reading
 }
 
-// ReadScript reads a script that a shell is going to run. The shell itself is
-// none of its commands.
+// ReadScript reads the script of a shell. Commands excludes the shell itself.
 func ReadScript(script string) Reading {
 	r := newReader()
 	r.top(script, origin{top: -1})
@@ -101,13 +97,13 @@ func newReader() *reader {
 	return &reader{parser: syntax.NewParser(syntax.Variant(syntax.LangBash))}
 }
 
-// origin is where a command comes from.
+// origin is the chain of programs in front of a command.
 type origin struct {
 	via []string
 	top int
 }
 
-// through is the origin of what a program at o starts.
+// through extends the origin by a program.
 func (o origin) through(program string) origin {
 	via := append(o.via[:len(o.via):len(o.via)], program)
 	return origin{via, o.top}

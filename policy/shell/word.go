@@ -9,10 +9,10 @@ import (
 )
 
 type Word struct {
-	// Text is the word without its quotes. Where it is not known it shows what
-	// stands there: $NAME for a variable, $(…) for the output of a command.
+	// Text is the word without quotes. In an unknown word, $NAME shows a variable and $(…) the
+	// output of a command.
 	Text string
-	// Known says that Text is what the program gets, but for globs and ~.
+	// Known reports that the program gets exactly Text, apart from globs and ~.
 	Known bool
 }
 
@@ -32,7 +32,7 @@ func textOf(words []Word) string {
 	return strings.Join(texts, " ")
 }
 
-// wordOf is what is certain of a word of a script.
+// wordOf evaluates the literal parts of a word.
 func wordOf(w *syntax.Word) Word {
 	b := wordBuilder{known: true}
 	for _, part := range w.Parts {
@@ -80,7 +80,7 @@ func (b *wordBuilder) unknown(shown string) {
 	b.known = false
 }
 
-// paramName is the variable of a plain expansion, and … for one that does more.
+// paramName returns the variable of a plain expansion, or {…} for any other expansion.
 func paramName(p *syntax.ParamExp) string {
 	changed := p.Excl || p.Length || p.Width || p.Index != nil || p.Slice != nil || p.Repl != nil || p.Exp != nil
 	if p.Param == nil || changed {
@@ -113,7 +113,7 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// unescapeQuoted removes the backslashes that count between double quotes.
+// unescapeQuoted removes backslashes with a meaning inside double quotes.
 func unescapeQuoted(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
@@ -121,8 +121,7 @@ func unescapeQuoted(s string) string {
 	return strings.NewReplacer("\\\\", `\`, `\"`, `"`, `\$`, `$`, "\\`", "`", "\\\n", "").Replace(s)
 }
 
-// ansiC decodes the text of $'…' where it is written in escapes that Go has,
-// too.
+// ansiC decodes the text of $'…' as far as Go has the same escapes.
 func ansiC(s string) (text string, known bool) {
 	if !strings.Contains(s, `\`) {
 		return s, true
@@ -151,9 +150,8 @@ func ansiC(s string) (text string, known bool) {
 // mostBraced is how many words are made of one by its braces.
 const mostBraced = 64
 
-// wordsOf are the words that a word of a script becomes: several where there are
-// lists in braces. A sequence, or more than can be looked at, is one word that is
-// not known.
+// wordsOf expands lists in braces into several words. A sequence, or a longer list than mostBraced,
+// stays one unknown word.
 func wordsOf(w *syntax.Word) []Word {
 	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // the script is walked on, by what knows no braces
 	if !syntax.SplitBraces(split) {
@@ -170,8 +168,7 @@ func wordsOf(w *syntax.Word) []Word {
 	return words
 }
 
-// alternatives are the parts with one element for each list in braces, in the
-// order of the shell. It is false when there are too many.
+// alternatives expands lists in braces, in the shell's order. It reports false above mostBraced.
 func alternatives(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	all = [][]syntax.WordPart{nil}
 	for _, part := range parts {
@@ -190,7 +187,7 @@ func alternatives(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	return all, true
 }
 
-// choices are what one part can be.
+// choices returns the possible values of one part.
 func choices(part syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	list, isBraces := part.(*syntax.BraceExp)
 	if !isBraces || list.Sequence {

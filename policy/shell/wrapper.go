@@ -2,30 +2,29 @@ package shell
 
 import "strings"
 
-// wrapper is a program that starts the program named in its arguments.
+// wrapper describes a program that starts another program from its arguments.
 type wrapper struct {
 	flags  string // short options without a value
 	valued string // short options with one
 	script string // short options whose value is a script
 	long   string // long options; those with a value end in =
-	// digits says that -10 is an option, too.
+	// digits permits options like -10.
 	digits bool
-	// assigns says that NAME=value may stand before the command.
+	// assigns permits NAME=value before the command.
 	assigns bool
 	// operands is how many words stand between the options and the command.
 	operands int
-	// appends says that more arguments than those seen are given to the command.
+	// appends adds unseen arguments to the command, like xargs.
 	appends bool
-	// joins says that the words are joined to a script.
+	// joins makes a script of the words, like eval.
 	joins bool
-	// quiet are the short options with which nothing is started.
+	// quiet lists short options that suppress the start.
 	quiet string
-	// anywhere says that the options are not known here: the command may begin
-	// at any word.
+	// anywhere marks programs with unknown options: the command may begin at any word.
 	anywhere bool
 }
 
-// shells run the script that their option -c gives.
+// shells lists programs with an option -c for a script.
 var shells = map[string]bool{
 	"sh": true, "bash": true, "dash": true, "zsh": true, "ksh": true, "mksh": true, "ash": true, "rbash": true, "yash": true, "posh": true,
 	// Others are read as if theirs were the same grammar: simple commands look alike.
@@ -76,14 +75,14 @@ var wrappers = map[string]wrapper{
 	"hyperfine": {anywhere: true}, "direnv": {anywhere: true}, "mise": {anywhere: true}, "dotenv": {anywhere: true}, "chpst": {anywhere: true}, "catchsegv": {anywhere: true},
 }
 
-// gitOptions are the options that git takes before the name of its command.
+// gitOptions describes git's options before its subcommand.
 var gitOptions = wrapper{
 	flags: "pPvh", valued: "Cc",
 	long: "paginate no-pager no-replace-objects no-lazy-fetch no-optional-locks no-advice bare literal-pathspecs glob-pathspecs noglob-pathspecs icase-pathspecs " +
 		"html-path man-path info-path version help git-dir= work-tree= namespace= super-prefix= config-env= attr-source= list-cmds= exec-path",
 }
 
-// start is what comes after the options and operands of a wrapper.
+// start is the position of the command behind a wrapper's options and operands.
 type start struct {
 	at      int    // index of the command's first word
 	scripts []Word // that are values of options
@@ -91,7 +90,7 @@ type start struct {
 	nothing bool   // nothing is started
 }
 
-// skip finds where the command begins in the wrapper's arguments.
+// skip finds the beginning of the command in the wrapper's arguments.
 func (w wrapper) skip(args []Word) start {
 	s := start{unsure: w.anywhere}
 	operands := w.operands
@@ -167,8 +166,7 @@ func (w wrapper) longOption(args []Word, s *start, name string) {
 	}
 }
 
-// takeScript takes the value of a script option: what is attached to the
-// option, or the next word.
+// takeScript takes the value of a script option: the attached text or the next word.
 func (s *start) takeScript(args []Word, attached string) {
 	switch {
 	case attached != "":
@@ -184,8 +182,7 @@ func contains(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }
 
-// scriptOption finds the script among a shell's arguments: with -c, the first
-// word that is no option.
+// scriptOption returns the script among a shell's arguments: the first operand after -c.
 func scriptOption(args []Word) (script Word, ok bool) {
 	given := false
 	for i := 0; i < len(args); i++ {

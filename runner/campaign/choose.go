@@ -15,15 +15,15 @@ type Choice struct {
 	Plan     *Plan
 	Now      func() time.Time
 	Most     int // targets
-	// Existing gives the addresses of open pull requests that targets have already, by their keys; nil
-	// where that is no reason to leave a target out.
+	// Existing returns the open pull requests of targets by key. Nil means that they are no reason
+	// to skip a target.
 	Existing func(context.Context, []Target) (map[string]string, error)
-	// Passed gets the report of each target that has one, which is booked without a claim.
+	// Passed receives reports of targets with a pull request, booked without a claim.
 	Passed func(Report)
 }
 
-// Choose returns the targets that may start now, and says why the rest waits. A target that has its pull
-// request already is booked and makes room for others.
+// Choose returns the targets that may start now, and the reason for the rest. It books targets that
+// already have their pull request.
 func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	for {
 		next, wait := l.Next(o.Now(), o.Campaign, o.Plan, o.Most)
@@ -34,8 +34,7 @@ func (l *Ledger) Choose(ctx context.Context, o Choice) ([]Target, Wait, error) {
 	}
 }
 
-// passExisting books the targets that have an open pull request already. One that a person wants to
-// run once more is not asked about.
+// passExisting books targets with an open pull request, except those that a person wants to repeat.
 func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (passed bool, err error) {
 	asked := slices.DeleteFunc(slices.Clone(next), func(t Target) bool { return l.Of(o.Campaign.Name).Entry(t.Key).Again })
 	if o.Existing == nil || len(asked) == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Model is one that a run may ask.
+// Model is a model available to runs.
 type Model struct {
 	Name   string
 	Price  *price.List // nil where it is not known
@@ -17,9 +17,9 @@ type Model struct {
 	Output int64       // tokens of the longest answer; 0 where that is not known
 }
 
-// ClaimOf returns what a run of a job may use at most: its limits, and the dearest request of each
-// agent, which may be under way when a limit ends the run. unpriced says why no cost can be claimed;
-// it is empty if one can.
+// ClaimOf returns the maximum usage of a job's run: its limits and each agent's most expensive
+// request, which may be in progress at a limit. unpriced explains why no cost can be claimed, or is
+// "".
 func ClaimOf(j *job.Job, models []Model) (c Claim, unpriced string) {
 	agents := agentsOf(j)
 	var dearest Claim
@@ -51,8 +51,8 @@ func agentsOf(j *job.Job) int64 {
 	return 1
 }
 
-// request returns what one request of the job with so many tokens of input may use at most. It costs
-// nothing where the price of the model is not known.
+// request returns the maximum usage of one request with that many input tokens. An unknown price
+// counts as 0.
 func (m Model) request(j *job.Job, input int64) Claim {
 	output := cmp.Or(j.Model.MaxOutputTokens, m.Output, m.Window)
 	most := Claim{Tokens: input + output}
@@ -77,9 +77,8 @@ type Request struct {
 	Input int64 // tokens at most
 }
 
-// LostRequest returns what a request of a run may have used whose answer was lost: never more than the
-// claim has for one. Its input is known, unlike that of a request still to come. A model that is not
-// among models counts as the dearest of them.
+// LostRequest returns the maximum usage of a request with a lost answer, within the claim for one.
+// Its input is known. An unknown model counts as the most expensive one.
 func (c Claim) LostRequest(j *job.Job, models []Model, r Request) (most Claim) {
 	known := slices.ContainsFunc(models, func(m Model) bool { return m.Name == r.Model })
 	for _, m := range models {

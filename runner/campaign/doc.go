@@ -1,7 +1,6 @@
-// Package campaign owns one job over many targets: the targets, frozen in a plan; the ledger of what
-// was claimed, spent and settled; and by both which targets may start now. It refuses to know how a
-// run works: a wave of targets is handed to whoever runs them, and comes back as reports.
+// Package campaign owns one job over many targets: the targets frozen in a plan; the ledger of
+// claims, spending and results; and the choice of targets to start. It does not know how runs work:
+// waves of targets go to a host and return as reports.
 //
-// What it reads of targets and reports (names, addresses, messages) was written by strangers, and is
-// handed on as text without any meaning.
+// All text from targets and reports (names, addresses, messages) comes from strangers and is passed on without interpretation.
 package campaign

@@ -13,7 +13,7 @@ import (
 // handoutVersion is the version of a wave's file.
 const handoutVersion = 1
 
-// The hosts that waves are handed to.
+// The hosts of waves.
 const (
 	Actions    = "actions"
 	Kubernetes = "kubernetes"
@@ -59,7 +59,7 @@ func WaveFile(wave []Claimed) string {
 	return filepath.Join(wave[0].Campaign, "waves", strconv.Itoa(wave[0].Wave)+".json")
 }
 
-// KeepWave writes the file of a wave that is claimed.
+// KeepWave writes a claimed wave's file.
 func (l *Ledger) KeepWave(wave []Claimed) error {
 	raw, err := EncodeWave(wave)
 	if err == nil {
@@ -71,13 +71,12 @@ func (l *Ledger) KeepWave(wave []Claimed) error {
 	return nil
 }
 
-// OpenError reports that a wave was handed out and is not settled.
+// OpenError reports an unsettled wave.
 func OpenError(wave []Claimed) error {
 	return fmt.Errorf("wave %d was handed to %s and is not settled: book its results with agent-ci campaign settle, with --over once nothing of it runs any more", wave[0].Wave, wave[0].Host)
 }
 
-// Out returns the wave that was handed to another host and is not settled, with its settled runs in
-// their places; nil for none.
+// Out returns the unsettled wave of another host, including its settled runs, or nil.
 func (c *Standing) Out() []Claimed {
 	for _, claimed := range c.out {
 		if now := c.Entry(claimed.Target.Key).Claimed; now != nil && now.Wave == claimed.Wave {
@@ -89,9 +88,9 @@ func (c *Standing) Out() []Claimed {
 
 var errNothingBack = errors.New("nothing came back of it")
 
-// Return books runs of other hosts by their reports; of two reports of a run the last one counts. over
-// tells that a run has ended for good: only then a missing report is booked at the claim, and a report
-// of an outage counts, since until then the host may resume the run.
+// Return books reports of other hosts; the last report of a run counts. over reports that a run has
+// ended for good. Only then a missing report is booked at the claim, and an outage counts, because
+// the host may resume a run until then.
 func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).Out() {
 		r := Lost(claimed, errNothingBack)

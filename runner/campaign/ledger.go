@@ -32,7 +32,7 @@ const (
 	TypePull     transcript.Type = "target.pull"       // PullState
 )
 
-// Planned says that a plan holds from here on.
+// Planned makes a plan valid.
 type Planned struct {
 	Campaign string `json:"campaign"`
 	Template string `json:"template"`
@@ -47,14 +47,14 @@ type Approved struct {
 	By       string `json:"by"`
 }
 
-// Resumed lets a campaign go on that was stopped, and lets settled targets run again.
+// Resumed continues a stopped campaign and permits settled targets to repeat.
 type Resumed struct {
 	Campaign string   `json:"campaign"`
 	By       string   `json:"by"`
 	Again    []string `json:"again"` // keys
 }
 
-// Stopped says that nothing more is started, and why.
+// Stopped ends further starts, with the reason.
 type Stopped struct {
 	Campaign string `json:"campaign"`
 	Reason   string `json:"reason"` // that runs failed with again and again
@@ -62,26 +62,26 @@ type Stopped struct {
 	Of       int    `json:"of"`
 }
 
-// Claimed reserves what a run may use, before it starts. With the campaign file it is all that the run
-// needs, wherever it works.
+// Claimed reserves a run's maximum usage before its start. With the campaign file it is the run's
+// whole input, on any host.
 type Claimed struct {
 	Campaign string `json:"campaign"`
 	Target   Target `json:"target"`
 	Template string `json:"template"`
 	Wave     int    `json:"wave"`
 	Attempt  int    `json:"attempt"` // of the target with this template, from 1
-	// Host names where the run works: Actions, Kubernetes; empty for the machine of the ledger.
+	// Host is the run's host: Actions, Kubernetes, or "" for this machine.
 	Host string `json:"host,omitempty"`
 	Claim
 }
 
-// Settled is what a run came to. The claim is given back for what it used.
+// Settled is a run's result. Its usage replaces the claim.
 type Settled struct {
 	Campaign string `json:"campaign"`
 	Report
 }
 
-// PullState is what became of a pull request of the campaign.
+// PullState is the state of a campaign's pull request.
 type PullState struct {
 	Campaign string `json:"campaign"`
 	Target   string `json:"target"`
@@ -108,7 +108,7 @@ type Report struct {
 	Seconds     float64     `json:"seconds,omitempty"`
 }
 
-// PullRequest is that of a target.
+// PullRequest is a target's pull request.
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
@@ -124,7 +124,7 @@ type Ledger struct {
 	now  func() time.Time
 }
 
-// HeldError says that somebody else writes to the ledger.
+// HeldError reports another writer of the ledger.
 type HeldError struct{ By string }
 
 func (e *HeldError) Error() string {
@@ -148,7 +148,7 @@ func Open(dir string, now func() time.Time) (*Ledger, error) {
 	return l, nil
 }
 
-// hold takes the lock, which the system takes back from a process that ends.
+// hold takes the lock, which the system releases when the process ends.
 func hold(path string, now time.Time) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -192,8 +192,8 @@ func (l *Ledger) open() (err error) {
 	return nil
 }
 
-// Read is the state of a ledger that somebody may be writing to; that of a folder without one is
-// empty. A ledger whose chain is broken is an error.
+// Read returns a ledger's state, even while it is written. A missing ledger is empty; a broken
+// chain is an error.
 func Read(dir string) (*State, error) {
 	s, path := newState(), filepath.Join(dir, LedgerFile)
 	err := s.read(path)
@@ -222,7 +222,7 @@ func headOf(path string) (string, error) {
 // Close gives the ledger back.
 func (l *Ledger) Close() error { return errors.Join(l.log.Close(), l.lock.Close()) }
 
-// write adds events, which are on the disk and in the state when write returns.
+// write syncs events to disk and adds them to the state.
 func (l *Ledger) write(t transcript.Type, all ...any) error {
 	var events []transcript.Event
 	for _, data := range all {
@@ -244,7 +244,7 @@ func (l *Ledger) write(t transcript.Type, all ...any) error {
 	return nil
 }
 
-// Plan makes a plan hold, once it is on the disk. One that holds already changes nothing.
+// Plan validates a plan after syncing it. A valid one stays.
 func (l *Ledger) Plan(p *Plan) error {
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {

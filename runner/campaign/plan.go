@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 )
 
-// Folder is where in a ledger's folder a campaign keeps its plan and its runs.
+// Folder returns a campaign's folder in a ledger.
 func Folder(dir, campaign string) string { return filepath.Join(dir, campaign) }
 
 // keep puts a plan into its place, whole.
@@ -37,7 +37,7 @@ func (l *Ledger) replace(name string, raw []byte) error {
 	return store.Replace(root, name, "new", store.Text(raw))
 }
 
-// ReadPlan reads the plan that holds. One that is not what the ledger says is an error.
+// ReadPlan reads the valid plan and verifies it against the ledger.
 func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if s.Of(campaign).Plan == "" {
 		return nil, fmt.Errorf("%s has no plan in the ledger of %s; make one with agent-ci campaign plan, or name another ledger with --ledger", campaign, dir)
@@ -65,8 +65,7 @@ func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	return p, nil
 }
 
-// Keep adds the targets of the plan before this one that had runs and are named no more, so that their
-// results stay visible.
+// Keep adds earlier targets with runs that the plan no longer names, so their results stay visible.
 func (p *Plan) Keep(before *Plan, s *State) {
 	if before == nil {
 		return

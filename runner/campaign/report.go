@@ -19,14 +19,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// NoUsage is the warning of a run whose endpoint does not tell what it used.
+// NoUsage is the warning about an endpoint without usage data.
 const NoUsage = "no_usage"
 
 // mostMessage is how many characters of a run's message a report has.
 const mostMessage = 1000
 
-// ReportOf is what the run in a directory came to; false where it has come to no end. What its
-// endpoint did not tell is left open, so that the claim counts.
+// ReportOf returns the result of the run in a directory, or false if it has none. Unknown usage
+// stays open, so the claim counts.
 func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	var result record.Result
 	there, err := dir.ReadJSON(record.ResultFile, &result)
@@ -58,14 +58,14 @@ func ReportOf(dir *record.Directory, claimed Claimed) (Report, bool, error) {
 	return r, true, nil
 }
 
-// MostReport is how long a report is at most, as JSON: as much as Kubernetes keeps of what a container
-// says when it ends (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
+// MostReport bounds a report's JSON, like Kubernetes's termination message
+// (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
 const MostReport = 4096
 
 // ReportSuffix ends the name of a file with a report.
 const ReportSuffix = ".report.json"
 
-// Encode gives a report as JSON, whose message is cut where it would be too long.
+// Encode returns a report as JSON, with a shortened message if needed.
 func (r Report) Encode() ([]byte, error) {
 	for limit := MostReport; ; limit /= 2 {
 		r.Message = markdown.Cut(r.Message, max(limit, 1))
@@ -82,13 +82,13 @@ func (r Report) Encode() ([]byte, error) {
 	}
 }
 
-// A report with more than that is not believed: sums of such numbers would be wrong, and a budget with them.
+// Larger numbers in a report are rejected: their sums, and so a budget, would be wrong.
 const (
 	mostUSD    = 1e9
 	mostTokens = 1 << 40
 )
 
-// DecodeReport reads a report that came from elsewhere.
+// DecodeReport parses a foreign report.
 func DecodeReport(raw []byte) (Report, error) {
 	var r Report
 	if len(raw) > MostReport {
@@ -109,13 +109,12 @@ func DecodeReport(raw []byte) (Report, error) {
 	return r, nil
 }
 
-// reportDepth is how many folders below the one that is named reports are looked for: an artifact, its
-// folder of runs.
+// reportDepth is the depth of the search for reports below a folder: an artifact and its folder of
+// runs.
 const reportDepth = 3
 
-// ReadReports reads the reports below a folder, and tells bad of files that have the name of one and
-// are none. Files of other names are left alone, and so is what lies in run directories: that the run
-// wrote.
+// ReadReports reads the reports below a folder and passes errors of invalid ones to bad. It ignores
+// other names, and run directories, which runs write.
 func ReadReports(folder string, bad func(error)) ([]Report, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -173,8 +172,8 @@ func (r Report) ExitCode() int {
 	return (&outcome.Stop{Outcome: outcome.Outcome(r.Outcome), Reason: r.Reason}).ExitCode()
 }
 
-// MayGoOn says whether another start in the same place may resume the run: it was told to end, or the
-// model or the forge was out of reach.
+// MayGoOn reports whether a new start may resume the run: it was cancelled, or model or forge were
+// unreachable.
 func (r Report) MayGoOn() bool {
 	return slices.Contains([]outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.ForgeFailed}, outcome.Outcome(r.Outcome))
 }

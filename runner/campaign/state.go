@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// State is what a ledger says, folded.
+// State is a folded ledger.
 type State struct {
 	campaigns map[string]*Standing
 	spentOn   map[string]float64 // US dollars by day (UTC), of all campaigns
@@ -54,7 +54,7 @@ type Entry struct {
 	Commits []string // that its runs made
 }
 
-// Of is how far a campaign is; zero for one that the ledger does not know.
+// Of returns a campaign's state, zero if unknown.
 func (s *State) Of(campaign string) *Standing {
 	if c := s.campaigns[campaign]; c != nil {
 		return c
@@ -62,12 +62,12 @@ func (s *State) Of(campaign string) *Standing {
 	return &Standing{}
 }
 
-// SpentOn is what all campaigns spent on a day.
+// SpentOn returns all campaigns' spending of a day.
 func (s *State) SpentOn(day time.Time) float64 { return s.spentOn[dayOf(day)] }
 
 func dayOf(at time.Time) string { return at.UTC().Format(time.DateOnly) }
 
-// Entry is how far a target is; zero for one that has not begun.
+// Entry returns a target's state, zero before its start.
 func (c *Standing) Entry(key string) Entry {
 	if e := c.targets[key]; e != nil {
 		return *e
@@ -75,7 +75,7 @@ func (c *Standing) Entry(key string) Entry {
 	return Entry{}
 }
 
-// Unsettled are the targets whose runs were claimed and not settled, in the order of their keys.
+// Unsettled returns the claimed but unsettled targets by key.
 func (c *Standing) Unsettled() []Claimed {
 	var all []Claimed
 	for _, e := range c.targets {
@@ -110,7 +110,7 @@ func (s *State) read(path string) error {
 	return nil
 }
 
-// takes says what each type of event does to a state. Others are skipped.
+// takes maps event types to changes of the state. Others are skipped.
 var takes = map[transcript.Type]func(*State, transcript.Event) error{
 	TypePlanned:  taking((*State).planned),
 	TypeApproved: taking((*State).approved),

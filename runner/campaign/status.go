@@ -41,10 +41,10 @@ type Status struct {
 	Server   string        `json:"-"` // address of the forge's pages; empty if unknown
 }
 
-// Class is what of a target counts in a burn-down.
+// Class is a target's class in a burn-down.
 type Class string
 
-// The classes, in the order in which they are told.
+// The classes in order of display.
 const (
 	Waiting        Class = "waiting"
 	Running        Class = "running"
@@ -64,27 +64,26 @@ const (
 	Lacking        Class = "lacking" // it cannot run
 )
 
-// Classes are all classes, in the order in which they are told.
+// Classes returns all classes in order of display.
 func Classes() []Class {
 	return []Class{
 		Waiting, Running, Opened, Merged, ClosedUnmerged, Committed, NoChange, NotApplicable, Existing, Skipped, Red, Budget, Refused, NeedsPerson, Failed, Lacking,
 	}
 }
 
-// ofOutcome are the classes of ends. What is not here failed.
+// ofOutcome maps outcomes to classes. Others have failed.
 var ofOutcome = map[string]Class{
 	string(outcome.Changed): Committed, string(outcome.NoChanges): NoChange, string(outcome.Skipped): Skipped, string(outcome.VerifyFailed): Red,
 	string(outcome.BudgetExceeded): Budget, string(outcome.PolicyViolation): Refused, string(outcome.NeedsInput): NeedsPerson, string(outcome.Conflict): NeedsPerson,
 }
 
-// The reasons of targets that need no work.
+// Reasons of targets without work.
 const (
 	ReasonNotApplicable = "not_applicable"
 	ReasonExisting      = "open_pull_request"
 )
 
-// ofPull are the classes of pull requests that people have settled. An open one may be the draft of a
-// run that failed.
+// ofPull maps settled pull requests to classes. An open one may be a failed run's draft.
 var ofPull = map[string]Class{"merged": Merged, "closed": ClosedUnmerged}
 
 // Row is one target.
@@ -95,7 +94,7 @@ type Row struct {
 	Since    *time.Time `json:"since"` // the start of the run, else its end
 	Report   *Report    `json:"report"`
 	Pull     *PullState `json:"pull"`
-	// Directory is the run directory of the last attempt; empty where this machine does not have it.
+	// Directory is the last attempt's run directory, or "" on another machine.
 	Directory string `json:"run_directory,omitempty"`
 
 	template string // of the last attempt
@@ -130,12 +129,12 @@ func (c Class) Bad() bool {
 	return slices.Contains([]Class{Red, Budget, Refused, NeedsPerson, Failed}, c)
 }
 
-// Failed says whether the last run of any target came to no good end, in whichever start that was.
+// Failed reports whether any target's last run failed, in any start.
 func (s *Status) Failed() bool {
 	return slices.ContainsFunc(s.Targets, func(r Row) bool { return r.Class.Bad() })
 }
 
-// Locate fills in the run directories that are in a folder of runs.
+// Locate sets the run directories found in a folder.
 func (s *Status) Locate(folder string) {
 	for i, r := range s.Targets {
 		directory := RunDirectory(folder, Claimed{Target: r.Target, Template: r.template, Attempt: r.Attempts})

@@ -33,7 +33,7 @@ type Plan struct {
 	Targets  []Target  `json:"targets"`
 }
 
-// Target is one place where the job is to run.
+// Target is one place for the job.
 type Target struct {
 	// Key names the branch. It tells the target from all others of the campaign, whatever the job.
 	Key        string            `json:"key"`
@@ -48,13 +48,13 @@ type Target struct {
 	Existing   string            `json:"existing,omitempty"` // address of an open pull request of its branch
 }
 
-// Claim is what a run may use at most.
+// Claim is a run's maximum usage.
 type Claim struct {
 	USD    float64 `json:"usd"`
 	Tokens int64   `json:"tokens"`
 }
 
-// KeyOf is the key of a target: readable, and another one for everything that tells targets apart.
+// KeyOf returns a target's key: readable, and unique for everything that distinguishes targets.
 func KeyOf(campaign string, t Target) string {
 	values := t.Values
 	if len(values) == 0 {
@@ -71,8 +71,7 @@ func KeyOf(campaign string, t Target) string {
 // Branch returns the branch of a target's change.
 func (t Target) Branch() string { return cmp.Or(t.Named, intake.BranchPrefix+t.Key) }
 
-// checkNames refuses names that no plan gives. The folder of a run has them in its name, so a name that holds a
-// slash would be a path to another folder.
+// checkNames rejects names that no plan creates. A slash would lead a run's folder elsewhere.
 func checkNames(key, template string) error {
 	if key == "" || strings.ContainsAny(key+template, "/\\\x00") {
 		return fmt.Errorf("%.100q with the template %.100q is no name of a target", key, template)
@@ -84,7 +83,7 @@ func (c Claimed) run() (target, template string) { return c.Target.Key, c.Templa
 
 func (s Settled) run() (target, template string) { return s.Target, s.Template }
 
-// slug is a text with what a branch may be called alone, cut.
+// slug converts text to characters for branches and shortens it.
 func slug(text string) string {
 	const most = 30
 	kept := strings.Map(func(r rune) rune {
@@ -96,8 +95,8 @@ func slug(text string) string {
 	return strings.Trim(kept[:min(len(kept), most)], "-")
 }
 
-// TemplateOf returns the digest of a campaign's job.
-func TemplateOf(c *spec.Campaign) (string, error) {
+// JobDigest returns the digest of a campaign's job.
+func JobDigest(c *spec.Campaign) (string, error) {
 	raw, err := json.Marshal(c.Job)
 	if err != nil {
 		return "", fmt.Errorf("encode the campaign's job: %w", err)
@@ -106,7 +105,7 @@ func TemplateOf(c *spec.Campaign) (string, error) {
 	return hex.EncodeToString(digest[:]), nil
 }
 
-// Fields are what the job's marks stand for.
+// Fields returns the values of the job's placeholders.
 func (t Target) Fields() map[string]string {
 	owner, name, _ := strings.Cut(t.Repository, "/")
 	fields := map[string]string{
@@ -124,16 +123,16 @@ func (t Target) Fields() map[string]string {
 	return fields
 }
 
-// claimed are keys that decide what a run may use, and what it is booked at. A job that leaves one out has it all the same, so
-// that no repository's defaults set it behind the claim.
+// claimed lists keys that decide a run's usage and its booking. A job without one still sets it, so
+// no repository's defaults can exceed the claim.
 var claimed = []string{
 	"model.name", "model.fallbacks", "model.base_url", "model.context_window", "model.max_output_tokens", "model.service_tier",
 	"model.price.input", "model.price.cached", "model.price.output",
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 
-// OfFile says whether a key decides what a run may use and is for the campaign file alone: a variable of
-// the surroundings would set it behind the claim. The limits are held where a run is started.
+// OfFile reports whether only the campaign file may set a key: an environment variable would exceed
+// the claim. The start of a run enforces limits.
 func OfFile(key string) bool {
 	return slices.Contains(claimed, key) && !strings.HasPrefix(key, "limits.")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Wait is why targets that are left don't start now.
+// Wait is the reason of waiting targets.
 type Wait struct {
 	Why   string    `json:"why"`            // one of the reasons below; empty where nothing is left
 	Until time.Time `json:"until,omitzero"` // when the time alone changes that
@@ -39,8 +39,8 @@ func (r Report) Good() bool {
 	return slices.Contains([]string{string(outcome.Changed), string(outcome.NoChanges), string(outcome.Skipped)}, r.Outcome)
 }
 
-// Next are the targets of a plan that may start now, at most so many, and why the rest waits. It
-// claims nothing.
+// Next returns up to most targets that may start now, and the reason for the rest. It claims
+// nothing.
 func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
 	r := &roll{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
 	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
@@ -117,7 +117,7 @@ func (r *roll) note(why string, until time.Time, format string, args ...any) {
 	}
 }
 
-// bounded says that no target may start, whichever it is.
+// bounded reports that no target may start.
 func (r *roll) bounded(most int) bool {
 	c := r.campaign
 	switch {
@@ -135,7 +135,7 @@ func (r *roll) bounded(most int) bool {
 	return true
 }
 
-// tooDear says that what one more run may use does not fit.
+// tooDear reports that one more run's claim does not fit.
 func (r *roll) tooDear() bool {
 	b, mine := r.campaign.Budget, r.standing
 	times := int64(len(r.chosen) + 1)
@@ -165,7 +165,7 @@ func (r *roll) inWindow() bool {
 	return false
 }
 
-// nextWindow is the first minute of the coming week that is in a window.
+// nextWindow returns the first minute of the coming week in a window.
 func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(8 * 24 * time.Hour)); at = at.Add(time.Minute) {
 		if slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Holds(at) }) {
@@ -175,7 +175,7 @@ func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// tooFast says that as many runs started in the last hour as may.
+// tooFast reports that the hourly number of starts is reached.
 func (r *roll) tooFast() bool {
 	most := r.campaign.Rollout.PerHour
 	if most == 0 {
@@ -192,7 +192,7 @@ func (r *roll) tooFast() bool {
 	return true
 }
 
-// fits says whether a target may start among those that do.
+// fits reports whether a target may start with the chosen ones.
 func (r *roll) fits(t Target) bool {
 	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
 	switch {
@@ -214,7 +214,7 @@ func (r *roll) choose(t Target) {
 	}
 }
 
-// countOpen counts the pull requests that are open, and those that runs may open.
+// countOpen counts open and possible pull requests.
 func (r *roll) countOpen() {
 	r.openIn = map[string]int{}
 	for _, t := range r.plan.Targets {
@@ -225,8 +225,8 @@ func (r *roll) countOpen() {
 	}
 }
 
-// Claim reserves what a wave of targets may use, each once. Once it returns they may start on that host;
-// "" is this machine. One wave at a time may be on another host.
+// Claim reserves the usage of a wave's targets once. Afterwards they may start on host, "" for this
+// machine. Only one wave may be on another host.
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	standing := l.Of(c.Name)
 	if out := standing.Out(); out != nil && host != "" {
@@ -247,8 +247,7 @@ func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string)
 	return wave, l.write(TypeClaimed, events...)
 }
 
-// Settle books the result of a run, once: a report of a run that is settled changes nothing. It stops
-// the campaign if that is due.
+// Settle books a run's report once and stops the campaign if due.
 func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	if claimed := l.Of(c.Name).Entry(r.Target).Claimed; claimed == nil || !r.of(*claimed) {
 		return false, nil
@@ -259,7 +258,7 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	return true, l.stopIfDue(c)
 }
 
-// Pass books a target that needs no run, for free.
+// Pass books a target without a run, free of charge.
 func (l *Ledger) Pass(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
 	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
@@ -294,8 +293,8 @@ func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
 }
 
-// Resume lets a campaign go on that was stopped, and targets run again that ended badly: with that
-// reason (outcome/reason, or one of the two), or with any where it is empty.
+// Resume continues a stopped campaign, and repeats failed targets with a reason (outcome/reason, or
+// either), or all failed ones for "".
 func (l *Ledger) Resume(c *spec.Campaign, p *Plan, reason, by string) (again []string, err error) {
 	for _, t := range p.Targets {
 		e := l.Of(c.Name).Entry(t.Key)
@@ -311,7 +310,7 @@ func (r Report) endedWith(reason string) bool {
 	return reason == "" || slices.Contains([]string{r.Reason, r.Outcome, r.Outcome + "/" + r.Reason}, reason)
 }
 
-// Saw notes what became of a pull request.
+// Saw records a pull request's state.
 func (l *Ledger) Saw(c *spec.Campaign, key string, number int, state string) error {
 	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
 		return nil

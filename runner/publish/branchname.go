@@ -11,9 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// nameFits makes sure that a branch can stand beside those of a repository. Git keeps branches as
-// paths, so that "a" and "a/b" cannot both be. A repository whose branches cannot be listed is left
-// to the push, which says what is wrong with it.
+// nameFits verifies that a branch fits among a repository's branches. git stores branches as paths,
+// so "a" and "a/b" exclude each other. If branches cannot be listed, the push reports the problem.
 func nameFits(ctx context.Context, to remote.Remote, branch string) error {
 	branches, err := remote.Branches(ctx, to)
 	if err != nil {
@@ -26,7 +25,7 @@ func nameFits(ctx context.Context, to remote.Remote, branch string) error {
 	return nil
 }
 
-// inTheWay returns the first branch that one is below, or that is below it; "" for none.
+// inTheWay returns the first branch above or below the given one, or "".
 func inTheWay(branches map[string]string, branch string) string {
 	for at := path.Dir(branch); at != "."; at = path.Dir(at) {
 		if _, there := branches[at]; there {

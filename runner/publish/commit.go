@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// The commits of a run are agent-ci's own where the environment names nobody.
-// The address is of a domain that can never exist (RFC 2606).
+// The author of commits if the environment names none. The address's domain can never exist (RFC
+// 2606).
 const (
 	committerName  = "agent-ci"
 	committerEmail = "agent-ci@noreply.invalid"
@@ -46,8 +46,8 @@ func (m Means) commitOptions(message string, when time.Time) gitops.CommitOption
 	return gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", when), Committer: m.signature("COMMITTER", when)}
 }
 
-// TrialCommit says how a change is committed for checks: as it would be published, but without a
-// signature and without the end of the transcript, which goes on.
+// TrialCommit returns the commit for checks: as published, but without signature and transcript
+// head, which continues to change.
 func (m Means) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
 	view, err := m.Record.View()
 	if err != nil {
@@ -67,8 +67,7 @@ func (m Means) signature(role string, when time.Time) gitops.Signature {
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
-// commitMessage is the message with the head of the transcript's chain, once that
-// is on disk.
+// commitMessage returns the message with the synced transcript's chain head.
 func (m Means) commitMessage(p *Proposal) (string, error) {
 	head := p.ChainHead
 	if head == "" {
@@ -84,9 +83,8 @@ func (m Means) commitMessage(p *Proposal) (string, error) {
 	return p.message(p.title(view), head, m.Repository, m.coAuthor(p)), nil
 }
 
-// message is the title, the summary, what it fixes, and the trailers by which a
-// later run knows the commit (git-interpret-trailers(1): the last paragraph). chainHead may
-// be empty.
+// message returns title, summary, closing line, and the trailers that identify the commit for later
+// runs (git-interpret-trailers(1): the last paragraph). chainHead may be "".
 func (p *Proposal) message(title, chainHead, repository, coAuthor string) string {
 	paragraphs := []string{title}
 	if summary := markdown.Commit(strings.TrimSpace(p.Summary)); strings.TrimSuffix(summary, ".") != title && summary != "" {
@@ -113,8 +111,8 @@ func (p *Proposal) message(title, chainHead, repository, coAuthor string) string
 	return strings.Join(append(paragraphs, strings.Join(trailers, "\n")), "\n\n") + "\n"
 }
 
-// Closing closes the issue that a task came from, once the change is merged; empty
-// for one of another repository, which is not this one's to close.
+// Closing returns the line that closes the task's issue on merge, or "" for another repository's
+// issue.
 func Closing(issue *form.Issue, repository string) string {
 	if issue == nil || !strings.EqualFold(issue.Repository, repository) {
 		return ""
@@ -122,8 +120,8 @@ func Closing(issue *form.Issue, repository string) string {
 	return fmt.Sprintf("Fixes #%d", issue.Number)
 }
 
-// coAuthor is who asked for the work, else who wrote the issue, by the address
-// under which the forge knows every account. Bots are none.
+// coAuthor returns the requester, or else the issue's author, with the forge's address of the
+// account. Bots are none.
 func (m Means) coAuthor(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""

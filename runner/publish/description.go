@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// draftMark begins the body of a draft that a run made. A later run may make such
-// a draft ready: one that a person wants stays one.
+// draftMark begins the body of a run's draft. A later run may make it ready; a person's draft stays
+// one.
 const draftMark = "<!-- agent-ci: draft -->\n"
 
 type description struct {
@@ -24,8 +24,7 @@ type description struct {
 	body.Posts
 }
 
-// describe writes the body of the pull request to the run directory, and gives it
-// with the comments that go on with it.
+// describe writes the pull request's body to the run directory and returns it with its comments.
 func (m Means) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
 	view, err := m.Record.View()
 	if err != nil {
@@ -57,8 +56,7 @@ func (p *Proposal) title(view *transcript.View) string {
 	return cmp.Or(p.Job.PullRequest.Title, body.Title(view))
 }
 
-// BodyOptions are what the body of a pull request is told beside the view of the
-// run, before there is a commit. It stands alone, without comments.
+// BodyOptions returns the options of a pull request's body before the commit, without comments.
 func (m Means) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
 		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
@@ -77,8 +75,8 @@ func (m Means) BodyOptions(p *Proposal) body.Options {
 	return options
 }
 
-// draftReasons say why the pull request is a draft, beside a red verification,
-// which the body tells itself. Of a run that has ended the body also tells how.
+// draftReasons lists the reasons for a draft besides a red verification, which the body reports
+// itself, like an ended run's outcome.
 func (p *Proposal) draftReasons() []string {
 	var reasons []string
 	if reason := p.unverified(); reason != "" {
@@ -102,8 +100,7 @@ func (p *Proposal) draftReasons() []string {
 	return append(reasons, p.unproven()...)
 }
 
-// unproven says what keeps the tests of the change from proving it, where the job
-// requires that.
+// unproven describes missing proofs by tests, if the job requires them.
 func (p *Proposal) unproven() []string {
 	required := func(row transcript.VerifyRow) bool {
 		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
@@ -135,7 +132,7 @@ func (p *Proposal) unprovenTests() []string {
 	return inOne("tests of the change are not proven to fail without it: ", doubtful)
 }
 
-// doubtfulBase says which tests of the base the change took away or breaks.
+// doubtfulBase lists the base's tests that the change removed or breaks.
 func (p *Proposal) doubtfulBase() []string {
 	var doubtful []string
 	for _, old := range p.Table.OldTests() {
@@ -147,7 +144,7 @@ func (p *Proposal) doubtfulBase() []string {
 	return inOne("tests of the base are not what they were: ", doubtful)
 }
 
-// inOne is a reason of several parts, the first of which are told; none for no part.
+// inOne joins the first parts of a reason, or returns nil without any.
 func inOne(reason string, parts []string) []string {
 	const shown = 10
 	if more := len(parts) - shown; more > 0 {
@@ -164,8 +161,7 @@ func (p *Proposal) draft() bool {
 	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }
 
-// warn is a warning that the pull request shows, also that of a proposal whose
-// transcript is closed.
+// warn adds a warning to the pull request, also for a closed transcript.
 func (m Means) warn(p *Proposal, code, format string, args ...any) {
 	m.Record.Warn(code, format, args...)
 	if p.ChainHead != "" {
@@ -173,19 +169,17 @@ func (m Means) warn(p *Proposal, code, format string, args ...any) {
 	}
 }
 
-// templateFolders are where GitHub looks for a pull request template, in its
-// order
+// templateFolders lists GitHub's folders for a pull request template in order
 // (https://docs.github.com/communities/using-templates-to-encourage-useful-issues-and-pull-requests).
 var templateFolders = []string{".github", "", "docs"}
 
 var templateNames = []string{"pull_request_template.md", "pull_request_template.txt", "pull_request_template"}
 
-// maxTemplate is the most of a template that is read, in bytes; the body shows
-// less.
+// maxTemplate bounds the read part of a template, in bytes. The body shows less.
 const maxTemplate = 64 << 10
 
-// pullTemplate is the template of the base commit that GitHub would fill a new
-// pull request with; "" when there is none. One that cannot be read is a warning.
+// pullTemplate returns the base commit's pull request template, or "". An unreadable one is a
+// warning.
 func (m Means) pullTemplate() string {
 	checkout := m.Workspace.Checkout()
 	for _, folder := range templateFolders {

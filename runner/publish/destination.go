@@ -17,26 +17,23 @@ import (
 )
 
 type Destination interface {
-	// Ready ends a run that could not publish a change of base on branch there, as
-	// far as asking tells.
+	// Ready ends a run whose change of base cannot be published on branch, as far as known.
 	Ready(ctx context.Context, branch string, base gitops.Base) error
 
-	// tip is the end of a branch where it is published; nil when there is none.
+	// tip returns the published branch's tip, or nil.
 	tip(ctx context.Context, branch string) (*tip, error)
-	// permits ends a run whose push to branch, which ends in there, a rule would refuse.
+	// permits ends a run whose push to branch, with tip there, a rule would refuse.
 	permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
 	// follow puts the change on the newest commit of its base branch.
 	follow(ctx context.Context, p *Proposal) error
-	// mayPush ends a run whose change may not be pushed there.
+	// mayPush ends a run whose change may not be pushed.
 	mayPush(ctx context.Context, p *Proposal) error
-	// release commits the change and takes it to its branch, over what stood there
-	// before and nothing else.
+	// release commits the change and moves its branch, exactly from before.
 	release(ctx context.Context, p *Proposal, before *tip, out *Publication) error
-	// present writes the body of the pull request, and opens or updates that where
-	// there are any.
+	// present writes the pull request's body and opens or updates the pull request, if any.
 	present(ctx context.Context, p *Proposal, out *Publication) error
-	// staysOpen returns the open pull request of a task that ended without a change; nil
-	// for none, and where it cannot be looked up.
+	// staysOpen returns the open pull request of a task that ended without a change, or nil, also
+	// if unknown.
 	staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest
 
 	means() Means
@@ -44,7 +41,7 @@ type Destination interface {
 	mode() string
 }
 
-// Means are what publishing works with, wherever it publishes.
+// Means are the tools of publishing for all destinations.
 type Means struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace
@@ -58,7 +55,7 @@ type Means struct {
 
 func (m Means) means() Means { return m }
 
-// remote is a repository that git reaches.
+// remote returns a git remote.
 func (m Means) remote(url, token string) remote.Remote {
 	path := m.Env.Get("PATH")
 	if m.Workspace != nil {
@@ -67,7 +64,7 @@ func (m Means) remote(url, token string) remote.Remote {
 	return remote.Remote{URL: url, Token: token, Path: path}
 }
 
-// site is where the links of what is told go.
+// site returns the target of links.
 func (m Means) site() transcript.Site {
 	return transcript.Site{Server: m.ServerURL, Repository: m.Repository}
 }
@@ -79,7 +76,7 @@ func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publicat
 	return nil
 }
 
-// tip is the end of the task's branch where that is published.
+// tip is the published branch's tip.
 type tip struct {
 	*forge.Commit
 	pushed bool // stands where a push goes, not in the checkout alone
@@ -92,23 +89,20 @@ func tipOf(info *forge.Commit, pushed bool) *tip {
 	return &tip{info, pushed}
 }
 
-// foreign says that a branch which a change of base may not be pushed over ends
-// there.
+// foreign reports a branch that a change of base may not replace.
 func (t *tip) foreign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
 
-// holds says that it is the same change on the same base.
+// holds reports the same change on the same base.
 func (t *tip) holds(p *Proposal) bool {
 	return t.Tree == string(p.Change.Tree) && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
 }
 
-// madeBy says that the run itself made it, and was killed before it had published
-// all.
+// madeBy reports a commit of this run before it was killed.
 func (t *tip) madeBy(p *Proposal) bool {
 	return t != nil && t.SHA == p.Committed && t.Tree == string(p.Change.Tree)
 }
 
-// lease is the commit that a push may take the branch from; empty: there must be
-// no such branch.
+// lease returns the commit expected by a push, or "" for a new branch.
 func (t *tip) lease() string {
 	if t == nil || !t.pushed {
 		return ""
@@ -122,8 +116,7 @@ func foreignCommit(branch string, t *tip) error {
 		branch, gitops.Short(t.SHA), t.By())
 }
 
-// push takes a commit to its branch in another repository, over what stood there
-// before and nothing else. What may not be pushed is told in out.
+// push moves a branch in another repository to a commit, exactly from before. out records refusals.
 func (m Means) push(ctx context.Context, p *Proposal, to remote.Remote, commit string, before *tip, out *Publication) error {
 	if out.NotPushed = m.whyNotPushed(p, to); out.NotPushed != "" {
 		return nil
@@ -156,8 +149,7 @@ func (m Means) whyNotPushed(p *Proposal, to remote.Remote) string {
 	return ""
 }
 
-// commandsWrite says whether a path lies where commands of the run can write, or is
-// reached through that.
+// commandsWrite reports whether commands can write a path or something on its way.
 func (m Means) commandsWrite(p *Proposal, path string) bool {
 	root := m.Workspace.Root()
 	folders := append(m.Env.Absolute(root, p.Job.Policy.Writable), root)
@@ -171,8 +163,7 @@ func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote
 	return remote.Push(ctx, to, options)
 }
 
-// uploadLFS has a remote take the contents of Git LFS files: a branch that is pushed without them
-// cannot be checked out.
+// uploadLFS uploads Git LFS contents, without which a pushed branch cannot be checked out.
 func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
 	files, err := m.Workspace.Checkout().LFSFiles(ctx, change)
 	if err != nil {

@@ -1,9 +1,7 @@
-// Package publish takes a proposal to its publication: it makes the commit, takes
-// it to the task's branch and tells of it. Where to is a Destination: a
-// branch on this machine, or one of a forge with its pull request. It owns what is
-// said of a change there, when a change follows a base that moved, and what a run
-// finds that others published meanwhile.
+// Package publish turns a proposal into a publication: it makes the commit, moves the task's
+// branch, and describes the change. The Destination is a branch on this machine, or a forge's with
+// a pull request. It owns the description, following a moved base, and dealing with concurrent
+// publications.
 //
-// It knows no agent and no sandbox, and judges and verifies nothing: what a change
-// that follows its base needs of that comes with the Proposal.
+// It knows no agent or sandbox, and neither judges nor verifies: the Proposal brings the functions for a moved base.
 package publish

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// mostRebases is how often a change follows a base that moves again while the
-// change is verified there. A base that moves on is the merge's matter then.
+// mostRebases bounds how often a change follows a moving base during its verification. Further
+// moves are left to the merge.
 const mostRebases = 3
 
 // follow puts the change on the newest commit of its base branch, each file merged
@@ -57,8 +57,7 @@ type BaseBranch struct {
 	Relation forge.Relation // of Tip to the base
 }
 
-// moved says that there is more than the base on the branch, or something else.
-// That the branch is gone says the pull request.
+// moved reports a base branch with other commits. A deleted one shows in the pull request.
 func (b BaseBranch) moved() bool {
 	return b.Tip != "" && b.Relation != forge.Behind && b.Relation != forge.Identical
 }
@@ -141,8 +140,7 @@ func conflictsIn(conflict *gitops.MergeError) string {
 	return strings.Join(files, ", ")
 }
 
-// unverified is the reason for a draft of a change whose checks ran on another base
-// than the change is on; empty where they did not.
+// unverified returns the draft reason of a change whose checks ran on another base, or "".
 func (p *Proposal) unverified() string {
 	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.madeOn.SHA == "" {
 		return ""
@@ -151,7 +149,7 @@ func (p *Proposal) unverified() string {
 		gitops.Short(p.madeOn.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
 }
 
-// Laid is the earlier change of a pull request as a run that goes on has it.
+// Laid is a pull request's earlier change in a continuing run.
 type Laid struct {
 	Change    *gitops.ChangeSet
 	Moved     bool // the base did since the change was made
@@ -159,13 +157,13 @@ type Laid struct {
 	Labels    gitops.Labels // of the marks in files of Conflicts
 }
 
-// Clean says that nothing of it conflicts with the base as that is by now.
+// Clean reports no conflict with the current base.
 func (l *Laid) Clean() bool { return len(l.Conflicts) == 0 }
 
-// Names are the files that conflict, each with why.
+// Names lists the conflicting files with reasons.
 func (l *Laid) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
 
-// Words tell the agent which files are not merged; empty where all are.
+// Words tells the agent the unmerged files, or returns "".
 func (l *Laid) Words() string {
 	if l.Clean() {
 		return ""
@@ -196,13 +194,12 @@ func (l *Laid) Words() string {
 	return b.String()
 }
 
-// mostTold is how many files that conflict the agent is told of.
+// mostTold bounds the conflicting files told to the agent.
 const mostTold = 100
 
-// EarlierChange is what a run's pull request in a repository holds, merged onto the
-// base as that is by now, for a run that goes on from there; nil where the branch
-// is gone. A branch that ends in a person's commit ends the run. apart takes off the change what is
-// to be made anew.
+// EarlierChange returns the content of a run's pull request, merged onto the current base, for a
+// continuing run, or nil without the branch. A branch with a person's commit on top ends the run.
+// apart removes parts to be made anew.
 func (f Forge) EarlierChange(
 	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
 ) (*Laid, error) {
@@ -228,7 +225,7 @@ func (f Forge) EarlierChange(
 	return laid, err
 }
 
-// fetchChange is the change of a run's commit, on the base that it was made on.
+// fetchChange returns a run's commit as a change on its base.
 func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.Base) (before gitops.Base, change *gitops.ChangeSet, err error) {
 	checkout, made := f.Workspace.Checkout(), tip.Parents[0]
 	apart := !checkout.HasCommit(made)

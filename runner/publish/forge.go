@@ -23,16 +23,16 @@ type Forge struct {
 
 func (Forge) mode() string { return ToForge }
 
-// repository is where the pull request goes.
+// repository returns the pull request's repository.
 func (f Forge) repository() forge.Repository { return f.Server.Repository(f.Repository) }
 
-// Remote is the git repository of where the pull request goes.
+// Remote returns the pull request's git repository.
 func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
 }
 
-// Ready makes sure that git would push to the same repository, too, that the branch can be there, and
-// that a pull request could be opened.
+// Ready verifies that git pushes to the same repository, the branch fits, and a pull request is
+// possible.
 func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
 	if err := f.pushesAsGit(ctx, branch); err != nil {
 		return err
@@ -51,8 +51,7 @@ func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error
 	return f.notClosedByPerson(ctx, branch, base)
 }
 
-// notClosedByPerson ends a run whose pull request somebody closed: that is an
-// answer.
+// notClosedByPerson ends a run whose pull request somebody closed: that is an answer.
 func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.repository(), branch, base.Branch)
 	switch {
@@ -67,8 +66,8 @@ func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops
 		"Pull request #%d for %s was closed without being merged; reopen it if you want agent-ci to work on it again.", pull.Number, branch)
 }
 
-// otherBase ends a run whose pull request was given another base: a change that
-// is on this one would take all of it along, and the base is not a run's to choose.
+// otherBase ends a run whose pull request has another base: a change on this one would include all
+// of it, and runs do not choose bases.
 func otherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
 		"Pull request #%d for %s goes to %s, and this run is on %s; run with --set repository.base=%s, change its base back, or close it.",
@@ -83,12 +82,11 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(commit, true), nil
 }
 
-// workflowsFolder is where a push needs more than the right to push.
+// workflowsFolder requires more than push permission.
 const workflowsFolder = ".github/workflows/"
 
-// mayPush finds out, before anything is pushed, that the token may not push a
-// change of workflow files: GITHUB_TOKEN never may, a classic token needs the scope
-// workflow. Of other tokens it can't be known.
+// mayPush detects before any push that the token may not change workflows: GITHUB_TOKEN never may,
+// a classic token needs the scope workflow. Other tokens are unknown.
 func (f Forge) mayPush(ctx context.Context, p *Proposal) error {
 	file := ""
 	for _, changed := range p.Change.Files {
@@ -134,9 +132,8 @@ func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 	return f.followInCheckout(ctx, p, commit, out)
 }
 
-// afterLostRace is the end of a run whose push failed. Where somebody moved the
-// branch meanwhile, another run of the same task goes first; what that run pushed
-// may even be the same, and then there is no error.
+// afterLostRace returns the end after a failed push. If the branch moved, another run of the task
+// takes precedence; if it pushed the same change, there is no error.
 func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out *Publication) error {
 	if !errors.As(failed, new(*remote.LeaseError)) {
 		return failed

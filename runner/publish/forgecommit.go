@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// commit makes the commit of the change. Where the forge is to sign, the forge
-// makes it, and there is none here: there says so.
+// commit makes the commit. If the forge signs, the commit only exists there, reported by there.
 func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool, err error) {
 	message, err := f.commitMessage(p)
 	if err != nil {
@@ -55,8 +54,7 @@ func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sh
 	return commit.SHA, f.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
 
-// notForAPI is a file of the change that cannot be told in JSON or is too large for
-// one call; empty for none.
+// notForAPI returns a file unfit for JSON or too large for one call, or "".
 func notForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
 	for _, file := range files {
 		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
@@ -144,8 +142,7 @@ func foldersOf(path string) []string {
 	return list
 }
 
-// pointBranch points the branch to a commit that the forge has: a branch that is
-// not there is made, one that is there moves under the same lease as in a push.
+// pointBranch moves or makes the branch for a commit on the forge, under the lease of a push.
 func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
 	if err := workspace.Patiently(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {

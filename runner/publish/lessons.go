@@ -9,9 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Lessons opens a pull request of its own for a change of nothing but lessons, or brings that of
-// its branch up to date, which is named by what the lessons are. Of p it takes who publishes, and
-// the change with its base. One that a person closed is an answer, and stays closed.
+// Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
+// It takes author, change and base from p. A closed one stays closed: that is an answer.
 func Lessons(ctx context.Context, to Forge, p Proposal, told transcript.Lessons, name string) error {
 	p.lessons, p.Summary, p.Stopped, p.InCheckout, p.Committed, p.notes, p.facts, p.earlier = &told, "", nil, nil, "", nil, nil, nil
 	p.Table = transcript.Verify{Passed: true}

@@ -9,13 +9,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Local publishes on this machine: it commits on the task's branch of the checkout,
-// and pushes that to an origin which is here too.
+// Local publishes on this machine: it commits to the task's branch and pushes to a local origin.
 type Local struct{ Means }
 
 func (Local) mode() string { return ToLocal }
 
-// Ready makes sure that git pushes to one place, and that the branch can be there.
+// Ready verifies that git pushes to one place and the branch fits.
 func (l Local) Ready(ctx context.Context, branch string, _ gitops.Base) error {
 	to, err := l.pushesTo(ctx, branch)
 	if _, local := to.Local(); err != nil || !local {
@@ -45,7 +44,7 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(there, true), nil
 }
 
-// permits leaves the rules of a repository on this machine, which are its hooks, to the push.
+// permits leaves a local repository's rules, its hooks, to the push.
 func (Local) permits(context.Context, string, gitops.Base, job.PullRequest, *tip) error { return nil }
 
 func (Local) follow(context.Context, *Proposal) error { return nil }
@@ -64,8 +63,7 @@ func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 	return l.pushToOrigin(ctx, p, commit, before, out)
 }
 
-// commit makes the commit of the change. A run that was killed after that goes on
-// with the commit that it made, which stands on the branch already.
+// commit makes the commit. After a kill it continues with the commit already on the branch.
 func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Publication) (string, error) {
 	if before.madeBy(p) {
 		out.Commit, out.Branch = before.SHA, p.Task.Branch

@@ -16,8 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Proposal is a change that was judged and may be published, with all that is told
-// of it.
+// Proposal is a judged change with its description.
 type Proposal struct {
 	RunID   string
 	Job     *job.Job
@@ -30,24 +29,21 @@ type Proposal struct {
 	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
 	Key     *sshsig.Key   // that signs the commit; nil for none
 
-	// InCheckout is the change as the work tree holds it; nil where the change was
-	// made elsewhere and the work tree is to stay as it is.
+	// InCheckout is the change in the work tree; nil for one made elsewhere, which leaves the work
+	// tree alone.
 	InCheckout *gitops.ChangeSet
-	// Committed is the commit of the change that this run made before it was killed;
-	// empty for none.
+	// Committed is the commit made before a kill, or "".
 	Committed string
-	// ChainHead is the end of the chain of a transcript that is closed; empty where
-	// the record still writes the transcript.
+	// ChainHead is a closed transcript's chain head, or "" while it is written.
 	ChainHead string
-	// ShownAs is the folder of the transcript that the body names; empty for that of
-	// the record.
+	// ShownAs is the transcript's folder in the body; "" means the record's.
 	ShownAs string
 
 	Follow Follow
 	// Hooks may refuse the change before anything of it is published; nil for none.
 	Hooks *hooks.Hooks
 
-	// LessonsIn tells which lessons a change brings, for reviewers; nil where the transcript does.
+	// LessonsIn returns the lessons in a change for reviewers; nil uses the transcript.
 	LessonsIn func(change *gitops.ChangeSet) (*transcript.Lessons, error)
 
 	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
@@ -59,31 +55,28 @@ type Proposal struct {
 	earlier []body.Request // that the pull request came of before; nil before they are recalled
 }
 
-// Follow is what a change that follows its base needs of others.
+// Follow has the functions for a moved base.
 type Follow struct {
-	// Allow ends a run that may not go on from its base as the base branch is; nil
-	// allows all.
+	// Allow ends a run that may not follow the base branch; may be nil.
 	Allow func(base gitops.Base, now BaseBranch) error
-	// Configure reads the job on a base that the change was put on; nil keeps the
-	// job of the proposal.
+	// Configure reads the job on a new base; nil keeps the job.
 	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
 	// Onto puts the change on another base; nil merges each of its files.
 	Onto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
-	// Judge refuses a change that may not be published.
+	// Judge refuses an unpublishable change.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
-	// Verify runs the checks of the table on the change as it is on a new base; nil
-	// where they cannot be run. The table that it gives is the newest one, also
-	// beside an error.
+	// Verify repeats the checks on a new base; nil if impossible. It returns the latest table, also
+	// with an error.
 	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
 }
 
-// red says that the change does not pass, and is not published then.
+// red reports a failing change that is not published.
 func (p *Proposal) red() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
 
-// inBase says that the base has all of the change since it moved.
+// inBase reports that the moved base contains the whole change.
 func (p *Proposal) inBase() bool { return p.madeOn.SHA != "" && p.Change.Empty() }
 
-// Publication is what became of a proposal, as far as it came.
+// Publication is the result of publishing so far.
 type Publication struct {
 	Base   gitops.Base // that the change is on: another one than that of the proposal, where it moved
 	Change *gitops.ChangeSet
@@ -116,11 +109,10 @@ func (p *Publication) Reason() string {
 	return "committed"
 }
 
-// GoneTree is the tree of a replay whose directory nobody asked for, as people call it:
-// there is none when they read of it.
+// GoneTree names a replay's temporary tree, which no longer exists when people read of it.
 const GoneTree = "the replay's temporary tree"
 
-// Sentence says where the change is, and what to do with it. where is the checkout, for a person.
+// Sentence describes the change's place and the next step. where names the checkout.
 func (p *Publication) Sentence(where string) string {
 	said, next := p.published(where)
 	switch {
@@ -136,8 +128,7 @@ func (p *Publication) Sentence(where string) string {
 	return strings.TrimSpace(said + " " + p.Aside)
 }
 
-// published says where the change is, without a full stop, and what a person does next with a
-// change that is well; empty for nothing.
+// published describes the change's place, without a full stop, and a person's next step, or "".
 func (p *Publication) published(where string) (said, next string) {
 	short := gitops.Short(p.Commit)
 	switch {
@@ -157,11 +148,11 @@ func (p *Publication) published(where string) (said, next string) {
 	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
-// HeldAlready says that nothing was pushed, since the branch held the same change.
+// HeldAlready reports that the branch already had the change.
 func (p *Publication) HeldAlready() bool { return p.Unchanged && p.Operation != "created" }
 
-// OpenSentence names the pull request of an earlier run that stays open beside a run without
-// a change, for the end of a message; empty where there is none.
+// OpenSentence names an earlier run's open pull request beside a run without a change, as the end
+// of a message, or "".
 func (p *Publication) OpenSentence() string {
 	if p.StaysOpen == nil {
 		return ""

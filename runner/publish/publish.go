@@ -10,9 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare makes sure, before the first turn, that a change of base could be
-// published on branch: what stands in the way is cheaper to learn then. It gives
-// the key that is to sign the commit.
+// Prepare verifies before the first turn that a change of base can be published on branch, when an
+// obstacle is still cheap. It returns the signing key.
 func Prepare(ctx context.Context, to Destination, branch string, base gitops.Base, j *job.Job) (*sshsig.Key, error) {
 	if err := canBranch(to.means().Workspace.Checkout(), branch, base); err != nil {
 		return nil, err
@@ -34,7 +33,7 @@ func Prepare(ctx context.Context, to Destination, branch string, base gitops.Bas
 	return key, err
 }
 
-// canBranch makes sure that the task's branch can stand beside the others.
+// canBranch verifies that the branch fits among others.
 func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
 	if branch == base.Branch {
 		return outcome.Stopf(outcome.InvalidInput, "branch_name",
@@ -46,9 +45,8 @@ func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
 	return nil
 }
 
-// Publish commits the change, takes it to its destination and tells of it there.
-// out is filled as far as that comes, so that whoever ends the run after an error
-// knows what stands outside of it.
+// Publish commits, moves and describes the change. It fills out as it proceeds, so an error's
+// handler knows the effects.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
 	defer func() { out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.inBase() }()
@@ -94,8 +92,7 @@ func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publicat
 	return to.present(ctx, p, out)
 }
 
-// overtaken ends a repair whose pull request got another commit meanwhile: what it mends is
-// not there any more.
+// overtaken ends a repair whose pull request got another commit meanwhile.
 func overtaken(branch string, now *tip) error {
 	if now == nil {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)

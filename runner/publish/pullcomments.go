@@ -10,9 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// ownComments are those that earlier runs continued the body in, oldest first.
-// The mark alone proves nothing, since anybody can write it: the author must be
-// the pull request's own, a bot, or the account of the token.
+// ownComments returns earlier runs' comments that continue the body, oldest first. Anybody can
+// write the mark, so the author must be the pull request's own, a bot, or the token's account.
 func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forge.Comment, error) {
 	all, err := f.repository().Comments(ctx, pull.Number)
 	if err != nil {
@@ -25,10 +24,8 @@ func (f Forge) ownComments(ctx context.Context, pull *forge.PullRequest) ([]forg
 	}), nil
 }
 
-// putComments makes the comments of earlier runs those of the description: they are
-// edited where they differ, more are written below, and what is left of a longer
-// transcript is deleted. Where that fails, the body becomes one that stands alone,
-// and is not finished.
+// putComments updates earlier runs' comments to the description: it edits different ones, adds
+// more, and deletes the rest. After a failure it returns a self-contained, unfinished body.
 func (f Forge) putComments(ctx context.Context, p *Proposal, told description, read readComments, out *Publication) description {
 	err := f.replaceComments(ctx, out.Pull, read, told.Comments)
 	if err == nil {
@@ -44,10 +41,10 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, r
 	return alone
 }
 
-// readComments gives the comments that are to be replaced.
+// readComments returns the comments to replace.
 type readComments func(context.Context, *forge.PullRequest) ([]forge.Comment, error)
 
-// noComments are those of a pull request that was opened just now.
+// noComments is for a new pull request.
 func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { return nil, nil }
 
 func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read readComments, wanted []string) error {
@@ -74,7 +71,7 @@ func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read 
 	return nil
 }
 
-// emptied stands in a comment that could not be deleted.
+// emptied is the content of a comment that could not be deleted.
 const emptied = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
 
 func (f Forge) dropComment(ctx context.Context, id int64) error {

@@ -14,9 +14,8 @@ func hasMetadata(wanted job.PullRequest) bool {
 	return len(wanted.Labels)+len(wanted.Assignees)+len(wanted.Reviewers) > 0
 }
 
-// addMetadata adds what the job asks for and the pull request does not have. What
-// fails is a warning: the pull request is there. Reviews are asked for once, when
-// it is opened.
+// addMetadata adds the job's missing metadata. Failures are warnings, since the pull request
+// exists. Reviews are requested at opening only.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
 	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
 		f.metadataSet("labels", f.repository().AddLabels(ctx, pull.Number, labels))
@@ -37,8 +36,8 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 	}
 }
 
-// askForReviews asks all at once. GitHub refuses all for one that it does not
-// take; each is asked alone then, so that the others are.
+// askForReviews requests all reviews at once. GitHub refuses all for one invalid name; then it
+// requests each separately.
 func (f Forge) askForReviews(ctx context.Context, number int, users, teams []string) {
 	if len(users)+len(teams) == 0 {
 		return
@@ -67,8 +66,7 @@ func (f Forge) metadataSet(what string, err error) {
 	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
 }
 
-// missing are the names that are not there, in whatever case: GitHub has none
-// that differ in it alone.
+// missing returns the absent names, ignoring case like GitHub.
 func missing(wanted, there []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
 		return slices.ContainsFunc(there, func(other string) bool { return strings.EqualFold(name, other) })

@@ -15,8 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// present writes the body of the pull request, and opens the pull request of the
-// task's branch or brings the one that is open up to date.
+// present writes the body and opens or updates the branch's pull request.
 func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
 	defer f.Record.Begins(record.PhasePublishing, "pull request of "+p.Task.Branch)()
 	f.noteChecks(ctx, p)
@@ -54,8 +53,8 @@ func (m Means) recordPull(branch, commit string, out *Publication) error {
 	})
 }
 
-// noteChecks has the body tell that checks won't run by themselves on a pull request
-// that GITHUB_TOKEN opens. It is so on nearly every one, and no warning.
+// noteChecks notes that checks do not start by themselves on a pull request opened by GITHUB_TOKEN.
+// It is too common for a warning.
 func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	if p.Task.Mode == intake.Join {
 		return
@@ -65,9 +64,8 @@ func (f Forge) noteChecks(ctx context.Context, p *Proposal) {
 	}
 }
 
-// bodyOptions are those of a body that names the commit which it was finished for,
-// and goes on in so many comments at most. A comment on a person's pull request
-// does neither.
+// bodyOptions names the finished commit and the comments that continue the body. A comment on a
+// person's pull request has neither.
 func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Options {
 	options := f.BodyOptions(p)
 	if p.Task.Mode != intake.Join {
@@ -89,8 +87,8 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	return pull, nil
 }
 
-// staysOpen returns the open pull request of a task that ended without a change. Only people
-// close it: that a run came to nothing does not make the change of an earlier one wrong.
+// staysOpen returns the open pull request of a task that ended without a change. Only people close
+// it: the earlier change may be right.
 func (f Forge) staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
@@ -102,9 +100,8 @@ func (f Forge) staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest {
 	return pull
 }
 
-// saysAll says whether an open pull request of the same change tells what this
-// run has to tell. That it is a draft of a run depends on the checks, which may
-// end otherwise now.
+// saysAll reports whether an open pull request of the same change says everything. Its draft state
+// depends on checks, which may differ now.
 func saysAll(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
@@ -116,8 +113,7 @@ func draftOfRun(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
-// unfinished is a body that is not finished for the commit, with the mark that says
-// so.
+// unfinished marks a body as unfinished.
 func unfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }
@@ -130,8 +126,8 @@ func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body str
 	}
 }
 
-// createPull opens it with a body that says so until its comments and the rest are
-// there: a run that is killed in between is made good by the next one.
+// createPull opens the pull request with a body marked unfinished until comments and metadata
+// exist. The next run repairs an interruption.
 func (f Forge) createPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
 	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.draft()}
 	if len(told.Comments) > 0 || hasMetadata(p.Job.PullRequest) {
@@ -158,8 +154,7 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 	return nil
 }
 
-// adoptPull brings the pull request up to date that another run opened between the
-// look for one and the opening.
+// adoptPull updates a pull request opened by another run between the search and the opening.
 func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
 	open, err := f.openPull(ctx, p)
 	if err != nil {
@@ -171,8 +166,8 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out
 	return f.updatePull(ctx, p, told, open, out)
 }
 
-// updatePull brings an open one up to date. Its body comes last: it names the
-// commit that all is finished for.
+// updatePull updates an open pull request. The body comes last, because it names the finished
+// commit.
 func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.draft(), draftOfRun(open)
@@ -188,8 +183,8 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 	return f.editPull(ctx, told, open.Title, open.Body, out)
 }
 
-// makeReady gives the body of a draft of a run that is ready by now. Where it could
-// not be made ready, the body goes on to tell the next run whose draft it is.
+// makeReady makes a run's draft ready and returns the body. After a failure the body keeps the
+// draft mark for the next run.
 func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, commit string) string {
 	err := f.repository().SetDraft(ctx, pull, false)
 	f.metadataSet("draft", err)
@@ -199,7 +194,7 @@ func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, com
 	return body
 }
 
-// editPull sends of title and body what is not there yet.
+// editPull updates a changed title and body.
 func (f Forge) editPull(ctx context.Context, told description, oldTitle, oldBody string, out *Publication) error {
 	var edit forge.PullRequestUpdate
 	if told.title != oldTitle {
@@ -219,14 +214,13 @@ func (f Forge) editPull(ctx context.Context, told description, oldTitle, oldBody
 	return nil
 }
 
-// sameText says whether a text that GitHub gives back is the one that was sent:
-// its page ends lines otherwise, and blanks at the end are nothing.
+// sameText ignores GitHub's changes of line ends and trailing blanks.
 func sameText(a, b string) bool {
 	plain := func(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 	return plain(a) == plain(b)
 }
 
-// notProposed tells that the branch is there although the pull request is not.
+// notProposed reports an existing branch without a pull request.
 func (f Forge) notProposed(err error, p *Proposal, told description) error {
 	stop, ok := err.(*outcome.Stop)
 	if !ok {
@@ -237,8 +231,8 @@ func (f Forge) notProposed(err error, p *Proposal, told description) error {
 	return &full
 }
 
-// proposeByHand says how the pull request that a run may not open is opened. The
-// files of a step of GitHub Actions are gone when somebody reads it.
+// proposeByHand explains how to open the pull request by hand. A GitHub Actions step's files are
+// gone by then.
 func (f Forge) proposeByHand(p *Proposal, title string) string {
 	if f.Env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",

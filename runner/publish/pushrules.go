@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// plannedPush is what is known of a push before there is a change.
+// plannedPush is the known part of a push before the change.
 type plannedPush struct {
 	branch            string
 	exists            bool
@@ -25,7 +25,7 @@ type plannedPush struct {
 	signed            bool
 }
 
-// pushRefusal tells which pushes a rule refuses.
+// pushRefusal describes pushes refused by a rule.
 type pushRefusal struct {
 	refuses func(plannedPush, forge.PushRule) bool
 	what    string // the rule demands or forbids, after "which"
@@ -36,7 +36,7 @@ func ofExisting(p plannedPush, _ forge.PushRule) bool { return p.exists }
 
 func ofNewToo(p plannedPush, r forge.PushRule) bool { return p.exists || !r.NotOnCreation }
 
-// pushRefusals are by the kind of the rule. Those that depend on the change, as on its files, are left out.
+// pushRefusals maps kinds of rules. Rules about the change's content are omitted.
 var pushRefusals = map[string]pushRefusal{
 	"creation":               {func(p plannedPush, _ forge.PushRule) bool { return !p.exists }, "forbids to create that branch", ""},
 	"update":                 {ofExisting, "forbids to change that branch", ""},
@@ -69,8 +69,7 @@ var pushRefusals = map[string]pushRefusal{
 	},
 }
 
-// permits asks whether the token may push, and for the rules that bind it. What the forge does not tell is
-// left to the push.
+// permits checks the token's push permission and binding rules. Unknown ones are left to the push.
 func (f Forge) permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
 	if err := f.tokenPushes(ctx, branch, base); err != nil {
 		return err
@@ -109,7 +108,7 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 		branch, f.Repository, rule.Setting, what, known.remedy)
 }
 
-// tokenPushes ends a run whose token may not push at all. What else goes wrong is left to the push.
+// tokenPushes ends a run whose token may not push at all. Other failures are left to the push.
 func (f Forge) tokenPushes(ctx context.Context, branch string, base gitops.Base) error {
 	from, err := f.Workspace.Store()
 	if err != nil {

@@ -16,8 +16,8 @@ func pushElsewhere(url, setting, but, remedy string) error {
 	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(url, `""`), setting, but, remedy)
 }
 
-// pushesAsGit refuses a run that would push where git does not, by settings that a person may have made to
-// keep pushes away. Where git pushes to other places, too, the run warns: a pull request is of one.
+// pushesAsGit refuses to push where git would not, since a person may have configured that
+// deliberately. If git also pushes elsewhere, it warns: a pull request has one place.
 func (f Forge) pushesAsGit(ctx context.Context, branch string) error {
 	urls, setting, err := f.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -37,8 +37,8 @@ func (f Forge) pushesAsGit(ctx context.Context, branch string) error {
 	return nil
 }
 
-// KnowsOrigin refuses a run that would only commit here although git would push to a server,
-// since the address of origin does not say which repository of the forge it is.
+// KnowsOrigin refuses to commit locally if git would push to a server, because origin's address
+// does not identify a forge's repository.
 func (l Local) KnowsOrigin(ctx context.Context, branch string) error {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil {
@@ -55,8 +55,8 @@ func (l Local) KnowsOrigin(ctx context.Context, branch string) error {
 	return nil
 }
 
-// pushesTo returns the repository that git pushes a branch to; without a URL for none. A run holds one
-// branch of one repository, so that it refuses to choose among several of this machine.
+// pushesTo returns git's push target for a branch, without a URL for none. It refuses several local
+// ones, since a run holds one branch of one repository.
 func (l Local) pushesTo(ctx context.Context, branch string) (remote.Remote, error) {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
@@ -75,8 +75,7 @@ func (l Local) pushesTo(ctx context.Context, branch string) (remote.Remote, erro
 	return l.remote(first, ""), nil
 }
 
-// path is the absolute path that an address names, as git reads it in the checkout, without links as far as
-// it is there; local says whether it is one on this machine.
+// path resolves an address to an absolute path like git in the checkout. local reports a local one.
 func (l Local) path(url string) (path string, local bool) {
 	path, local = remote.Remote{URL: url}.Local()
 	if local && !filepath.IsAbs(path) {

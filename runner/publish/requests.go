@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// recall finds what the pull request of a run was asked for before, where more was asked
-// for on it. That its change stays says who may: none of it decides anything.
+// recall finds earlier requests on a continued pull request. Permission does not depend on them:
+// they decide nothing.
 func (f Forge) recall(ctx context.Context, p *Proposal) error {
 	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlier != nil {
 		return nil
@@ -31,7 +31,7 @@ const (
 	earlierInCommit = 10
 )
 
-// earlierParagraphs tell in a commit what it has of earlier requests.
+// earlierParagraphs describes earlier requests in a commit message.
 func (p *Proposal) earlierParagraphs() []string {
 	var all []string
 	for _, r := range p.earlier[:min(len(p.earlier), earlierInCommit)] {

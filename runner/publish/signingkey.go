@@ -23,8 +23,7 @@ const (
 // mostKey is how many bytes of a file are read for a key.
 const mostKey = 64 << 10
 
-// ReadKey reads the key that commits are signed with, before it is needed; nil for
-// none.
+// ReadKey reads the signing key in advance, or returns nil.
 func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (*sshsig.Key, error) {
 	if commit.Sign != signSSH {
 		return nil, nil

@@ -1,9 +1,9 @@
 package record
 
-// Phase is a part of a run, under the name that people read.
+// Phase is a part of a run, named for people.
 type Phase string
 
-// The phases, in the order in which a run goes through them; it may come back to Agent.
+// The phases in order. A run may return to Agent.
 const (
 	PhaseSetup        Phase = "Setup"
 	PhaseBaseline     Phase = "Baseline"
@@ -12,12 +12,11 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// Onlooker shows that something begins, until over is called. An empty phase is the phase that
-// the run is in.
+// Onlooker shows the beginning of a step until over is called. An empty phase means the current
+// one.
 type Onlooker func(phase Phase, what string) (over func())
 
-// Begins shows people what the run does from now on, until over is called. The transcript does
-// not get it: events tell what has happened.
+// Begins shows the user the current step until over is called. The transcript records results only.
 func (r *Record) Begins(phase Phase, what string) (over func()) {
 	if r.Onlooker == nil {
 		return func() {}

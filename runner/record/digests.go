@@ -19,23 +19,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// notDigested is what of a run directory the last event does not tell the digest of:
-// what is written after it, what can be made again, and what is no record.
-var notDigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
+// undigested lists the files that run.finished carries no digest of: files written after that
+// event, files that can be regenerated, and files that are not part of the record.
+var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
 // mostDigested is how many files the last event tells of at most.
 const mostDigested = 100_000
 
-// Digests are those of the files of the run directory.
+// Digests returns the digests of the run directory's files.
 func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
 	var files []transcript.FileDigest
 	err := fs.WalkDir(d.root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case slices.Contains(notDigested, name) && entry.IsDir():
+		case slices.Contains(undigested, name) && entry.IsDir():
 			return fs.SkipDir
-		case slices.Contains(notDigested, name), entry.IsDir():
+		case slices.Contains(undigested, name), entry.IsDir():
 			return nil
 		case len(files) == mostDigested:
 			return fmt.Errorf("the run directory has more than %d files", mostDigested)
@@ -63,15 +63,15 @@ func (d *Directory) Digest(ctx context.Context, name string) (transcript.FileDig
 	return file, err
 }
 
-// CheckedRun is what came of a look at a run directory.
+// CheckedRun is the result of checking a run directory.
 type CheckedRun struct {
 	Head  string   // of the chain
 	Wrong []string // what is not as the chain tells, a sentence each
 	Notes []string // what the chain does not tell of
 }
 
-// CheckRun follows the chain of a run and compares the other files of its directory
-// with what the chain says of them. The error says where the chain itself breaks.
+// CheckRun verifies the chain of a run and compares the other files with their digests. The error
+// names the place of a broken chain.
 func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 	dir, err := OpenDirectory(runDir)
 	if err != nil {
@@ -97,12 +97,10 @@ func CheckRun(ctx context.Context, runDir string) (*CheckedRun, error) {
 	return checked, err
 }
 
-// ErrUnfinished says that a run was killed: its chain may be whole, but nothing
-// tells where it should end.
+// ErrUnfinished reports a killed run. Its chain may be intact, but its end is unknown.
 var ErrUnfinished = errors.New("there is no " + ResultFile + ": the run did not end, and what is missing at the end of its transcript does not show")
 
-// CheckChain follows the chain of the transcript, compares its end with the one
-// that the result names, and gives it.
+// CheckChain verifies the transcript's chain, compares its head with the result's, and returns it.
 func (d *Directory) CheckChain() (string, error) {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {
@@ -132,7 +130,7 @@ func (d *Directory) CheckChain() (string, error) {
 	return head, nil
 }
 
-// CheckResult compares result.json with the result that the events tell.
+// CheckResult compares result.json with the events.
 func (d *Directory) CheckResult(view *transcript.View) error {
 	raw, err := d.Read(ResultFile)
 	if err != nil {
@@ -164,12 +162,11 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	return nil
 }
 
-// madeAgain are the files that agent-ci publish makes anew in the directory of a
-// bundle.
+// madeAgain lists the files that agent-ci publish recreates in a bundle's directory.
 var madeAgain = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
-// checkFiles compares the files of the directory with the digests in the transcript. A run of a workflow
-// of which only report, transcript and result are there is an artifact: the action uploads no more.
+// checkFiles compares the files of the directory with their digests. A workflow run with only
+// report, transcript and result is an artifact; the action uploads no more.
 func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, checked *CheckedRun) error {
 	now, err := d.Digests(ctx)
 	if err != nil {
@@ -210,8 +207,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	return nil
 }
 
-// Unaltered makes sure that files which are believed are those of the run's end, as
-// far as the transcript tells. What is not there is for who needs it.
+// Unaltered verifies that files match the digests of the run's end. It ignores missing files.
 func (d *Directory) Unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil

@@ -42,8 +42,8 @@ const (
 	PublishFile     = "publish.json"                  // the result of publishing a bundle
 )
 
-// PlaceholdersFile has the placeholders of secrets by their names: what setup commands made
-// may hold them, so that a run which goes on has the same.
+// PlaceholdersFile maps secrets to their placeholders. Files made by setup may contain them, so a
+// resumed run needs the same ones.
 const PlaceholdersFile = StateFolder + "/placeholders.json"
 
 // Directory is a run directory. Only its owner may read it.
@@ -63,7 +63,7 @@ func NewID(now time.Time) string {
 	return now.UTC().Format(idTime) + "-" + hex.EncodeToString(random[:])
 }
 
-// DefaultPath is where a run without --out goes.
+// DefaultPath returns the run directory without --out.
 func DefaultPath(get func(variable string) string, id string) (string, error) {
 	folder, err := RunsPath(get)
 	return filepath.Join(folder, id), err
@@ -86,8 +86,7 @@ func TemporaryPath() (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
-// CampaignsPath is the user's folder with the ledger of campaigns; empty where the environment names
-// none.
+// CampaignsPath returns the user's folder of campaign ledgers, or "" if the environment names none.
 func CampaignsPath(get func(variable string) string) string {
 	if state := StatePath(get); state != "" {
 		return filepath.Join(state, "campaigns")
@@ -95,8 +94,8 @@ func CampaignsPath(get func(variable string) string) string {
 	return ""
 }
 
-// StatePath is where agent-ci keeps what it does for a user: runs, campaigns; empty where the
-// environment names none.
+// StatePath returns agent-ci's folder for a user's runs and campaigns, or "" if the environment
+// names none.
 func StatePath(get func(variable string) string) string {
 	state := get("XDG_STATE_HOME")
 	if home := get("HOME"); state == "" && filepath.IsAbs(home) {
@@ -108,9 +107,8 @@ func StatePath(get func(variable string) string) string {
 	return filepath.Join(state, "agent-ci")
 }
 
-// ownFolder makes a folder where every user may make one, or takes the one that
-// is there if nobody else can change it: they could put another run directory in
-// the place of a run's.
+// ownFolder makes a folder in a place open to all users, or accepts an existing one that nobody
+// else can change. Others could otherwise replace run directories.
 func ownFolder(path string) (string, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", outcome.Stopf(outcome.InvalidInput, "run_directory", "The run directory cannot be made (%v); give another with --out, or set HOME.", err).Because(err)
@@ -151,7 +149,7 @@ func NewDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// OpenDirectory opens the directory of a run that has ended.
+// OpenDirectory opens the directory of a finished run.
 func OpenDirectory(path string) (*Directory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -169,8 +167,8 @@ func OpenDirectory(path string) (*Directory, error) {
 	return &Directory{path: path, root: root}, nil
 }
 
-// Writable makes sure that a directory from elsewhere takes files: the result
-// and what the work needs go there.
+// Writable verifies that a directory from elsewhere accepts files, for the result and working
+// files.
 func (d *Directory) Writable() error {
 	name := "writable-" + NewID(time.Now())
 	err := d.root.Mkdir(name, 0o700)
@@ -184,10 +182,9 @@ func (d *Directory) Writable() error {
 	return nil
 }
 
-// reserveFile keeps room for the result and the last events of a run that
-// filled the disk; it goes with the other working files before they are
-// written. reservePlace keeps the place of one more file, where the number of
-// files has an end.
+// reserveFile keeps disk space for the result and last events of a run on a full disk. It is
+// removed with the other working files first. reservePlace keeps an inode, in case their number is
+// limited.
 const (
 	reserveFile  = StateFolder + "/reserve"
 	reservePlace = StateFolder + "/reserve-place"
@@ -215,7 +212,7 @@ func (d *Directory) fill(name string, size int) error {
 	return err
 }
 
-// DropReserve gives the room free that Reserve keeps.
+// DropReserve frees the space of Reserve.
 func (d *Directory) DropReserve() {
 	d.Remove(reserveFile)
 	d.Remove(reservePlace)
@@ -232,7 +229,7 @@ func (d *Directory) Close() {
 // Path is the run directory's, absolute.
 func (d *Directory) Path() string { return d.path }
 
-// Root is the run directory for what only an *os.Root does.
+// Root returns the run directory for operations of *os.Root only.
 func (d *Directory) Root() *os.Root { return d.root }
 
 // Join is the path of a file below the run directory, for people and children.
@@ -240,7 +237,7 @@ func (d *Directory) Join(elements ...string) string {
 	return filepath.Join(append([]string{d.path}, elements...)...)
 }
 
-// Create makes a new file and the folder that it stands in.
+// Create makes a new file and its folder.
 func (d *Directory) Create(name string) (*os.File, error) {
 	if err := d.makeFolder(name); err != nil {
 		return nil, err
@@ -261,7 +258,7 @@ func (d *Directory) makeFolder(name string) error {
 // anything in a file's place.
 func (d *Directory) Open(name string) (*os.File, error) { return boundedfile.OpenIn(d.root, name) }
 
-// MaxRead is how many bytes a file may have that is read as a whole.
+// MaxRead bounds a file that is read at once, in bytes.
 const MaxRead = 64 << 20
 
 func (d *Directory) Read(name string) ([]byte, error) {
@@ -273,7 +270,7 @@ func (d *Directory) Write(name string, content []byte) error {
 	return d.Replace(name, store.Text(content))
 }
 
-// Replace is write for content that is made while it is written.
+// Replace is write for streamed content.
 func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	err := d.makeFolder(name)
 	if err == nil {
@@ -293,7 +290,7 @@ func (d *Directory) WriteJSON(name string, value any) error {
 	return d.Write(name, append(raw, '\n'))
 }
 
-// ReadJSON reads what WriteJSON wrote, where it is there.
+// ReadJSON reads a file of WriteJSON, if it exists.
 func (d *Directory) ReadJSON(name string, value any) (there bool, err error) {
 	raw, err := d.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -308,7 +305,7 @@ func (d *Directory) ReadJSON(name string, value any) (there bool, err error) {
 	return true, nil
 }
 
-// Has says whether there is a file or folder of that name.
+// Has reports whether a file or folder exists.
 func (d *Directory) Has(name string) bool {
 	_, err := d.root.Lstat(name)
 	return err == nil
@@ -322,15 +319,13 @@ func (d *Directory) MakeFolder(name string) (string, error) {
 	return d.Join(name), nil
 }
 
-// Remove takes working files away, also folders that commands made read-only.
-// What cannot be removed stays.
+// Remove removes working files, including read-only folders made by commands. It ignores failures.
 func (d *Directory) Remove(name string) { _ = sandbox.RemoveScratch(d.Join(name)) }
 
 // Sync puts a file, or the names in a folder, on disk.
 func (d *Directory) Sync(name string) error { return SyncIn(d.root, name) }
 
-// SyncIn puts a file below a root, or the names in a folder, on disk. It waits for
-// no writer of what is no file any more.
+// SyncIn syncs a file below a root, or a folder's names. It does not block on a pipe.
 func SyncIn(root *os.Root, name string) error {
 	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -339,8 +334,7 @@ func SyncIn(root *os.Root, name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Lock makes this process the only one that works in the run directory, until
-// it ends.
+// Lock makes this process the only one in the run directory until it exits.
 func (d *Directory) Lock() error {
 	f, err := os.Open(d.path)
 	if err != nil {
@@ -367,8 +361,8 @@ func (d *Directory) Held() bool {
 // lockWait is how long LockSoon waits, and lockLook how often it looks.
 const lockWait, lockLook = 2 * time.Second, 10 * time.Millisecond
 
-// LockSoon is Lock for who goes on with a run that may have been killed a moment ago: what
-// the run had started ends a moment later, and holds the lock until then.
+// LockSoon is Lock for resuming a run that may just have been killed. Its children hold the lock
+// for a moment.
 func (d *Directory) LockSoon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()

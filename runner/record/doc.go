@@ -1,5 +1,4 @@
-// Package record owns what a run leaves behind: its directory, the transcript,
-// warnings, the logs of commands, the digests of files, and the view of all that.
-// No secret of the run gets past it. It refuses to know repositories, forges and
-// agents, and what the events mean for the run that writes them.
+// Package record owns the record of a run: its directory, transcript, warnings, command logs,
+// digests, and the view of them. It removes the run's secrets from everything. It does not know
+// repositories, forges, agents, or the meaning of events for the running run.
 package record

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// idPattern is what NewID makes.
+// idPattern matches the ids of NewID.
 var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 
 // IsID says whether a text is the id of a run.
@@ -22,9 +22,9 @@ const (
 	mostNote      = 8 << 10
 )
 
-// elsewherePath is a folder with a file for each run whose directory is elsewhere than
-// in the usual folder: it has the run's id as its name, and the directory's path in it.
-// It is empty where nothing is noted: in Actions the machine is gone with the job.
+// elsewherePath returns the folder of notes on run directories outside the usual folder: files
+// named by run id with the path inside. It is "" if nothing is noted, as in Actions, where the
+// machine vanishes.
 func elsewherePath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {
@@ -33,8 +33,8 @@ func elsewherePath(get func(variable string) string) string {
 	return filepath.Join(state, "elsewhere")
 }
 
-// NoteElsewhere notes where the directory of a run is that somebody named. Without the
-// note the run is not listed: it is worth no failure.
+// NoteElsewhere records the path of a run directory chosen by the user. Without the note the run is
+// missing in lists, so failures are ignored.
 func NoteElsewhere(get func(variable string) string, id, path string) {
 	folder := elsewherePath(get)
 	if folder == "" || os.MkdirAll(folder, 0o700) != nil {
@@ -53,8 +53,7 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 	_ = root.WriteFile(id, []byte(path+"\n"), 0o600)
 }
 
-// Elsewhere are the directories of runs that were noted, by the ids of the runs. Notes
-// of directories that are gone are among them.
+// Elsewhere returns the noted run directories by run id, including removed ones.
 func Elsewhere(get func(variable string) string) map[string]string {
 	all := map[string]string{}
 	folder := elsewherePath(get)

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// aliveFile has the time at which the run last lived, for what it does without
-	// an event: a command or an answer that takes long.
+	// aliveFile has the time of the last sign of life, for long commands and answers without
+	// events.
 	aliveFile = StateFolder + "/alive"
-	// aliveEvery is how often it is written; a kill loses less than that.
+	// aliveEvery is the interval of writing it. A kill loses less than that.
 	aliveEvery = 2 * time.Second
 	// aliveLayout is a time in UTC, always of one length.
 	aliveLayout = "2006-01-02T15:04:05.000Z"
 )
 
-// Live begins to note, again and again, that the run lives.
+// Live starts to record signs of life.
 func (r *Record) Live() {
 	living, stop := context.WithCancel(context.Background())
 	var beats sync.WaitGroup
@@ -28,7 +28,7 @@ func (r *Record) Live() {
 	}
 }
 
-// Rest ends what Live began, where it did.
+// Rest stops Live.
 func (r *Record) Rest() {
 	if r.rest != nil {
 		r.rest()
@@ -56,7 +56,7 @@ func (d *Directory) beat(living context.Context) {
 	}
 }
 
-// LastAlive is the time in aliveFile; zero where there is none.
+// LastAlive returns the time in aliveFile, or zero.
 func (d *Directory) LastAlive() time.Time {
 	raw, err := d.Read(aliveFile)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// BaselinesPath is where what checks said of a base is kept for later runs: a folder
-// beside the usual one of run directories; empty where the environment names none.
+// BaselinesPath returns the folder of cached baseline results, beside the usual folder of runs, or
+// "" if the environment names none.
 func BaselinesPath(get func(variable string) string) string {
 	state := StatePath(get)
 	if !filepath.IsAbs(state) {
@@ -25,8 +25,7 @@ func BaselinesPath(get func(variable string) string) string {
 	return filepath.Join(state, "baselines")
 }
 
-// CachePath is where what can be fetched again is kept: the user's folder of caches (XDG
-// Base Directory Specification 0.8).
+// CachePath returns the user's cache folder (XDG Base Directory Specification 0.8).
 func CachePath(get func(variable string) string) (string, error) {
 	cache := get("XDG_CACHE_HOME")
 	if home := get("HOME"); cache == "" && filepath.IsAbs(home) {
@@ -38,14 +37,14 @@ func CachePath(get func(variable string) string) (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
-// KeptFor is how long what is kept is good.
+// KeptFor is the lifetime of a cached baseline.
 const KeptFor = 7 * 24 * time.Hour
 
-// Baselines are what checks said of a base in earlier runs, a file for each key. Only
-// green is kept: it makes the verdict of a later run stricter, if anything.
+// Baselines caches baseline results of checks, one file per key. It caches green ones only, which
+// can never make a verdict more lenient.
 type Baselines struct{ root *os.Root }
 
-// OpenBaselines opens the folder, and makes it. One that others can change is refused.
+// OpenBaselines opens or makes the folder. It refuses one that others can change.
 func OpenBaselines(path string) (*Baselines, error) {
 	root, err := openPrivate(path)
 	if err != nil {
@@ -54,7 +53,7 @@ func OpenBaselines(path string) (*Baselines, error) {
 	return &Baselines{root}, nil
 }
 
-// openPrivate opens a folder of the user's, and makes it. One that others can change is refused.
+// openPrivate opens or makes a folder of the user. It refuses one that others can change.
 func openPrivate(path string) (*os.Root, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -73,7 +72,7 @@ func openPrivate(path string) (*os.Root, error) {
 	return root, nil
 }
 
-// isOwn reports whether a folder is one that nobody but the user can change.
+// isOwn reports whether only the user can change a folder.
 func isOwn(path string) (bool, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -92,11 +91,10 @@ type kept struct {
 	State string    `json:"state"`
 }
 
-// keptRunID is what a run's id looks like.
+// keptRunID matches run ids.
 var keptRunID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
-// Green gives the run that found a check green, by its key; empty for none. What can't
-// be read is none.
+// Green returns the run with a green baseline for a key, or "". It ignores unreadable files.
 func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	const most = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, most)
@@ -110,7 +108,7 @@ func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	return k.RunID
 }
 
-// Keep keeps that a run found a check green.
+// Keep caches a green baseline.
 func (b *Baselines) Keep(key, runID string, now time.Time) error {
 	raw, err := json.Marshal(kept{runID, now.UTC(), "green"})
 	if err != nil {
@@ -122,7 +120,7 @@ func (b *Baselines) Keep(key, runID string, now time.Time) error {
 	return nil
 }
 
-// Forget removes what is no good any more.
+// Forget removes expired baselines.
 func (b *Baselines) Forget(now time.Time) {
 	entries, err := fs.ReadDir(b.root.FS(), ".")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// How much of the end of a log people are shown where a command failed.
+// The part of a failed command's log to show.
 const (
 	shownLines     = 30
 	shownLineBytes = 400
@@ -15,9 +15,9 @@ const (
 	lastLinesRead  = 64 << 10 // of the log, to find them
 )
 
-// LastLines is what the last lines of a log say to a person: at most shownLines lines
-// of shownBytes in all, long ones cut in their middle, without control characters and what steers a
-// terminal. It reads the end of the log alone.
+// LastLines returns the last lines of a log for people: at most shownLines lines and shownBytes
+// bytes, with long ones shortened in the middle, and without control characters. It only reads the
+// end of the log.
 func (d *Directory) LastLines(name string) (string, error) {
 	tail, err := d.Tail(name, lastLinesRead)
 	if err != nil {

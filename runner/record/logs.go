@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// How many bytes of a command's output are kept in its log. Of a longer output what is
-// left out lies before its end, which tells what the command came to.
+// The kept bytes of a command's output. Longer output is cut before its end, which shows the
+// result.
 const (
 	CommandLog = 256 << 20
 	ServiceLog = 16 << 20 // of a service, which is started again and again
@@ -45,7 +45,7 @@ func (w *LogWriter) Write(p []byte) (int, error) {
 	return w.clean.Write(p)
 }
 
-// Flush writes what is held back, and says where the output was cut. Nothing is written behind that.
+// Flush writes the rest and notes a cut. It must be the last call.
 func (w *LogWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -61,8 +61,7 @@ func (w *LogWriter) Flush() {
 	w.end, w.dropped = nil, 0
 }
 
-// afterCut is a text that was cut before it, from its first whole line on; all of it where
-// it is the end of one line.
+// afterCut drops an incomplete first line, unless it is the only one.
 func afterCut(text string) string {
 	if _, rest, _ := strings.Cut(text, "\n"); strings.TrimSpace(rest) != "" {
 		return rest
@@ -89,7 +88,7 @@ func (w *LogWriter) drop(bytes int) {
 	}
 }
 
-// Tail is the end of a log, for the model and for people.
+// Tail returns the end of a log, for the model and for people.
 func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -112,8 +111,8 @@ func (d *Directory) Tail(name string, bytes int64) (string, error) {
 	return strings.ToValidUTF8(text, "�"), nil
 }
 
-// Ends is a log, or its beginning and its end with how much lies between: a
-// compiler's first mistake stands in the one, what tests come to in the other.
+// Ends returns a log, or its head and tail with the size of the gap. A compiler's first error is in
+// the head, test results are in the tail.
 func (d *Directory) Ends(name string, head, tail int64) (string, error) {
 	f, err := d.Open(name)
 	if err != nil {
@@ -143,7 +142,7 @@ func (d *Directory) Ends(name string, head, tail int64) (string, error) {
 	return fmt.Sprintf("%s\n[… about %d bytes left out …]\n%s", strings.ToValidUTF8(strings.TrimSuffix(string(raw), "\n"), "�"), left, last), nil
 }
 
-// LogName is a file name for the log of a command that people named.
+// LogName returns the file name for the log of a command named by people.
 func LogName(kind string, number int, name string) string {
 	clean := strings.Map(func(c rune) rune {
 		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {

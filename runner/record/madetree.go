@@ -1,18 +1,18 @@
 package record
 
-// MadeTree says where a private work tree is.
+// MadeTree is the place of a private work tree.
 type MadeTree struct {
 	Folder string `json:"folder,omitempty"` // empty for PrivateTree
 	Seen   string `json:"seen"`             // by commands, which may have kept that path
 }
 
-// MadeTree returns where the private work tree of the run is, once it is whole.
+// MadeTree returns the place of the run's complete private work tree.
 func (d *Directory) MadeTree() (made MadeTree, is bool) {
 	is, err := d.ReadJSON(MadeTreeFile, &made)
 	return made, is && err == nil
 }
 
-// PutMadeTree notes that the tree in a folder is whole.
+// PutMadeTree records a complete tree in a folder.
 func (d *Directory) PutMadeTree(folder, seen string) error {
 	if folder == d.Join(PrivateTree) { // the run directory may move
 		folder = ""

@@ -17,10 +17,10 @@ import (
 // mostNoted is how many transcripts are known, the newest.
 const mostNoted = 5000
 
-// NotesPath is the user's folder with notes of the transcripts that this machine wrote; empty where
-// the environment names none. It is outside of the run directories, which may come from anybody. A
-// job of GitHub Actions leaves nothing in its home folder, which the next job has or nobody: there
-// XDG_STATE_HOME has to name the folder.
+// NotesPath returns the user's folder with digests of this machine's transcripts, or "" if the
+// environment names none. It is outside of run directories, which may be foreign. A GitHub Actions
+// job leaves nothing in its home folder, which belongs to the next job or nobody, so XDG_STATE_HOME
+// must name the folder there.
 func NotesPath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" && get("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
@@ -29,15 +29,15 @@ func NotesPath(get func(variable string) string) string {
 	return filepath.Join(state, "recorded")
 }
 
-// notes lists the digests of a transcript's lines in a file that is named by the digest of the
-// first line. A transcript without notes counts as one of a stranger, so a failure here ends no run.
+// notes is the file with digests of a transcript's lines, named by the first line's digest. A
+// transcript without notes counts as foreign, so failures here end no run.
 type notes struct {
 	folder string
 	file   *os.File // nil before the first line
 	size   int64    // of the whole digests in it
 }
 
-// add notes a line before it is in the transcript: one that is there is always noted.
+// add records a line before the transcript has it, so every line there is recorded.
 func (n *notes) add(digest string) {
 	if n == nil || n.folder == "" {
 		return
@@ -106,8 +106,8 @@ func dropOldNotes(root *os.Root) {
 	}
 }
 
-// notesAgain are the notes of a transcript that this machine wrote, to be continued. Of another one
-// none are made, so that it stays a stranger's.
+// notesAgain returns the notes of this machine's transcript to continue. A foreign transcript gets
+// none.
 func (d *Directory) notesAgain(folder string) *notes {
 	first := d.firstLine()
 	if first == "" || !d.RecordedHere(folder) {
@@ -159,7 +159,7 @@ func (d *Directory) ForgetRecorded(folder string) {
 	}
 }
 
-// firstLine is the digest of the transcript's first line; empty where there is no whole one.
+// firstLine returns the digest of the transcript's first line, or "" without a complete one.
 func (d *Directory) firstLine() string {
 	f, err := d.Open(TranscriptFile)
 	if err != nil {

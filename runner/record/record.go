@@ -12,20 +12,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/body"
 )
 
-// Record is where a run writes down what it does. Without a Directory it takes
-// warnings and nothing else; without a transcript, as where a bundle is published
-// or a command runs alone, it appends no event.
+// Record is the record of a run in progress. Without a Directory it accepts warnings only. Without
+// a transcript, as for publishing a bundle or running a single command, it drops events.
 type Record struct {
 	*Directory
 	ID string // of the run
-	// Vanishes says that the run directory goes with the machine, and that people get the
-	// report of it.
+	// Vanishes reports that the run directory disappears with the machine, and people get its
+	// report.
 	Vanishes bool
-	// Onlooker is shown what takes a while, by Begins; nil where nobody looks on.
+	// Onlooker receives the steps of Begins; may be nil.
 	Onlooker Onlooker
 
-	// Notes is the folder in which the digests of this run's transcript are noted (NotesPath), so that
-	// this machine knows the record as its own later; empty where none are.
+	// Notes is the folder of transcript digests (NotesPath), by which this machine recognises the
+	// record later. "" records none.
 	Notes string
 
 	log      *transcript.Log
@@ -43,15 +42,14 @@ type Record struct {
 	warnings []transcript.Warning
 }
 
-// New is a record that removes these values from all that it is given.
+// New returns a record that removes the given values from everything.
 func New(id string, hidden []secrets.Value) *Record {
 	r := &Record{ID: id}
 	r.KeepOut(hidden)
 	return r
 }
 
-// KeepOut replaces the values that the record removes, but for those that it has learned.
-// Nothing else of the run may write meanwhile.
+// KeepOut replaces the removed values, except learned ones. Nothing may write concurrently.
 func (r *Record) KeepOut(hidden []secrets.Value) {
 	r.hiding.Lock()
 	defer r.hiding.Unlock()
@@ -59,8 +57,7 @@ func (r *Record) KeepOut(hidden []secrets.Value) {
 	r.hide()
 }
 
-// Learn has a value removed that the run has come to know, from here on. Others may
-// write meanwhile.
+// Learn adds a removed value from now on. Others may write concurrently.
 func (r *Record) Learn(name, secret string) {
 	value := secrets.Value{Name: name, Secret: secret}
 	r.hiding.Lock()
@@ -78,7 +75,7 @@ func (r *Record) hide() {
 	r.redactor.Store(redactor)
 }
 
-// Whereabouts says where people find what a command printed, for the end of a sentence.
+// Whereabouts returns the place of a command's output, as the end of a sentence.
 func (r *Record) Whereabouts(log string) string {
 	if r.Vanishes {
 		return "its last lines are in the report"
@@ -92,8 +89,8 @@ func (r *Record) Redact(text string) string { return r.redactor.Load().Redact(te
 // Redactor finds the secrets of the run.
 func (r *Record) Redactor() *secrets.Redactor { return r.redactor.Load() }
 
-// Make makes the run directory at path, which only this process works in, and
-// begins the transcript there. sink gets each event once it is written.
+// Make makes the run directory at path, locks it, and begins the transcript. sink receives each
+// written event.
 func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	if r.Directory, err = NewDirectory(path); err != nil {
 		return err
@@ -112,8 +109,8 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	return nil
 }
 
-// Reopen goes on with the transcript of a run that was killed or stopped. How many
-// bytes of a torn last line were cut off is the result.
+// Reopen continues the transcript of a killed or stopped run. It returns the number of bytes
+// removed from an incomplete last line.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	r.notes = r.notesAgain(r.Notes)
 	r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink))
@@ -124,16 +121,17 @@ func (r *Record) options(sink func(transcript.Event)) transcript.Options {
 	return transcript.Options{Redact: r.Redact, Ahead: r.notes.add, Sink: sink} // the redactor may learn more
 }
 
-// Log is the transcript for who appends many events; nil where there is none.
+// Log returns the transcript for writing many events, or nil.
 func (r *Record) Log() *transcript.Log { return r.log }
 
-// Append writes an event, where there is a transcript.
+// Append writes an event if there is a transcript.
 func (r *Record) Append(kind transcript.Type, data any) error {
 	_, err := r.AppendAs(kind, data)
 	return err
 }
 
-// AppendBy writes an event of an agent, where there is a transcript; that of the run has no name.
+// AppendBy writes an event of a named agent if there is a transcript. The run's own agent has no
+// name.
 func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	if r.log == nil {
 		return nil
@@ -148,7 +146,7 @@ func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	return nil
 }
 
-// AppendAs is Append that gives the event as it was written.
+// AppendAs is Append that returns the written event.
 func (r *Record) AppendAs(kind transcript.Type, data any) (transcript.Event, error) {
 	if r.log == nil {
 		return transcript.Event{}, nil
@@ -160,8 +158,7 @@ func (r *Record) AppendAs(kind transcript.Type, data any) (transcript.Event, err
 	return e, nil
 }
 
-// Begin writes run.started and the warnings that came before it. Later calls do
-// nothing.
+// Begin writes run.started and the warnings before it. Later calls do nothing.
 func (r *Record) Begin(event transcript.RunStarted) error {
 	if r.begun {
 		return nil
@@ -181,7 +178,7 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 // Begun says whether run.started is written.
 func (r *Record) Begun() bool { return r.begun }
 
-// GoOn takes over the warnings of a run whose events are there already.
+// GoOn takes over the warnings of a resumed run.
 func (r *Record) GoOn(warnings []transcript.Warning) { r.begun, r.warnings = true, warnings }
 
 // Warn tells people of something, once.
@@ -198,7 +195,7 @@ func (r *Record) Warn(code, format string, args ...any) {
 	}
 }
 
-// Warnings are those so far.
+// Warnings returns the warnings so far.
 func (r *Record) Warnings() []transcript.Warning {
 	r.warned.Lock()
 	defer r.warned.Unlock()
@@ -217,8 +214,8 @@ func (r *Record) SyncLog() error {
 	return nil
 }
 
-// View is what people are shown of the run so far. It is read from the file, so
-// that it fits in memory; that nobody else wrote there shows in the chain's end.
+// View returns the run so far for people. It reads the file to save memory. The chain's head proves
+// that nobody else wrote it.
 func (r *Record) View() (*transcript.View, error) {
 	view, err := r.Directory.View()
 	if r.log == nil {
@@ -256,7 +253,7 @@ func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error)
 	return view, nil
 }
 
-// Close lets go of all that the record has open.
+// Close closes everything.
 func (r *Record) Close() {
 	r.Rest()
 	if r.log != nil {

@@ -14,7 +14,7 @@ import (
 // resultVersion is the version of result.json.
 const resultVersion = 2
 
-// Result is how a run ended: result.json, and what the command line tells.
+// Result is the result of a run: result.json and the output of the command line.
 type Result struct {
 	Version          int                    `json:"version"`
 	Outcome          outcome.Outcome        `json:"outcome"`
@@ -52,7 +52,7 @@ type Result struct {
 	Stat             []changeset.File       `json:"-"`
 }
 
-// NewResult is the result of a run of which nothing but its end is known yet.
+// NewResult returns the result of a run with nothing but its end.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
 		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(),
@@ -61,8 +61,8 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	}
 }
 
-// Project returns the result of a run that its events tell. The fields without a key in
-// result.json are left empty, but for the summary and the changed files.
+// Project returns the result of a run from its events. Except for summary and changed files, fields
+// without a key in result.json stay empty.
 func Project(v *transcript.View) Result {
 	end := v.Finished
 	if end == nil {
@@ -107,7 +107,7 @@ func (r *Record) WriteResult(name string, result *Result) {
 	}
 }
 
-// published adds what a step of publishing made on the forge.
+// published adds the objects on the forge made by a publishing step.
 func (r *Result) published(step transcript.Publish) {
 	switch step.Step {
 	case "pull_request":
@@ -117,7 +117,7 @@ func (r *Result) published(step transcript.Publish) {
 	}
 }
 
-// ToolServer is a server of tools, and what became of it.
+// ToolServer is a tool server with its final state.
 type ToolServer struct {
 	Name     string `json:"name"`
 	State    string `json:"state"` // as in the event
@@ -129,14 +129,14 @@ type ToolServer struct {
 	Why      string `json:"why,omitempty"`
 }
 
-// PullRequest is what became of the pull request.
+// PullRequest is the pull request with its final state.
 type PullRequest struct {
 	Number    int    `json:"number,omitempty"`
 	URL       string `json:"url,omitempty"`
 	Operation string `json:"operation"` // created, updated, none
 }
 
-// Feedback is what a run said on an issue or pull request, by publish.as.
+// Feedback is the post on an issue or pull request, by publish.as.
 type Feedback struct {
 	As        string   `json:"as"` // review, labels, comment
 	Number    int      `json:"number"`
@@ -154,8 +154,7 @@ type Confinement struct {
 	WorkTree string   `json:"work_tree"` // what commands worked in: overlay, private
 }
 
-// Unconfined is the confinement of commands that nothing confines, and of a run that
-// has started none.
+// Unconfined returns the confinement of a run without a sandbox or without commands.
 func Unconfined() Confinement { return Confinement{string(sandbox.LevelNone), []string{}, "checkout"} }
 
 // ChangeSummary counts the change set.

@@ -6,14 +6,13 @@ import (
 )
 
 const (
-	// mostSpared is how many fragments of secrets are looked up in the base: who
-	// prints parts of one on purpose shall not keep the run busy.
+	// mostSpared bounds the fragments looked up in the base, against deliberate output of many.
 	mostSpared = 50
 	spareTime  = 10 * time.Second
 )
 
-// SpareBase keeps text of the repository from being taken for a part of a
-// secret that happens to hold it. holds looks a text up in the base commit.
+// SpareBase exempts text of the repository that equals a fragment of a secret. holds searches the
+// base commit.
 func (r *Record) SpareBase(ctx context.Context, holds func(ctx context.Context, text string) (bool, error)) {
 	r.hiding.Lock()
 	defer r.hiding.Unlock()

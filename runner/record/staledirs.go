@@ -9,16 +9,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// CommandFolders begins the names of the folders that have the working files of a
-// sandbox for a person's command. An id follows.
+// CommandFolders is the name prefix of folders for a person's sandboxed command. An id follows.
 const CommandFolders = "sandbox-"
 
 // newestStale is how old a folder has to be to count as left behind: who makes one
 // locks it a moment later.
 const newestStale = time.Minute
 
-// RemoveStale removes what killed commands left of their working files in
-// folder. What can't be removed stays: the next one tries again.
+// RemoveStale removes working files of killed commands in folder. The next call retries failures.
 func RemoveStale(folder string, now time.Time) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -38,7 +36,7 @@ func begunBefore(id string, moment time.Time) bool {
 	return !began.IsZero() && began.Before(moment)
 }
 
-// Began is the time in the id of a run; zero where that is none.
+// Began returns the time in a run's id, or zero.
 func Began(id string) time.Time {
 	stamp, _, _ := strings.Cut(id, "-")
 	began, _ := time.Parse(idTime, stamp)

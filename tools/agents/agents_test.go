@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/tools"
-	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/agents"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // fakeTeam has agents that stand as it was told, and writes down what is asked of it.

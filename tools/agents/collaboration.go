@@ -9,11 +9,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// collaborationGroup is where models that call tools in scripts look for those of agents.
+// collaborationGroup is the namespace of agent tools for models that call tools in scripts.
 var collaborationGroup = tools.Namespace{Name: "collaboration", Description: "Tools that start other agents and lead them. They cannot be called from scripts."}
 
-// Collaboration are the tools in the form for models that call tools in scripts: spawn_agent,
-// send_message, followup_task, wait_agent, interrupt_agent, list_agents, merge_agent.
+// Collaboration returns the tools for models that call tools in scripts: spawn_agent, send_message,
+// followup_task, wait_agent, interrupt_agent, list_agents, merge_agent.
 func Collaboration(s Setup) []tools.Tool {
 	l := newLead(s, collaborationGroup)
 	return []tools.Tool{
@@ -77,7 +77,7 @@ func (l *lead) followUp(ctx context.Context, call tools.Call) (tools.Result, err
 	})
 }
 
-// deliver gives the message of a call to send. There is nothing to say of one that arrived.
+// deliver sends a call's message. Success has no output.
 func deliver(call tools.Call, send func(to, text string) error) (tools.Result, error) {
 	var a letter
 	if err := call.Arguments(&a); err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// directGroup is where models that call tools themselves look for those of agents.
+// directGroup is the namespace of agent tools for models that call tools directly.
 var directGroup = tools.Namespace{Name: "multi_agent_v1", Description: "Tools that start other agents and lead them."}
 
-// Direct are the tools in the form for models that call tools themselves: spawn_agent, send_input,
+// Direct returns the tools for models that call tools directly: spawn_agent, send_input,
 // resume_agent, wait_agent, close_agent, merge_agent.
 func Direct(s Setup) []tools.Tool {
 	l := newLead(s, directGroup)

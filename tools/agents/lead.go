@@ -13,18 +13,18 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Setup says whom the tools lead.
+// Setup configures the tools.
 type Setup struct {
 	Team  Team
 	Roles []Role
 	Most  int // agents at once
 }
 
-// whenToSpawn begins what a model is told of spawn_agent.
+// whenToSpawn begins the description of spawn_agent.
 const whenToSpawn = "Starts another agent on a task. Do so only where the task, AGENTS.md or a skill asks for it, or where the work clearly falls into parts that can go on side by side; " +
 	"do all else yourself. Give each agent one task with an end, and those that write paths that do not overlap."
 
-// howToLead ends what a model is told of spawn_agent where it leads agents by ids.
+// howToLead ends the description of spawn_agent for tools with agent ids.
 const howToLead = `
 
 Before you start one:
@@ -68,21 +68,20 @@ func newLead(s Setup, group tools.Namespace) *lead {
 
 type run func(context.Context, tools.Call) (tools.Result, error)
 
-// tool is one that starts agents or talks with them. Such calls run in the order in which the model
-// made them.
+// tool returns a tool for starting or messaging agents. Its calls run in the model's order.
 func (l *lead) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	return tools.Tool{Spec: tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}, Run: run, Mutates: true}
 }
 
-// scripted is one whose calls make others: merges.
+// scripted returns a tool whose calls make merges.
 func (l *lead) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
 	return t
 }
 
-// unordered is one that may end the turn of an agent. It has no place in the order of calls: a call
-// of an agent on the same tree may be behind it there, and that agent ends with its calls.
+// unordered returns a tool that may end an agent's turn. It is outside the order of calls: the
+// agent's own call in the same tree may wait behind it, and the agent only ends with its calls.
 func (l *lead) unordered(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	return l.scripted(name, description, parameters, run)
 }
@@ -106,14 +105,13 @@ func (l *lead) merge(ctx context.Context, call tools.Call) (tools.Result, error)
 	return result, nil
 }
 
-// merged is what came of a merge.
+// merged is the result of a merge.
 type merged struct {
 	words  string
 	failed bool
 }
 
-// mergeAll takes over the changes of those agents that have completed and have one, each by a call
-// of its own.
+// mergeAll merges the changes of completed agents, each by its own call.
 func (l *lead) mergeAll(ctx context.Context, ids []string) map[string]merged {
 	calls := tools.CallsOf(ctx)
 	var mu sync.Mutex
@@ -142,7 +140,7 @@ func said(all map[string]merged) map[string]string {
 	return said
 }
 
-// whyOpen says, once, that an agent is not closed since its change would be lost.
+// whyOpen explains once that closing an agent would lose its change.
 func (l *lead) whyOpen(id string, all map[string]merged) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,7 +160,7 @@ const (
 	longestWait  = time.Hour
 )
 
-// patience is how long a call waits, by what it asks for.
+// patience returns the requested waiting time.
 func patience(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
@@ -171,7 +169,7 @@ func patience(milliseconds *float64) time.Duration {
 	return time.Duration(within) * time.Millisecond
 }
 
-// refused is the result of what a team did not do.
+// refused returns a team's refusal as a result.
 func refused(err error) (tools.Result, error) {
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return tools.Refuse(refusal.Words), nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// words is a message for an agent, in one of the two forms in which models write it.
+// words is a message for an agent, in either form of models.
 type words struct {
 	Message string `json:"message"`
 	Items   []item `json:"items"`
@@ -20,7 +20,7 @@ type item struct {
 	Name  string `json:"name"`
 }
 
-// text is the message as text. The problem says what is wrong with it.
+// text returns the message as text, or a problem.
 func (w words) text() (text, problem string) {
 	if w.Message != "" && len(w.Items) > 0 {
 		return "", "give the message by message or by items, not by both"
@@ -35,7 +35,7 @@ func (w words) text() (text, problem string) {
 	return text, ""
 }
 
-// words are a part as text: an agent opens by itself what a part points at.
+// words returns a part as text. An agent opens referenced items itself.
 func (i item) words() string {
 	switch i.Type {
 	case "image":

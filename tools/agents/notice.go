@@ -12,9 +12,8 @@ import (
 // mostText is how many bytes of the words of an agent another one gets.
 const mostText = 32 << 10
 
-// Notification is what the user tells an agent that leads others by the tools of Direct when one of
-// those has ended. JSON writes the angle brackets of the text by their numbers, so that none of it
-// can end the mark.
+// Notification is the user message about an ended agent, for models with Direct tools. JSON escapes
+// angle brackets, so the text cannot end the mark.
 func Notification(id string, status Status) (string, error) {
 	raw, err := json.Marshal(struct {
 		Path   string `json:"agent_path"`
@@ -26,13 +25,13 @@ func Notification(id string, status Status) (string, error) {
 	return "<subagent_notification>\n" + string(raw) + "\n</subagent_notification>", nil
 }
 
-// shown is the status with words that can be shown to a model, of so many bytes.
+// shown returns the status with its words cut for a model.
 func (s Status) shown(most int) Status {
 	s.Text = clip.Visible(s.Text, most)
 	return s
 }
 
-// Kind is what a message between agents is.
+// Kind is the kind of a message between agents.
 type Kind string
 
 // The kinds of messages between agents.
@@ -42,27 +41,25 @@ const (
 	FinalAnswer Kind = "FINAL_ANSWER"
 )
 
-// Letter is a message between agents that lead, or are led, by the tools of Collaboration.
+// Letter is a message between agents with Collaboration tools.
 type Letter struct {
 	Kind     Kind
 	To, From string // ids
 	Payload  string
 }
 
-// heading is a line of a payload that reads like the head of a letter, or like the mark of a
-// notification.
+// heading matches payload lines that look like a letter's head or a notification's mark.
 var heading = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 })
 
-// String is the letter as text. Lines of the payload that read like a head are quoted: the first
-// head is the only one.
+// String formats the letter. It quotes payload lines that look like a head.
 func (l Letter) String() string {
 	payload := heading().ReplaceAllString(clip.Visible(l.Payload, mostText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 
-// Final is the letter by which an agent that was led by the tools of Collaboration ends.
+// Final returns the last letter of an agent led by Collaboration tools.
 func Final(to, from string, status Status) Letter {
 	payload := status.Text
 	switch {

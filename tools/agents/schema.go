@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The parts of schemas that several tools have.
+// Schema parts of several tools.
 const (
 	messageSchema = `"message":{"type":"string","description":"What the agent is to do, or to know."}`
 	roleSchema    = `"agent_type":{"type":"string","description":"The agent's role."}`
@@ -18,7 +18,7 @@ const (
 	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
 )
 
-// closed is the schema of an object that has these properties and no others.
+// closed returns the schema of an object with exactly these properties.
 func closed(properties []string, required ...string) json.RawMessage {
 	list, _ := json.Marshal(append([]string{}, required...)) // of texts, which never fails
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)

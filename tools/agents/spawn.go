@@ -40,7 +40,7 @@ func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname s
 	})
 }
 
-// noRole is the name by which models ask for no role.
+// noRole is the models' name for no role.
 const noRole = "default"
 
 func (l *lead) problemOfRole(name string) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Task are the tools for models that know those of OpenCode: task, which starts an agent and waits
-// for it, and merge_agent, for a change that could not be taken over then.
+// Task returns the tools for models that know OpenCode: task, which starts an agent and waits, and
+// merge_agent, for a change that could not be merged then.
 func Task(s Setup) []tools.Tool {
 	l := newLead(s, tools.Namespace{})
 	return []tools.Tool{
@@ -24,11 +24,10 @@ func Task(s Setup) []tools.Tool {
 	}
 }
 
-// TaskDetail is what the detail of a task that came to its end names its agent by.
+// TaskDetail is the key of the agent in a finished task's detail.
 const TaskDetail = "task_id"
 
-// generalType is the kind of agent that OpenCode has for any task, and exploreType that which only
-// reads.
+// generalType is OpenCode's agent for any task, exploreType its reading one.
 const (
 	generalType = "general"
 	exploreType = "explore"
@@ -95,7 +94,7 @@ func (l *lead) begin(ctx context.Context, id, prompt, kind string) (string, erro
 	return id, err
 }
 
-// roleOf is the role of a kind of agents; that of any task has none, unless one is called so.
+// roleOf returns the role of an agent type. The general type has none, unless a role has its name.
 func (l *lead) roleOf(kind string) (role string, known bool) {
 	for _, r := range l.Roles {
 		if r.Name == kind || kind == exploreType && r.Name == "explorer" && role == "" {

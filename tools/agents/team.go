@@ -10,38 +10,38 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Team is the other agents of a run, as one agent of it sees them: those that it started, and
-// theirs. Every method may be called from several goroutines at once, and returns soon after its
-// context has ended. An error that is a *Refusal is told to the model in its own words.
+// Team is the other agents of a run as seen by one agent: those that it started, and theirs. Its
+// methods are safe for concurrent use and return soon after their context ends. A *Refusal is told
+// to the model as it is.
 type Team interface {
 	// Spawn starts an agent, and does not wait for it. The nickname may be empty.
 	Spawn(ctx context.Context, order Order) (id, nickname string, err error)
-	// Send gives an agent a message and starts a turn where it has none; with interrupt, the turn
-	// that runs ends first. The submission names the message.
+	// Send gives an agent a message and starts a turn if needed. interrupt first ends the current
+	// turn. submission identifies the message.
 	Send(ctx context.Context, id, message string, interrupt bool) (submission string, err error)
-	// Note leaves a message for an agent, which reads it in the turn that it has or in its next.
+	// Note leaves a message for an agent's current or next turn.
 	Note(ctx context.Context, id, message string) error
-	// Resume opens an agent again that was closed.
+	// Resume reopens a closed agent.
 	Resume(ctx context.Context, id string) (Status, error)
-	// Wait waits until one of the agents has ended its turn, or is not there. The statuses are of
-	// those that have, and only of them; there are none when the time was up. Without ids it waits
-	// for news of any agent that were not waited for yet.
+	// Wait waits until one of the agents has ended its turn or is missing. It returns only those
+	// agents' statuses, or none after the timeout. Without ids it waits for unseen news of any
+	// agent.
 	Wait(ctx context.Context, ids []string, timeout time.Duration) (statuses map[string]Status, timedOut bool, err error)
-	// Close ends an agent and all that it started, and frees its place.
+	// Close ends an agent with all that it started, and frees its place.
 	Close(ctx context.Context, id string) (previous Status, err error)
-	// Interrupt ends the turn that an agent has; it stays open.
+	// Interrupt ends an agent's current turn and keeps it open.
 	Interrupt(ctx context.Context, id string) (previous Status, err error)
-	// List is the agents whose id begins with prefix, in the order in which they were started.
+	// List returns the agents with an id prefix, in order of their start.
 	List(prefix string) []Listed
-	// Unmerged is, of the agents with these ids, those that have completed and whose changes were
-	// neither taken over nor refused yet, in the order in which they completed; without ids, of all.
+	// Unmerged returns completed agents with changes neither merged nor refused, in order of
+	// completion; without ids, of all.
 	Unmerged(ids []string) []string
-	// Merge takes the change of an agent over into the tree of the one that calls. The result is
-	// what the model is told of it; it has Failed where nothing was applied.
+	// Merge merges an agent's change into the caller's tree and returns the model's message. Failed
+	// means that nothing was applied.
 	Merge(ctx context.Context, id string) (tools.Result, error)
 }
 
-// Order is what an agent is started with.
+// Order describes a new agent.
 type Order struct {
 	Name        string   // the task_name of collaboration, which its id ends in; else empty
 	Role        string   // empty for the role that is nobody's
@@ -71,17 +71,17 @@ const (
 	Errored     = "errored"
 )
 
-// Status is how an agent stands. In JSON it is the state, or {state: text} for those that end with
-// words: its last message, null for none, or what went wrong.
+// Status is an agent's status. In JSON it is the state, or {state: text} for those with a last
+// message (null for none) or error.
 type Status struct {
 	State string
 	Text  string // of completed and errored
 }
 
-// Ended says whether the agent has no turn that runs or will run by itself.
+// Ended reports whether the agent has no current or pending turn.
 func (s Status) Ended() bool { return s.State != PendingInit && s.State != Running }
 
-// MarshalJSON writes the status in the form that models know.
+// MarshalJSON writes the status in the form known to models.
 func (s Status) MarshalJSON() ([]byte, error) {
 	switch {
 	case s.State == Completed && s.Text == "":
@@ -92,7 +92,7 @@ func (s Status) MarshalJSON() ([]byte, error) {
 	return encoded(s.State)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses MarshalJSON's form.
 func (s *Status) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &s.State) == nil {
 		s.Text = ""
@@ -116,17 +116,17 @@ type Refusal struct{ Words string }
 
 func (r *Refusal) Error() string { return r.Words }
 
-// Refusef is a refusal in the words of a format.
+// Refusef returns a formatted refusal.
 func Refusef(format string, values ...any) error {
 	return &Refusal{fmt.Sprintf(format, values...)}
 }
 
-// Unknown refuses an id that no agent has.
+// Unknown refuses an unknown id.
 func Unknown(id string) error {
 	return Refusef("There is no agent %s. Use the id of one that you started.", clip.Visible(id, 100))
 }
 
-// Role is a kind of agent that can be started.
+// Role is a kind of agent.
 type Role struct {
 	Name string
 	Text string // what it is for and may do, in a sentence for the model

@@ -23,7 +23,7 @@ const (
 	mostSettled = 8 << 20
 )
 
-// cell is a script that runs, and what it shows.
+// cell is a script in progress with its output.
 type cell struct {
 	id     string
 	tools  *Tools
@@ -48,7 +48,7 @@ type cell struct {
 	end      message.End
 }
 
-// counts are what the engine has a script show, counted again.
+// counts counts the engine's output again.
 type counts struct{ items, bytes int }
 
 func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *cell {
@@ -92,7 +92,7 @@ func (c *cell) listen() error {
 	}
 }
 
-// take takes a report, which may be anything. An error says what in it can't be.
+// take handles an untrusted report. An error describes its violation.
 func (c *cell) take(report message.Report) (over bool, err error) {
 	if refused := c.tools.store(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
@@ -127,8 +127,8 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 	return false, nil
 }
 
-// redact removes secrets from texts as they come, so that whoever waits for the cell need not wait for
-// that. Outputs do it again, where it then is quick, for a secret in several texts.
+// redact removes secrets from new texts, so readers of the cell need not wait. Outputs repeats it,
+// quickly, for secrets across texts.
 func (c *cell) redact(items []message.Item) {
 	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
 		return
@@ -242,8 +242,8 @@ func (c *cell) stop(why string) {
 	<-c.ended
 }
 
-// finish ends the calls that nobody awaits any more, and says how a script ended that could not say
-// it itself. The error is what the reports ended with; nil after the last one.
+// finish ends pending calls and reports an end that the script could not report. err is the end of
+// reports, nil after the last.
 func (c *cell) finish(err error) {
 	c.cancel()
 	c.mu.Lock()

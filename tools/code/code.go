@@ -17,27 +17,25 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// EngineCommand is the argument with which agent-ci runs as the engine of a script.
+// EngineCommand is agent-ci's argument for running as a script engine.
 const EngineCommand = "code-engine"
 
-// Options say where scripts run and what they may call.
+// Options describes where scripts run and their tools.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
-	// Program is the engine's argument vector, which commands of the sandbox can start: agent-ci
-	// with EngineCommand.
+	// Program is the engine's argument vector in the sandbox: agent-ci with EngineCommand.
 	Program []string
-	// Nested are the tools that a script may call. What a model was told of those that are not
-	// Deferred must not change.
+	// Nested returns the tools for scripts. Descriptions of those not Deferred must stay constant.
 	Nested func() []Nested
 
-	// Cells is how many scripts the run had before, and Stored what they left, as the Detail of
-	// their results has it: of a run that goes on.
+	// Cells and Stored are the number of earlier scripts and their stored values, from the Detail
+	// of results, for a resumed run.
 	Cells  int
 	Stored map[string]string
 }
 
-// Nested is a tool that scripts can call.
+// Nested is a tool for scripts.
 type Nested struct {
 	Spec     tools.Spec
 	Deferred bool // the model is not told of it but in ALL_TOOLS
@@ -61,10 +59,10 @@ type Tools struct {
 	held   int // bytes of stored
 }
 
-// mostCells is how many cells there are at once, also such that have ended and were not told of.
+// mostCells bounds the cells at once, including unread finished ones.
 const mostCells = 8
 
-// New makes the tools. The end of ctx, which is that of the run, ends the calls of all scripts.
+// New returns the tools. The end of the run's ctx ends all scripts' calls.
 func New(ctx context.Context, o Options) *Tools {
 	t := &Tools{options: o, count: o.Cells, stored: map[string]string{}}
 	t.ctx, t.cancel = context.WithCancel(ctx)
@@ -97,14 +95,14 @@ func (t *Tools) Close() {
 	t.running.Wait()
 }
 
-// offer is what a script can call.
+// offer lists the tools for scripts.
 type offer struct {
 	all   []Nested
 	names map[string]string // of tools, by those that the script has for them
 	told  []message.Tool    // of them
 }
 
-// nested is what a script can call now.
+// nested returns the current tools for scripts.
 func (t *Tools) nested() offer {
 	all := t.options.Nested()
 	t.mu.Lock()
@@ -177,7 +175,7 @@ func (t *Tools) add(ctx context.Context, e *engine, source string) *cell {
 	return c
 }
 
-// makeRoom drops the oldest cell that has ended where there are too many.
+// makeRoom drops the oldest finished cell if there are too many.
 func (t *Tools) makeRoom() (problem string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -215,7 +213,7 @@ func ids(cells []*cell) string {
 	return strings.Join(all, ", ")
 }
 
-// store keeps what a script stored, within the limits, and names what it does not keep.
+// store keeps stored values within the limits and returns the refused ones.
 func (t *Tools) store(values map[string]string) (refused []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

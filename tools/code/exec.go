@@ -18,8 +18,8 @@ const (
 	mostYield = 10 * time.Minute
 )
 
-// exec runs a script until it has ended, yields, or its time is over, after which it goes on as a
-// cell. When ctx ends first the script is ended.
+// exec runs a script until it ends, yields, or exceeds its time and continues as a cell. The end of
+// ctx ends the script.
 func (t *Tools) exec(ctx context.Context, call tools.Call) (tools.Result, error) {
 	began := time.Now()
 	o, problem := optionsIn(call.Input)
@@ -83,7 +83,7 @@ func patience(ms float64, otherwise time.Duration) time.Duration {
 	return time.Duration(ms * float64(time.Millisecond))
 }
 
-// tokens reads a number of tokens; anything that is no number of them asks for none.
+// tokens converts a number of tokens. Invalid numbers count as none.
 func tokens(asked float64) int {
 	const most = 1 << 30
 	if asked >= 1 && asked < most {
@@ -92,7 +92,7 @@ func tokens(asked float64) int {
 	return 0
 }
 
-// status is what became of a script.
+// status is the state of a script.
 type status string
 
 const (
@@ -102,7 +102,7 @@ const (
 	statusRunning    status = "running"
 )
 
-// result is what there is to tell of the cell, once. A cell that has ended is forgotten then.
+// result returns the cell's news once. It forgets an ended cell.
 func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
 	over := c.over()
 	c.mu.Lock()
@@ -139,7 +139,7 @@ func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
 	return r
 }
 
-// clean is what a script stored, without secrets.
+// clean returns stored values without secrets.
 func (t *Tools) clean(stored map[string]string) map[string]any {
 	all := make(map[string]any, len(stored))
 	for key, value := range stored {
@@ -153,15 +153,15 @@ func (t *Tools) clean(stored map[string]string) map[string]any {
 
 const runningWords = "Script running with cell ID "
 
-// Waiting returns the call that waits as long as it can for the script of an output of exec or
-// wait. runs is false if the output does not say that the script still runs.
+// Waiting returns the call with the longest wait for the script of an exec or wait output. runs is
+// false if the script has ended.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	after, runs := strings.CutPrefix(output, runningWords)
 	id, _, _ := strings.Cut(after, "\n")
 	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": mostYield.Milliseconds()}, runs
 }
 
-// layout is the reference implementation's, which models know.
+// layout is the reference implementation's, known to models.
 func layout(now status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
 		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),
@@ -172,7 +172,7 @@ func layout(now status, began time.Time, parts []tools.Part) tools.Result {
 
 func failure(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
 
-// mostParts is how many items an answer has before texts that follow each other are made one.
+// mostParts is the number of items above which adjacent texts are joined.
 const mostParts = 200
 
 // partsOf are items as the model gets them.

@@ -15,8 +15,7 @@ func (t *Tools) Running() int {
 	return running
 }
 
-// Left is what the scripts that come after Close begin with: how many there were before, and what
-// these stored.
+// Left returns the number of scripts and their stored values for scripts after Close.
 func (t *Tools) Left() (cells int, stored map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// pragma begins the line before a script that says how it is run.
+// pragma begins a script's first line with options.
 const pragma = "// @exec:"
 
-// scriptOptions are what that line can say.
+// scriptOptions are the options of that line.
 type scriptOptions struct {
 	yield  time.Duration
 	budget int // tokens of output; 0 for the most

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// engine is a process that runs one script.
+// engine is a process for one script.
 type engine struct {
 	*attached.Program
 	reports *message.Reader // of standard output
@@ -19,10 +19,10 @@ type engine struct {
 	ended   func() string
 }
 
-// mostSaid is how many bytes are kept of what an engine writes to standard error.
+// mostSaid bounds the kept standard error of an engine, in bytes.
 const mostSaid = 300
 
-// environ is all of the engine's environment. It is a small program beside those of the run.
+// environ is the engine's whole environment. It is a small program beside the run's.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
 // startEngine starts an engine and waits until it can take a script.
@@ -41,7 +41,7 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	return e, nil
 }
 
-// tell sends an order. An engine that has ended takes none, as its reports say.
+// tell sends an order. A lost engine shows in its reports.
 func (e *engine) tell(order message.Order) { _ = message.Write(e.Input, order) }
 
 // end ends the process, waits for it and says how it ended.
@@ -56,14 +56,14 @@ func (e *engine) close() string {
 	return how
 }
 
-// spare is an engine that is being started before anybody needs it.
+// spare is an engine started in advance.
 type spare struct {
 	ready  chan struct{} // closed once it is started, or could not be
 	engine *engine
 	err    error
 }
 
-// Warm starts an engine in the background, so that the next script need not wait for one.
+// Warm starts an engine in the background for the next script.
 func (t *Tools) Warm() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +78,7 @@ func (t *Tools) Warm() {
 	})
 }
 
-// engine is the spare one, or else a new one.
+// engine returns the spare engine or a new one.
 func (t *Tools) engine(ctx context.Context) (*engine, error) {
 	t.mu.Lock()
 	s := t.spare

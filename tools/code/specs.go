@@ -50,7 +50,7 @@ const (
 	mostDeclared = 96 << 10
 )
 
-// execSpec tells of exec and of the tools that its scripts can call.
+// execSpec describes exec with the tools for its scripts.
 func execSpec(all []Nested) tools.Spec {
 	names, deferred := namesOf(all), false
 	all = slices.Clone(all)

@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// exitNotStarted is the exit code of a command that could not be started or was
-// refused, as of a shell.
+// exitNotStarted is the exit code of a command refused or not started, like a shell's.
 const exitNotStarted = 126
 
 // mostCharacters is more than any call is given.
@@ -100,7 +99,7 @@ func (t *Tools) act(ctx context.Context, all []launch) (tools.Result, error) {
 	return result, nil
 }
 
-// closePrinted lets go of outputs that go to nobody.
+// closePrinted closes unused outputs.
 func closePrinted(commands []tools.Ran) {
 	for _, ran := range commands {
 		if ran.Printed != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Asked is a command that a call asks for: a script for a shell of our choice, or a program with
-// its arguments.
+// Asked is a requested command: a script for a shell of our choice, or a program with arguments.
 type Asked struct {
 	Script string
 	Argv   []string
@@ -17,8 +16,8 @@ type Asked struct {
 	Dir    string // in which paths of Patch start, from the working directory or absolute; empty for that directory
 }
 
-// Of are the commands that a call of one of the tools has run, read as they are read to be
-// started. The error says why that can't be told.
+// Of returns the commands of a call, parsed like for their start. The error explains an unreadable
+// call.
 func Of(tool string, call tools.Call) ([]Asked, error) {
 	t := &Tools{options: Options{Limit: DefaultLimit}, shell: "sh"}
 	read, known := map[string]func(tools.Call) ([]launch, error){
@@ -45,7 +44,7 @@ func Of(tool string, call tools.Call) ([]Asked, error) {
 	return all, nil
 }
 
-// ScriptOf is the script that the words of a command have a known shell run, and nothing else.
+// ScriptOf returns the script, if a command only runs one in a known shell.
 func ScriptOf(argv []string) (string, bool) {
 	script, ok := shellScript(argv)
 	return script, ok && slices.Contains([]string{"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh"}, argv[0])

@@ -21,7 +21,7 @@ var bashSpec = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// Bash is the tool that runs commands for models that know those of OpenCode.
+// Bash is the command tool for models that know OpenCode.
 func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashLaunches, t.runBash) }
 
 func (t *Tools) bashLaunches(call tools.Call) ([]launch, error) {
@@ -38,7 +38,7 @@ func (t *Tools) bashLaunches(call tools.Call) ([]launch, error) {
 	}}, nil
 }
 
-// runBash tells of a command by what it printed alone, and above that of what else is to be known.
+// runBash returns a command's output alone, after any remarks.
 func (t *Tools) runBash(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
 	ran, err := t.run(ctx, all[0])
 	switch {

@@ -37,8 +37,8 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 	`"yield_time_ms":{"type":"number","description":"How long to wait for the command, in milliseconds: 250 to 30000, by default 10000."},` +
 	`"max_output_tokens":{"type":"number","description":"Most tokens of output to return: 10000, the default, or fewer; the middle of longer output is cut, and all of it is kept in a file."}`
 
-// execLaunches is the one command of a call of exec_command. A shell that the model
-// chose is a command of the model's.
+// execLaunches returns the single command of exec_command. A shell chosen by the model is the
+// model's command.
 func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 	var a struct {
 		Cmd       string  `json:"cmd"`
@@ -63,8 +63,8 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 	return []launch{l}, nil
 }
 
-// execCommand runs the command until it has exited or the yield time is over, after
-// which it goes on as a session. When ctx ends first the command is killed.
+// execCommand runs the command until its exit or the yield time, after which it continues as a
+// session. The end of ctx kills it.
 func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
 	l := all[0]
 	if problem := misplacedPatch(l.argv); problem != "" {
@@ -99,7 +99,7 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 	return p.ongoing(t.keep(r, w.session)), nil
 }
 
-// shellArgv is the argument vector of a shell that runs a command.
+// shellArgv returns the argument vector of a shell with a command.
 func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	shell = cmp.Or(shell, t.shell)
 	if login {
@@ -108,7 +108,7 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	return []string{shell, "-c", cmd}
 }
 
-// keep makes a session of r, with that number unless it is 0.
+// keep makes a session of r, with number id unless 0.
 func (t *Tools) keep(r *running, id int) *session {
 	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
@@ -117,8 +117,8 @@ func (t *Tools) keep(r *running, id int) *session {
 	return added
 }
 
-// yieldTime is how long the call waits. A model that gave its command a time
-// limit and no time to wait means to wait that long.
+// yieldTime returns the call's waiting time. A time limit without a waiting time is also the
+// waiting time.
 func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	switch {
 	case yieldMS > 0:
@@ -135,8 +135,8 @@ type waiting struct {
 	session  int // in which the command runs on for the model, even if it has ended; 0 for any
 }
 
-// waiting returns how a call waits that has some patience. One that is replayed does not depend on
-// how fast the command is.
+// waiting returns the call's way of waiting. A replayed call does not depend on the command's
+// speed.
 func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waiting {
 	if t.options.Before == nil {
 		return waiting{patience: patience}
@@ -162,7 +162,7 @@ func (w waiting) await(ctx context.Context, r *running) (ended bool, err error) 
 	}
 }
 
-// abandon ends the command and returns what it printed.
+// abandon kills the command and returns its output.
 func (r *running) abandon() *tools.Printed {
 	r.timer.Stop()
 	r.process.Kill()

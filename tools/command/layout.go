@@ -13,18 +13,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// exitTimedOut is the exit code of a command that was killed at its time
-// limit, as of timeout(1).
+// exitTimedOut is the exit code after a time limit, like timeout(1)'s.
 const exitTimedOut = 124
 
-// part is what one call of exec_command or write_stdin tells of a command.
+// part is the news of a command in one call.
 type part struct {
 	callID string
 	took   time.Duration
 	budget int // tokens of output
 }
 
-// last tells of a command that has ended.
+// last describes an ended command.
 func (p part) last(r *running) (tools.Result, error) {
 	ended, err := r.end()
 	if err != nil {
@@ -43,7 +42,7 @@ func (p part) last(r *running) (tools.Result, error) {
 
 const runningWords = "Process running with session ID "
 
-// ongoing tells of a session whose command still runs.
+// ongoing describes a running session.
 func (p part) ongoing(s *session) tools.Result {
 	result := p.result(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
@@ -53,8 +52,7 @@ func (p part) ongoing(s *session) tools.Result {
 	return result
 }
 
-// result has the layout of the reference implementation's unified exec, which
-// models know.
+// result uses the layout of the reference implementation's unified exec, known to models.
 func (p part) result(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
@@ -65,8 +63,8 @@ func (p part) result(state, warning string, printed *tools.Printed) tools.Result
 	return tools.Result{Output: header.String(), Printed: printed, Budget: p.budget}
 }
 
-// Waiting returns the call that waits as long as it can for the command of an output of
-// exec_command or write_stdin. runs is false if the output does not say that the command still runs.
+// Waiting returns the call with the longest wait for the command of an exec_command or write_stdin
+// output. runs is false if the command has ended.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	head, _, _ := strings.Cut(output, "Output:\n")
 	_, after, runs := strings.Cut(head, "\n"+runningWords)
@@ -75,14 +73,14 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": mostPoll.Milliseconds()}, runs && err == nil
 }
 
-// object is what a script gets, but for what the dispatcher adds to it: the output.
+// object returns the result for scripts; the dispatcher adds the output.
 func (p part) object(printed *tools.Printed) map[string]any {
 	return map[string]any{
 		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
 }
 
-// returns is the schema of that.
+// returns is its schema.
 var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"chunk_id":{"type":"string"},` +
 	`"exit_code":{"type":"number","description":"Once it has exited."},` +
@@ -93,21 +91,20 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"warning":{"type":"string","description":"What is known of why it failed."}` +
 	`},"required":["output","wall_time_seconds"],"additionalProperties":false}`)
 
-// chunkID is made of the call's id and not of chance, so that a recorded
-// session gives the same transcript each time.
+// chunkID derives from the call's id instead of chance, so recorded sessions have equal
+// transcripts.
 func (p part) chunkID() string {
 	sum := sha256.Sum256([]byte(p.callID))
 	return hex.EncodeToString(sum[:3])
 }
 
-// tokens is what a call asked for, which may be any number.
+// tokens converts a requested number.
 func tokens(asked float64) int {
 	const most = 1 << 30
 	return int(min(max(asked, 0), most))
 }
 
-// end waits for the end and tells how it was, with a warning before what was
-// printed.
+// end waits for the end and describes it, with a warning before the output.
 func (r *running) end() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()

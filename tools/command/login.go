@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// loginShells are the shells whose login files may set PATH anew, as
-// /etc/profile of most systems does.
+// loginShells lists shells whose login files may reset PATH, as most /etc/profile do.
 var loginShells = []string{"sh", "bash", "dash", "ash", "ksh", "zsh"}
 
-// withPrograms lets the script of a login shell find the programs of folder at
-// the end of its PATH, as other commands do: what the shell's own files set
-// comes first. Other commands stay as they are.
+// withPrograms appends folder to a login shell's PATH in its script, after the shell's own files,
+// like for other commands. Other commands stay.
 func withPrograms(argv []string, folder string) []string {
 	i := loginScript(argv)
 	if folder == "" || i < 0 {
@@ -23,7 +21,7 @@ func withPrograms(argv []string, folder string) []string {
 	return argv
 }
 
-// loginScript is the index of the script that a login shell is to run, or -1.
+// loginScript returns the index of a login shell's script, or -1.
 func loginScript(argv []string) int {
 	if len(argv) == 0 || !slices.Contains(loginShells, filepath.Base(argv[0])) {
 		return -1

@@ -14,17 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// patchPrograms are the names under which models run the program that applies
-// patches.
+// patchPrograms lists the models' names of the patch program.
 var patchPrograms = []string{"apply_patch", "applypatch"}
 
-// patchCommand is a command that does nothing but apply a patch.
+// patchCommand is a command that only applies a patch.
 type patchCommand struct {
 	dir  string // to which it changes first, or empty
 	text string
 }
 
-// patchIn takes the patch out of a command, where patches are applied here.
+// patchIn returns a command's patch, if patches are applied here.
 func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
 	if t.options.Patch == nil {
 		return patchCommand{}, false
@@ -32,11 +31,9 @@ func (t *Tools) patchIn(argv []string) (patchCommand, bool) {
 	return patchOf(argv)
 }
 
-// patchOf takes the patch out of a command. There is one in the forms that the
-// reference implementation knows: the program with the patch as its argument,
-// and a shell whose script is the program with a here-document, perhaps after
-// "cd DIR &&". As there, the here-document is taken as it stands, also where
-// the shell would expand what is in it. All other commands are the shell's.
+// patchOf returns a command's patch in the reference implementation's forms: the program with the
+// patch as argument, or a shell script with the program and a heredoc, optionally after "cd DIR
+// &&". As there, the heredoc is taken literally. All other commands go to the shell.
 func patchOf(argv []string) (patchCommand, bool) {
 	if len(argv) == 2 && slices.Contains(patchPrograms, argv[0]) {
 		return patchCommand{text: argv[1]}, true
@@ -48,8 +45,7 @@ func patchOf(argv []string) (patchCommand, bool) {
 	return patchInScript(script)
 }
 
-// shellScript is what a shell is to run, when argv is one that runs a script
-// and nothing else.
+// shellScript returns the script, if argv only runs one in a shell.
 func shellScript(argv []string) (string, bool) {
 	last := len(argv) - 1
 	if last < 2 || !slices.Contains([]string{"bash", "sh", "zsh"}, path.Base(argv[0])) {
@@ -84,11 +80,11 @@ func patchInScript(script string) (patchCommand, bool) {
 	return found, readsPatch(run, delimiter)
 }
 
-// longestHead bounds what is parsed, in bytes.
+// longestHead bounds the parsed text, in bytes.
 const longestHead = 4 << 10
 
-// aroundDocument cuts a script that ends in a here-document into the lines
-// before it, its text and its last line, which is the only one of its kind.
+// aroundDocument splits a script that ends in a heredoc into the lines before, the text, and the
+// unique last line.
 func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	script = strings.TrimRight(script, " \t\n")
 	operator := strings.Index(script[:min(len(script), longestHead)], "<<")
@@ -104,8 +100,7 @@ func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	return head, text, delimiter, ok
 }
 
-// readsPatch says whether a statement runs the program with nothing but a
-// here-document of that delimiter.
+// readsPatch reports whether a statement runs the program with only that heredoc.
 func readsPatch(s *syntax.Stmt, delimiter string) bool {
 	arguments, ok := callOf(s)
 	if !ok || len(arguments) != 1 || !slices.Contains(patchPrograms, arguments[0].Lit()) || len(s.Redirs) != 1 {
@@ -116,8 +111,7 @@ func readsPatch(s *syntax.Stmt, delimiter string) bool {
 	return ok && word == delimiter && r.Op == syntax.Hdoc && r.N == nil && r.Hdoc == nil
 }
 
-// callOf is the words of a statement that is a simple command without
-// assignments.
+// callOf returns the words of a simple command without assignments.
 func callOf(s *syntax.Stmt) ([]*syntax.Word, bool) {
 	call, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || !plain(s) || len(call.Assigns) > 0 {
@@ -130,7 +124,7 @@ func plain(s *syntax.Stmt) bool {
 	return !s.Negated && !s.Background && !s.Coprocess && !s.Disown && !s.Semicolon.IsValid()
 }
 
-// changedTo is the directory that a statement changes to.
+// changedTo returns the directory of a cd statement.
 func changedTo(s *syntax.Stmt) (dir string, ok bool) {
 	arguments, ok := callOf(s)
 	if !ok || len(arguments) != 2 || arguments[0].Lit() != "cd" || len(s.Redirs) > 0 {
@@ -140,7 +134,7 @@ func changedTo(s *syntax.Stmt) (dir string, ok bool) {
 	return dir, ok && dir != "" && !strings.HasPrefix(dir, "-")
 }
 
-// constant is a word that the shell takes as it stands.
+// constant returns a word without expansions.
 func constant(word *syntax.Word) (string, bool) {
 	if len(word.Parts) != 1 {
 		return "", false
@@ -168,12 +162,11 @@ func special(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%=", r)
 }
 
-// barePatch is a patch where a command belongs, perhaps in a here-document that
-// nothing reads: a shell would do nothing with it, and call that a success.
+// barePatch matches a patch in place of a command, possibly in an unread heredoc. A shell would do
+// nothing and report success.
 var barePatch = regexp.MustCompile(`^\s*(?:<<-?\s*['"]?\w+['"]?[ \t]*\r?\n\s*)?\*\*\* Begin Patch[ \t]*\r?\n`)
 
-// misplacedPatch answers a command that is only a patch, in the reference
-// implementation's words; it is empty for others.
+// misplacedPatch answers a bare patch in the reference implementation's words, or returns "".
 func misplacedPatch(argv []string) string {
 	text := argv[0]
 	if script, ok := shellScript(argv); ok {
@@ -187,8 +180,7 @@ func misplacedPatch(argv []string) string {
 	return `patch detected without explicit call to apply_patch. Rerun as ["apply_patch", "<patch>"], or call the tool apply_patch`
 }
 
-// applyPatch does what p asks for, with paths that start where its command
-// would have run.
+// applyPatch applies p with paths relative to its command's folder.
 func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) (tools.Result, error) {
 	dir, problem := t.folder(workdir)
 	if problem != "" {
@@ -199,7 +191,7 @@ func (t *Tools) applyPatch(ctx context.Context, p patchCommand, workdir string) 
 	return result, err
 }
 
-// from is where the paths of a patch start whose command is started in a folder.
+// from returns the origin of a patch's paths for a command's folder.
 func (p patchCommand) from(dir string) string {
 	if filepath.IsAbs(p.dir) || dir == "" {
 		return p.dir

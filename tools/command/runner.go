@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// DefaultLimit is how long a command may run where Options does not say.
+// DefaultLimit is the default time limit of a command.
 const DefaultLimit = 30 * time.Minute
 
 type Options struct {
@@ -24,30 +24,28 @@ type Options struct {
 	Dir     tools.Folder  // the working directory
 	Env     []string      // all of the environment but what the tools force
 	Limit   time.Duration // of one command; 0 means DefaultLimit
-	// Shell is the form in which the model is told to call shell: Function,
-	// ShellAction or LocalShellAction.
+	// Shell is the model's form of shell: Function, ShellAction or LocalShellAction.
 	Shell tools.Form
 	// Judge is asked before a command starts, from several goroutines; nil lets all.
 	Judge func(policy.Request) policy.Decision
-	// Programs is a folder on the PATH of Env that login shells, which set PATH
-	// anew, are to find too. It may be empty.
+	// Programs is a folder of Env's PATH to append for login shells, which reset PATH. May be "".
 	Programs string
-	// Patch applies a patch whose paths start in dir, an absolute path. Commands
-	// that do nothing else are then not run; their calls mutate. It may be nil.
+	// Patch applies a patch with paths relative to dir, an absolute path. It replaces commands that
+	// only apply one; their calls mutate. May be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
-	// Before says of a call of exec_command or write_stdin that is replayed how it returned; the
-	// replayed call returns alike. It may be nil.
+	// Before returns the earlier return of a replayed exec_command or write_stdin call, which then
+	// returns alike. May be nil.
 	Before func(ctx context.Context, call tools.Call) Before
 }
 
-// Before is how a call returned that is replayed. The zero value is not known.
+// Before is the earlier return of a replayed call. The zero value is unknown.
 type Before struct {
 	Ended   bool // its command had ended
 	Session int  // in which the command ran on; 0 for none
 }
 
-// forced is what commands see whatever their environment says: output without
-// colour, pages or a foreign language, as the reference implementation has it.
+// forced overrides the commands' environment: output without colour, pager or other languages, like
+// the reference implementation.
 var forced = []string{
 	"NO_COLOR=1", "TERM=dumb", "COLORTERM=",
 	"LANG=C.UTF-8", "LC_CTYPE=C.UTF-8", "LC_ALL=C.UTF-8",
@@ -84,8 +82,7 @@ func (t *Tools) All() []tools.Tool {
 	}
 }
 
-// tool runs the commands that launches finds in a call. A call mutates if one of them
-// only applies a patch.
+// tool runs the commands found by launches. A call mutates if one of them only applies a patch.
 func (t *Tools) tool(
 	spec tools.Spec, launches func(tools.Call) ([]launch, error), run func(context.Context, tools.Call, []launch) (tools.Result, error),
 ) tools.Tool {
@@ -112,15 +109,15 @@ func (t *Tools) tool(
 	}
 }
 
-// Close kills what still runs in sessions and waits for it. No call may be
-// under way; a command that is started afterwards is the sandbox's to end.
+// Close kills running sessions and waits. No call may be in progress; later commands end with the
+// sandbox.
 func (t *Tools) Close() {
 	for _, s := range t.sessions.removeAll() {
 		s.discard()
 	}
 }
 
-// running is a command that was started.
+// running is a started command.
 type running struct {
 	sandbox *sandbox.Sandbox
 	process *sandbox.Process
@@ -132,7 +129,7 @@ type running struct {
 	expired atomic.Bool
 }
 
-// launch is a command that a call asks for.
+// launch is a requested command.
 type launch struct {
 	callID  string
 	argv    []string
@@ -147,7 +144,7 @@ type launch struct {
 	budget   int
 }
 
-// denial is what the model gets for a command that may not start.
+// denial returns the answer for a forbidden command.
 func (t *Tools) denial(l launch) (result tools.Result, denied bool) {
 	if t.options.Judge == nil {
 		return tools.Result{}, false
@@ -190,9 +187,8 @@ func (t *Tools) start(l launch) (r *running, problem string) {
 	return r, ""
 }
 
-// folder is the absolute path of a working directory that a call asked for.
-// It keeps calls from surprises, not commands from leaving: that is the
-// sandbox's.
+// folder returns the absolute working directory of a call. It prevents mistakes; the sandbox
+// confines commands.
 func (t *Tools) folder(workdir string) (path, problem string) {
 	if workdir == "" {
 		return t.options.Dir.Path, ""
@@ -213,7 +209,7 @@ func (t *Tools) folder(workdir string) (path, problem string) {
 	return path, ""
 }
 
-// limit is what a call that asked for some milliseconds gets.
+// limit returns the time limit for a requested number of milliseconds.
 func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
 	if askedMS <= 0 {
 		return min(otherwise, t.options.Limit)
@@ -221,7 +217,7 @@ func (t *Tools) limit(askedMS float64, otherwise time.Duration) time.Duration {
 	return clampMS(askedMS, time.Millisecond, t.options.Limit)
 }
 
-// clampMS turns milliseconds, which may be any number, into a duration.
+// clampMS converts any number of milliseconds to a bounded duration.
 func clampMS(ms float64, least, most time.Duration) time.Duration {
 	switch {
 	case ms <= float64(least/time.Millisecond):

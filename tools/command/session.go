@@ -9,22 +9,22 @@ const (
 	// sessionLimit is how many sessions there are at once, as the reference
 	// implementation has it.
 	sessionLimit = 64
-	// protectedSessions is how many of those that were used last never go to
-	// make room, even when they have ended: their end was not told yet.
+	// protectedSessions is the number of recently used sessions never dropped, even ended ones with
+	// unread output.
 	protectedSessions = 8
 	// firstSession is the first session's number; the reference implementation
 	// takes random ones from 1000 on.
 	firstSession = 1000
 )
 
-// session is a running command that calls can come back to.
+// session is a running command available to later calls.
 type session struct {
 	*running
 	id   int
 	turn chan struct{} // holds the one token of the call that waits for it
 }
 
-// discard ends the command and drops what it printed.
+// discard kills the command and drops its output.
 func (s *session) discard() {
 	_ = s.abandon().Close() // nobody is left to read it
 }
@@ -46,9 +46,8 @@ type sessions struct {
 	count int // of all that there ever were
 }
 
-// add makes a session of r, with the number id or, where that is 0, the next. When there are too many it also returns the one
-// that has to go, for the caller to discard: one that has ended by itself, or
-// else the least recently used.
+// add makes a session of r with number id, or the next for 0. If there are too many, it returns the
+// one to discard: an ended one, or the least recently used.
 func (s *sessions) add(r *running, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +65,7 @@ func (s *sessions) add(r *running, id int) (added, pushedOut *session) {
 	return added, pushedOut
 }
 
-// use finds a session and notes that it was used.
+// use finds a session and marks it as used.
 func (s *sessions) use(id float64) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +92,7 @@ func (s *sessions) removeAll() []*session {
 	return all
 }
 
-// ids are the numbers of the sessions that still run or have something to tell.
+// ids returns the numbers of sessions that run or have unread output.
 func (s *sessions) ids() []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,8 +34,7 @@ var shellFunction = tools.Spec{
 		`},"required":["command"],"additionalProperties":false}`),
 }
 
-// shellSpec tells of a function, or of a tool that the model knows and that is also
-// called as a function.
+// shellSpec describes a function, or a built-in tool that may also be called as one.
 func shellSpec(form tools.Form) tools.Spec {
 	switch form {
 	case tools.ShellAction:
@@ -46,14 +45,13 @@ func shellSpec(form tools.Form) tools.Spec {
 	return shellFunction
 }
 
-// place says where a command runs and for how long.
+// place is a command's folder and time limit.
 type place struct {
 	Workdir   string  `json:"workdir"`
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
-// shellCommandLaunches is the one command of a call of shell_command: a line for the
-// shell.
+// shellCommandLaunches returns the single command of shell_command: a shell line.
 func (t *Tools) shellCommandLaunches(call tools.Call) ([]launch, error) {
 	var a struct {
 		place
@@ -96,7 +94,7 @@ func (t *Tools) runShell(ctx context.Context, call tools.Call, all []launch) (to
 	return t.act(ctx, all)
 }
 
-// toTheEnd has the layout that the reference implementation gave these tools.
+// toTheEnd uses the reference implementation's layout of these tools.
 func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Result, error) {
 	ran, err := t.run(ctx, l)
 	switch {
@@ -111,7 +109,7 @@ func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Resu
 	return tools.Result{Output: header + ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
 }
 
-// ran is what came of one command.
+// ran is the result of a command.
 type ran struct {
 	tools.Ran
 	detail  map[string]any
@@ -119,8 +117,7 @@ type ran struct {
 	problem string // why it could not be started
 }
 
-// run runs one command to its end or its time limit, or applies the patch that
-// is all there is to it.
+// run runs a command to its end or time limit, or applies its patch.
 func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return ran{refusal: problem}, nil
@@ -147,7 +144,7 @@ func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
 	return ran{Ran: ended, detail: detailOf(ended)}, err
 }
 
-// exitCode is that of a program that would have done the same.
+// exitCode returns the exit code of an equivalent program.
 func exitCode(r tools.Result) int {
 	if r.Failed {
 		return 1

@@ -17,7 +17,7 @@ const (
 	mostPoll  = 5 * time.Minute
 )
 
-// interrupt is what Ctrl-C sends.
+// interrupt is Ctrl-C.
 const interrupt = "\x03"
 
 var stdinSpec = tools.Spec{
@@ -40,9 +40,8 @@ type stdinArguments struct {
 	MaxTokens float64 `json:"max_output_tokens"`
 }
 
-// writeStdin waits until the session's command has exited or the yield time is over.
-// Calls for one session wait for each other. When ctx ends first the command
-// goes on; Close ends it.
+// writeStdin waits until the session's command exits or the yield time is over. Calls for one
+// session are sequential. After the end of ctx the command continues until Close.
 func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a stdinArguments
 	if err := call.Arguments(&a); err != nil {
@@ -81,8 +80,7 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, 
 	return p.last(s.running)
 }
 
-// write types chars into the session's terminal, or interrupts a command that
-// has none.
+// write types chars into the session's terminal, or interrupts a command without one.
 func (s *session) write(ctx context.Context, chars string, until time.Time) error {
 	switch {
 	case chars == "":

@@ -6,13 +6,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// window is the terminal of a command that asks for one, as the reference
-// implementation has it.
+// window is the size of a requested terminal, like the reference implementation's.
 var window = sandbox.Window{Rows: 24, Columns: 80}
 
-// plainLines takes away the carriage returns that a terminal puts before each
-// newline. Elsewhere they stay, as progress bars live on them, but several in a
-// row become one.
+// plainLines removes a terminal's carriage returns before newlines. Others stay for progress bars,
+// but repeated ones become one.
 type plainLines struct {
 	to   io.Writer
 	held bool // a carriage return of which it is not known yet what follows

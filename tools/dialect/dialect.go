@@ -1,6 +1,6 @@
-// Package dialect is the one table of what each tool of agent-ci is: its kind, its family, the names
-// that other agents give it, and its name and arguments in Claude Code, which hooks see. It imports
-// nothing of ours, so that aliases, hooks, jobs, reports and the worker can all read it.
+// Package dialect is the single table of agent-ci's tools: kind, family, other agents' names, and
+// the name and arguments in Claude Code for hooks. It has no imports of ours, for use by aliases,
+// hooks, jobs, reports and the worker.
 package dialect
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Kind says what a tool does.
+// Kind is what a tool does.
 type Kind int
 
 // The kinds of tools.
@@ -25,7 +25,7 @@ const (
 	Resources      // reaches what servers of tools have besides tools
 )
 
-// OpenCode is the family of tools that models know from OpenCode.
+// OpenCode is the family of OpenCode's tools.
 const OpenCode = "opencode"
 
 // Tool is one tool of agent-ci.
@@ -33,18 +33,17 @@ type Tool struct {
 	Name   string
 	Kind   Kind
 	Family string // of another agent, in whose place the tool is offered; empty for agent-ci's own
-	// Names are those that other agents give it, in lower case.
+	// Names lists other agents' names in lower case.
 	Names []string
-	// Claude is its name in Claude Code; empty where Claude Code has no such tool.
+	// Claude is the name in Claude Code, or "".
 	Claude string
-	// Renamed are its arguments that Claude Code names otherwise, by agent-ci's names.
+	// Renamed maps arguments to Claude Code's names.
 	Renamed map[string]string
-	// Path, Command and Patch are the arguments that hold the path of a file, the command and the patch.
+	// Path, Command and Patch name the arguments with a file's path, the command and the patch.
 	Path, Command, Patch string
-	// Takes are the arguments that other agents name, or write, otherwise, in the order in which they are
-	// read.
+	// Takes lists arguments with other names or shapes in other agents, in order of precedence.
 	Takes []Argument
-	// With is the tool beside which this one is always offered.
+	// With is a tool always offered together with this one.
 	With string
 }
 
@@ -55,7 +54,7 @@ type Argument struct {
 	As   Shape
 }
 
-// Shape is the shape that an argument's value has, whatever shape other agents give it.
+// Shape is the shape of an argument's value.
 type Shape int
 
 // The shapes of arguments.
@@ -70,7 +69,7 @@ const (
 	Glob            // a glob, under other names the name of a type of files
 )
 
-// Names of tools that agent-ci treats by themselves.
+// Names of tools with special treatment.
 const (
 	ApplyPatch       = "apply_patch"
 	ExecCommand      = "exec_command"
@@ -113,19 +112,18 @@ var (
 	byID    = []Argument{also("id", "agent_id", "target")}
 )
 
-// also is an argument that has other names in other agents.
+// also returns an argument with other names.
 func also(name string, names ...string) Argument { return Argument{Name: name, Also: names} }
 
-// shaped is an argument that has another shape in other agents.
+// shaped returns an argument with another shape.
 func shaped(as Shape, name string, names ...string) Argument { return Argument{name, names, as} }
 
-// commands are the arguments of a tool that runs commands.
+// commands returns the arguments of a tool that runs commands.
 func commands(name string, as Shape, names ...string) []Argument {
 	return []Argument{shaped(as, name, names...), also("workdir", "cwd"), also("timeout_ms", "timeout")}
 }
 
-// Tools are all tools of agent-ci. Of several that a name stands for, the first that a run offers
-// answers.
+// Tools lists all tools of agent-ci. For an ambiguous name, the first offered one answers.
 var Tools = []Tool{
 	{Name: UpdatePlan, Kind: Plans, Names: plans, Claude: "TodoWrite", Takes: []Argument{shaped(Steps, "plan", "todos", "steps")}},
 	{
@@ -212,12 +210,12 @@ func Arguments(of func(Tool) string) (all []string) {
 	return all
 }
 
-// Together are the names of a tool and of those that are always offered beside it.
+// Together returns a tool's name with those always offered beside it.
 func Together(name string) []string {
 	return names(func(t Tool) bool { return t.Name == name || t.With == name && name != "" })
 }
 
-// Of returns the tool of that name; the zero Tool with that name for one that is not agent-ci's.
+// Of returns the tool with a name, or a zero Tool with it for foreign ones.
 func Of(name string) Tool {
 	if i := slices.IndexFunc(Tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		return Tools[i]
@@ -225,18 +223,18 @@ func Of(name string) Tool {
 	return Tool{Name: name}
 }
 
-// Known reports whether agent-ci has a tool of that name.
+// Known reports whether agent-ci has a tool with that name.
 func Known(name string) bool {
 	return slices.ContainsFunc(Tools, func(t Tool) bool { return t.Name == name })
 }
 
-// Is reports whether the tool of that name is of one of the kinds.
+// Is reports whether a tool has one of the kinds.
 func Is(name string, kinds ...Kind) bool { return slices.Contains(kinds, Of(name).Kind) && Known(name) }
 
-// Named are the names of the tools of a kind.
+// Named returns the names of a kind's tools.
 func Named(kind Kind) []string { return names(func(t Tool) bool { return t.Kind == kind }) }
 
-// Families are the other agents whose tools can be offered.
+// Families returns other agents with a tool family.
 func Families() (all []string) {
 	for _, t := range Tools {
 		if t.Family != "" && !slices.Contains(all, t.Family) {
@@ -246,7 +244,7 @@ func Families() (all []string) {
 	return all
 }
 
-// InFamily are the names of the tools of a family that are of one of the kinds.
+// InFamily returns the names of a family's tools of the kinds.
 func InFamily(family string, kinds ...Kind) []string {
 	return names(func(t Tool) bool { return t.Family == family && slices.Contains(kinds, t.Kind) })
 }
@@ -260,18 +258,18 @@ func names(of func(Tool) bool) (all []string) {
 	return all
 }
 
-// Called are the names of the tools to which other agents give a name, whatever its case.
+// Called returns the tools with another agent's name, in any case.
 func Called(name string) []string {
 	name = strings.ToLower(name)
 	return names(func(t Tool) bool { return slices.Contains(t.Names, name) })
 }
 
-// Hooked is the name by which hooks know the tool: Claude Code's where that has one.
+// Hooked returns the tool's name in hooks: Claude Code's, if any.
 func (t Tool) Hooked() string {
 	return cmp.Or(t.Claude, t.Name)
 }
 
-// AsClaude returns arguments by the names that Claude Code has for them.
+// AsClaude returns arguments under Claude Code's names.
 func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	renamed := make(map[string]any, len(arguments))
 	for name, value := range arguments {
@@ -280,8 +278,8 @@ func (t Tool) AsClaude(arguments map[string]any) map[string]any {
 	return renamed
 }
 
-// Matched are the names by which a hook may name the tool. Who guards one tool that runs commands
-// guards all, who guards patches guards edits too, and a patch is matched as the edits of its files.
+// Matched returns the names by which hooks match the tool. A hook for one command tool matches all,
+// one for patches also matches edits, and a patch also matches as edits of its files.
 func (t Tool) Matched() []string {
 	switch t.Kind {
 	case Commands:
@@ -294,8 +292,8 @@ func (t Tool) Matched() []string {
 	return []string{t.Name, t.Hooked()}
 }
 
-// OfFile are the names by which a hook may name a change of one file by a patch: that of Claude Code's
-// tool, which is Edit or Write, those of tools that do the same, and that of patches.
+// OfFile returns the names by which hooks match a patch's change of one file: Claude Code's Edit or
+// Write, equivalent tools, and patch tools.
 func OfFile(claude string) []string {
 	return append(names(func(t Tool) bool { return t.Kind == Edits && t.Claude == claude }), claude, ApplyPatch)
 }

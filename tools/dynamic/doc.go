@@ -1,3 +1,3 @@
-// Package dynamic owns tools that a job declares and a program of the job answers: one process
-// for each call, or one that serves all. It knows no job, no transcript and no wire format.
+// Package dynamic owns a job's own tools, answered by a program of the job for each call, or by one
+// for all. It knows no job, transcript or wire format.
 package dynamic

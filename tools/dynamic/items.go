@@ -26,7 +26,7 @@ const (
 	imageItem = "input_image"
 )
 
-// itemsIn are those of a text that is a JSON list and nothing else, one of which is an item.
+// itemsIn returns the items of a text that is exactly a JSON list with at least one item.
 func itemsIn(text []byte) ([]json.RawMessage, bool) {
 	var items []json.RawMessage
 	if json.Unmarshal(text, &items) != nil {
@@ -38,8 +38,8 @@ func itemsIn(text []byte) ([]json.RawMessage, bool) {
 	})
 }
 
-// resultOf is what a model gets of items: the texts, one below the other, and behind them the
-// images, in whose place stand words. What is no item is left out, in words.
+// resultOf converts items for a model: the texts, then the images, each replaced by a line. It
+// mentions invalid items.
 func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 	var lines []string
 	var images tools.Images
@@ -58,7 +58,7 @@ func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Shown, Detail: images.Detail()}
 }
 
-// shown adds the image in a data URL, and gives words that stand for it.
+// shown adds the image of a data URL and describes it.
 func shown(ctx context.Context, images *tools.Images, url string) string {
 	words, err := images.AddURL(ctx, url)
 	if err != nil {
@@ -67,8 +67,8 @@ func shown(ctx context.Context, images *tools.Images, url string) string {
 	return "[Image: " + words + "]"
 }
 
-// taken is what a program prints. What may be a list of items is held until its end; all else
-// goes to the capture as it comes.
+// taken collects a program's output. It holds a possible list of items to its end and captures
+// anything else at once.
 type taken struct {
 	capture *tools.Capture
 	held    []byte
@@ -87,13 +87,13 @@ func (t *taken) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// release says that what was held is text.
+// release treats held output as text.
 func (t *taken) release() {
 	_, _ = t.capture.Write(t.held) // it can't fail
 	t.held, t.text = nil, true
 }
 
-// items are those that were printed, if that is what was printed.
+// items returns the printed items, if any.
 func (t *taken) items() ([]json.RawMessage, bool) {
 	items, are := itemsIn(t.held)
 	if !are {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Program is what answers calls: argv, and where it is started.
+// Program is a program with its folder.
 type Program struct {
 	Sandbox *sandbox.Sandbox // nil for a tool that is told of only
 	Argv    []string
@@ -25,9 +25,9 @@ type Program struct {
 // mostLast is how many bytes of the end of standard error are kept for the record.
 const mostLast = 2 << 10
 
-// Run makes a tool for each of whose calls a program is started: it gets the arguments as JSON
-// on its standard input, and what it prints is the result, text or a JSON list of items. A
-// call mutates: what the program does, nobody knows.
+// Run returns a tool that starts a program for each call, with the arguments as JSON on standard
+// input. Its output is the result: text or a JSON list of items. Calls mutate, because the effects
+// are unknown.
 func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Most: mostLast}}
@@ -35,7 +35,7 @@ func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools
 	}}
 }
 
-// running is a program that answers one call.
+// running is a program that answers a call.
 type running struct {
 	name   string
 	stdout taken
@@ -69,7 +69,7 @@ func (r *running) run(ctx context.Context, program Program, timeout time.Duratio
 	return r.done(limited), nil
 }
 
-// done is the result of a program that has done its work.
+// done returns a successful program's result.
 func (r *running) done(ctx context.Context) tools.Result {
 	_ = r.stderr.Take().Close()
 	result := tools.Result{}
@@ -88,8 +88,7 @@ func (r *running) done(ctx context.Context) tools.Result {
 	return result
 }
 
-// failed is the result of a program that has not: what it said of that on standard error, or,
-// where it said nothing, what else it printed.
+// failed returns a failed program's standard error, or without any its other output.
 func (r *running) failed(how string) tools.Result {
 	if !r.stdout.text {
 		r.stdout.release()

@@ -1,9 +1,8 @@
-// Package files owns the tools that look at files: read_file, list_dir,
-// grep_files and view_image. It knows which places may be read and how a file,
-// a folder, a search and an image are shown; it writes nothing.
+// Package files owns the tools for reading: read_file, list_dir, grep_files and view_image. It
+// knows the readable places and the presentation of files, folders, searches and images. It writes
+// nothing.
 //
-// Each place is read through an os.Root, so a link that leads out of it is not
-// followed, whatever changes while a call is under way.
+// It reads through an os.Root, so it never follows a link out of a place, even one created during a call.
 package files
 
 import (
@@ -16,32 +15,30 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// Options say what may be read.
+// Options describes the readable places.
 type Options struct {
 	Dir      tools.Folder // the working directory, where relative paths start
 	Outputs  string       // folder of whole outputs, absolute, which need not be there yet; may be empty
 	Checkout Checkout     // that Dir is in
-	// View is what commands see outside of Dir, and what they don't see in it. It
-	// is asked when it is first needed; nil shows nothing outside.
+	// View returns the commands' view, for files outside Dir and hidden ones inside. It is called
+	// when first needed; nil shows nothing outside.
 	View func() (*grants.View, error)
-	// Since is when the agent began. A search lists what changed since first.
+	// Since is the agent's start. Searches list later changes first.
 	Since time.Time
 }
 
-// Checkout says what git ignores. The zero value knows the .gitignore files
-// from Dir down.
+// Checkout describes git's ignore rules. The zero value uses .gitignore files from Dir down.
 type Checkout struct {
 	Top        tools.Folder // the work tree, its path without links; Dir is in it
 	Exclude    rules.Ignore // of info/exclude
 	IgnoreCase bool         // core.ignoreCase
-	// Tracked gives the paths of the files that git tracks, from Top and sorted
-	// by bytes: they are shown even where a pattern ignores them. It is called
-	// from several goroutines and when it is first needed; it may be nil.
+	// Tracked returns git's tracked paths, from Top and sorted by bytes, shown despite ignore
+	// rules. It is called concurrently, when first needed; may be nil.
 	Tracked func() []string
 }
 
-// Ignores says whether git leaves out a file, whose path is clean, without links
-// and relative to dir, a folder of the checkout.
+// Ignores reports whether git ignores a file. name is clean, without links, and relative to dir, a
+// folder of the checkout.
 func (c Checkout) Ignores(dir, name string) (bool, error) {
 	prefix, inside := c.Top.Below(dir)
 	if !inside {

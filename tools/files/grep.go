@@ -76,7 +76,7 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 	return found.result(), nil
 }
 
-// query is what a call asks for. Without a pattern the names alone count.
+// query is a call's search. Without a pattern it matches names only.
 type query struct {
 	pattern *match.Pattern
 	include include
@@ -120,7 +120,7 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 	return pattern, nil
 }
 
-// found are the files that a search found, in the order of [walk.Tree.Files].
+// found lists the found files in the order of [walk.Tree.Files].
 type found struct {
 	paths    []string // as read_file takes them
 	more     bool     // there are, or may be, others
@@ -129,7 +129,7 @@ type found struct {
 	of       int
 }
 
-// unread names the files that were not searched for their encoding.
+// unread lists files not searched for their encoding.
 func (f found) unread() string {
 	const most = 5
 	if len(f.foreign) == 0 {
@@ -170,7 +170,7 @@ func (f found) text() string {
 	return text.String()
 }
 
-// late is the answer of a search that took too long.
+// late answers a search that took too long.
 func (g grepFiles) late(f found) tools.Result {
 	how := "before all files were listed"
 	if f.of > 0 {

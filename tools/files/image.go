@@ -89,8 +89,7 @@ func tooLarge(path string) refusal {
 	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, largestImage>>20))
 }
 
-// shown is the image with a line of words. Its digest is for the transcript, which
-// does not have the image.
+// shown returns the image with a line of text. The transcript has its digest instead.
 func shown(path string, p picture.Picture) tools.Result {
 	digest := sha256.Sum256(p.Data)
 	sum := hex.EncodeToString(digest[:])

@@ -7,15 +7,15 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// include says which files a search looks into. The zero value takes all.
+// include selects the searched files. The zero value selects all.
 type include struct {
 	glob    string
 	negated bool
 	byName  bool // no slash in it: compared with the last part of a path
 }
 
-// newInclude reads a glob as rg --glob has it: one without a slash is for names
-// at any depth, "!" turns it round, a slash at the end means all below.
+// newInclude parses a glob of rg --glob: without a slash it matches names at any depth, "!" inverts
+// it, a final slash includes everything below.
 func newInclude(glob string) (include, error) {
 	var i include
 	i.glob, i.negated = strings.CutPrefix(glob, "!")
@@ -30,8 +30,7 @@ func newInclude(glob string) (include, error) {
 	return i, nil
 }
 
-// takes says whether a file is looked into: found below the folder that is
-// searched, which is at from in the working directory.
+// takes reports whether a file, found below from, is searched.
 func (i include) takes(found, from string) bool {
 	switch {
 	case i.glob == "":

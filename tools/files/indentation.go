@@ -24,8 +24,8 @@ type blockArguments struct {
 	Lines    *float64 `json:"max_lines"`
 }
 
-// block is the lines around an anchor that belong together by their
-// indentation, much as the reference implementation has it.
+// block is the lines around an anchor that belong together by indentation, similar to the reference
+// implementation.
 type block struct {
 	anchor   int // its line number
 	levels   int // indentation levels above the anchor's; 0 means all
@@ -34,7 +34,7 @@ type block struct {
 	limit    int // lines
 }
 
-// block reads the settings; offset and limit are those of the call.
+// block returns the settings. offset and limit are the call's.
 func (a blockArguments) block(offset, limit int) (block, error) {
 	b := block{
 		anchor: whole(a.Anchor, offset), levels: whole(a.Levels, 0),
@@ -50,7 +50,7 @@ func (a blockArguments) block(offset, limit int) (block, error) {
 	return b, nil
 }
 
-// codeLine is a line of the file that the block may have.
+// codeLine is a line that may belong to the block.
 type codeLine struct {
 	number int
 	text   string
@@ -58,7 +58,7 @@ type codeLine struct {
 	blank  bool
 }
 
-// size is about what the line takes of a page.
+// size estimates a line's size on a page.
 func (l codeLine) size() int { return len("L12345: \n") + len(l.text) }
 
 func (l codeLine) comment() bool {
@@ -76,7 +76,7 @@ func (l codeLine) closes() bool {
 	return slices.Contains([]string{"end", "fi", "done", "esac"}, word)
 }
 
-// read finds the block. It holds no more lines than could be in it.
+// read finds the block. It only holds lines that may belong to it.
 func (b block) read(ctx context.Context, lines *lineReader) (string, error) {
 	near, anchor, err := b.around(ctx, lines)
 	if err != nil {
@@ -142,8 +142,8 @@ func indentOf(line []byte) int {
 	return columns
 }
 
-// extent goes up and down from the anchor, a line each in turn, until both ends
-// of the block are found, or it has as many lines as it may, or a page is full.
+// extent extends the block alternately up and down until both ends are found, or lines or page are
+// full.
 func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
 	least := 0
 	if b.levels > 0 {
@@ -170,7 +170,7 @@ func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) 
 	return first, last, full
 }
 
-// edge is one end of a block that grows.
+// edge is a growing end of a block.
 type edge struct {
 	block
 	least int  // indentation that ends it
@@ -179,9 +179,8 @@ type edge struct {
 	met   bool // a line of the least indentation is in it
 }
 
-// takes says whether the block grows by a line. The first line of the least
-// indentation ends it: above it is what the block is of, and only comments are
-// taken over that; below it closes the block, or begins something else.
+// takes reports whether the block grows by a line. The first line with the least indentation ends
+// it: above is its header, with only comments before it; below is its end, or another block.
 func (e *edge) takes(near []codeLine, i int) bool {
 	if !e.open || i < 0 || i >= len(near) || near[i].indent < e.least {
 		e.open = false
@@ -201,7 +200,7 @@ func (e *edge) takes(near []codeLine, i int) bool {
 	return e.open
 }
 
-// show is the block as a page has it; full says that the page ended it.
+// show formats the block for a page. full reports that the page ended it.
 func show(lines []codeLine, full bool) string {
 	var text strings.Builder
 	for _, line := range lines {

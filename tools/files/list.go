@@ -72,7 +72,7 @@ func (p place) absolute(at spot) string {
 	return filepath.Join(p.Dir.Path, at.shown)
 }
 
-// window is the part of the listing that the call asks for.
+// window returns the requested part of the listing.
 func (a listArguments) window() (*listing, error) {
 	l := &listing{first: whole(a.Offset, 1), limit: whole(a.Limit, defaultEntries), depth: whole(a.Depth, defaultDepth)}
 	switch {
@@ -86,8 +86,7 @@ func (a listArguments) window() (*listing, error) {
 	return l, nil
 }
 
-// listing collects the entries from first on, each folder's in the order of
-// their names and followed by what is in them.
+// listing collects entries from first on: each folder's entries by name, followed by their content.
 type listing struct {
 	tree                *walk.Tree
 	first, limit, depth int

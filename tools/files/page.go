@@ -20,7 +20,7 @@ import (
 // longestShown is how many bytes of a line are shown as OpenCode shows lines.
 const longestShown = 2000
 
-// Page is a part of a text file, with what is known of all of it.
+// Page is a part of a text file.
 type Page struct {
 	First int      // the number of the first line
 	Lines []string // as they are shown: without their ends, long ones cut
@@ -28,8 +28,7 @@ type Page struct {
 	Sum   [sha256.Size]byte
 }
 
-// Page reads lines of a file, as many as there is room for. The error is in words for the model
-// where [Refused] says so.
+// Page reads as many lines as fit. Errors with [Refused] words are for the model.
 func (o Options) Page(ctx context.Context, name string, first, most int) (Page, error) {
 	late, cancel := context.WithTimeout(ctx, readPatience)
 	defer cancel()
@@ -77,7 +76,7 @@ const (
 	lookedNear = 1000 // entries of its folder that are looked at
 )
 
-// withNear adds to a refusal the names in the same folder that are like one where no file is.
+// withNear adds similar names in the same folder to a missing file's refusal.
 func (p place) withNear(name string, err error) error {
 	refused, is := errors.AsType[refusal](err)
 	if !is || refused != notOpened("file", name, fs.ErrNotExist) {
@@ -116,34 +115,34 @@ func (p place) withNear(name string, err error) error {
 	return refused + refusal("; did you mean "+strings.Join(near[:min(len(near), mostNear)], ", ")+"?")
 }
 
-// Refused are the words of an error that is for the model.
+// Refused returns the model's text of an error.
 func Refused(err error) (words string, is bool) {
 	refused, is := errors.AsType[refusal](err)
 	return string(refused), is
 }
 
-// Matches are the lines that a search found, file by file, in the order of grep_files.
+// Matches holds matching lines by file, in the order of grep_files.
 type Matches struct {
 	Files []FileMatches
 	More  bool // there are, or may be, others
-	// Unread are files that were not searched, in words for the model; empty for none.
+	// Unread describes files not searched, or is "".
 	Unread string
 }
 
-// FileMatches are those of a file.
+// FileMatches holds a file's matching lines.
 type FileMatches struct {
 	Path  string // as the tools that read take it
 	Lines []MatchedLine
 }
 
-// MatchedLine is a line as it is shown.
+// MatchedLine is a line as shown.
 type MatchedLine struct {
 	Number int
 	Text   string
 }
 
-// Grep finds lines that match a regular expression, at most so many, in the files below a path whose
-// path fits include. The error is in words for the model where [Refused] says so.
+// Grep returns up to most lines that match a regular expression, in files below a path that fit
+// include. Errors with [Refused] words are for the model.
 func (o Options) Grep(ctx context.Context, pattern, include, path string, most int) (Matches, error) {
 	g := grepFiles{place(o), searchTime}
 	a := grepArguments{Pattern: pattern, Include: include, Path: path}
@@ -181,7 +180,7 @@ func (o Options) Grep(ctx context.Context, pattern, include, path string, most i
 	return all, err
 }
 
-// lines are those of a file that match.
+// lines returns a file's matching lines.
 func (g grepFiles) lines(ctx context.Context, name string, q query, most int) (all []MatchedLine, more bool, err error) {
 	file, err := g.open(name)
 	if err != nil {

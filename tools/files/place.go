@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// place finds the files and folders that calls name.
+// place resolves the files and folders named by calls.
 type place Options
 
 // refusal is why a file is not opened, in words for the model.
@@ -32,8 +32,8 @@ func ofGit(name string) refusal {
 	return refusal(name + " is in git's own directory, which is not shown; use git commands to ask git")
 }
 
-// tool has calls carried out under their arguments. A refusal becomes words for the
-// model, which begin with the tool's name.
+// tool returns a tool that decodes arguments for do. Refusals become text for the model with the
+// tool's name.
 func tool[A any](spec tools.Spec, do func(context.Context, A) (tools.Result, error)) tools.Tool {
 	return tools.Tool{Spec: spec, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		var a A
@@ -54,8 +54,8 @@ type spot struct {
 	inside string // relative to root, where links lead
 	shown  string // relative to root, as the call has it
 	name   string // as the call has it
-	// base is where shown starts, for what is neither relative nor in the working
-	// directory; root is then the spot's own.
+	// base is the origin of shown, if that is neither relative nor in the working directory. root
+	// is then the spot's own.
 	base string
 	view *grants.View
 }
@@ -66,7 +66,7 @@ func (s spot) close() {
 	}
 }
 
-// find says below which root a path is. The error is a refusal.
+// find returns the root above a path. The error is a refusal.
 func (p place) find(name string) (spot, error) {
 	if name == "" {
 		return spot{}, refusal("the path is empty")
@@ -110,7 +110,7 @@ func (p place) find(name string) (spot, error) {
 	return spot{root: root, inside: target, shown: inside, name: name, view: view}, nil
 }
 
-// outside finds what commands see at a path outside of the working directory.
+// outside resolves a path outside the working directory in the commands' view.
 func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	at, inside, err := view.Locate(path)
 	if hidden := (*grants.NotShownError)(nil); errors.As(err, &hidden) {
@@ -129,7 +129,7 @@ func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	return spot{root: root, inside: inside, shown: strings.TrimPrefix(path, "/"), name: name, base: "/", view: view}, nil
 }
 
-// open opens a regular file for reading. The error is a refusal.
+// open opens a regular file. The error is a refusal.
 func (p place) open(name string) (*os.File, error) {
 	found, err := p.find(name)
 	if err != nil {
@@ -139,9 +139,8 @@ func (p place) open(name string) (*os.File, error) {
 	return found.open()
 }
 
-// tree opens a folder with what is to be left out of it. The tree is closed by
-// the caller. The error is a refusal, or what keeps a working directory from
-// being read at all.
+// tree opens a folder with its ignore rules. The caller closes it. The error is a refusal, or an
+// unreadable working directory.
 func (p place) tree(at spot) (*tree, error) {
 	root, err := at.root.OpenRoot(at.inside + "/") // which waits for no pipe
 	if err != nil {
@@ -165,7 +164,7 @@ func (p place) tree(at spot) (*tree, error) {
 	return &tree{opened, root}, nil
 }
 
-// tree is an open walk.Tree with the root that it is in.
+// tree is an open walk.Tree with its root.
 type tree struct {
 	*walk.Tree
 	root *os.Root
@@ -176,7 +175,7 @@ func (t *tree) close() {
 	t.root.Close()
 }
 
-// rulesFor says what git ignores in a folder, by the rules above it as well.
+// rulesFor returns a folder's ignore rules, including those above.
 func (p place) rulesFor(at spot) (walk.Rules, error) {
 	if at.base != "" {
 		return walk.Rules{All: true}, nil
@@ -192,9 +191,8 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 	return p.Checkout.rules().Into(top, filepath.ToSlash(filepath.Join(prefix, at.inside)))
 }
 
-// target is by what a path in the working directory is opened, and where it leads once
-// links are followed: the same, but for a link that leads out. Both are relative, and
-// the path itself where that is not known.
+// target returns the path to open and its target after following links, both relative. They only
+// differ for links that lead out. Both are the path itself if unknown.
 func (p place) target(path, inside string) (target, leadsTo string) {
 	target, err := p.Dir.Follow(path)
 	if err == nil {
@@ -218,9 +216,8 @@ func inGitDirectory(inside string) bool {
 	return false
 }
 
-// open opens the regular file of a spot without waiting for the other end of a
-// pipe. What it is and where it really lies is looked at once it is open: links in
-// the working directory are commands'.
+// open opens a spot's regular file without blocking on a pipe. It checks type and real place after
+// opening, because commands control links in the working directory.
 func (s spot) open() (*os.File, error) {
 	file, err := s.root.OpenFile(s.inside, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -245,8 +242,7 @@ func (s spot) mustBeRegular(file *os.File) error {
 	return nil
 }
 
-// hiddenIn lists what of an open folder commands don't see. The error is a
-// refusal where that is all of it.
+// hiddenIn lists hidden paths of an open folder. It returns a refusal if all of it is hidden.
 func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 	if s.view == nil {
 		return nil, nil
@@ -262,8 +258,7 @@ func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 	return s.view.HiddenBelow(realPath(dir)), nil
 }
 
-// mayShow refuses what commands don't see, and git's own, by where it really
-// lies.
+// mayShow refuses hidden files and git's own, by their real place.
 func (s spot) mayShow(file *os.File) error {
 	if s.view == nil {
 		return nil
@@ -277,8 +272,7 @@ func (s spot) mayShow(file *os.File) error {
 	return nil
 }
 
-// realPath is where an open file lies, which the kernel tells; empty on systems
-// where nothing is hidden either.
+// realPath returns an open file's real path from the kernel, or "" on systems without hidden files.
 func realPath(file *os.File) string {
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.Fd()))
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 	// longestLine is how many bytes of a line are shown, as the reference
 	// implementation has it.
 	longestLine = 500
-	// longestPage ends a call's lines a little below tools.DefaultBudget: a page
-	// with an end is of more use than one with a hole in the middle.
+	// longestPage bounds a call's lines slightly below tools.DefaultBudget: a page with an end is
+	// more useful than one with a gap.
 	longestPage = 36 << 10
 	// readPatience is how long a file is read: one with holes may be of any length.
 	readPatience = 30 * time.Second
@@ -66,7 +66,7 @@ func (p place) readFile(ctx context.Context, a readArguments) (tools.Result, err
 	return tools.Result{Output: text}, inTime(ctx, late, a.Path, err)
 }
 
-// inTime is the error of reading a file, in words where it took too long.
+// inTime returns the error of reading a file, reworded after a timeout.
 func inTime(ctx, late context.Context, name string, err error) error {
 	if err != nil && late.Err() != nil && ctx.Err() == nil {
 		return refusal(fmt.Sprintf("%s could not be read within %v; look at a part of it with a command", name, readPatience))
@@ -74,7 +74,7 @@ func inTime(ctx, late context.Context, name string, err error) error {
 	return err
 }
 
-// until is a file that is read as long as ctx lasts: a line of it may have no end.
+// until is a file readable while ctx lasts, since a line may be endless.
 type until struct {
 	ctx  context.Context
 	file *os.File
@@ -104,7 +104,7 @@ func (p place) read(ctx context.Context, a readArguments) (string, error) {
 	return shown.read(ctx, lines)
 }
 
-// part is what a call asks for of a file.
+// part is a requested part of a file.
 type part interface {
 	read(ctx context.Context, lines *lineReader) (string, error)
 }
@@ -122,8 +122,7 @@ func (a readArguments) part() (part, error) {
 	return &page{first: offset, last: offset + limit - 1}, nil
 }
 
-// whole makes a number to count by of what a call gives, which may be any number
-// or none.
+// whole converts a call's number to a count, or returns otherwise.
 func whole(given *float64, otherwise int) int {
 	if given == nil {
 		return otherwise
@@ -195,7 +194,7 @@ type lineReader struct {
 	length  int    // all of its bytes, without its ending
 }
 
-// notText says why a file is not shown as lines, or nothing where it is.
+// notText explains why a file is not shown as text, or returns "".
 func (l *lineReader) notText(name string) string {
 	head, _ := l.from.Peek(charset.Head) // what can't be read now is met again by next
 	encoding := charset.Of(head)

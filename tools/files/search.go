@@ -10,8 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files/internal/walk"
 )
 
-// search finds the first files that match, at most q.limit. After an error it
-// returns what it has found so far.
+// search finds the first q.limit matching files. With an error it returns those found so far.
 func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) {
 	if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
 		return g.searchFile(ctx, at, q)
@@ -40,7 +39,7 @@ func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) 
 	return f, err
 }
 
-// searchFile searches the one file that a call names, whatever include says.
+// searchFile searches a file named by the call, ignoring include.
 func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (found, error) {
 	file, err := at.open()
 	if err != nil {
@@ -114,7 +113,7 @@ func (s *search) take() (int, bool) {
 	return s.next - 1, true
 }
 
-// matches says no for a file that can't be read, as rg and git do.
+// matches returns false for unreadable files, like rg and git.
 func (s *search) matches(ctx context.Context, r *match.Reader, f walk.File) bool {
 	if s.query.pattern == nil {
 		return true

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// boundedBody is the body of an answer, of which a certain length is read.
+// boundedBody is an answer's body with a maximum length.
 type boundedBody struct {
 	body        io.ReadCloser
 	left, limit int64

@@ -16,8 +16,8 @@ import (
 // mostRounds is how often a call is made again since the server asked something.
 const mostRounds = 3
 
-// Tool is what calls an offered tool of the session's server. What the server says of its tools'
-// effects counts for nothing: a call mutates unless the job lets calls run beside others.
+// Tool returns the tool for an offered one. It ignores the server's hints about effects: a call
+// mutates unless the job permits parallel calls.
 func (s *Session) Tool(offered Offered) tools.Tool {
 	return tools.Tool{
 		Spec: offered.Spec, Foreign: true, Mutates: true,
@@ -50,7 +50,7 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	return result, nil
 }
 
-// within gives a call a time of its own, which ends with the session.
+// within returns a call's context, which also ends with the session.
 func (s *Session) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
 	release := context.AfterFunc(s.life, cancel)
@@ -60,7 +60,7 @@ func (s *Session) within(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// rounds makes a call, and makes it again with the refusals of what the server asked.
+// rounds makes a call, and repeats it with refusals of the server's questions.
 func (s *Session) rounds(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	for range mostRounds {
 		answer, err := s.link.session.CallTool(ctx, params)
@@ -80,7 +80,7 @@ func (s *Session) rounds(ctx context.Context, params *sdk.CallToolParams) (*sdk.
 
 var errAsksOn = errors.New("it asks a person again and again, and nobody is there to answer")
 
-// decline answers questions for a person. Other things that a server asks were not offered to it.
+// decline answers questions for people. Servers were offered no other requests.
 func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
 	answers := sdk.InputResponseMap{}
 	for id, request := range requests {
@@ -93,16 +93,16 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 	return answers, nil
 }
 
-// fatal are what the library says of an answer over HTTP after which it ends the session, in the
-// words that it has no errors for.
+// fatal lists messages of the library for HTTP answers that end the session. It has no error values
+// for them.
 var fatal = []string{"malformed event", "failed to decode", "failed to read body"}
 
-// endsSession says of an error of a call that the library is about to end the session.
+// endsSession reports whether the library is about to end the session.
 func endsSession(err error) bool {
 	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(fatal, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// broken is the result of a call that gave none, in words for the model.
+// broken returns a failed call's result for the model.
 func (s *Session) broken(err error, detail map[string]any) tools.Result {
 	wire, refused := refusal(err)
 	ended := s.Ended()

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Remote is what a job says of a server at an address.
+// Remote is a job's server at an address.
 type Remote struct {
 	URL     string
 	Headers map[string]string
@@ -25,8 +25,8 @@ type Remote struct {
 // mostRedirects is how many redirects are followed, on the host itself.
 const mostRedirects = 5
 
-// NewClient makes a client that goes to the host of the address and nowhere else, with the
-// headers and the token. The error is for a person.
+// NewClient returns a client that only contacts the address's host, with headers and token. The
+// error is for people.
 func NewClient(remote Remote) (*http.Client, error) {
 	address, err := CheckURL(remote.URL)
 	if err != nil {
@@ -57,9 +57,8 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}, nil
 }
 
-// CheckURL says what is wrong with the address of a server, or returns it read: http is only for
-// private and loopback addresses and for names that may have such. The client looks at the
-// addresses that the name has.
+// CheckURL parses a server's address. It permits http only for private and loopback addresses and
+// names that may have such; the client checks a name's addresses.
 func CheckURL(address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -111,7 +110,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// oneHost is a transport that sends headers to one origin, and nothing to any other.
+// oneHost is a transport that adds headers for one origin and refuses others.
 type oneHost struct {
 	base    http.RoundTripper
 	origin  string
@@ -131,7 +130,7 @@ func (o *oneHost) RoundTrip(request *http.Request) (*http.Response, error) {
 	return o.base.RoundTrip(request)
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections asks for.
+// CloseIdleConnections implements http.Client.CloseIdleConnections.
 func (o *oneHost) CloseIdleConnections() { closeIdle(o.base) }
 
 func closeIdle(transport http.RoundTripper) {
@@ -140,7 +139,7 @@ func closeIdle(transport http.RoundTripper) {
 	}
 }
 
-// bounded is a transport of one session: it ends with ctx, and bounds what is read of an answer.
+// bounded is a session's transport. It ends with ctx and bounds answers.
 type bounded struct {
 	base http.RoundTripper
 	ctx  context.Context
@@ -148,7 +147,7 @@ type bounded struct {
 	lost func(error) bool // says whether the session is over by that
 }
 
-// boundedClient is a client with the redirects of another, whose transport ends with the session.
+// boundedClient returns a client with another's redirects, whose transport ends with the session.
 func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *bounded) {
 	b := &bounded{base: client.Transport, lost: lost}
 	if b.base == nil {
@@ -196,7 +195,7 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// fail ends the session, unless it ends in any case: nothing goes over it any more then.
+// fail ends the session, unless it is ending anyway.
 func (b *bounded) fail(err error) {
 	if b.ctx.Err() == nil && b.lost(err) {
 		b.end()

@@ -18,7 +18,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of what a server sends. A server that exceeds one is not listened to any more.
+// Bounds for a server. One that exceeds a bound is cut off.
 const (
 	mostLine     = 16 << 20 // bytes of one message: an image of a page may take some
 	mostUnasked  = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
@@ -26,9 +26,9 @@ const (
 	mostRequests = 64       // that the server made and that are not answered yet
 )
 
-// lines is a transport over the two ends of a process, a message in each line. The library's own
-// (IOTransport) waits without end for a server that does not read, keeps all that a server sends
-// unasked, and ends at the first line that is no message, which many servers print at their start.
+// lines is a transport over a process's streams, with a message per line. The library's IOTransport
+// blocks for a server that does not read, keeps all unsolicited messages, and ends at the first
+// line that is no message, which many servers print at start.
 type lines struct {
 	process *Process
 	changed func() // the server says that its tools are others now
@@ -66,7 +66,7 @@ func (l *lines) why() error {
 // farewell is how long a server has to end by itself when its input is closed.
 const farewell = 500 * time.Millisecond
 
-// stop ends the process: its input is closed, and what is still there after a moment is ended.
+// stop closes the process's input and kills it after a moment.
 func (l *lines) stop() error {
 	l.mu.Lock()
 	c := l.current
@@ -88,7 +88,7 @@ func (l *lines) stop() error {
 	return err
 }
 
-// garbage is the beginning of the first line that was no message, or empty.
+// garbage returns the beginning of the first invalid line, or "".
 func (l *lines) garbage() string {
 	l.mu.Lock()
 	c := l.current
@@ -121,7 +121,7 @@ type lineConn struct {
 	noise     string              // the beginning of the first line that was no message
 }
 
-// outgoing is a message that is to be written; done gets what came of it.
+// outgoing is a message to write. done receives the result.
 type outgoing struct {
 	data []byte
 	done chan error
@@ -151,7 +151,7 @@ func (c *lineConn) failure() error {
 	}
 }
 
-// Read gives the next message that the library has to see.
+// Read returns the next message for the library.
 func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case message := <-c.incoming:
@@ -165,8 +165,8 @@ func (c *lineConn) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// Write hands the message to the goroutine that writes, since a server that does not read holds
-// whoever writes to it. When ctx ends first, the message is written to its end all the same.
+// Write passes the message to the writing goroutine, because a server that does not read blocks
+// writers. After the end of ctx the message is still written completely.
 func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
@@ -198,8 +198,8 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 }
 
-// whyNotRead is why a server no longer reads: one that ends closes its input first, and its output a
-// moment later.
+// whyNotRead explains a server that no longer reads. An exiting one closes its input just before
+// its output.
 func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
 	select {
 	case <-c.failed:
@@ -211,7 +211,7 @@ func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
 	}
 }
 
-// remember keeps which answers are waited for, on either side.
+// remember records expected answers of both sides.
 func (c *lineConn) remember(message jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,7 +237,7 @@ func (c *lineConn) write() {
 	}
 }
 
-// Close tells the server that nothing more comes. What it says until it ends is not looked at.
+// Close tells the server that no more input comes, and ignores its last output.
 func (c *lineConn) Close() error {
 	c.closing.Do(func() {
 		close(c.closed)
@@ -246,7 +246,7 @@ func (c *lineConn) Close() error {
 	return nil
 }
 
-// read hands on what has to be seen, until the server says too much or nothing more.
+// read forwards messages until the server ends or exceeds a bound.
 func (c *lineConn) read() {
 	defer close(c.drained)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
@@ -338,8 +338,8 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(fromServer(raw))
 }
 
-// heard keeps the first line that was no message: servers log to standard output, against the
-// protocol, and one that says nothing else has to be told of.
+// heard keeps the first invalid line: servers log to standard output against the protocol, and one
+// that does nothing else needs an explanation.
 func (c *lineConn) heard(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -348,8 +348,8 @@ func (c *lineConn) heard(line []byte) {
 	}
 }
 
-// wanted says whether the library has to see a message: an answer that is waited for, or a
-// request. Of notifications only the one of changed tools means something here.
+// wanted reports whether the library needs a message: an expected answer or a request. The only
+// relevant notification is about changed tools.
 func (c *lineConn) wanted(message jsonrpc.Message) (wanted, answer bool, err error) {
 	switch message := message.(type) {
 	case *jsonrpc.Response:

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// newest is the revision that servers are asked for first, and older the one that a fresh
-	// process is asked for when it did not come to that; it may agree on one before it.
+	// newest is the first requested revision. older is requested from a new process if that failed;
+	// the server may choose an earlier one.
 	newest = "2026-07-28"
 	older  = "2025-11-25"
-	// probeTime is how long a server is waited for that does not answer to the newest revision:
-	// some never do.
+	// probeTime bounds the wait for an answer to the newest revision, which some servers never
+	// give.
 	probeTime = 5 * time.Second
 )
 
-// connect finds the revision that the server speaks. A server that did not take the question well
-// is started anew for the next try, since some end at it and some never answer again.
+// connect finds the server's revision. It restarts a server before the next try, because some exit
+// or hang after the first.
 func (s *Session) connect(ctx context.Context) error {
 	if p := s.server.Protocol; p != "" && p != ProtocolAuto {
 		return s.hold(ctx, p)
@@ -52,7 +52,7 @@ func (s *Session) connect(ctx context.Context) error {
 	return nil
 }
 
-// hold connects by one revision and no other.
+// hold connects with exactly one revision.
 func (s *Session) hold(ctx context.Context, revision string) error {
 	if err := s.try(ctx, revision); err != nil {
 		return s.failure(ctx, err)
@@ -107,7 +107,7 @@ func (s *Session) try(ctx context.Context, revision string) error {
 	return nil
 }
 
-// unanswered is the error of a server that was waited for in vain, or nil where ctx goes on.
+// unanswered returns the error of a silent server, or nil while ctx lasts.
 func (s *Session) unanswered(ctx context.Context, l *link) error {
 	if ctx.Err() == nil {
 		return nil
@@ -154,8 +154,8 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 	}, transport, nil
 }
 
-// lost notes that the server at an address is gone: requests can't be carried to it, or it floods.
-// It says whether that ends the session; one that did not come about says so itself.
+// lost records that a remote server is unreachable or floods. It reports whether that ends the
+// session; a failed connection reports itself.
 func (s *Session) lost(why error) bool {
 	if !s.connected.Load() {
 		return false
@@ -164,23 +164,22 @@ func (s *Session) lost(why error) bool {
 	return true
 }
 
-// codeRejected is what the library gives errors that it made itself, since the transport did not
-// carry a message.
+// codeRejected is the library's code for its own transport errors.
 const codeRejected = -32005
 
-// refusal is the error that the server answered with, if it did.
+// refusal returns the server's error answer, if any.
 func refusal(err error) (*jsonrpc.Error, bool) {
 	wire, ok := errors.AsType[*jsonrpc.Error](err)
 	return wire, ok && wire.Code != codeRejected
 }
 
-// startError is a server that did not even start.
+// startError reports a server that did not start.
 type startError struct{ err error }
 
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// silence is a server that was waited for in vain.
+// silence reports a server that did not answer.
 type silence struct {
 	cause error
 	noise string
@@ -225,7 +224,7 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	return e
 }
 
-// slow says that the server took longer than it may, and which key gives it more time.
+// slow describes the exceeded time and the key to extend it.
 func (s *Session) slow() string {
 	did := "start"
 	if s.server.Start == nil {

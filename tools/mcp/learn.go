@@ -12,7 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Bounds of what is kept of what a server says at the start.
+// Bounds of a server's initial information.
 const (
 	mostPages        = 500       // of a list
 	mostTools        = 5000      // of a server
@@ -30,7 +30,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
 }
 
-// learn asks for all that has to be known before the first call.
+// learn requests everything needed before the first call.
 func (s *Session) learn(ctx context.Context) error {
 	said := s.link.session.InitializeResult()
 	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
@@ -53,8 +53,8 @@ func (s *Session) learn(ctx context.Context) error {
 	return s.offerable(ctx)
 }
 
-// offerable makes sure, in the time that the server has to start, that models can be told of the
-// tools: what can't be offered is a fault of this server.
+// offerable verifies within the start time that models can get the tools. A failure is this
+// server's fault.
 func (s *Session) offerable(ctx context.Context) error {
 	for _, tool := range s.list.Tools {
 		if !tool.Allowed {
@@ -70,8 +70,7 @@ func (s *Session) offerable(ctx context.Context) error {
 	return nil
 }
 
-// tools is the whole list of the server's tools. Of those that the job does not name the schema is
-// not kept.
+// tools lists the server's tools. It drops the schemas of tools the job does not name.
 func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	listed, seen, size := []Listed{}, map[string]bool{}, 0
 	err := pages(func(cursor string) ([]*sdk.Tool, string, error) {
@@ -112,7 +111,7 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 	return nil, s.listFailure(ctx, err)
 }
 
-// listFailure is the error of a server that did not list its tools.
+// listFailure returns the error of a failed tool list.
 func (s *Session) listFailure(ctx context.Context, err error) error {
 	if silent := s.unanswered(ctx, s.link); silent != nil {
 		return s.failure(ctx, silent)
@@ -123,7 +122,7 @@ func (s *Session) listFailure(ctx context.Context, err error) error {
 	return s.failure(ctx, fmt.Errorf("list its tools: %w", err))
 }
 
-// listed is a tool as it is kept.
+// listed converts a tool for storage.
 func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if tool.Name == "" || len(tool.Name) > mostToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
@@ -158,8 +157,8 @@ func (s Server) allows(tool string) bool {
 	return slices.Contains(s.Tools, AllTools) || slices.Contains(s.Tools, tool)
 }
 
-// missing is the error of a server that lacks a tool which the job names, in what it allows or in
-// what it denies: a wrong name there would let the right one through.
+// missing reports a tool named by the job that the server lacks. A wrong name in a deny list would
+// permit the right one.
 func (s *Session) missing() error {
 	var lacks, names []string
 	for _, tool := range s.list.Tools {

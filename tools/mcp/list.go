@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// List is what a server said of itself and of its tools. As JSON it is kept with the run.
+// List is a server's description of itself and its tools. The run keeps it as JSON.
 type List struct {
 	Server       string   `json:"server"`   // in the job
 	Revision     string   `json:"revision"` // of the protocol, that is spoken
@@ -18,8 +18,8 @@ type List struct {
 	Instructions string   `json:"instructions,omitempty"`
 	Resources    bool     `json:"resources"` // it has some, or may have
 	Tools        []Listed `json:"tools"`     // all of them, sorted by name
-	// Restarted says that it did not take the question for the newest revision, and was started
-	// or asked anew for an older one; the job can spare it that by protocol.
+	// Restarted reports a server restarted or asked again for an older revision. The job's protocol
+	// key avoids that.
 	Restarted bool `json:"restarted,omitempty"`
 }
 
@@ -39,8 +39,7 @@ func digest(schema json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Changed says in words how the tools that may be called differ in a later list of the same
-// server, or nothing where they are the same.
+// Changed describes the differences of callable tools in a later list, or returns "".
 func (l List) Changed(later List) string {
 	before, now := l.allowed(), later.allowed()
 	var changes []string
@@ -74,7 +73,7 @@ func (l List) allowed() map[string]Listed {
 	return allowed
 }
 
-// enumerate joins words, the first of them where there are many.
+// enumerate joins the first few words.
 func enumerate(words []string) string {
 	const most = 20
 	if len(words) > most {
@@ -83,7 +82,7 @@ func enumerate(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// sortTools puts tools into the order of their names, which no server changes.
+// sortTools sorts tools by name, which no server changes.
 func sortTools(tools []Listed) {
 	slices.SortFunc(tools, func(a, b Listed) int { return strings.Compare(a.Tool, b.Tool) })
 }

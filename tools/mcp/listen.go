@@ -18,15 +18,15 @@ const (
 	longestPause = time.Minute
 )
 
-// besideCalls reports whether a request opens the stream that revisions before 2026-07-28 have beside
-// the calls. A request for the rest of a broken answer names its last event.
+// besideCalls reports whether a request opens the stream beside calls of revisions before
+// 2026-07-28. A request for the rest of a broken answer names its last event.
 func besideCalls(request *http.Request) bool {
 	return request.Method == http.MethodGet && request.Header.Get("Last-Event-ID") == ""
 }
 
-// listen answers besideCalls at once, with a stream that lasts as long as the session. The library
-// would wait for the server's answer, and would end the session if the stream fails. Here, a server
-// that refuses the stream, holds or breaks it loses nothing but its own requests.
+// listen answers besideCalls at once with a stream for the whole session. The library would wait
+// for the server and end the session with a failed stream. Here, a server that refuses, delays or
+// breaks the stream only loses its own requests.
 func (b *bounded) listen(request *http.Request) *http.Response {
 	from, to := io.Pipe()
 	ctx, cancel := context.WithCancel(request.Context())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Server is a server to hold a session with: one that Start starts, or one at URL.
+// Server describes a server: one to Start, or one at URL.
 type Server struct {
 	Name  string   // in the job
 	Tools []string // that may be called, by the server's own names; AllTools for all
@@ -18,15 +18,15 @@ type Server struct {
 	CallTimeout  time.Duration // of one call; 0 for 2 minutes
 	Defer        bool          // a model is told of its tools when it asks
 
-	// Start starts a fresh process of the server; the process lives on when ctx ends. It is
-	// called a second time where the first process does not know the newest revision.
+	// Start starts a new process that outlives ctx. It is called again if the first process does
+	// not know the newest revision.
 	Start func(ctx context.Context) (*Process, error)
 
 	URL    string
 	Client *http.Client // for URL; NewClient makes one that keeps to the host
 
-	// Observe is told what a server does by itself. It is called from goroutines of the
-	// session, one at a time, and may be nil.
+	// Observe receives a server's spontaneous actions, sequentially from the session's goroutines;
+	// may be nil.
 	Observe func(Notice)
 
 	probe time.Duration // how long the newest revision is waited for; 0 for probeTime
@@ -35,28 +35,28 @@ type Server struct {
 // AllTools in Server.Tools stands for all tools of the server.
 const AllTools = "*"
 
-// ProtocolAuto asks a server which revision it speaks, the newest first.
+// ProtocolAuto negotiates the revision, newest first.
 const ProtocolAuto = "auto"
 
-// Process is a server that was started, by its two ends.
+// Process is a started server's streams.
 type Process struct {
 	Output io.ReadCloser  // what the server says
 	Input  io.WriteCloser // what is said to it
-	// End ends all of it, what it started too, and waits for that. It is called once.
+	// End kills the process with its children and waits. It is called once.
 	End func() error
 }
 
-// Notice is something that a server did by itself.
+// Notice is a server's spontaneous action.
 type Notice struct {
 	Server string
 	Kind   NoticeKind
 	Why    string // of Ended
 }
 
-// NoticeKind is what a server did.
+// NoticeKind is the kind of an action.
 type NoticeKind string
 
-// The kinds of notices. None of them changes which tools there are.
+// The kinds of notices. None changes the available tools.
 const (
 	ToolsChanged NoticeKind = "tools_changed" // it says that its tools are others now
 	Ended        NoticeKind = "ended"         // it answers no calls any more; comes once
@@ -65,14 +65,14 @@ const (
 // Reason is why no session came about.
 type Reason string
 
-// The reasons; they are those of outcome extension_failed.
+// The reasons, as in outcome extension_failed.
 const (
 	ReasonStart       Reason = "mcp_start"        // it did not start, or did not answer in time
 	ReasonToolMissing Reason = "mcp_tool_missing" // it lacks a tool that the job names
 	ReasonProtocol    Reason = "mcp_protocol"     // what it answers is not the protocol
 )
 
-// Error is why a server cannot be used. Its text names the server and ends in what to do.
+// Error explains an unusable server. Its text has the server's name and the remedy.
 type Error struct {
 	Reason Reason
 	Server string

@@ -11,14 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// Offered is a tool of a server as a model is told of it.
+// Offered is a server's tool as described to models.
 type Offered struct {
 	Server string // in the job
 	Tool   string // the server's own name
 	SHA256 string // of the schema as the server gave it
 	Spec   tools.Spec
-	// Unchecked is which parts of the server's schema arguments are not checked by here, and
-	// why; the server checks them itself. Empty for none.
+	// Unchecked describes the schema's parts without a check here, or is "". The server checks
+	// them.
 	Unchecked string
 }
 
@@ -27,9 +27,8 @@ const (
 	hashLength  = 12 // hexadecimal digits behind a name that is not its own
 )
 
-// Offer gives the allowed tools of the lists names that models can call, beside those that are
-// taken, and schemas that models can be told, sorted by these names. It depends on nothing else,
-// and not on the order of the lists. The error is an *Error.
+// Offer assigns the allowed tools callable names, different from taken ones, and schemas for
+// models, sorted by name. It is independent of the lists' order. The error is an *Error.
 func Offer(lists []List, taken []string) ([]Offered, error) {
 	var offered []Offered
 	for _, list := range lists {
@@ -71,8 +70,8 @@ func offer(list List, tool Listed) (Offered, error) {
 	}, nil
 }
 
-// name names all tools. Tools whose names would be the same all get a hash of what they are, so
-// that none depends on which of them came first; so does one whose name another got that way.
+// name names all tools. Tools with equal names all get a hash, so none depends on the order; so
+// does one whose name was taken that way.
 func name(offered []Offered, taken []string) error {
 	hashed := make([]bool, len(offered))
 	for {
@@ -102,7 +101,7 @@ func name(offered []Offered, taken []string) error {
 	}
 }
 
-// hash has tools hashed; it says whether one of them was not.
+// hash marks tools as hashed and reports whether one is new.
 func hash(hashed []bool, tools []int) (fresh bool) {
 	for _, i := range tools {
 		fresh = fresh || !hashed[i]
@@ -111,8 +110,8 @@ func hash(hashed []bool, tools []int) (fresh bool) {
 	return fresh
 }
 
-// name is what a model calls the tool by: what it is, as far as names allow it, or the beginning
-// of that with a hash.
+// name returns the model's name of the tool: its own as far as permitted, or its beginning with a
+// hash.
 func (o Offered) name(hashed bool) string {
 	name := "mcp__" + strings.Map(plain, o.Server) + "__" + strings.Map(plain, o.Tool)
 	if len(name) <= longestName && !hashed {
@@ -123,7 +122,7 @@ func (o Offered) name(hashed bool) string {
 	return name + "_" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// plain is a character that names of tools may have.
+// plain maps a character to one permitted in names.
 func plain(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':

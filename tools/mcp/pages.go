@@ -8,13 +8,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// endlessError is the error of a list that does not come to an end.
+// endlessError reports an endless list.
 type endlessError struct{ why string }
 
 func (e *endlessError) Error() string { return "the list has no end: " + e.why }
 
-// pages fetches one page after the other, by the cursor of the last one, and hands each to take. A
-// list whose cursor comes again, or that has too many pages, has no end.
+// pages fetches pages by cursor and passes each to take. A list with a repeated cursor or too many
+// pages is endless.
 func pages[T any](fetch func(cursor string) (items []T, next string, err error), take func(items []T) error) error {
 	asked := map[string]bool{}
 	var first []T
@@ -43,8 +43,8 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 	return &endlessError{fmt.Sprintf("it has more than %d pages", mostPages)}
 }
 
-// meansEnd reports whether a server means the end of a list by an empty cursor. Asked with that
-// cursor it begins anew, or refuses it.
+// meansEnd reports whether an empty cursor means the end: with it, the server starts again or
+// refuses.
 func meansEnd[T any](items, first []T, err error) bool {
 	if err != nil {
 		_, refused := errors.AsType[*jsonrpc.Error](err)

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// emptyCursor replaces a cursor that is an empty text. The library treats that one as none, and
-// the protocol does not: only a list without a cursor has ended.
+// emptyCursor replaces an empty cursor. The library treats it as none, but in the protocol only a
+// missing cursor ends a list.
 const emptyCursor = "agent-ci:empty-cursor"
 
-// fromServer returns a message of a server in the form that the library reads. The number of a
-// request may come back as a text, and an empty cursor becomes emptyCursor.
+// fromServer converts a server's message for the library: request numbers written as text, and
+// empty cursors.
 func fromServer(raw []byte) []byte {
 	var message map[string]json.RawMessage
 	if json.Unmarshal(raw, &message) != nil || message["method"] != nil {
@@ -34,7 +34,7 @@ func fromServer(raw []byte) []byte {
 	return encoded(message, raw)
 }
 
-// toServer returns a message for a server with emptyCursor as the empty text that the server gave.
+// toServer converts emptyCursor back for the server.
 func toServer(raw []byte) []byte {
 	if !bytes.Contains(raw, []byte(emptyCursor)) {
 		return raw
@@ -51,8 +51,7 @@ func toServer(raw []byte) []byte {
 	return encoded(message, raw)
 }
 
-// numberInText returns the integer that a JSON text holds, and reports whether it holds one. All
-// ids of our requests are integers.
+// numberInText returns the integer in a JSON text. All ids of our requests are integers.
 func numberInText(id json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if len(id) == 0 || id[0] != '"' || json.Unmarshal(id, &text) != nil {
@@ -80,7 +79,7 @@ func withCursor(object json.RawMessage, key, old, replacement string) (json.RawM
 	return encoded(members, object), true
 }
 
-// encoded returns the members as JSON, or the text that they were read of.
+// encoded returns the members as JSON, or the original text.
 func encoded(members map[string]json.RawMessage, raw []byte) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -95,7 +94,7 @@ func encoded(members map[string]json.RawMessage, raw []byte) []byte {
 // page of a list are short.
 const longestList = 64 << 10
 
-// rewriteRequest has a request of its own context carry what toServer makes of its body.
+// rewriteRequest applies toServer to a request's body.
 func rewriteRequest(request *http.Request) error {
 	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > longestList {
 		return nil
@@ -112,7 +111,7 @@ func rewriteRequest(request *http.Request) error {
 	return err
 }
 
-// rewriteResponse has the body of an answer give what fromServer makes of its messages.
+// rewriteResponse applies fromServer to an answer's body.
 func rewriteResponse(response *http.Response) {
 	kind := response.Header.Get("Content-Type")
 	body := &rewrittenBody{body: response.Body, from: bufio.NewReader(response.Body)}
@@ -159,7 +158,7 @@ func (r *rewrittenBody) message() ([]byte, error) {
 	return fromServer(raw), io.EOF
 }
 
-// event is the next event of a stream. One that is too long for a message is given on in parts.
+// event returns a stream's next event. Too long ones are passed on in parts.
 func (r *rewrittenBody) event() ([]byte, error) {
 	var lines, last []byte
 	for len(lines) <= mostLine {

@@ -39,16 +39,14 @@ var (
 	}
 )
 
-// Resources are those of a server. Session is what answers for it, or words for the model why
-// nothing does.
+// Resources is a server's resources. Session returns its session, or a problem for the model.
 type Resources struct {
 	Server  string
 	Session func(ctx context.Context) (session *Session, why string)
 }
 
-// ResourceTools are list_mcp_resources, list_mcp_resource_templates and read_mcp_resource, for
-// the servers that have resources when one of them is called. They mutate as tools of their
-// servers do.
+// ResourceTools returns list_mcp_resources, list_mcp_resource_templates and read_mcp_resource for
+// servers with resources at the time of the call. They mutate like their servers' tools.
 func ResourceTools(servers func() []Resources) []tools.Tool {
 	r := resources{servers}
 	return []tools.Tool{
@@ -84,7 +82,7 @@ func (r resources) tool(spec tools.Spec, run func(context.Context, resourceArgum
 	}
 }
 
-// of are the servers that a call asks, or words for the model why there is none.
+// of returns the servers of a call, or a problem for the model.
 func (r resources) of(name string) ([]Resources, string) {
 	all := r.servers()
 	var names []string
@@ -103,7 +101,7 @@ func (r resources) of(name string) ([]Resources, string) {
 	return all, ""
 }
 
-// resource is what a model is told of a resource or a template.
+// resource describes a resource or template for the model.
 type resource struct {
 	Server      string `json:"server"`
 	URI         string `json:"uri,omitempty"`
@@ -161,7 +159,7 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 	return tools.Result{Output: string(raw), Failed: len(problems) > 0 && len(all) == 0}, err
 }
 
-// page is one page of a server, or all of them.
+// page returns one page of a server, or all.
 func (s *Session) page(ctx context.Context, cursor string, one bool, list lister) (all []resource, next string, err error) {
 	ctx, cancel := s.within(ctx)
 	defer cancel()
@@ -180,8 +178,8 @@ func (s *Session) page(ctx context.Context, cursor string, one bool, list lister
 	return all, "", err
 }
 
-// onePage is the page at a cursor. The page behind an empty cursor comes with it, since a model
-// could ask for that one without end.
+// onePage returns the page at a cursor, with the page behind an empty cursor, which a model could
+// request endlessly.
 func (s *Session) onePage(ctx context.Context, cursor string, list lister) (found []resource, next string, err error) {
 	found, next, err = list(ctx, s, cursor)
 	switch {

@@ -17,8 +17,7 @@ import (
 // mostName is how many bytes of an address or a type stand in words.
 const mostName = 300
 
-// result is what the model gets of an answer: its text as it is, images, and in a line each what
-// cannot be shown.
+// result converts an answer for the model: its text, images, and a line for each other item.
 func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
 	s.showing.Lock()
 	defer s.showing.Unlock()
@@ -38,9 +37,9 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 	return tools.Result{Output: text, Images: o.images.Shown, Failed: answer.IsError, Detail: detail}
 }
 
-// repeats reports whether the texts of a result hold its structured content too. The protocol asks
-// servers to write it as JSON in a text, for clients that know texts alone. Some servers write
-// the value of the only key, as FastMCP does with {"result": …}, or a list with a text an element.
+// repeats reports whether a result's texts repeat its structured content. The protocol asks for
+// JSON in a text for older clients. Some servers write the value of the only key, like FastMCP's
+// {"result": …}, or a list with a text per element.
 func repeats(texts []string, structured any) bool {
 	if says(texts, structured) {
 		return true
@@ -86,14 +85,14 @@ func compact(value any) string {
 	return strings.TrimSpace(b.String())
 }
 
-// returns is the schema of what a script gets: an answer as the server gave it.
+// returns is the schema of a script's result: the server's answer.
 var returns = json.RawMessage(`{"type":"object","properties":{` +
 	`"content":{"type":"array","items":{"type":"object","properties":{"type":{"type":"string"},"text":{"type":"string"},"data":{"type":"string"},"mimeType":{"type":"string"}},"required":["type"],"additionalProperties":true}},` +
 	`"structuredContent":{"type":"object"},` +
 	`"isError":{"type":"boolean"}` +
 	`},"required":["content"],"additionalProperties":true}`)
 
-// object is an answer for a script; nil where it can't be written.
+// object converts an answer for a script, or returns nil.
 func object(answer *sdk.CallToolResult) (object any) {
 	raw, err := json.Marshal(answer)
 	if err != nil || json.Unmarshal(raw, &object) != nil {
@@ -144,7 +143,7 @@ func (o *output) say(text string) {
 	o.parts = append(o.parts, text)
 }
 
-// named puts a line for what is not shown.
+// named adds a line for an item that is not shown.
 func (o *output) named(kind, uri, mediaType string, size int, why string) {
 	words := []string{kind}
 	if uri != "" {
@@ -185,7 +184,7 @@ func (o *output) image(mediaType string, data []byte, name string) {
 	o.parts = append(o.parts, "["+name+": "+words+"]")
 }
 
-// resource shows the text or the image that a resource is, behind a line that names it.
+// resource shows a resource's text or image after a line with its name.
 func (o *output) resource(r *sdk.ResourceContents) {
 	if r == nil {
 		return

@@ -50,8 +50,8 @@ const (
 	methodRoots        = "roots/list"
 )
 
-// Open starts the server, or reaches it, and asks which tools it has. The error is an *Error;
-// nothing of the server is left then.
+// Open starts or contacts the server and requests its tools. After an *Error nothing of the server
+// is left.
 func Open(ctx context.Context, server Server) (*Session, error) {
 	server.StartTimeout = cmp.Or(server.StartTimeout, defaultStartTimeout)
 	server.CallTimeout = cmp.Or(server.CallTimeout, defaultCallTimeout)
@@ -70,7 +70,7 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 	return s, nil
 }
 
-// List is what the server said of itself at the start.
+// List returns the server's initial description.
 func (s *Session) List() List { return s.list }
 
 // Ended is why the server answers no calls any more, or nil while it does.
@@ -84,7 +84,7 @@ func (s *Session) watch() {
 	s.end(cmp.Or(s.link.why(), err, errClosed))
 }
 
-// end notes that the server answers no calls any more.
+// end marks the server as ended.
 func (s *Session) end(why error) {
 	s.ending.Do(func() {
 		s.die(why)
@@ -94,7 +94,7 @@ func (s *Session) end(why error) {
 	})
 }
 
-// toolsChanged tells once that the server has other tools now: which it has does not count.
+// toolsChanged reports once that the server's tools changed, which has no effect.
 func (s *Session) toolsChanged() {
 	s.changed.Do(func() { s.tell(Notice{Server: s.server.Name, Kind: ToolsChanged}) })
 }
@@ -118,7 +118,7 @@ func (s *Session) Close() error {
 	return s.closeErr
 }
 
-// client is what the library needs to know of us: that nothing can be asked of us.
+// client tells the library that we accept no requests.
 func (s *Session) client() *sdk.Client {
 	client := sdk.NewClient(&sdk.Implementation{Name: "agent-ci", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{}, // nil would offer roots
@@ -132,8 +132,8 @@ func (s *Session) client() *sdk.Client {
 	return client
 }
 
-// refuseRequests answers what a server asks though nothing was offered. A question for a person is
-// declined, which is true: nobody is there.
+// refuseRequests answers requests that were never offered. It declines questions for people, since
+// nobody is there.
 func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -147,7 +147,7 @@ func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// link is a session of the library, and what it goes over.
+// link is a library session with its transport.
 type link struct {
 	session *sdk.ClientSession
 	stop    func() error // ends the server or what goes to it; nothing hangs on it after that

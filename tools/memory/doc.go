@@ -1,4 +1,4 @@
-// Package memory owns what a model is told of lessons, which earlier runs proposed and people took
-// in: which of them fit a task, in which words they are told, and the two tools by which it
-// reads them and proposes others. It refuses to know where lessons are kept.
+// Package memory owns lessons for the model, proposed by earlier runs and accepted by people: their
+// selection for a task, their presentation, and the two tools to read and propose them. It does not
+// know where lessons are stored.
 package memory

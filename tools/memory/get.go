@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// GetName is the tool that tells lessons.
+// GetName is the tool that returns lessons.
 const GetName = "get_memory"
 
 var getSpec = tools.Spec{
@@ -22,7 +22,7 @@ var getSpec = tools.Spec{
 		`},"required":[],"additionalProperties":false}`),
 }
 
-// Get makes the tool that tells what a run remembers.
+// Get returns the tool that returns lessons.
 func (m Memory) Get() tools.Tool {
 	return tools.Tool{Spec: getSpec, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
 		var a struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// Lesson is something that is known of a repository.
+// Lesson is a known fact about a repository.
 type Lesson struct {
 	ID       string
 	Claim    string   // one line
@@ -20,21 +20,20 @@ type Lesson struct {
 	Date     string   // of that run
 }
 
-// Memory is what a run remembers: it stays as it is for the run. The zero value is none.
+// Memory is the lessons of a run, constant during it. The zero value is empty.
 type Memory struct {
 	Lessons []Lesson // all, in the order in which they are kept
 	Chosen  []string // ids of those that fit the task, the best first
 }
 
-// Bounds of what a model is told: of the lessons in one answer, in tokens, and in the
-// index, which stands in the first message.
+// Bounds for lessons: in one answer, in tokens, and in the index of the first message.
 const (
 	mostTokens  = 1500
 	mostIndexed = 40
 	indexWidth  = 80 // bytes of a claim
 )
 
-// Choose finds those of lessons that have words of a task, as many as one answer holds.
+// Choose returns lessons that share words with a task, as many as one answer holds.
 func Choose(all []Lesson, task string) Memory {
 	specs := make([]tools.Spec, len(all))
 	for i, l := range all {
@@ -57,8 +56,8 @@ func (m Memory) lesson(id string) *Lesson {
 	return nil
 }
 
-// Index names lessons, those that fit the task first, for the first message. It is empty
-// where there are none. whole says how the model is told one whole.
+// Index lists lessons for the first message, relevant ones first, or returns "". whole explains how
+// to read one completely.
 func (m Memory) Index(whole string) string {
 	if len(m.Lessons) == 0 {
 		return ""

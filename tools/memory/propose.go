@@ -11,7 +11,7 @@ import (
 // ProposeName is the tool that proposes a lesson.
 const ProposeName = "propose_lesson"
 
-// Proposal is a lesson that a model proposes.
+// Proposal is a model's proposed lesson.
 type Proposal struct {
 	Claim    string   `json:"claim"`
 	Evidence []string `json:"evidence"`
@@ -27,10 +27,10 @@ var proposeSpec = tools.Spec{
 		`},"required":["claim","evidence"],"additionalProperties":false}`),
 }
 
-// Take takes a proposal. A refusal says, for the model, what is wrong with it.
+// Take accepts a proposal, or refuses it with words for the model.
 type Take func(ctx context.Context, p Proposal) (taken Lesson, refusal string, err error)
 
-// Propose makes the tool. take is nil where nobody wants proposals.
+// Propose returns the tool. Nil take means that nobody wants proposals.
 func Propose(take Take) tools.Tool {
 	return tools.Tool{Spec: proposeSpec, Mutates: take != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		var p Proposal

@@ -15,15 +15,15 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// Seen are the files that a model knows, by what they held when it read or wrote them. The zero
-// value is none.
+// Seen holds the files known to a model, by their content when read or written. The zero value is
+// empty.
 type Seen struct {
 	mu  sync.Mutex
 	sum map[string][sha256.Size]byte
 }
 
-// place is by which path a file is known: where links lead, as far as that can be told. One that is
-// told wrong does no harm, since what the file holds has to be what the model saw.
+// place returns a file's canonical path, with links resolved as far as possible. A wrong one is
+// harmless, because the content must match too.
 func place(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir.Path, name)
@@ -59,7 +59,7 @@ func (s *Seen) whyNot(dir tools.Folder, name, text string) string {
 	return ""
 }
 
-// editor changes files that the model knows.
+// editor changes files known to the model.
 type editor struct {
 	patcher *patch.Patcher
 	dir     tools.Folder
@@ -71,7 +71,7 @@ type misfit struct{ words string }
 
 func (m *misfit) Error() string { return m.words }
 
-// change gives a file another text. done are the words for the model, which change says.
+// change gives a file a new text. change also returns the words for the model.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
 	var now, done string
 	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
@@ -181,7 +181,7 @@ func writeTool(e editor) tools.Tool {
 	return made
 }
 
-// likeBefore gives a text the byte order mark, and the line endings, that the file had all over.
+// likeBefore restores the file's byte order mark and uniform line endings.
 func likeBefore(text, was string) string {
 	if ends := strings.Count(was, "\n"); ends > 0 && strings.Count(was, crlf) == ends && !strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\n", crlf)

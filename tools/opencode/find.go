@@ -15,7 +15,7 @@ import (
 // mostFound is how many files or lines a search returns.
 const mostFound = 100
 
-// nothingFound is what OpenCode says of a search that found nothing.
+// nothingFound is OpenCode's answer without results.
 const nothingFound = "No files found"
 
 var globSpec = tools.Spec{
@@ -27,7 +27,7 @@ var globSpec = tools.Spec{
 		`},"required":["pattern"],"additionalProperties":false}`),
 }
 
-// globTool finds files by the search that looks into them.
+// globTool finds files with the search tool.
 func globTool(search tools.Tool) tools.Tool {
 	type arguments struct {
 		Pattern string `json:"pattern"`
@@ -42,8 +42,7 @@ func globTool(search tools.Tool) tools.Tool {
 	})
 }
 
-// called is what another tool gives for arguments. Its refusals go by the name of the one that the
-// model called.
+// called calls another tool. Refusals use the called tool's name.
 func called(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
 	input, err := json.Marshal(arguments)
 	if err != nil {

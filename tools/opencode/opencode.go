@@ -1,8 +1,8 @@
-// Package opencode owns the tools by which models that know OpenCode work: edit and write, read,
-// glob, grep and list (and view_image, which OpenCode has in read), todowrite and todoread, by OpenCode's names and arguments and in its forms of
-// output. It knows which files a model has seen, and how the text that an edit names is found in
-// one. How files are read and searched is tools/files', how they are changed tools/patch's, what
-// becomes of a plan its receiver's; bash is tools/command's and task tools/agents'.
+// Package opencode owns the tools for models that know OpenCode: edit and write, read, glob, grep
+// and list (and view_image, part of OpenCode's read), todowrite and todoread, with OpenCode's
+// names, arguments and output. It knows the files that a model has seen, and finds an edit's text
+// in a file. tools/files reads and searches, tools/patch changes files, a receiver gets plans; bash
+// is in tools/command and task in tools/agents.
 package opencode
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
-// Options say what the tools work with.
+// Options configures the tools.
 type Options struct {
 	Files files.Options
-	// Seen is what the model was read so far, and is added to.
+	// Seen holds the files read so far. The tools add to it.
 	Seen *Seen
-	// Sees says that the model can be shown images.
+	// Sees reports that the model accepts images.
 	Sees bool
 	// Patcher changes files; nil leaves edit and write out.
 	Patcher *patch.Patcher
-	// Take gets each plan, and Plan is the one that was taken last. Without them there is no todo list.
+	// Take receives each plan; Plan is the last one. Without them there is no todo list.
 	Take func(plan.Plan) error
 	Plan func() plan.Plan
 }

@@ -32,10 +32,10 @@ type readArguments struct {
 	Limit  *float64 `json:"limit"`
 }
 
-// pictures are the endings of files that are shown as images.
+// pictures lists the endings of images.
 var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
-// readTool reads text, and images by view, which shows them; nil shows none.
+// readTool reads text, and images by view, if any.
 func readTool(o files.Options, s *Seen, view *tools.Tool) tools.Tool {
 	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
 		if view != nil && slices.Contains(pictures, strings.ToLower(filepath.Ext(a.Path))) {
@@ -51,7 +51,7 @@ func readTool(o files.Options, s *Seen, view *tools.Tool) tools.Tool {
 	})
 }
 
-// count is a number to count by of what a call gives, which may be any number or none.
+// count converts a call's number, or returns otherwise.
 func count(given *float64, otherwise int) int {
 	if given == nil {
 		return otherwise

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// replacement is a text in the place of another one.
+// replacement replaces one text by another.
 type replacement struct {
 	old, new string
 	all      bool
@@ -46,8 +46,7 @@ func linesOf(text string) []line {
 	return all
 }
 
-// in replaces the text in a file. note says what was overlooked to find it; the error is for the
-// model.
+// in replaces the text in a file. note describes tolerated differences; the error is for the model.
 func (r replacement) in(text string) (now, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")
@@ -69,7 +68,7 @@ func (r replacement) in(text string) (now, note string, err error) {
 	return now, joinedNotes(note, more), plainErr
 }
 
-// escaped are what a text has more backslashes in that was quoted twice, escapes what they stand for.
+// escaped matches extra backslashes of a doubly quoted text, escapes their meaning.
 var (
 	escaped = []string{`\\`, `\n`, `\t`, `\r`, `\'`, `\"`, "\\`", `\$`}
 	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\'`, "'", `\"`, `"`, "\\`", "`", `\$`, "$")
@@ -80,7 +79,7 @@ func joinedNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// looser are the ways in which whole lines are looked for that are not there byte for byte.
+// looser lists the tolerant comparisons of whole lines.
 var looser = []find.Way{find.Trailing, find.Indented, find.Ends, find.Spaced}
 
 // errNotThere is why a text is replaced nowhere.
@@ -136,15 +135,15 @@ func (r replacement) exactly(text string) []span {
 	})
 }
 
-// mostPlaces are found of a text that is to be replaced all over, and shownPlaces of one that is
-// meant at one place.
+// mostPlaces bounds the matches of a replacement everywhere, shownPlaces those reported for a
+// single one.
 const (
 	mostPlaces  = 1 << 20
 	shownPlaces = 20
 )
 
-// occurrences finds a text. Where all of them are replaced each begins so many bytes behind the one
-// before, or later; else one too many for that may lie across another.
+// occurrences finds a text. For a replacement everywhere, matches are at least apart bytes apart;
+// otherwise the extra one may overlap.
 func (r replacement) occurrences(text, old string, apart int) []span {
 	most := mostPlaces + 1
 	if !r.all {
@@ -162,8 +161,7 @@ func (r replacement) occurrences(text, old string, apart int) []span {
 	return all
 }
 
-// behind tells of lines of which the first was given without its indentation, if those that come
-// below it lack theirs.
+// behind notes lines whose first lacks its indentation, if those below do too.
 func (r replacement) behind(text string, at span) string {
 	indent := strings.TrimPrefix(text[strings.LastIndexByte(text[:at.from], '\n')+1:at.from], byteOrderMark)
 	_, below, _ := strings.Cut(r.new, "\n")
@@ -174,7 +172,7 @@ func (r replacement) behind(text string, at span) string {
 	return "oldString begins behind the indentation of its first line, and newString was put there as it is"
 }
 
-// wholeLines are the lines of a file in which a block is looked for.
+// wholeLines is a file's lines for searching a block.
 type wholeLines struct {
 	file  []line
 	text  *find.Text
@@ -200,7 +198,7 @@ func texts(lines []line) []string {
 	return all
 }
 
-// also tells of places that may be meant too, but for the one at a line.
+// also describes other possible places, except one line's.
 func also(places []find.Place, but find.ID) string {
 	var told []string
 	for _, place := range places {
@@ -214,8 +212,8 @@ func also(places []find.Place, but find.ID) string {
 	return strings.Join(told, "; ") + "; make sure that the place is right"
 }
 
-// loosely finds whole lines that are the same but for blanks. Blank lines alone are alike everywhere,
-// and not found.
+// loosely finds whole lines that differ in blanks only. It ignores blocks of blank lines, which
+// match everywhere.
 func (r replacement) loosely(w wholeLines) (places []span, note string) {
 	fit, others := w.text.Find(w.block, 0, looser...)
 	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Way == find.Spaced {
@@ -247,7 +245,7 @@ func indentOf(text string) string {
 	return text[:len(text)-len(strings.TrimLeft(text, " \t"))]
 }
 
-// mayReplace refuses several places where one is meant, and a text that grows beyond bounds.
+// mayReplace refuses several matches of a single replacement, and a too long result.
 func (r replacement) mayReplace(text string, places []span) error {
 	switch {
 	case len(places) > 1 && !r.all:
@@ -270,8 +268,7 @@ func lineNumbers(text string, places []span) string {
 	return "lines " + strings.Join(clip.List(all, shownPlaces), ", ")
 }
 
-// indentation is which one of the file stands in the place of each that the old text has; nil where
-// that is none, or not the same all over.
+// indentation maps each indentation of the old text to the file's, or returns nil if inconsistent.
 func (r replacement) indentation(text string, places []span) map[string]string {
 	moved, differs := map[string]string{}, false
 	want := linesOf(r.old)
@@ -293,8 +290,7 @@ func (r replacement) indentation(text string, places []span) map[string]string {
 	return moved
 }
 
-// put puts the new text in the places. Its lines end as those of the file do, and move with the
-// lines that they replace.
+// put inserts the new text, with the file's line endings and the replaced lines' indentation.
 func (r replacement) put(text string, places []span, moved map[string]string) (now, note string, err error) {
 	next := strings.ReplaceAll(r.new, crlf, "\n")
 	if moved != nil {
@@ -318,7 +314,7 @@ func (r replacement) put(text string, places []span, moved map[string]string) (n
 	return b.String(), note, nil
 }
 
-// ending gives lines the ending of the line that they come into.
+// ending converts lines to the line ending at their place.
 func ending(lines, text string, at span) string {
 	i := strings.IndexByte(text[at.from:], '\n')
 	if i < 0 {
@@ -330,7 +326,7 @@ func ending(lines, text string, at span) string {
 	return lines
 }
 
-// movedBy indents lines by what stands in the file for as much of their indentation as is known.
+// movedBy replaces the known part of lines' indentation by the file's.
 func movedBy(lines string, moved map[string]string) string {
 	var b strings.Builder
 	for l := range strings.Lines(lines) {
@@ -351,7 +347,7 @@ func movedBy(lines string, moved map[string]string) string {
 	return b.String()
 }
 
-// unfit says that the old text is not there, and what is most like it.
+// unfit reports a missing old text with the most similar lines.
 func (r replacement) unfit(text string) error {
 	near, diff := v4a.Nearest(text, texts(linesOf(r.old)))
 	if near == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
-// todo is a step of a plan as OpenCode has it.
+// todo is a plan's step in OpenCode's form.
 type todo struct {
 	Content  string `json:"content"`
 	Status   string `json:"status"`
@@ -18,7 +18,7 @@ type todo struct {
 	ID       string `json:"id,omitempty"`
 }
 
-// cancelled is the status of a todo that is no step of the plan any more.
+// cancelled is the status of a todo removed from the plan.
 const cancelled = "cancelled"
 
 var todoWriteSpec = tools.Spec{
@@ -35,7 +35,7 @@ var todoWriteSpec = tools.Spec{
 		`},"required":["todos"],"additionalProperties":false}`),
 }
 
-// todoWrite sets the plan by the tool that does.
+// todoWrite sets the plan with the plan tool.
 func todoWrite(setPlan tools.Tool) tools.Tool {
 	type arguments struct {
 		Todos []todo `json:"todos"`

@@ -15,9 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Apply applies a patch whose relative paths start in dir, an absolute path.
-// The result has the words alone, without the header that a call's form has. An
-// error is ctx's, or that of Keep.
+// Apply applies a patch with paths relative to dir, an absolute path. The result has no header. An
+// error is ctx's or Keep's.
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
 	below, err := p.below(dir)
 	if err != nil {
@@ -47,18 +46,18 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	})
 }
 
-// change is something that changes files, before it is judged.
+// change is a change of files before its judgement.
 type change struct {
 	what  string   // it is called
 	named []string // paths relative to Dir, as somebody spells them
-	// plan finds what changes, and which of the paths that are named that is.
+	// plan plans the change and returns the affected paths.
 	plan  func(seen tree.Dir) (*tree.Plan, []string, error)
 	unfit func(error) tools.Result // the answer where there is no plan
 	keep  func(*tree.Plan) error
 	said  func(*tree.Plan) string // where it is done, above the notes
 }
 
-// carryOut does what may be done: the one way by which files are changed.
+// carryOut checks and makes a change. It is the only way to change files.
 func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {
@@ -116,7 +115,7 @@ func (p *Patcher) tooLong(named []string) error {
 	return nil
 }
 
-// rejected is the answer to a change that may not be made.
+// rejected returns the answer to a forbidden change.
 func (c change) rejected(err error) tools.Result {
 	return tools.Refuse(c.what + " rejected: " + err.Error())
 }
@@ -134,7 +133,7 @@ func (p *Patcher) ask(ctx context.Context, plan *tree.Plan) (refusal, aside stri
 	return refusal, aside, ctx.Err()
 }
 
-// changing are the paths that a plan puts, replaces or takes away.
+// changing returns the paths created, replaced or removed by a plan.
 func changing(plan *tree.Plan) []string {
 	var paths []string
 	for _, change := range plan.Changes() {
@@ -165,7 +164,7 @@ func (p *Patcher) write(ctx context.Context, plan *tree.Plan) (tools.Result, err
 	return tools.Refuse(err.Error()), nil
 }
 
-// ignoredNote tells of files that will not be in what is published.
+// ignoredNote notes files that will not be published.
 func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 	if p.options.Ignored == nil {
 		return ""
@@ -183,8 +182,7 @@ func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 		"If it belongs there, give it another path or change the rule in .gitignore.\n", strings.Join(ignored, ", "))
 }
 
-// unfit is the answer to a patch that is none or does not fit the files, in the
-// reference implementation's words.
+// unfit answers an invalid or unfitting patch in the reference implementation's words.
 func unfit(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
@@ -220,7 +218,7 @@ func (p *Patcher) local(name string) string {
 	return name
 }
 
-// realPath is dir with its links followed, or dir when that fails.
+// realPath resolves dir's links, if possible.
 func realPath(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// operation is what an apply_patch_call of the Responses API asks for: one file
-// and a diff of it that has no envelope.
+// operation is an apply_patch_call's request in the Responses API: one file and a diff without an
+// envelope.
 type operation struct {
 	Type string `json:"type"`
 	Path string `json:"path"`
@@ -46,7 +46,7 @@ func (p *Patcher) operate(ctx context.Context, input string) (tools.Result, erro
 	return p.apply(ctx, patch, o.envelope())
 }
 
-// envelope is the operation as the patch that a reader of the run knows.
+// envelope returns the operation as a complete patch, for readers of the run.
 func (o operation) envelope() string {
 	lines := []string{"*** Begin Patch", operations[o.Type].header + o.Path}
 	if diff := strings.TrimSuffix(o.Diff, "\n"); diff != "" && o.Type != "delete_file" {

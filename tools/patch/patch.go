@@ -1,7 +1,6 @@
-// Package patch owns apply_patch, by which a model changes files. It knows the
-// forms in which models call it and what they are told; the format is
-// gitops/v4a's, how files are replaced gitops/v4a/tree's, and which paths may change
-// is the caller's.
+// Package patch owns apply_patch, by which models change files. It knows the forms of calls and
+// answers. gitops/v4a owns the format, gitops/v4a/tree the replacement of files; the caller decides
+// about paths.
 package patch
 
 import (
@@ -17,33 +16,31 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Options say what a patch may change, and how the model calls.
+// Options describes permitted changes and the call's form.
 type Options struct {
 	Dir   tools.Folder // the working directory, where relative paths start
 	Offer tools.Form   // in which the model is told to call
-	// Written is for calls that are Written; there are none where it is nil.
+	// Written supports calls of the form Written; nil has none.
 	Written *Written
-	// View is what commands see: a patch touches nothing else. It may be nil.
+	// View returns the commands' view. A patch touches nothing hidden there. May be nil.
 	View func() (*grants.View, error)
-	// Protect says in words for the model why a path, slash-separated and
-	// relative to Dir, must not change; empty means that it may. It may be nil.
+	// Protect returns the reason against changing a path, slash-separated and relative to Dir, or
+	// "". May be nil.
 	Protect func(path string) string
 	// Ignored says whether git leaves out a file, slash-separated and relative to
 	// Dir. It may be nil.
 	Ignored func(path string) bool
-	// Ask says in words for the model why a patch that may be applied is not to be; empty
-	// refusal lets it be. Aside stands before what the model is told then. It may be nil.
+	// Ask returns a refusal of an applicable patch, or "". aside is text before the answer. May be
+	// nil.
 	Ask func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string)
-	// Keep is given each patch that is about to be applied, as the model wrote
-	// it. When it fails the patch is not applied. It may be nil.
+	// Keep receives each patch before it is applied, as written by the model. Its error prevents
+	// the application. May be nil.
 	Keep func(text string) error
-	// KeepDiff is given each other change that is about to be made, in git's format, and is like
-	// Keep in all else.
+	// KeepDiff is Keep for any other change, in git's format.
 	KeepDiff func(diff string) error
 }
 
-// Patcher applies patches, those of calls of its tool and those that come in other
-// ways, by the same rules.
+// Patcher applies patches of calls and other origins by the same rules.
 type Patcher struct{ options Options }
 
 // New makes a Patcher.
@@ -56,8 +53,8 @@ func (p *Patcher) Tool() tools.Tool {
 
 const name = "apply_patch"
 
-// spec tells of a tool that the model knows, of a freeform tool, or of a
-// function that takes the patch as its one argument and says how to write it.
+// spec describes a built-in tool, a freeform tool, or a function that takes the patch and explains
+// its format.
 func spec(offer tools.Form) tools.Spec {
 	switch offer {
 	case tools.Operation:
@@ -80,7 +77,7 @@ func spec(offer tools.Form) tools.Spec {
 	}
 }
 
-// nothing is what a script gets of a patch that was applied.
+// nothing is a script's result of an applied patch.
 var nothing = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
 // run applies a patch as a whole, or changes nothing. The output of an
@@ -106,8 +103,7 @@ func (p *Patcher) run(ctx context.Context, call tools.Call) (tools.Result, error
 	return result, err
 }
 
-// patchText is the patch that a call brings. The dispatcher hands on the text
-// of a freeform tool however the model called it.
+// patchText returns a call's patch. The dispatcher passes a freeform tool's text for every form.
 func patchText(call tools.Call) (string, error) {
 	if call.Form == tools.Freeform {
 		return call.Input, nil
@@ -119,7 +115,7 @@ func patchText(call tools.Call) (string, error) {
 	return arguments.Input, err
 }
 
-// layout is the reference implementation's, which models know.
+// layout is the reference implementation's, known to models.
 func layout(failed bool, took time.Duration, text string) string {
 	exitCode := 0
 	if failed {

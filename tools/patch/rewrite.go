@@ -10,13 +10,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Rewrite changes files, all or none, by the rules that hold for patches: those of paths, absolute
-// or relative to dir, are read and handed to rewrite, which gives the new texts of those that change.
-// A result that has failed says in words for the model which rule forbids it; another has only what
-// is to be noted.
+// Rewrite changes files by the rules for patches, all or none. It reads paths, absolute or relative
+// to dir, and passes them to rewrite, which returns the new texts. A failed result names the rule
+// that forbids the change; any other only has notes.
 //
-// An error of rewrite means that nothing is changed, and comes back as it is. Any other is as that of
-// [Patcher.Apply].
+// An error of rewrite is returned unchanged, without any change. Other errors are those of [Patcher.Apply].
 func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(was tree.Texts) (tree.Texts, error)) (tools.Result, error) {
 	c := change{what: "change", said: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
 	below, err := p.below(dir)
@@ -48,7 +46,7 @@ func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewri
 	return result, err
 }
 
-// places are the paths relative to Dir, by those that start below it.
+// places maps paths to those relative to Dir.
 func (p *Patcher) places(below string, paths []string) map[string]string {
 	named := new(v4a.Patch)
 	for _, name := range paths {
@@ -63,7 +61,7 @@ func (p *Patcher) places(below string, paths []string) map[string]string {
 	return at
 }
 
-// spelled has the texts by the paths that were asked for.
+// spelled maps requested paths to texts.
 func spelled(at map[string]string, was tree.Texts) tree.Texts {
 	texts := tree.Texts{}
 	for name, place := range at {
@@ -96,8 +94,8 @@ func (p *Patcher) keepDiff(plan *tree.Plan) error {
 	return p.options.KeepDiff(diff.String())
 }
 
-// ApplyDiff makes a change again that was kept as a diff, whose paths start in Dir. It keeps and asks
-// nothing; all else is as for [Patcher.Apply].
+// ApplyDiff repeats a change from its diff, with paths relative to Dir. It neither keeps nor asks.
+// Otherwise it is like [Patcher.Apply].
 func (p *Patcher) ApplyDiff(ctx context.Context, diff string) (tools.Result, error) {
 	files, err := tree.ParseDiff(diff)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// hiddenError is a file that commands don't see.
+// hiddenError reports a file invisible to commands.
 type hiddenError struct{ why string }
 
 func (e *hiddenError) Error() string { return "it can't be read: " + e.why }
 
-// view is what commands see, nil for all there is.
+// view returns the commands' view; nil shows everything.
 func (p *Patcher) view() (*grants.View, error) {
 	if p.options.View == nil {
 		return nil, nil
@@ -24,8 +24,7 @@ func (p *Patcher) view() (*grants.View, error) {
 	return p.options.View()
 }
 
-// visible refuses names, relative to Dir, that commands don't see, whether
-// something is there or not.
+// visible refuses hidden names relative to Dir, existing or not.
 func (p *Patcher) visible(view *grants.View, names []string) error {
 	dir := realPath(p.options.Dir.Path)
 	for _, name := range names {
@@ -36,11 +35,10 @@ func (p *Patcher) visible(view *grants.View, names []string) error {
 	return nil
 }
 
-// notVisible has the words of the tools that read.
+// notVisible uses the words of the reading tools.
 func notVisible(name, why string) error { return fmt.Errorf("%s can't be read: %s", name, why) }
 
-// hiddenIn says whether an error is that of a path which leads to what commands
-// don't see.
+// hiddenIn reports whether an error comes from a hidden path.
 func hiddenIn(err error) error {
 	var hidden *hiddenError
 	var named *tree.PathError
@@ -50,8 +48,7 @@ func hiddenIn(err error) error {
 	return notVisible(named.Path, hidden.why)
 }
 
-// seen is the tree as commands see it. It is asked for each element of a path
-// where links have led, before that is opened.
+// seen is the tree in the commands' view. It checks each element of a resolved path before opening.
 type seen struct {
 	tree.Dir
 	view *grants.View

@@ -11,14 +11,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Written is how a model writes edits that has no tools.
+// Written is the edit format of a model without tools.
 type Written struct {
 	Format editformat.Format
-	// Known are the files that the model has seen, for edits that name none.
+	// Known returns the files seen by the model, for edits without a path.
 	Known func() []string
 }
 
-// edit makes the edits in what a model wrote, all or none.
+// edit makes the edits in a model's text, all or none.
 func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
 	w := p.options.Written
 	answer := editformat.Parse(w.Format, text)
@@ -45,10 +45,10 @@ func (p *Patcher) edit(ctx context.Context, text string) (tools.Result, error) {
 	return result, nil
 }
 
-// unedited begins what a model is told whose edits were not made.
+// unedited begins the answer to refused edits.
 const unedited = "Nothing was changed. "
 
-// done names the files that edits changed.
+// done lists the edited files.
 func done(detail map[string]any) string {
 	var s strings.Builder
 	all, _ := detail["files"].([]tree.Change)

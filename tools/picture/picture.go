@@ -1,5 +1,5 @@
-// Package picture makes of an image file one that a model takes: of a known
-// kind, whole, and no larger than it looks at. It opens no files.
+// Package picture converts an image file for models: a supported format, valid, and no larger than
+// useful. It opens no files.
 package picture
 
 import (
@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// longSide and shortSide are what the API makes of a larger image before the
-	// model sees it: more would be sent for nothing.
+	// longSide and shortSide are the size to which the API reduces larger images. More would be
+	// wasted.
 	longSide  = 2048
 	shortSide = 768
 	// mostDecoded bounds an image's pixels in memory, in bytes.
 	mostDecoded = 128 << 20
-	// mostEncoded bounds what is sent of one image, in bytes.
+	// mostEncoded bounds a sent image, in bytes.
 	mostEncoded = 4 << 20
-	// quality is of a JPEG that is made here.
+	// quality is the JPEG quality.
 	quality = 85
 )
 
-// Picture is an image file, and the size that the original has.
+// Picture is an image file with the original's size.
 type Picture struct {
 	MediaType     string
 	Data          []byte
@@ -59,9 +59,8 @@ var kinds = []kind{
 	{"GIF8", "image/gif", gif.DecodeConfig, gif.Decode, false}, // an animation is refused
 }
 
-// Fit decodes all of a file, so that a broken one is found here and not by the
-// API, and makes it smaller where it is too big. Of an animation it takes the
-// first frame. The error is one of this package's, or what is broken.
+// Fit decodes the whole file, to find errors before the API does, and reduces a too large one. An
+// animation becomes its first frame. The error is this package's or describes the damage.
 func Fit(data []byte) (Picture, error) {
 	k, err := kindOf(data)
 	if err != nil {
@@ -106,8 +105,8 @@ func kindOf(data []byte) (kind, error) {
 	return kind{}, ErrUnknown
 }
 
-// withoutBroken is a PNG without the ancillary chunks that have a wrong checksum: decoders refuse
-// them, though the picture is whole. The first bit of a chunk's name that is 32 marks it as ancillary.
+// withoutBroken removes a PNG's ancillary chunks with a wrong checksum, which decoders refuse
+// although the picture is intact. Bit 32 of a chunk name's first byte marks it as ancillary.
 func withoutBroken(data []byte) []byte {
 	const around = 12 // a length, a name and a checksum
 	at := len(kinds[0].magic)
@@ -144,8 +143,7 @@ func fitting(size image.Point) image.Point {
 	return image.Pt(scaled(size.X), scaled(size.Y))
 }
 
-// encode writes a photograph as JPEG and anything else as PNG, unless that
-// takes too much.
+// encode writes a photograph as JPEG and others as PNG, unless too large.
 func encode(m image.Image, from string) (mediaType string, data []byte, err error) {
 	var buffer bytes.Buffer
 	if from != "image/jpeg" {
@@ -163,7 +161,7 @@ func encode(m image.Image, from string) (mediaType string, data []byte, err erro
 	return "image/jpeg", buffer.Bytes(), nil
 }
 
-// onWhite puts white behind what is transparent, which JPEG has no word for.
+// onWhite replaces transparency by white, because JPEG has none.
 func onWhite(m image.Image) image.Image {
 	if opaque, ok := m.(interface{ Opaque() bool }); ok && opaque.Opaque() {
 		return m

@@ -5,8 +5,7 @@ import (
 	"image/draw"
 )
 
-// shrink makes an image smaller: each new pixel is the mean of the area that it
-// covers.
+// shrink reduces an image: each new pixel is the mean of its area.
 func shrink(from image.Image, size image.Point) *image.RGBA {
 	bounds := from.Bounds()
 	to := image.NewRGBA(image.Rectangle{Max: size})
@@ -45,8 +44,7 @@ func addRow(sums []float32, pixels []uint8, columns []span, weight float32) {
 	}
 }
 
-// span is which old lines, or columns, a new one is made of. The weights add up
-// to 1.
+// span is the old lines or columns of a new one. The weights add up to 1.
 type span struct {
 	first   int
 	weights []float32

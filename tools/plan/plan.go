@@ -1,6 +1,5 @@
-// Package plan owns update_plan, by which a model tells what it means to do
-// and how far it is. It checks a plan and hands it on; what becomes of it is
-// the receiver's.
+// Package plan owns update_plan, the model's plan with its progress. It checks plans and passes
+// them to a receiver.
 package plan
 
 import (
@@ -18,7 +17,7 @@ type Step struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// Plan is a whole plan; it takes the place of the one before.
+// Plan is a complete plan. It replaces the one before.
 type Plan struct {
 	Explanation string `json:"explanation"` // why it is so now; may be empty
 	Steps       []Step `json:"plan"`
@@ -37,8 +36,7 @@ var spec = tools.Spec{
 		`},"required":["plan"],"additionalProperties":false}`),
 }
 
-// New makes the tool. take gets each plan that passed the checks; its error
-// fails the call.
+// New returns the tool. take receives each valid plan; its error fails the call.
 func New(take func(Plan) error) tools.Tool {
 	return tools.Tool{Spec: spec, Mutates: true, Run: func(_ context.Context, call tools.Call) (tools.Result, error) {
 		var p Plan
@@ -55,7 +53,7 @@ func New(take func(Plan) error) tools.Tool {
 	}}
 }
 
-// problem is what the schema cannot say.
+// problem checks rules beyond the schema.
 func (p Plan) problem() string {
 	if len(p.Steps) == 0 {
 		return "the plan has no steps; give all of them, with their statuses"

@@ -1,5 +1,5 @@
-// Package question owns request_user_input, by which a model asks a person.
-// In a run nobody is there: the answer says so at once.
+// Package question owns request_user_input, a model's questions to people. During a run nobody can
+// answer, which the result says.
 package question
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Question is one thing that the model wants to know.
+// Question is a question of the model.
 type Question struct {
 	ID       string   `json:"id"`
 	Header   string   `json:"header"` // a few words for it
@@ -18,7 +18,7 @@ type Question struct {
 	Options  []Option `json:"options"` // may be empty
 }
 
-// Option is an answer that the model proposes.
+// Option is a proposed answer.
 type Option struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
@@ -55,9 +55,8 @@ const (
 		"and say in your last message what is open."
 )
 
-// New makes the tool. pass hands questions on to where somebody will answer
-// them after the run; its error fails the call. It is nil where nobody will:
-// the model then has to decide itself.
+// New returns the tool. pass forwards questions to people who answer after the run; its error fails
+// the call. Nil means that nobody answers, and the model must decide itself.
 func New(pass func(context.Context, []Question) error) tools.Tool {
 	return tools.Tool{Spec: spec, Mutates: pass != nil, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
 		var a struct {

@@ -14,8 +14,8 @@ const (
 	mostTimeout    = 10 * time.Minute
 )
 
-// grammar holds a model to JavaScript: a text does not begin as JSON, as a string or as a fenced
-// block does. Code that has to begin with a block or a string begins with a semicolon.
+// grammar restricts a model to JavaScript: text must not begin like JSON, a string or a fence. Code
+// that must begin with a block or string starts with a semicolon.
 const grammar = `start: pragma_source | plain_source
 
 pragma_source: PRAGMA NEWLINE SOURCE
@@ -37,8 +37,7 @@ type cell struct {
 
 const pragma = "// codex-js-repl:"
 
-// read gives the code of a call, with what its first line says of it; or why it is none, in words
-// for the model.
+// read returns a call's code with its first line's options, or a refusal for the model.
 func read(text string) (c cell, refusal string) {
 	if why := wrapped(text); why != "" {
 		return c, fmt.Sprintf("js_repl takes JavaScript as it is: %s. Send the source text alone, with no JSON, quotes or markdown fences around it.", why)
@@ -59,7 +58,7 @@ func read(text string) (c cell, refusal string) {
 	return c, ""
 }
 
-// pragmas take what the first line says.
+// pragmas parse the options of the first line.
 var pragmas = map[string]func(c *cell, value string) bool{
 	"timeout_ms": func(c *cell, value string) bool {
 		ms, err := strconv.ParseInt(value, 10, 32)
@@ -73,7 +72,7 @@ var pragmas = map[string]func(c *cell, value string) bool{
 	},
 }
 
-// wrapped says what a text has around its code, or in its place; empty for nothing.
+// wrapped describes anything around or instead of code, or returns "".
 func wrapped(text string) string {
 	text = strings.TrimSpace(text)
 	switch {

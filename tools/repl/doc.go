@@ -1,7 +1,6 @@
-// Package repl owns js_repl, by which a model runs JavaScript in a process of Node that keeps what
-// the code defines, and js_repl_reset. It knows the code's form, the kernel and the lines that it
-// speaks; what the code asks of other tools is made by package tools, and it knows neither their
-// arguments nor the rules on them.
+// Package repl owns js_repl, which runs JavaScript in a persistent Node process, and js_repl_reset.
+// It knows the code's form, the kernel and its protocol. Package tools makes the code's calls; this
+// package does not know their arguments or rules.
 //
-// The kernel runs in the sandbox, with the rights of commands: nothing that it writes is believed.
+// The kernel runs in the sandbox with commands' rights. Its output is untrusted.
 package repl

@@ -18,7 +18,7 @@ type frame struct {
 	Failed   bool   `json:"failed"` // the code threw
 }
 
-// order is a line that has the kernel run code.
+// order makes the kernel run code.
 type order struct {
 	Type string `json:"type"` // run
 	Cell int    `json:"cell"`
@@ -28,7 +28,7 @@ type order struct {
 
 var frameTypes = map[string]bool{"tool": true, "image": true, "done": true}
 
-// receive hands on what the kernel sends, until that is no frame.
+// receive handles the kernel's frames until an invalid one.
 func (k *kernel) receive(from io.Reader) error {
 	defer close(k.frames)
 	for lines := message.NewReader(from); ; {

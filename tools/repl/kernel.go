@@ -15,19 +15,18 @@ import (
 var source string
 
 const (
-	// mostHeap bounds what code keeps, and mostData all that the kernel and what it starts have of
-	// their own each, in MiB.
+	// mostHeap bounds the code's heap, mostData the data of the kernel and each child, in MiB.
 	mostHeap = 512
 	mostData = 4096
 )
 
-// argv is the kernel's. The script is an argument, so that no command can change it.
+// argv returns the kernel's arguments. They include the script, so no command can change it.
 func argv() []string {
 	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", mostHeap), "-e", source}
 }
 
-// launcher gives the kernel pipes that neither its code nor what that starts takes for its
-// standard streams, and bounds its memory where the system does that.
+// launcher gives the kernel separate pipes, so code and children do not mistake them for standard
+// streams, and bounds its memory if possible.
 var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, mostData<<10), "sh"}
 
 // denial is why no kernel is started, in words for the model; empty where one is.
@@ -41,7 +40,7 @@ func (o Options) denial() string {
 	return ""
 }
 
-// refusal is what the rules on commands have against a kernel; empty for nothing.
+// refusal returns the command rules' refusal of a kernel, or "".
 func (o Options) refusal() string {
 	if o.Judge == nil {
 		return ""
@@ -53,7 +52,7 @@ func (o Options) refusal() string {
 	return d.Words()
 }
 
-// kernel is a process of Node that runs code, and keeps what that defines until its end.
+// kernel is a Node process that runs code and keeps its definitions.
 type kernel struct {
 	*attached.Program
 	frames chan frame    // that it sent; closed once it sends no more
@@ -96,7 +95,7 @@ func (k *kernel) transmit() {
 	}
 }
 
-// send has a line written; it is dropped where ctx ends, or the kernel, before it is taken.
+// send queues a line. It is dropped if ctx or the kernel ends first.
 func (k *kernel) send(ctx context.Context, line []byte) {
 	select {
 	case k.lines <- line:
@@ -112,7 +111,7 @@ func (k *kernel) stop() {
 	_ = k.how()
 }
 
-// how says how the kernel ended by itself, for a sentence. It waits for the end.
+// how describes the kernel's end for a sentence. It waits for the end.
 func (k *kernel) how() string {
 	k.leave()
 	k.writer.Wait()

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// mostLate is how many bytes are kept of what is printed between two calls.
+// mostLate bounds the output kept between calls.
 const mostLate = 64 << 10
 
-// prints is what the code of a kernel prints, on its way to the call that runs.
+// prints directs the code's output to the current call.
 type prints struct {
 	mu     sync.Mutex
 	to     io.Writer // of the call; nil between two
@@ -20,7 +20,7 @@ type prints struct {
 	lost   bool   // some of that was dropped
 }
 
-// begin has what is printed go to a call, until mark comes: then the channel is closed.
+// begin directs output to a call until mark arrives, and then closes the channel.
 func (p *prints) begin(to io.Writer, mark string) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *prints) end() {
 	p.to, p.mark, p.held = nil, nil, nil
 }
 
-// say puts words of our own among what is printed.
+// say inserts own words into the output.
 func (p *prints) say(words string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

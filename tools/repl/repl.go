@@ -17,7 +17,7 @@ const (
 	ResetName = "js_repl_reset"
 )
 
-// Options say where a kernel runs, and with what.
+// Options describes the kernel's place and services.
 type Options struct {
 	Sandbox *sandbox.Sandbox
 	Outputs *tools.Outputs
@@ -28,12 +28,11 @@ type Options struct {
 	Judge func(policy.Request) policy.Decision
 	// Missing is why no kernel can be had, by Find; empty where one can.
 	Missing string
-	// Used says that the model made calls before, of a kernel that is gone.
+	// Used reports earlier calls of a lost kernel.
 	Used bool
 }
 
-// Repl has at most one kernel at a time, which is started by the first call that needs one. Close
-// ends it.
+// Repl has at most one kernel, started by the first call. Close ends it.
 type Repl struct {
 	options Options
 	behind  sync.WaitGroup // calls of the code that were broken off and that others still wait behind
@@ -60,7 +59,7 @@ const (
 		"A call may take 30 seconds, unless its first line says otherwise: `// codex-js-repl: timeout_ms=60000`."
 )
 
-// spec tells of a freeform tool, or of a function that takes the code as its one argument.
+// spec describes a freeform tool, or a function with the code as its argument.
 func spec(offer tools.Form) tools.Spec {
 	if offer != tools.Function {
 		return tools.Spec{Name: Name, Description: what + freeform + more, Grammar: grammar}
@@ -71,8 +70,7 @@ func spec(offer tools.Form) tools.Spec {
 	}
 }
 
-// source is the code that a call brings. The dispatcher hands on the text of a freeform tool
-// however the model called it.
+// source returns a call's code. The dispatcher passes a freeform tool's text for every form.
 func (r *Repl) source(call tools.Call) (string, error) {
 	if r.options.Offer != tools.Function || call.Form == tools.Freeform {
 		return call.Input, nil
@@ -138,7 +136,8 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	return result, err
 }
 
-// ready has a kernel run. before is what the model has to know of it, and problem why there is none.
+// ready starts a kernel if needed. before is a remark for the model, problem the reason of a
+// failure.
 func (r *Repl) ready() (before, problem string) {
 	if r.kernel != nil && r.kernel.Exited() {
 		before = fmt.Sprintf("The kernel %s after the last call.\n", r.kernel.how())
@@ -162,7 +161,7 @@ func (r *Repl) ready() (before, problem string) {
 	return before, ""
 }
 
-// stop ends the kernel, if there is one, and waits for it.
+// stop ends the kernel, if any, and waits.
 func (r *Repl) stop() {
 	if r.kernel != nil {
 		r.kernel.stop()
@@ -170,7 +169,7 @@ func (r *Repl) stop() {
 	}
 }
 
-// Used says whether the model made calls, of this Repl or of one before; it did not of none.
+// Used reports whether the model has called this Repl or an earlier one.
 func (r *Repl) Used() bool {
 	if r == nil {
 		return false

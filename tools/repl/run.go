@@ -18,14 +18,14 @@ const (
 	// mostOpen is how many calls of a cell are under way or wait for others at once. Further ones
 	// wait in the kernel.
 	mostOpen = 64
-	// markWait is how long what a cell printed is waited for once the kernel says that it is done.
+	// markWait bounds the wait for a cell's output after its end.
 	markWait = 10 * time.Second
-	// endWait is how long a kernel that closed its pipe has to end by itself: a busy machine may
-	// take a while to end a process.
+	// endWait bounds the wait for a kernel's exit after it closed its pipe. A busy machine may take
+	// long.
 	endWait = 2 * time.Second
 )
 
-// running is a cell that runs.
+// running is a cell in progress.
 type running struct {
 	cell
 	*kernel
@@ -38,7 +38,7 @@ type running struct {
 	notes string // of calls
 }
 
-// run runs a cell to its end. over says that the kernel is of no use any more.
+// run runs a cell. over reports that the kernel is unusable afterwards.
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func with(detail map[string]any, name string, value any) map[string]any {
 	return detail
 }
 
-// serve answers what the code asks for, until it has ended. done is false where it did not end.
+// serve answers the code's requests until its end. done reports a regular end.
 func (r *running) serve() (failed, done bool) {
 	for {
 		select {
@@ -103,7 +103,7 @@ func (r *running) serve() (failed, done bool) {
 	}
 }
 
-// await waits for the rest of what was printed: it comes by another pipe than frames do.
+// await waits for the rest of the output, which uses another pipe than frames.
 func (r *running) await(marked <-chan struct{}) {
 	late := time.NewTimer(markWait)
 	defer late.Stop()
@@ -114,7 +114,7 @@ func (r *running) await(marked <-chan struct{}) {
 	}
 }
 
-// stopped ends the kernel of a cell that did not end, and says so to the model.
+// stopped kills the kernel of an unfinished cell and tells the model.
 func (r *running) stopped(timedOut bool) string {
 	const gone = " The next call starts a new one; what was defined is gone. What the code had done by then is done. It printed:\n"
 	if timedOut {
@@ -128,7 +128,7 @@ func (r *running) stopped(timedOut bool) string {
 	return fmt.Sprintf("js_repl failed: its kernel %s.%s", r.how(), gone)
 }
 
-// endsNow says whether the kernel, which sends no more, ends by itself.
+// endsNow reports whether the silent kernel exits by itself.
 func (r *running) endsNow() bool {
 	select {
 	case <-r.Done():

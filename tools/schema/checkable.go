@@ -35,7 +35,7 @@ func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string
 	return anyObject, "arguments are not checked: " + clip.Visible(first.Error(), 200)
 }
 
-// compact is JSON without spaces: where a schema was kept changes nothing of it.
+// compact removes spaces from JSON.
 func compact(raw json.RawMessage) json.RawMessage {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -69,14 +69,14 @@ func checkSchema(raw json.RawMessage) error {
 	case b.count(s.document, nothing) > mostApplied:
 		return fmt.Errorf("it takes more than %d steps to check even no arguments", mostApplied)
 	}
-	// The library says only when it validates which versions it does not know.
+	// The library detects unknown versions only when it validates.
 	if err := s.resolved.Validate(nothing); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
 		return err
 	}
 	return nil
 }
 
-// unfollowed returns the keywords of one schema that only a full implementation of references can follow.
+// unfollowed returns a schema's keywords that need full support for references.
 func unfollowed(root any, node map[string]any) (keywords []string) {
 	for _, keyword := range []string{"$dynamicRef", "$recursiveRef", "$id"} {
 		if _, there := node[keyword]; there && (keyword != "$id" || identity(node) != identity(root)) {
@@ -92,8 +92,8 @@ func unfollowed(root any, node map[string]any) (keywords []string) {
 	return keywords
 }
 
-// loosened is a schema without what cannot be checked by here, and the names of that; nil for one
-// that cannot be loosened.
+// loosened returns a schema without the parts that cannot be checked, and their names. It returns
+// nil if impossible.
 func loosened(raw json.RawMessage) (json.RawMessage, []string) {
 	var root any
 	if json.Unmarshal(raw, &root) != nil {
@@ -220,7 +220,7 @@ func (b *bill) count(at, value any) int {
 	return n
 }
 
-// applied is appliedTo, which is work too.
+// applied is appliedTo with its cost.
 func (b *bill) applied(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)

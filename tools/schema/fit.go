@@ -297,7 +297,7 @@ func (f *fitting) flatten(fit map[string]any) error {
 	return nil
 }
 
-// merge puts into a root what a branch of it says of properties.
+// merge adds a branch's properties to the root.
 func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]bool) {
 	if text, ok := from["$ref"].(string); ok && !seen[text] {
 		seen[text] = true
@@ -335,7 +335,7 @@ func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[stri
 	f.merge(into, branch, always, seen)
 }
 
-// limitRequired leaves of the required names those that the root has, each once.
+// limitRequired keeps required names of existing properties, without duplicates.
 func limitRequired(fit map[string]any) {
 	required, _ := fit["required"].([]any)
 	properties, _ := fit["properties"].(map[string]any)
@@ -455,8 +455,7 @@ func shallow(node map[string]any) map[string]any {
 	return map[string]any{}
 }
 
-// dropProperties leaves of the root's properties their types, and where those are too many, only
-// the required ones.
+// dropProperties reduces the root's properties to types, and too many to the required ones.
 func dropProperties(root map[string]any) {
 	properties, _ := root["properties"].(map[string]any)
 	size := 0

@@ -24,7 +24,7 @@ func (s *Schema) dropNulls(arguments map[string]any) {
 	}
 }
 
-// readTexts reads arguments that are JSON in a string.
+// readTexts parses arguments written as JSON text.
 func (s *Schema) readTexts(arguments map[string]any, eager bool) {
 	l := s.lenient()
 	l.eager = eager
@@ -60,8 +60,8 @@ func Plain(value any) any {
 	return value
 }
 
-// lenient reads arguments given as JSON in a string, if the schema wants the value in that JSON.
-// Some models write every value as text. Most do so if a union or a reference hides the type.
+// lenient parses arguments written as JSON text if the schema expects the parsed value. Some models
+// write every value so, most do if a union or reference hides the type.
 type lenient struct {
 	root   any
 	eager  bool // also where one alternative of several takes a string
@@ -99,7 +99,7 @@ func (l *lenient) read(value any, schemas []any) any {
 	return value
 }
 
-// text reads a text, if a schema wants what it is and, unless it reads eagerly, none takes a string.
+// text parses a text if a schema accepts the result and, unless eager, none accepts a string.
 func (l *lenient) text(text string, schemas []any) (read any, ok bool) {
 	if len(schemas) == 0 {
 		return nil, false
@@ -137,7 +137,7 @@ func (l *lenient) below(schemas []any, of func(node map[string]any) []any) (foun
 	return found
 }
 
-// applied returns a schema with all those that it applies to the same value.
+// applied returns a schema with all those applied to the same value.
 func (l *lenient) applied(schema any) []map[string]any {
 	if found, known := l.nested[identity(schema)]; known {
 		return found
@@ -210,7 +210,7 @@ const (
 
 var typeNames = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-// kindOfType is the set of the values that a type names, in the order of typeNames.
+// kindOfType returns the values of a type, in the order of typeNames.
 func kindOfType(name any) kinds {
 	for i, known := range typeNames {
 		if name == known {
@@ -223,7 +223,7 @@ func kindOfType(name any) kinds {
 	return 0
 }
 
-// kindsOf returns the types that a value is of.
+// kindsOf returns the types of a value.
 func kindsOf(value any) kinds {
 	switch value.(type) {
 	case nil:
@@ -240,7 +240,7 @@ func kindsOf(value any) kinds {
 	return kindNumber | kindInteger
 }
 
-// takes returns the types of the values that a schema takes.
+// takes returns the types accepted by a schema.
 func (l *lenient) takes(schema any) kinds {
 	node, is := schema.(map[string]any)
 	if !is {

@@ -46,7 +46,7 @@ func (s *Schema) compile() error {
 	return s.err
 }
 
-// tooMany refuses arguments that cannot be checked in bounded time.
+// tooMany refuses arguments beyond bounded checks.
 const tooMany = "the arguments are too many or nested too deep to be checked. Call it with fewer."
 
 // Check repairs arguments, whose numbers are json.Number, until they fit the schema. It returns what is still
@@ -103,7 +103,7 @@ func (s *Schema) summary() string {
 	return "The arguments are: " + strings.Join(names, ", ") + "."
 }
 
-// kindOf says in words of which types the values of a property are.
+// kindOf describes the types of a property.
 func kindOf(l *lenient, s *jsonschema.Schema, name string) string {
 	switch {
 	case s == nil: // null, which some write for anything
@@ -130,7 +130,7 @@ func valuesOf(values []any) string {
 	return strings.Join(texts, ", ")
 }
 
-// The library says where and what in one line per level:
+// The library reports place and problem in one line, with a prefix per level:
 //
 //	validating root: validating /properties/n: type: 1 has type "string", want "number"
 var (
@@ -142,7 +142,7 @@ var (
 	schemaPathPieces = strings.NewReplacer("/properties/", ".", "/items", "[]")
 )
 
-// explain names the field, what was expected and what came.
+// explain names the field, the expected value and the given one.
 func (s *Schema) explain(err error) string {
 	problem, place := err.Error(), ""
 	for {
@@ -159,7 +159,7 @@ func (s *Schema) explain(err error) string {
 	return fmt.Sprintf("%s: %s", field, s.reworded(problem, place))
 }
 
-// choices are problems of which the library prints schemas that have no words.
+// choices rewords problems with schemas in the library's text.
 var choices = []struct{ problem, words string }{
 	{"anyOf: did not validate", "none of the schema's alternatives (anyOf)"},
 	{"oneOf: did not validate", "none of the schema's alternatives (oneOf)"},
@@ -167,7 +167,7 @@ var choices = []struct{ problem, words string }{
 	{"not: validated against", "what the schema excludes (not)"},
 }
 
-// reworded is a problem in the words that models get, at a place of the schema.
+// reworded returns a problem at a schema's place in words for models.
 func (s *Schema) reworded(problem, place string) string {
 	if m := typeProblem.FindStringSubmatch(problem); m != nil {
 		return fmt.Sprintf("expected %s, got %s %s", m[3], m[2], clipped(m[1]))
@@ -193,7 +193,7 @@ func (s *Schema) reworded(problem, place string) string {
 	return clipped(problem)
 }
 
-// valuesAt are the values that a keyword gives at a place of the schema, or other words.
+// valuesAt returns the values of a keyword at a schema's place, or other.
 func (s *Schema) valuesAt(place, keyword, other string) string {
 	at, _ := Referred(s.document, "#"+strings.TrimPrefix(place, "root"))
 	node, _ := at.(map[string]any)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is where a schema stands in another one, and so which values it is for.
+// place is the place of a schema in another one, and so its values.
 type place int
 
 const (
@@ -27,7 +27,7 @@ var holders = map[string]struct {
 	"$defs": {aside, true}, "definitions": {aside, true},
 }
 
-// subschema is a schema that stands directly in another one.
+// subschema is a direct part of a schema.
 type subschema struct {
 	at      place
 	keyword string
@@ -59,8 +59,7 @@ func subschemas(schema map[string]any) (found []subschema) {
 	return found
 }
 
-// Referred is what a reference within the document points to; only pointers (RFC 6901) are
-// followed.
+// Referred resolves a reference inside the document. It only supports pointers (RFC 6901).
 func Referred(root any, reference string) (any, bool) {
 	pointer, ok := strings.CutPrefix(reference, "#")
 	if !ok || pointer != "" && pointer[0] != '/' || strings.Contains(pointer, "%") {

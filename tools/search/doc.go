@@ -1,3 +1,3 @@
-// Package search owns finding tools by words: an index of what is known of tools that a model
-// is not told of, and the two tools that look things up there. It knows no wire format.
+// Package search finds tools by words: an index of tools not described to the model, and the two
+// tools that search it. It knows no wire format.
 package search

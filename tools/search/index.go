@@ -8,23 +8,21 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// The parameters of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework,
-// 2009): how soon a word that comes again counts no more, and how much long texts are held
-// to that.
+// The parameters of BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009): the
+// saturation of repeated words, and the weight of a text's length.
 const (
 	k1 = 1.2
 	b  = 0.75
 )
 
-// Index finds tools by words. It is made once and never changed, so that several goroutines
-// may ask it.
+// Index finds tools by words. It is immutable and safe for concurrent use.
 type Index struct {
 	names  []string
 	within map[string][]posting // by word, in the order of the tools
 	rest   []float64            // of each tool, what its length adds below the line of BM25
 }
 
-// posting says how often a word stands in what is known of a tool.
+// posting is the frequency of a word in a tool's text.
 type posting struct {
 	tool  int
 	times float64
@@ -59,8 +57,7 @@ func (x *Index) add(tool int, words []string) {
 	}
 }
 
-// Find gives the names of at most so many tools, that which fits best first; of those that
-// fit alike, that which was given first. What has none of the words is left out.
+// Find returns up to most tools with any of the words, best first, and equal ones in given order.
 func (x *Index) Find(query string, most int) []string {
 	scores := x.scores(query)
 	var found []int

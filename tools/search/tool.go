@@ -13,17 +13,17 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// The names of the two tools: that of the API's own, and the function.
+// The names of both tools: the API's and the function.
 const (
 	BuiltinName  = "tool_search"
 	FunctionName = "search_tool_bm25"
 )
 
-// MostOffered is how many tools from outside a model is told of in each request. Where there
-// are more, it is told of none of them, and looks for them.
+// MostOffered bounds the foreign tools described in each request. Above it, none is, and the model
+// must search.
 const MostOffered = 30
 
-// How many tools a search gives: where the call does not say, and at most.
+// The default and maximum number of results.
 const (
 	usual     = 8
 	mostFound = 30
@@ -36,7 +36,7 @@ type Candidate struct {
 	Defer bool   // it is to be looked for in any case
 }
 
-// Deferred are those of the candidates that a model has to look for.
+// Deferred returns the candidates that a model must search for.
 func Deferred(all []Candidate) []Candidate {
 	if len(all) > MostOffered {
 		return all
@@ -44,11 +44,11 @@ func Deferred(all []Candidate) []Candidate {
 	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !c.Defer })
 }
 
-// Names says of a name whether it is that of a tool that looks for others.
+// Names reports whether a name is a search tool's.
 func Names(name string) bool { return name == BuiltinName || name == FunctionName }
 
-// Tools makes the two tools that look for deferred ones; a model is told of one of them. The index
-// is made here, so that no search has to wait for it.
+// Tools returns the two search tools, of which a model sees one. It builds the index, so no search
+// waits.
 func Tools(deferred []Candidate) []tools.Tool {
 	specs := specsOf(deferred)
 	index := NewIndex(specs)
@@ -59,8 +59,7 @@ func Tools(deferred []Candidate) []tools.Tool {
 	return []tools.Tool{{Spec: builtin, Run: run}, {Spec: function, Run: run}}
 }
 
-// parameters have no limits: of an empty query, or a number that is none, find says more
-// than a schema could.
+// parameters has no limits: find explains an empty query or invalid number better than a schema.
 var parameters = json.RawMessage(`{"type":"object","properties":{` +
 	`"query":{"type":"string","description":"What the tool is to do, in a few words."},` +
 	`"limit":{"type":"number","description":"How many tools, at most 30. Default 8."}` +
@@ -97,7 +96,7 @@ func find(index *Index, specs []tools.Spec, call tools.Call) (tools.Result, erro
 	return result, nil
 }
 
-// words tell what was found.
+// words describes the results.
 func words(found []string, specs []tools.Spec) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No tool has any of these words. There are %d; try other words for what it is to do.", len(specs))
@@ -111,15 +110,13 @@ func words(found []string, specs []tools.Spec) string {
 	return s.String()
 }
 
-// longestAbout is how many bytes of a description stand in the list of what was found: the
-// whole of it comes with the definition.
+// longestAbout bounds a description in the results, in bytes. The definition contains all of it.
 const longestAbout = 200
 
 // mostNamed is how many of those who offer tools are named in a description.
 const mostNamed = 8
 
-// description tells a model what there is to be found, in few words: it stands in each
-// request.
+// description describes the searchable tools briefly, because every request contains it.
 func description(deferred []Candidate) string {
 	counts := map[string]int{}
 	for _, c := range deferred {

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// wordsOf are the words of what is known of a tool: of its name, of its description and of
-// the names of its parameters, those of objects in them too.
+// wordsOf returns the words of a tool: its name, description, and parameter names, including nested
+// ones.
 func wordsOf(spec tools.Spec) []string {
 	words := split(spec.Name)
 	words = append(words, split(spec.Description)...)
@@ -40,9 +40,8 @@ func parameterWords(words []string, schema any, depth int) []string {
 	return parameterWords(words, object["items"], depth-1)
 }
 
-// split gives the words of a text in lower case and without the ending of a plural. A word
-// ends at what is neither a letter nor a digit, as _ - and . are, and where its case says
-// that another begins: listOpenIssues, HTTPServer.
+// split returns a text's words in lower case and singular. Words end at anything but letters and
+// digits, such as _ - and ., and where the case changes: listOpenIssues, HTTPServer.
 func split(text string) []string {
 	const usualLength = 6 // of a word with what ends it
 	words := slices.Grow([]string(nil), len(text)/usualLength)
@@ -74,8 +73,7 @@ func isLowerAt(rest string) bool {
 	return unicode.IsLower(r)
 }
 
-// singular takes the ending of an English plural from a word: who looks for an issue wants
-// what lists issues.
+// singular removes an English plural ending, because a search for an issue means a list of issues.
 func singular(word string) string {
 	const shortest = 4
 	switch {

@@ -1,5 +1,4 @@
-// Package skill owns load_skill, by which a model loads the instructions of a skill. Which
-// skills there are, and what is given of one, is the receiver's to say.
+// Package skill owns load_skill, which loads a skill's instructions. A receiver knows the skills.
 package skill
 
 import (
@@ -9,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Name is that of the tool.
+// Name is the tool's name.
 const Name = "load_skill"
 
 type property struct {
@@ -25,7 +24,7 @@ type parameters struct {
 	Additional bool                `json:"additionalProperties"`
 }
 
-// New makes the tool for skills of these names. load gives one of them.
+// New returns the tool for the named skills. load returns one of them.
 func New(names []string, load func(call tools.Call, name string) tools.Result) tools.Tool {
 	schema, _ := json.Marshal(parameters{ // it is made of texts, which can be encoded
 		Type: "object", Required: []string{"name"},

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Folder is a folder that commands see as it is, until the test ends.
+// Folder returns a folder that commands see unchanged, until the test ends.
 func Folder(tb testing.TB, path string) tools.Folder {
 	tb.Helper()
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// credentials is what came with a request.
+// credentials classifies a request's credentials.
 type credentials int
 
 const (
@@ -47,7 +47,7 @@ func getViewer(f *Forge, c *call) answer {
 	return ok(f.showUser(f.user))
 }
 
-// levels are what the older field says of a role.
+// levels maps roles to the older permission field.
 var levels = map[string]string{"admin": "admin", "maintain": "write", "write": "write", "triage": "read", "read": "read", "none": "none"}
 
 func getPermission(f *Forge, c *call) answer {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// WorkflowRun is a run of a workflow, to be added. Its jobs are checks of its commit.
+// WorkflowRun is a workflow run to add. Its jobs become checks of its commit.
 type WorkflowRun struct {
 	ID             int64  // 0 means one of the Forge's own
 	Name           string // of the workflow
@@ -19,12 +19,11 @@ type WorkflowRun struct {
 	Branch, SHA    string
 	HeadRepository string // OWNER/NAME of where the commit is; "" means the repository
 	Jobs           []Job
-	// Again is what jobs become that are run again, by name, each time. A job that it
-	// does not have becomes what it was.
+	// Again lists the results of re-run jobs by name. Other jobs keep their result.
 	Again []Job
 }
 
-// Job is a job of a run of a workflow, with the steps that it had.
+// Job is a job of a workflow run, with its steps.
 type Job struct {
 	Name       string
 	Status     string // "" means completed
@@ -32,11 +31,10 @@ type Job struct {
 	Runner     string
 	Steps      []Step
 	Log        string
-	// LogFrom makes the log in the place of Log, for one that is too long to be held.
+	// LogFrom replaces Log for a very long log.
 	LogFrom    func() io.Reader
 	LogExpired bool
-	// LogAt is where who asks for the log is redirected to; "" means a place of the
-	// Forge's own that is no part of its API.
+	// LogAt is the redirect target for the log. "" means the Forge's own store outside its API.
 	LogAt string
 }
 
@@ -48,7 +46,7 @@ type Step struct {
 	Completed  time.Time
 }
 
-// Check is a check run of a commit, or a status where App is "".
+// Check is a check run of a commit. An empty App makes it a commit status.
 type Check struct {
 	SHA            string
 	Name           string
@@ -79,7 +77,7 @@ type check struct {
 	at time.Time
 }
 
-// push is that a branch was made to point to a commit.
+// push is a recorded move of a branch.
 type push struct {
 	id            int64
 	ref           string
@@ -88,10 +86,10 @@ type push struct {
 	at            time.Time
 }
 
-// logPath is where the Forge keeps logs of jobs. Who comes there needs no token.
+// logPath is the Forge's store of logs. It needs no token.
 const logPath = "/store/logs/"
 
-// githubActions is the app whose check runs are jobs.
+// githubActions is the app of jobs' check runs.
 const githubActions = "github-actions"
 
 // AddWorkflow adds a run of a workflow with its jobs and gives its id.
@@ -129,7 +127,7 @@ func (w *workflowRun) newest() []*actionsJob {
 	return all
 }
 
-// conclusion is that of the run: the first of its jobs that is no success.
+// conclusion returns the run's conclusion: that of its first unsuccessful job.
 func (w *workflowRun) conclusion() (status, conclusion string) {
 	conclusion = "success"
 	for _, job := range w.newest() {
@@ -143,7 +141,7 @@ func (w *workflowRun) conclusion() (status, conclusion string) {
 	return "completed", conclusion
 }
 
-// Attempts is how often a run of a workflow ran; 0 where there is none.
+// Attempts returns the number of attempts of a workflow run, 0 without one.
 func (r *Repository) Attempts(run int64) int {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -161,8 +159,8 @@ func (r *Repository) AddCheck(c Check) {
 	r.checks = append(r.checks, &check{Check: c, id: r.forge.newID(), at: r.forge.now()})
 }
 
-// AddPush says that an account made a branch point to the commit that it points to.
-// Pushes through the Forge are known to it.
+// AddPush records that an account moved a branch to its current commit. Pushes through the Forge
+// are recorded anyway.
 func (r *Repository) AddPush(branch string, by User) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -189,7 +187,7 @@ func (r *Repository) refs() map[string]string {
 	return all
 }
 
-// watchPush notes what a push moves.
+// watchPush records the branches moved by a push.
 func (f *Forge) watchPush(r *Repository, serve func()) {
 	before := r.refs()
 	serve()
@@ -211,8 +209,8 @@ func (r *Repository) workflow(id int64) *workflowRun {
 	return nil
 }
 
-// ofWorkflow finds the run of a workflow that a path names. Who has no token is told of
-// none, though github.com would tell of those of a public repository.
+// ofWorkflow finds the workflow run in a path. Without a token it finds none, unlike github.com for
+// public repositories.
 func ofWorkflow(handle func(*Forge, *call, *workflowRun) answer) handler {
 	return func(f *Forge, c *call) answer {
 		id, _ := strconv.ParseInt(c.PathValue("run"), 10, 64)
@@ -273,7 +271,7 @@ func (r *Repository) job(id string) *actionsJob {
 	return nil
 }
 
-// jobLog redirects who is known to where the log is.
+// jobLog redirects authenticated clients to the log.
 func jobLog(f *Forge, c *call) answer {
 	job := c.repository.job(c.PathValue("id"))
 	switch {
@@ -287,7 +285,7 @@ func jobLog(f *Forge, c *call) answer {
 	return answer{status: http.StatusFound, location: cmp.Or(job.LogAt, fmt.Sprintf("%s%s%d.txt?sig=forgetest", f.URL, logPath, job.id))}
 }
 
-// serveLog gives the log of a job to whom the address of it was given.
+// serveLog serves a job's log to anyone with its address.
 func (f *Forge) serveLog(w http.ResponseWriter, r *http.Request) {
 	job := f.jobAt(r)
 	if job == nil {
@@ -317,7 +315,7 @@ func (f *Forge) jobAt(r *http.Request) *actionsJob {
 	return nil
 }
 
-// listCheckRuns has the jobs of workflows and what other apps said.
+// listCheckRuns returns the jobs of workflows and the check runs of other apps.
 func listCheckRuns(f *Forge, c *call) answer {
 	r, sha := c.repository, c.PathValue("ref")
 	var list []object
@@ -371,7 +369,7 @@ func combinedStatus(f *Forge, c *call) answer {
 	return reply
 }
 
-// pullsOfCommit are those whose head is the commit, open or not.
+// pullsOfCommit returns pull requests with the commit as head, open or closed.
 func pullsOfCommit(f *Forge, c *call) answer {
 	r := c.repository
 	var list []*issue
@@ -383,7 +381,7 @@ func pullsOfCommit(f *Forge, c *call) answer {
 	return page(f, c, list, func(i *issue) object { return f.showPull(r, i) })
 }
 
-// getRepositoryCommit tells of a commit without what it changes.
+// getRepositoryCommit returns a commit without its changes.
 func getRepositoryCommit(f *Forge, c *call) answer {
 	found, known := c.repository.commit(c.PathValue("ref"))
 	if !known {

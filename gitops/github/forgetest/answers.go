@@ -15,13 +15,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// published is GitHub's description of its REST API (OpenAPI 3.0, version
-// 23.0.2), reduced to the answers of the calls that the forge knows.
+// published is GitHub's description of its REST API (OpenAPI 3.0, version 23.0.2), reduced to the
+// answers of supported calls.
 //
 //go:embed spec/github.openapi.json
 var published []byte
 
-// description says what an answer has to look like.
+// description holds the schemas of answers.
 type description struct {
 	mu       sync.Mutex // of the compiler
 	compiler *jsonschema.Compiler
@@ -33,7 +33,7 @@ type description struct {
 // answersByCall is read once: it is large.
 var answersByCall = sync.OnceValue(readDescription)
 
-// readDescription reads what is published. What cannot be read is a mistake in this package.
+// readDescription parses the published description. It panics if it is invalid.
 func readDescription() *description {
 	d := &description{compiler: jsonschema.NewCompiler()}
 	var document struct{ Paths json.RawMessage }
@@ -54,9 +54,8 @@ func readDescription() *description {
 	return d
 }
 
-// translate makes JSON Schema of OpenAPI 3.0, whose "nullable" it does not
-// know, and lets no object have fields that are not described: those of an
-// answer are then at least spelled right.
+// translate converts OpenAPI 3.0 to JSON Schema: it resolves "nullable" and forbids undescribed
+// fields, so misspelled ones are found.
 func translate(value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -91,8 +90,8 @@ func list(value any) []any {
 	return elements
 }
 
-// check compares an answer with the description of its call. Answers without a body, those that lead
-// elsewhere and those of calls that the reduced description leaves out are not compared.
+// check validates an answer. It skips empty answers, redirects, and calls outside the reduced
+// description.
 func (d *description) check(method, path string, status int, body []byte) error {
 	if status == http.StatusNoContent || status == http.StatusFound {
 		return nil
@@ -120,8 +119,7 @@ func (d *description) checkBy(location string, body []byte) error {
 
 const basicError = "/components/schemas/basic-error"
 
-// locate finds the schema of an answer. Errors that the description does not
-// have for a call look as they do for the others.
+// locate finds the schema of an answer. Undescribed errors use the schema of other calls' errors.
 func (d *description) locate(method, path string, status int) (string, error) {
 	for _, template := range slices.Sorted(maps.Keys(d.paths)) { // names come before {…}
 		calls := d.paths[template]

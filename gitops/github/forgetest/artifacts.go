@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Artifact is what a run of a workflow left, to be added.
+// Artifact is an artifact of a workflow run to add.
 type Artifact struct {
 	Name    string
 	Zip     []byte // the archive, whatever it is
 	Size    int64  // that GitHub tells of; 0 means the true one
 	Expired bool
-	// At is where the download is redirected to; "" means a place of the Forge's
-	// own that is no part of its API, as GitHub keeps artifacts at another host.
+	// At is the redirect target for the download. "" means the Forge's own store outside its API,
+	// since GitHub uses another host.
 	At string
 }
 
@@ -27,11 +27,10 @@ type artifact struct {
 	created time.Time
 }
 
-// storePath is where the Forge keeps artifacts. Who comes there needs no token.
+// storePath is the Forge's store of artifacts. It needs no token.
 const storePath = "/store/artifacts/"
 
-// AddArtifact adds an artifact to a run of a workflow, and the run, where there is
-// none; it gives the artifact's id.
+// AddArtifact adds an artifact, and its workflow run if needed, and returns the artifact's id.
 func (r *Repository) AddArtifact(run int64, a Artifact) int64 {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -73,8 +72,8 @@ func (f *Forge) showArtifact(r *Repository, a *artifact) object {
 	}
 }
 
-// downloadArtifact redirects who is known to where the archive is; github.com lets
-// nobody else in, not even where the repository is public.
+// downloadArtifact redirects authenticated clients to the archive. github.com requires a token even
+// for public repositories.
 func downloadArtifact(f *Forge, c *call) answer {
 	a := c.repository.artifactByID(c.PathValue("id"))
 	switch {
@@ -97,7 +96,7 @@ func (r *Repository) artifactByID(id string) *artifact {
 	return nil
 }
 
-// serveStore gives the archive of an artifact to whom the address of it was given.
+// serveStore serves an archive to anyone with its address.
 func (f *Forge) serveStore(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

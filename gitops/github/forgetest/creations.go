@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Creations is GitHub's secondary limit on requests that create content. The zero value is none.
+// Creations is GitHub's secondary limit for requests that create content. The zero value is no
+// limit.
 type Creations struct {
 	Minute, Hour int
 	Now          func() time.Time
@@ -20,7 +21,7 @@ func (f *Forge) Limited() int {
 	return f.limited
 }
 
-// limit refuses what comes too fast, as github.com does.
+// limit refuses requests above the limit like github.com.
 func (f *Forge) limit(r *http.Request) (Reply, bool) {
 	l := f.creations
 	if l.Minute == 0 || r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, restPrefix+"/") || strings.Contains(r.URL.Path, "/git/") {

@@ -1,11 +1,9 @@
-// Package forgetest serves repositories, issues and pull requests as GitHub
-// does, for tests: the REST and GraphQL calls that agent-ci makes, and real git
-// over smart HTTP on the same server. It owns a state that requests
-// change and tests read. It knows nothing of agent-ci.
+// Package forgetest simulates GitHub for tests: repositories, issues and pull requests behind
+// agent-ci's REST and GraphQL calls, and real git over smart HTTP on the same server. Requests
+// change its state; tests read it. It knows nothing of agent-ci.
 //
-// What it answers fits GitHub's published description of its REST API; where
-// that is silent (which request is refused, and in which words), it follows
-// what github.com does.
+// Its answers match GitHub's published description of the REST API. For undescribed behaviour, such as
+// refusals and their words, it follows github.com.
 package forgetest
 
 import (
@@ -31,7 +29,7 @@ const (
 	defaultToken = "forgetest-token-5e0c7a9b1d3f"
 )
 
-// octocat is who stands for an author that a test leaves out.
+// octocat is the default author.
 var octocat = User{Login: "octocat", ID: 583231, Type: "User"}
 
 type Options struct {
@@ -76,7 +74,7 @@ type Forge struct {
 	clock        time.Time
 }
 
-// Request is a request that arrived, answered or not.
+// Request is a received request, answered or not.
 type Request struct {
 	Method string
 	// Path is without /api/v3 for the REST API, and without query.
@@ -119,9 +117,8 @@ func (f *Forge) Requests() []Request {
 	return slices.Clone(f.requests)
 }
 
-// ServeHTTP answers one request. The body is read first, whatever the answer:
-// a client that is still writing would lose it, and CGI takes none in chunks, as
-// git sends large packs.
+// ServeHTTP answers a request. It reads the body first in any case: a client still writing would
+// lose the answer, and CGI does not support git's chunked bodies.
 func (f *Forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -152,7 +149,7 @@ func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, r)
 }
 
-// arrive notes a request and finds the fault that is to be its answer.
+// arrive records a request and finds the fault set for it.
 func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,26 +168,24 @@ func (f *Forge) arrive(r *http.Request, body []byte) (Request, Reply, bool) {
 	return request, reply, found
 }
 
-// newID is one that no other object of the forge has.
+// newID returns a unique id.
 func (f *Forge) newID() int64 {
 	f.lastID++
 	return f.lastID
 }
 
-// now is a second later each time, so that what happened later is known by its
-// time.
+// now advances by a second per call, so times show the order.
 func (f *Forge) now() time.Time {
 	f.clock = f.clock.Add(time.Second)
 	return f.clock
 }
 
-// Reply is an answer that a test sets.
+// Reply is an answer set by a test.
 type Reply struct {
 	Status int // 0 means 200; -1 ends the connection without an answer
 	Header http.Header
 	Body   string // JSON, unless Header says otherwise
-	// Late says that the request is carried out all the same, and this comes in
-	// the place of its answer.
+	// Late executes the request before this reply.
 	Late bool
 }
 
@@ -200,10 +195,8 @@ type fault struct {
 	left            int
 }
 
-// On answers the next requests that match with reply, times times, before
-// anything of the forge is looked at. The path is that of Request.Path, or a
-// pattern of path.Match; several faults for one request come in the order in
-// which they were set.
+// On sets the reply for the next matching requests, times times, before any other processing. path
+// is Request.Path or a path.Match pattern. Several faults apply in order of their definition.
 func (f *Forge) On(method, path string, reply Reply, times int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -239,10 +232,8 @@ func (r Reply) write(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, r.Body)
 }
 
-// Watch calls before and after with each request, before anything is done about
-// it and after it was carried out, before its answer; nil calls nothing. Where
-// before gives false the connection ends, and nothing is done. A request that a
-// fault answers is not carried out either.
+// Watch calls before and after around each request; nil calls nothing. If before returns false, the
+// connection ends without processing. Requests answered by a fault are not executed either.
 func (f *Forge) Watch(before func(Request) bool, after func(Request)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

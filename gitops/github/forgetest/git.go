@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// gitEnviron is all that git gets of its surroundings, beside PATH.
+// gitEnviron is git's whole environment besides PATH.
 var gitEnviron = []string{"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C"}
 
 func (r *Repository) runGit(args ...string) (string, error) {
@@ -57,7 +57,7 @@ type signature struct {
 
 const commitFormat = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
 
-// commit reads a commit; false when the repository has no such one.
+// commit returns a commit, or false without it.
 func (r *Repository) commit(sha string) (commit, bool) {
 	if !objectName.MatchString(sha) {
 		return commit{}, false
@@ -79,7 +79,7 @@ func signatureFrom(fields []string) signature {
 	return signature{fields[0], fields[1], date.UTC()}
 }
 
-// commitsBetween counts the commits that head has and base has not.
+// commitsBetween counts the commits in head but not in base.
 func (r *Repository) commitsBetween(base, head string) int {
 	out, err := r.runGit("rev-list", "--count", base+".."+head)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Repository) commitsBetween(base, head string) int {
 	return count
 }
 
-// mergeable is the state of a pull request that no rule blocks.
+// mergeable returns the state of a pull request without blocking rules.
 func (r *Repository) mergeable(base, head string) string {
 	if _, err := r.runGit("merge-tree", "--write-tree", base, head); err != nil {
 		return "dirty"

@@ -54,7 +54,7 @@ func createBlob(f *Forge, c *call, sent struct{ Content, Encoding string }) answ
 	return created(object{"sha": id, "url": f.apiURL(c.repository) + "/git/blobs/" + id})
 }
 
-// treeChange is one entry of a tree that is to be made. SHA null deletes.
+// treeChange is an entry of a new tree. A null SHA deletes.
 type treeChange struct {
 	Path, Mode, Type string
 	SHA              *string
@@ -131,8 +131,7 @@ type newCommit struct {
 	Author, Committer *struct{ Name, Email string }
 }
 
-// createCommit signs what the account of an app commits without naming an
-// author, as github.com does.
+// createCommit signs commits of an app's account without an explicit author, like github.com.
 func createCommit(f *Forge, c *call, sent newCommit) answer {
 	if kind, err := c.repository.runGit("cat-file", "-t", sent.Tree); err != nil || strings.TrimSpace(kind) != "tree" {
 		return unprocessable("Tree SHA does not exist")

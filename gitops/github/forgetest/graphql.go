@@ -12,7 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-// publishedSchema is GitHub's GraphQL schema, reduced to what the forge answers.
+// publishedSchema is GitHub's GraphQL schema, reduced to the forge's answers.
 //
 //go:embed spec/github.graphql
 var publishedSchema string
@@ -26,7 +26,7 @@ type graphQLRequest struct {
 	Variables map[string]any
 }
 
-// answerGraphQL answers what fits GitHub's schema. What does not is noted as not described.
+// answerGraphQL answers queries valid in GitHub's schema and records others as undescribed.
 func answerGraphQL(f *Forge, c *call) answer {
 	switch c.credentials {
 	case wrong:
@@ -72,7 +72,7 @@ type execution struct {
 	tips      map[string]map[string]string // commits of branches, by the folders of repositories
 }
 
-// node is an object of GraphQL: its type, and its fields, which may be functions of arguments.
+// node is a GraphQL object: its type, and its fields, possibly functions of arguments.
 type node struct {
 	kind   string
 	fields object
@@ -81,10 +81,10 @@ type node struct {
 // resolver is a field with arguments.
 type resolver func(arguments object) any
 
-// refusal stands for a field that has an error in the place of a value.
+// refusal is an error in place of a field's value.
 type refusal struct{ kind, message string }
 
-// selected are the fields of a node that a query asks for.
+// selected returns the requested fields of a node.
 func (e *execution) selected(n *node, set ast.SelectionSet, path []any) object {
 	shown := object{}
 	for _, each := range set {
@@ -118,7 +118,7 @@ func (e *execution) field(n *node, s *ast.Field) any {
 	return value
 }
 
-// value is what stands in an answer for what a field gave.
+// value returns a field's value for the answer.
 func (e *execution) value(value any, set ast.SelectionSet, path []any) any {
 	switch v := value.(type) {
 	case *node:

@@ -8,7 +8,7 @@ import (
 
 func getIssue(f *Forge, c *call) answer { return ok(f.showIssue(c.repository, c.issue)) }
 
-// edit changes what issues and pull requests have both; nil stays.
+// edit changes the common fields of issues and pull requests; nil keeps a field.
 func (i *issue) edit(f *Forge, title, body, state *string) (answer, bool) {
 	if reply, bad := tooLong(title, body); bad {
 		return reply, true
@@ -97,7 +97,7 @@ func addAssignees(f *Forge, c *call, sent struct{ Assignees []string }) answer {
 	return created(f.showIssue(c.repository, c.issue))
 }
 
-// union is list with those of more that it does not have, in any case.
+// union adds the missing elements of more to list, ignoring case.
 func union(list, more []string) []string {
 	list = slices.Clone(list)
 	for _, name := range more {

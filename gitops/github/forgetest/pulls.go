@@ -15,8 +15,7 @@ func listPulls(f *Forge, c *call) answer {
 	return page(f, c, list, func(i *issue) object { return f.showPull(c.repository, i) })
 }
 
-// asked applies the filters of a list. As on github.com, a head that is not
-// OWNER:BRANCH filters nothing.
+// asked applies a list's filters. Like github.com it ignores a head other than OWNER:BRANCH.
 func asked(c *call, i *issue) bool {
 	query := c.URL.Query()
 	if state := cmp.Or(query.Get("state"), "open"); state != "all" && state != i.State {
@@ -29,8 +28,7 @@ func asked(c *call, i *issue) bool {
 	return !filtered || head == i.pull.head && strings.EqualFold(owner, c.repository.Owner)
 }
 
-// sortPulls sorts by created or updated; by created the newest come first
-// unless the query says otherwise.
+// sortPulls sorts by created or updated. By created, the newest are first by default.
 func sortPulls(c *call, list []*issue) {
 	query := c.URL.Query()
 	byUpdate := query.Get("sort") == "updated"
@@ -69,8 +67,7 @@ func createPull(f *Forge, c *call, sent newPull) answer {
 	return created(f.showFullPull(c.repository, i))
 }
 
-// refused says why there can be no such pull request, in the order in which
-// github.com looks.
+// refused returns the reason against a pull request, in github.com's order.
 func (n newPull) refused(r *Repository) (answer, bool) {
 	if n.Title == "" {
 		return invalid(reason{Resource: "Issue", Field: "title", Code: "missing_field"}), true

@@ -23,9 +23,8 @@ type Repository struct {
 	// Collaborators are who can be assigned and asked for a review; nil means
 	// everybody.
 	Collaborators []string
-	// Permissions are the roles of accounts (admin, maintain, write, triage,
-	// read, none). Who is not named has read; octocat has admin. The account of the token may
-	// push unless it is named with a role that may not.
+	// Permissions maps accounts to roles (admin, maintain, write, triage, read, none). The default
+	// is read; octocat has admin. The token's account may push unless its role here forbids it.
 	Permissions map[string]string
 	Rules       []Rule
 	Protections map[string]Protection // by branch
@@ -61,8 +60,8 @@ func (f *Forge) AddRepository(owner, name string) *Repository {
 	return r
 }
 
-// AddTwin adds a repository with the branches of another one, which costs nothing: there may be
-// thousands. It is there for the API alone.
+// AddTwin adds a repository with the branches of another one, for the API only. Thousands are
+// cheap.
 func (f *Forge) AddTwin(of *Repository, owner, name string) *Repository {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,8 +76,8 @@ func (f *Forge) add(r *Repository) {
 	f.byName[r.lower] = r
 }
 
-// settings of a bare repository: what github.com lets clients fetch, and no
-// housekeeping that outlives the push that starts it.
+// settings configures a bare repository: fetches like on github.com, and no background housekeeping
+// after a push.
 const settings = `
 [http]
 	receivepack = true
@@ -106,8 +105,8 @@ func (r *Repository) initialise() error {
 	return errors.Join(err, config.Close())
 }
 
-// AddIssue adds an issue and gives its number. Issues and pull requests are
-// numbered together; a number that is not beyond the last one ends the test.
+// AddIssue adds an issue and returns its number. Issues and pull requests share numbers. A number
+// not above the last one fails the test.
 func (r *Repository) AddIssue(i Issue) int {
 	r.forge.t.Helper()
 	r.forge.mu.Lock()
@@ -231,7 +230,7 @@ func (r *Repository) issue(number int) *issue {
 	return nil
 }
 
-// knownIssue is the issue that a test names.
+// knownIssue returns an issue or fails the test.
 func (r *Repository) knownIssue(number int) *issue {
 	r.forge.t.Helper()
 	i := r.issue(number)
@@ -256,7 +255,7 @@ func (r *Repository) collaborator(login string) bool {
 	})
 }
 
-// repository is the one that a path names: as on github.com, in any case.
+// repository finds a repository by its path, ignoring case like github.com.
 func (f *Forge) repository(owner, name string) *Repository {
 	return f.byName[strings.ToLower(owner+"/"+name)]
 }

@@ -11,9 +11,8 @@ import (
 	"sync"
 )
 
-// describedRequests is what GitHub's description of its REST API (OpenAPI 3.0,
-// version 23.0.2) says of the requests that the forge knows, by their routes:
-// the query's parameters, and for each form of the body its fields with their
+// describedRequests is the part on requests in GitHub's description of its REST API (OpenAPI 3.0,
+// version 23.0.2), by route: the query's parameters, and for each form of the body the fields and
 // types.
 //
 //go:embed spec/requests.json
@@ -45,9 +44,8 @@ func (f *Forge) note(route string, c *call) {
 	}
 }
 
-// Wrong says what GitHub's description does not have of a request with a body to
-// its REST API, whose path is that of api.github.com. It is for tests that answer
-// themselves.
+// Wrong lists undescribed parts of a request to GitHub's REST API, with a path as on
+// api.github.com. It is for tests with their own server.
 func Wrong(r *http.Request, body []byte) []string {
 	all := requestsByRoute()
 	var mux http.ServeMux
@@ -58,7 +56,7 @@ func Wrong(r *http.Request, body []byte) []string {
 	return all.wrong(route, r, body)
 }
 
-// wrong says what is not described of a request to a route.
+// wrong lists undescribed parts of a request to a route.
 func (d descriptions) wrong(route string, r *http.Request, body []byte) []string {
 	described, known := d[route]
 	if !known {
@@ -78,8 +76,7 @@ func (d descriptions) wrong(route string, r *http.Request, body []byte) []string
 	return wrong
 }
 
-// answerUnknown notes a call of the API that the forge does not know: it can't say
-// that GitHub does.
+// answerUnknown records an API call unknown to the forge.
 func answerUnknown(f *Forge, c *call) answer {
 	if path, ofAPI := strings.CutPrefix(c.URL.Path, restPrefix); ofAPI {
 		f.undescribed = append(f.undescribed, fmt.Sprintf("%s %s: the forge knows no such call", c.Method, path))
@@ -87,7 +84,7 @@ func answerUnknown(f *Forge, c *call) answer {
 	return notFound()
 }
 
-// wrongBody says why a body has none of the forms that it may have.
+// wrongBody explains why a body matches none of its forms.
 func (d describedRequest) wrongBody(raw []byte) string {
 	var body map[string]any
 	if err := json.Unmarshal(raw, &body); err != nil {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// call is a request with what the forge knows of it.
+// call is a request with the objects it names.
 type call struct {
 	*http.Request
 	body        []byte
@@ -94,7 +94,7 @@ func (f *Forge) route() {
 	f.mux.HandleFunc("/", f.answered(answerUnknown))
 }
 
-// answered serves the requests that handle answers.
+// answered serves requests with a handler's answer.
 func (f *Forge) answered(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // which ServeHTTP holds in memory
@@ -131,7 +131,7 @@ func (f *Forge) admit(c *call) (answer, bool) {
 	return answer{}, false
 }
 
-// ofIssue finds the issue, which may be a pull request's, that a path names.
+// ofIssue finds the issue or pull request in a path.
 func ofIssue(handle handler) handler {
 	return func(f *Forge, c *call) answer {
 		number, err := strconv.Atoi(c.PathValue("number"))
@@ -145,7 +145,7 @@ func ofIssue(handle handler) handler {
 	}
 }
 
-// ofComment finds the comment that a path names, and its issue.
+// ofComment finds the comment in a path, and its issue.
 func ofComment(handle handler) handler {
 	return func(f *Forge, c *call) answer {
 		id, err := strconv.ParseInt(c.PathValue("id"), 10, 64)
@@ -173,8 +173,7 @@ const (
 	anonymousRateLimit = 60
 )
 
-// send writes an answer with the headers that each one has. The limits are
-// never used up.
+// send writes an answer with the common headers. The rate limit is never used up.
 func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	limit := rateLimit
 	if c.credentials != right {
@@ -202,7 +201,7 @@ func (f *Forge) send(w http.ResponseWriter, c *call, reply answer) {
 	}
 	raw, err := json.Marshal(reply.body)
 	_, _ = w.Write(raw)
-	// What GraphQL answers is described elsewhere, and rules are what a test says.
+	// GraphQL answers have their own check. Tests define the rules.
 	if err == nil && strings.HasPrefix(c.URL.Path, restPrefix) && !strings.Contains(c.URL.Path, "/rules/branches/") {
 		err = answersByCall().check(c.Method, strings.TrimPrefix(c.URL.EscapedPath(), restPrefix), reply.status, raw)
 	}
@@ -236,7 +235,7 @@ func failure(status int, message string) answer {
 func notFound() answer       { return failure(http.StatusNotFound, "Not Found") }
 func badCredentials() answer { return failure(http.StatusUnauthorized, "Bad credentials") }
 
-// reason is one of those that a refused write gives.
+// reason explains a refused write.
 type reason struct {
 	Resource string `json:"resource"`
 	Field    string `json:"field,omitempty"`
@@ -250,13 +249,12 @@ func invalid(reasons ...reason) answer {
 	return reply
 }
 
-// unprocessable lacks the status that other failures have in their body: the
-// description does not have it.
+// unprocessable has no status in its body, unlike other failures, because the description has none.
 func unprocessable(message string) answer {
 	return answer{status: http.StatusUnprocessableEntity, body: object{"message": message, "documentation_url": documentation}}
 }
 
-// refuse says which field of a resource is wrong in words of its own.
+// refuse reports an invalid field with a custom message.
 func refuse(resource, field, message string, args ...any) answer {
 	return invalid(reason{Resource: resource, Field: field, Code: "custom", Message: fmt.Sprintf(message, args...)})
 }
@@ -269,7 +267,7 @@ const (
 	maxPage     = 100
 )
 
-// tooLong refuses texts that are longer than GitHub takes them; nil fits.
+// tooLong refuses texts beyond GitHub's limits. Nil fits.
 func tooLong(title, body *string) (answer, bool) {
 	switch {
 	case title != nil && utf8.RuneCountInString(*title) > maxTitle:
@@ -291,7 +289,7 @@ func reading[T any](handle func(*Forge, *call, T) answer) handler {
 	}
 }
 
-// page answers with the part of a list that the query asks for.
+// page answers with the requested page of a list.
 func page[T any](f *Forge, c *call, list []T, show func(T) object) answer {
 	size := min(queryNumber(c, "per_page", defaultPage), maxPage)
 	number := queryNumber(c, "page", 1)
@@ -311,7 +309,7 @@ func queryNumber(c *call, name string, fallback int) int {
 	return number
 }
 
-// pageLinks is the Link header of RFC 8288 that GitHub pages with.
+// pageLinks returns the Link header for pages (RFC 8288).
 func pageLinks(f *Forge, c *call, number, last int) string {
 	var links []string
 	link := func(to int, relation string) {

@@ -91,7 +91,7 @@ func createReview(f *Forge, c *call, sent newReview) answer {
 	return ok(f.showReview(r, c.issue, added))
 }
 
-// wrong says why github.com refuses a review; empty where it takes it.
+// wrong returns github.com's reason against a review, or "".
 func (n newReview) wrong(f *Forge, c *call) string {
 	state, known := reviewStates[n.Event]
 	switch {
@@ -137,7 +137,7 @@ func (n newReviewComment) wrong(files []pullFile) string {
 	return ""
 }
 
-// refuseSimply refuses a review in the form that the description has for it.
+// refuseSimply refuses a review in its described form.
 func refuseSimply(message string) answer {
 	reply := unprocessable("Unprocessable Entity")
 	reply.body.(object)["errors"] = []string{message}
@@ -167,8 +167,7 @@ func (p pullFile) hasLine(line int) bool {
 	return false
 }
 
-// filesOf are the files that differ between the merge base and a commit of a pull
-// request.
+// filesOf returns the files changed between the merge base and a commit of a pull request.
 func (r *Repository) filesOf(p *pull, commit string) ([]pullFile, bool) {
 	if !objectName.MatchString(commit) {
 		return nil, false
@@ -194,7 +193,7 @@ func (r *Repository) filesOf(p *pull, commit string) ([]pullFile, bool) {
 	return files, true
 }
 
-// withPatch gives a file its hunks, which github.com leaves out for a binary one.
+// withPatch adds the hunks of a text file. github.com omits them for binary files.
 func (r *Repository) withPatch(file pullFile, base, commit string) pullFile {
 	paths := []string{file.path}
 	if file.from != "" {

@@ -15,7 +15,7 @@ type Rule struct {
 	Bypass     string // of the token's account: always, pull_requests_only, never, exempt; "" is not told
 }
 
-// Protection is how a branch is protected. It holds for administrators unless that is said.
+// Protection is the protection of a branch. It includes administrators by default.
 type Protection struct {
 	ExceptAdmins, Locked, Signed bool
 	Checks                       []string
@@ -23,7 +23,8 @@ type Protection struct {
 	PullsExcept                  []User // who may push all the same
 }
 
-// forbidsPushes says whether the account of the token has a role that may not push; the forge is locked.
+// forbidsPushes reports whether the token's account has a role without push permission. The forge
+// is locked.
 func (r *Repository) forbidsPushes() bool {
 	role, named := r.Permissions[r.forge.user.Login]
 	return named && levels[role] != "admin" && levels[role] != "write"

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/crypto/nacl/box"
 )
 
-// setup is what a person sets up in a repository once.
+// setup is the one-time configuration of a repository.
 type setup struct {
 	public, private *[32]byte // of the key that secrets are sealed for; nil until it is asked for
 	secrets         map[string]string
@@ -22,7 +22,7 @@ type setup struct {
 
 const setupKeyID = "568250167242549743"
 
-// Secret is what a secret of Actions was set to, in the clear.
+// Secret returns the plain text of an Actions secret.
 func (r *Repository) Secret(name string) (value string, there bool) {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -30,14 +30,14 @@ func (r *Repository) Secret(name string) (value string, there bool) {
 	return value, there
 }
 
-// Labels are the labels that were made in the repository.
+// Labels returns the labels created in the repository.
 func (r *Repository) Labels() []string {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
 	return slices.Clone(r.setup.labels)
 }
 
-// WorkflowsMayOpenPullRequests says how that setting stands, which is off at first.
+// WorkflowsMayOpenPullRequests returns that setting, initially false.
 func (r *Repository) WorkflowsMayOpenPullRequests() bool {
 	r.forge.mu.Lock()
 	defer r.forge.mu.Unlock()
@@ -58,7 +58,7 @@ func getSecretsKey(_ *Forge, c *call) answer {
 
 var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// putSecret opens what was sealed, as github.com does once a workflow asks.
+// putSecret decrypts a sealed secret, as github.com does for workflows.
 func putSecret(_ *Forge, c *call, sent struct {
 	Value string `json:"encrypted_value"`
 	KeyID string `json:"key_id"`

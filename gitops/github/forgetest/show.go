@@ -70,7 +70,7 @@ func (f *Forge) showLabels(r *Repository, names []string) []object {
 	})
 }
 
-// showAll shows each of a list, which is never null.
+// showAll converts a list. The result is never null.
 func showAll[T any](list []T, show func(T) object) []object {
 	shown := make([]object, 0, len(list))
 	for _, each := range list {
@@ -83,7 +83,7 @@ func (f *Forge) showLogins(logins []string) []object {
 	return showAll(logins, func(login string) object { return f.showUser(User{Login: login}) })
 }
 
-// userURLs are the addresses of an account, below that of the account.
+// userURLs maps URL fields of an account to paths below it.
 var userURLs = map[string]string{
 	"url": "", "followers_url": "/followers", "following_url": "/following{/other_user}",
 	"gists_url": "/gists{/gist_id}", "starred_url": "/starred{/owner}{/repo}",
@@ -105,7 +105,7 @@ func (f *Forge) showUser(u User) object {
 	return shown
 }
 
-// numberOf is an id for what has only a name.
+// numberOf derives an id from a name.
 func numberOf(name string) int64 {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(name))
@@ -151,7 +151,7 @@ func (r *Repository) tip(branch, last string) string {
 	return last
 }
 
-// showHead is where a pull request comes from, which may be a fork.
+// showHead shows the source of a pull request, possibly a fork.
 func (f *Forge) showHead(r *Repository, p *pull) object {
 	shown := f.showEnd(r, p.head, p.headSHA)
 	if p.headRepository != "" {

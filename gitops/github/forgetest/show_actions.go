@@ -110,8 +110,7 @@ func (f *Forge) showStatus(r *Repository, c *check) object {
 
 var noReply = regexp.MustCompile(`^(\d+)\+(.+)@users\.noreply\.github\.com$`)
 
-// accountOf finds an account as github.com does, by a mail address, of which the forge
-// knows those that accounts get from it.
+// accountOf finds an account by its noreply mail address.
 func (f *Forge) accountOf(by signature) any {
 	m := noReply.FindStringSubmatch(by.Email)
 	if m == nil {

@@ -11,8 +11,7 @@ import (
 func (f *Forge) apiURL(r *Repository) string  { return f.APIURL + "/repos/" + r.fullName() }
 func (f *Forge) pageURL(r *Repository) string { return f.URL + "/" + r.fullName() }
 
-// repositoryURLs are the addresses of a repository, below that of the
-// repository.
+// repositoryURLs maps URL fields of a repository to paths below it.
 var repositoryURLs = map[string]string{
 	"url": "", "archive_url": "/{archive_format}{/ref}", "assignees_url": "/assignees{/user}",
 	"blobs_url": "/git/blobs{/sha}", "branches_url": "/branches{/branch}",
@@ -30,7 +29,7 @@ var repositoryURLs = map[string]string{
 	"teams_url": "/teams", "trees_url": "/git/trees{/sha}",
 }
 
-// repositoryConstants are what is the same for each repository here.
+// repositoryConstants holds fields common to all repositories here.
 var repositoryConstants = object{
 	"description": nil, "homepage": nil, "language": nil, "mirror_url": nil, "license": nil,
 	"fork": false, "has_issues": true, "has_projects": true, "has_wiki": false, "has_pages": false, "has_downloads": true,

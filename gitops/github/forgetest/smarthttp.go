@@ -19,8 +19,7 @@ import (
 // github.com.
 var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack|info/lfs/objects/.+)$`)
 
-// gitService gives the parts of gitPath in a request's path, and the service
-// that is used: for info/refs it stands in the query.
+// gitService returns the parts of gitPath and the requested service. info/refs has it in the query.
 func (f *Forge) gitService(r *http.Request) (parts []string, service string, found bool) {
 	parts = gitPath.FindStringSubmatch(r.URL.Path)
 	if parts == nil {
@@ -33,8 +32,8 @@ func (f *Forge) gitService(r *http.Request) (parts []string, service string, fou
 	return parts, service, true
 }
 
-// serveGit lets everybody read what is public, and only the right token the
-// rest. As on github.com, who has no token is not told what exists.
+// serveGit permits reads of public repositories to all, and anything else with the right token.
+// Like github.com it reveals nothing without a token.
 func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string, service string) {
 	writes := service == "git-receive-pack"
 	f.mu.Lock()
@@ -62,7 +61,7 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 	}
 }
 
-// serveLFS gives the contents of Git LFS files that are in the git folder. It takes none.
+// serveLFS serves the Git LFS contents in the git folder. It accepts none.
 func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name string) {
 	if name != "batch" {
 		if len(name) != sha256.Size*2 {

@@ -13,8 +13,7 @@ type User struct {
 	Type  string // User, Bot or Organization
 }
 
-// Issue is an issue to be added. A zero Author is octocat, with OWNER as
-// Association when that is empty too.
+// Issue is an issue to add. A zero Author means octocat, as OWNER unless Association is set.
 type Issue struct {
 	Number      int // 0 means the next
 	Title, Body string
@@ -47,9 +46,9 @@ type PullRequest struct {
 	Assignees   []string
 	Reviewers   []string
 	Teams       []string // asked for a review
-	// HeadRepository is the OWNER/NAME of a fork that Head is in; "" means none.
+	// HeadRepository is the OWNER/NAME of the fork with Head, or "".
 	HeadRepository string
-	// Mergeable is the state that is told in the place of what git finds.
+	// Mergeable overrides the state computed by git.
 	Mergeable string
 }
 
@@ -62,7 +61,7 @@ type ReviewComment struct {
 	Body           string
 }
 
-// issue is what the forge keeps; a pull request is one too.
+// issue is an issue or pull request of the forge.
 type issue struct {
 	Issue
 	id               int64
@@ -104,7 +103,7 @@ func authored(author User, association string) (User, string) {
 	return author, cmp.Or(association, "NONE")
 }
 
-// maintainer is who closes what a test closes.
+// maintainer closes issues for tests.
 var maintainer = User{Login: "maintainer"}
 
 func (i *issue) setState(state string, now time.Time, by User) {
@@ -127,7 +126,7 @@ func (i *issue) exported() PullRequest {
 	}
 }
 
-// take sets what a test changed. The number and the node's id stay.
+// take applies a test's changes. Number and node id stay.
 func (i *issue) take(p PullRequest, now time.Time) {
 	i.setState(p.State, now, maintainer)
 	i.Title, i.Body, i.updated = p.Title, p.Body, now

@@ -204,7 +204,7 @@ func connection(kind string, nodes []*node, a object) *node {
 	return &node{kind, object{"totalCount": len(nodes), "nodes": nodes[:min(len(nodes), firstOf(a))]}}
 }
 
-// words are what a search asks for: qualifiers by their names, and the rest.
+// words is a parsed search: qualifiers by name, and the rest.
 type words struct {
 	qualifiers map[string][]string
 	text       []string
@@ -232,7 +232,7 @@ func parseWords(query string) words {
 	return w
 }
 
-// in says whether a repository is among those that are searched.
+// in reports whether the search includes a repository.
 func (w words) in(r *Repository) bool {
 	owners := append(slices.Clone(w.qualifiers["org"]), w.qualifiers["user"]...)
 	ours := len(owners) == 0 || slices.ContainsFunc(owners, func(owner string) bool { return strings.EqualFold(owner, r.Owner) })

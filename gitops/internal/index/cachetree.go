@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// CachedTree is what the index knows of the tree object of one folder.
+// CachedTree is a folder's tree object as cached in the index.
 type CachedTree struct {
 	Name    string // of the folder in its parent; empty for the root
 	Valid   bool   // ID is the tree of the entries below this folder
@@ -19,7 +19,7 @@ type CachedTree struct {
 	entries int // of the index below this folder; negative when not Valid
 }
 
-// Folder returns what is known of the folder name in t; not Valid when nothing is.
+// Folder returns the cached tree of t's folder name. It is not Valid if unknown.
 func (t CachedTree) Folder(name string) CachedTree {
 	for _, f := range t.Folders {
 		if f.Name == name {
@@ -29,8 +29,8 @@ func (t CachedTree) Folder(name string) CachedTree {
 	return CachedTree{Name: name}
 }
 
-// CachedTree decodes the TREE extension. What is not there or cannot be
-// understood is not valid: it only saves work.
+// CachedTree decodes the TREE extension. A missing or unreadable one is not Valid; it only saves
+// work.
 func (f *File) CachedTree() CachedTree {
 	t, _, ok := parseCachedTree(f.cache, 0)
 	if !ok {
@@ -80,7 +80,7 @@ func cutNumber(b []byte, end byte) (int, []byte, bool) {
 	return n, rest, err == nil
 }
 
-// forget makes t invalid along path, whose entry is not what it was.
+// forget invalidates t along a changed path.
 func (t *CachedTree) forget(path string) {
 	t.Valid, t.entries = false, -1
 	name, rest, deeper := strings.Cut(path, "/")
@@ -124,7 +124,7 @@ func (f *File) cacheAfter(updates []Update) []byte {
 	return t.append(nil)
 }
 
-// keepsContent says that an update changes no more than stat data.
+// keepsContent reports whether an update only changes stat data.
 func (f *File) keepsContent(u Update) bool {
 	i, there := f.Search(u.Path)
 	if !there || u.Entry == nil {

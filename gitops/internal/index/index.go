@@ -1,9 +1,7 @@
-// Package index reads and writes git's index file without unpacking it: the
-// bytes stay as they are on disk and entries are decoded one at a time, so
-// that an index of 50,000 paths costs its own size and little more.
+// Package index reads and writes git's index file without unpacking it: it keeps the bytes and
+// decodes single entries, so an index of 50,000 paths costs little more than its size.
 //
-// It knows the format (gitformat-index of git's documentation, versions 2 to 4)
-// and nothing of work trees, objects or configuration.
+// It knows the format (gitformat-index of git's documentation, versions 2 to 4), but no work trees, objects or configuration.
 package index
 
 import (
@@ -30,11 +28,11 @@ const (
 	Gitlink    uint32 = 0o160000
 )
 
-// ErrMalformed is what Parse wraps when the bytes are not an index.
+// ErrMalformed is wrapped by Parse for anything but an index.
 var ErrMalformed = errors.New("malformed index")
 
-// Stat is what the index remembers of a file, so that an unchanged file need
-// not be read. Numbers are cut to 32 bits, as git cuts them.
+// Stat is the index's metadata of a file, to avoid rereading unchanged ones. Numbers are cut to 32
+// bits like git's.
 type Stat struct {
 	CtimeSec, CtimeNsec uint32
 	MtimeSec, MtimeNsec uint32
@@ -72,8 +70,8 @@ const MaxSize = 1 << 30
 
 // File is an index file in memory.
 type File struct {
-	// Modified is the time of the file on disk; an entry that is not older
-	// cannot be told unchanged by its times ("racily clean").
+	// Modified is the file's time on disk. Entries not older cannot be proved unchanged by time
+	// ("racily clean").
 	Modified time.Time
 
 	version  uint32
@@ -86,7 +84,7 @@ type File struct {
 	sparse   bool
 }
 
-// Read reads the index at path. A file that is not there is an empty index.
+// Read reads the index at path. A missing file is an empty index.
 func Read(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -185,8 +183,8 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 
 const mostNames = 1 << 30 // bytes that the paths of version 4 may unfold to
 
-// expandName puts the whole path of version 4's entry i, which is stored as
-// "drop n bytes of the path before, then append", into names.
+// expandName appends the whole path of version 4's entry i, stored as a cut of the previous path
+// and a suffix, to names.
 func (f *File) expandName(i, at, limit int) (int, error) {
 	drop, n := decodeVarint(f.data[at:limit])
 	length := bytes.IndexByte(f.data[at+n:limit], 0)
@@ -255,15 +253,15 @@ func (f *File) readExtensions(at int) error {
 	return nil
 }
 
-// Split says that most entries are in another file (split index).
+// Split reports a split index, with most entries in another file.
 func (f *File) Split() bool { return f.split }
 
-// Sparse says that an entry may stand for a whole folder (sparse index).
+// Sparse reports a sparse index, with entries for whole folders.
 func (f *File) Sparse() bool { return f.sparse }
 
 func (f *File) Len() int { return len(f.offsets) }
 
-// Path returns the path of entry i. It must not be changed.
+// Path returns the path of entry i. Do not modify it.
 func (f *File) Path(i int) []byte {
 	if f.version == 4 {
 		start := uint32(0)
@@ -307,14 +305,13 @@ func (f *File) Entry(i int) Entry {
 	return e
 }
 
-// Search returns where path is among the entries, or where it would stand.
+// Search returns the position of path, or of its insertion.
 func (f *File) Search(path string) (int, bool) {
 	i := sort.Search(f.Len(), func(i int) bool { return string(f.Path(i)) >= path })
 	return i, i < f.Len() && string(f.Path(i)) == path
 }
 
-// Folder returns the range of the entries below the folder prefix, which ends
-// with a slash or is empty.
+// Folder returns the range of entries below prefix, "" or with a final slash.
 func (f *File) Folder(prefix string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= prefix })
 	end = first + sort.Search(hi-first, func(i int) bool {
@@ -332,8 +329,7 @@ func (f *File) Tracks(path string) bool {
 	return first < end
 }
 
-// Named returns the range of the entries of path, several where a merge is
-// unresolved, within a range.
+// Named returns the range of a path's entries within a range. An unresolved merge has several.
 func (f *File) Named(path string, lo, hi int) (first, end int) {
 	first = lo + sort.Search(hi-lo, func(i int) bool { return string(f.Path(lo+i)) >= path })
 	for end = first; end < hi && string(f.Path(end)) == path; {
@@ -342,8 +338,8 @@ func (f *File) Named(path string, lo, hi int) (first, end int) {
 	return first, end
 }
 
-// OfOthers gives the paths of files that belonged to another user or group when their
-// stat data was taken. Some programs note no owner.
+// OfOthers yields the paths of files with another user or group in their stat data. Some programs
+// record no owner.
 func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := range f.Len() {
@@ -357,8 +353,8 @@ func (f *File) OfOthers(uid, gid uint32) iter.Seq[string] {
 	}
 }
 
-// Overlooked is the path of an entry that git takes for unchanged whatever its file has
-// (git-update-index(1), --assume-unchanged and --skip-worktree); empty for none.
+// Overlooked returns a path that git treats as unchanged regardless of its file
+// (git-update-index(1), --assume-unchanged and --skip-worktree), or "".
 func (f *File) Overlooked() string {
 	for i := range f.Len() {
 		b := f.data[f.offsets[i]:]
@@ -370,7 +366,7 @@ func (f *File) Overlooked() string {
 	return ""
 }
 
-// SameEntries says that two files have the same entries, whatever stat data they note.
+// SameEntries reports equal entries regardless of stat data.
 func (f *File) SameEntries(g *File) bool {
 	if f.Equal(g) {
 		return true
@@ -388,5 +384,5 @@ func (f *File) SameEntries(g *File) bool {
 	return true
 }
 
-// Equal says that two files have the same bytes.
+// Equal reports equal bytes.
 func (f *File) Equal(g *File) bool { return bytes.Equal(f.data, g.data) }

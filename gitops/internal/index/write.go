@@ -12,17 +12,14 @@ import (
 	"strings"
 )
 
-// Update is what Write changes at one path: Entry takes its place, or the
-// path goes when Entry is nil.
+// Update is a change of one path: a new Entry, or nil to remove it.
 type Update struct {
 	Path  string
 	Entry *Entry
 }
 
-// Write writes f with updates, which name each path once and are sorted by
-// this, as an index of f's version. Of the extensions only what is known of
-// tree objects is kept, as far as it still holds: git makes the others again
-// when it needs them. The errors are w's.
+// Write writes f with updates, sorted and unique by path, in f's version. It keeps the valid part
+// of the TREE extension only; git recreates others when needed. The errors are w's.
 func Write(w io.Writer, f *File, updates []Update) error {
 	slices.SortFunc(updates, func(a, b Update) int { return strings.Compare(a.Path, b.Path) })
 	sum := sha1.New()
@@ -60,7 +57,7 @@ func WriteNew(path string, entries []Entry) error {
 	return WriteFile(path, &File{version: 2}, updates)
 }
 
-// merge calls emit for every entry that f has after updates, in order.
+// merge calls emit for every entry after updates, in order.
 func merge(f *File, updates []Update, emit func(Entry)) {
 	i := 0
 	for _, u := range updates {

@@ -1,7 +1,6 @@
-// Package lfs does the work of git-lfs's filter by itself: it turns a file into a pointer and
-// keeps its content, and turns a pointer into the content that is kept
-// (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md). It starts no program and knows no
-// network.
+// Package lfs replaces git-lfs's filter: it converts a file to a pointer and stores the content,
+// and a pointer to its stored content (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md).
+// It starts no program and knows no network.
 package lfs
 
 import (
@@ -19,7 +18,7 @@ type Pointer struct {
 
 const version = "https://git-lfs.github.com/spec/v1"
 
-// versions are those that git-lfs reads.
+// versions lists the versions accepted by git-lfs.
 var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1": true, "http://git-media.io/v/2": true}
 
 // LongestPointer is one more than a pointer has bytes at most.
@@ -31,7 +30,8 @@ func (p Pointer) String() string {
 	return fmt.Sprintf("version %s\noid sha256:%s\nsize %d\n", version, p.OID, p.Size)
 }
 
-// Parse reads a pointer. plain is false for one with extensions, whose content is not the file's.
+// Parse parses a pointer. plain is false for one with extensions, whose content differs from the
+// file's.
 func Parse(text []byte) (p Pointer, plain, ok bool) {
 	if len(text) >= LongestPointer {
 		return Pointer{}, false, false

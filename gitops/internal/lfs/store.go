@@ -17,21 +17,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Store has the contents that pointers stand for. They are hashed before they are used.
+// Store holds the contents of pointers. It verifies their hashes before use.
 type Store struct {
 	Own    string   // a folder of the run, which is made; empty where nothing is to be stored
 	Shared []string // those of the repository, which are only read
 }
 
-// ErrNoStore says that content would have to be kept and there is no folder for it.
+// ErrNoStore reports that content cannot be stored without a folder.
 var ErrNoStore = errors.New("no folder for the content of Git LFS files")
 
-// PathOf is where git-lfs keeps an object below a folder.
+// PathOf returns git-lfs's path of an object below a folder.
 func PathOf(folder, oid string) string {
 	return filepath.Join(folder, "objects", oid[:2], oid[2:4], oid)
 }
 
-// Beside returns where git-lfs keeps objects, for git folders.
+// Beside returns git-lfs's object folders for git folders.
 func Beside(gitFolders []string) []string {
 	var folders []string
 	for _, dir := range gitFolders {
@@ -40,8 +40,8 @@ func Beside(gitFolders []string) []string {
 	return folders
 }
 
-// Clean writes the pointer of content to out. The content is kept if keep is set and the repository
-// does not have it. A pointer and an empty file stay what they are.
+// Clean writes content's pointer to out and, with keep, stores content that the repository lacks.
+// Pointers and empty files stay.
 func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
 	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
@@ -60,8 +60,8 @@ func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.W
 	return err
 }
 
-// take keeps content through the folder that has Own: in a copied checkout a link could lead its bytes
-// to any folder of the machine.
+// take stores content through Own's parent folder, because a link in a copied checkout could
+// redirect it.
 func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if !keep {
 		return hash(content, io.Discard)
@@ -76,7 +76,7 @@ func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
 	return p, err
 }
 
-// keep stores content under the name that it has by its digest, if check accepts that.
+// keep stores content under its digest, if check accepts it.
 func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, err error) {
 	if s.Own == "" {
 		return p, ErrNoStore
@@ -110,15 +110,14 @@ func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, er
 	return p, root.Rename(name, to)
 }
 
-// LinkError is a store that a link leads out of the folder that has it.
+// LinkError reports a store with a link out of its folder.
 type LinkError struct{ Path string }
 
 func (e *LinkError) Error() string {
 	return fmt.Sprintf("a link in %s leads elsewhere: replace it by a folder", e.Path)
 }
 
-// leadsOut turns the error of a path that leads out of its root, which is no error of the system, into a
-// *LinkError.
+// leadsOut converts the error of a path out of its root to a *LinkError.
 func (s Store) leadsOut(err error) error {
 	if errors.As(err, new(syscall.Errno)) {
 		return err
@@ -126,7 +125,7 @@ func (s Store) leadsOut(err error) error {
 	return &LinkError{s.Own}
 }
 
-// OtherError is content that is not what a pointer names.
+// OtherError reports content unlike its pointer.
 type OtherError struct{ Want, Got Pointer }
 
 func (e *OtherError) Error() string {
@@ -139,8 +138,8 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("the content has the SHA-256 %.12s, not %.12s", e.Got.OID, e.Want.OID)
 }
 
-// Keep stores the content of a pointer. It reads no more than one byte beyond the size. It is an
-// *OtherError where the content is another one.
+// Keep stores a pointer's content. It reads at most one byte beyond the size and returns an
+// *OtherError for other content.
 func (s Store) Keep(ctx context.Context, p Pointer, content io.Reader) error {
 	_, err := s.keep(io.LimitReader(regularfile.Until(ctx, content), p.Size+1), func(got Pointer) error {
 		if got != p {
@@ -151,7 +150,7 @@ func (s Store) Keep(ctx context.Context, p Pointer, content io.Reader) error {
 	return err
 }
 
-// Take keeps the content of a pointer, which open gives, unless it is kept already.
+// Take stores a pointer's content from open, unless it exists.
 func (s Store) Take(ctx context.Context, p Pointer, open func(context.Context) (*os.File, error)) error {
 	if s.Has(p) {
 		return nil
@@ -180,15 +179,14 @@ func (s Store) Has(p Pointer) bool {
 	return false
 }
 
-// DamagedError is a kept content that is not what its name says.
+// DamagedError reports a stored content unlike its name.
 type DamagedError struct{ Path string }
 
 func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the Git LFS object %s is damaged: remove it and run `git lfs fetch`", e.Path)
 }
 
-// Open opens the content of a pointer, which has been hashed. It returns fs.ErrNotExist where it is
-// not kept.
+// Open opens a pointer's verified content, or returns fs.ErrNotExist.
 func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	for _, folder := range s.folders() {
 		path := PathOf(folder, p.OID)
@@ -211,8 +209,8 @@ func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 	return nil, fs.ErrNotExist
 }
 
-// Smudge writes to out the content of a pointer. Anything else, and a pointer whose content is not
-// kept here, is written unchanged.
+// Smudge writes a pointer's content to out. It writes anything else, and a pointer without stored
+// content, unchanged.
 func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
 	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))

@@ -9,17 +9,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Difference is one path that two trees do not have alike. Folders are never
-// reported, only what is in them.
+// Difference is a path with different entries in two trees. Folders are never reported themselves.
 type Difference struct {
 	Path     string
 	Old, New Entry // mode 0: not there
 }
 
-// Edit is what makes the second tree's side of the first one's.
+// Edit returns the edit from the first tree's entry to the second's.
 func (d Difference) Edit() Edit { return Edit{Path: d.Path, Mode: d.New.Mode, ID: d.New.ID} }
 
-// ChangesType says that a file, a link and a submodule became one another.
+// ChangesType reports a change between file, link and submodule.
 func (d Difference) ChangesType() bool {
 	return d.Old.Mode != 0 && d.New.Mode != 0 && d.Old.Mode&^0o777 != d.New.Mode&^0o777
 }
@@ -33,8 +32,8 @@ func (s *Store) Differences(ctx context.Context, a, b plumbing.Hash) ([]Differen
 	return list, err
 }
 
-// Added lists the trees and blobs that tree b has and tree a has not at the
-// same place, each once.
+// Added lists the trees and blobs in tree b that tree a lacks at the same place, without
+// duplicates.
 func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash, error) {
 	var ids []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
@@ -53,8 +52,7 @@ func (s *Store) Added(ctx context.Context, a, b plumbing.Hash) ([]plumbing.Hash,
 	return ids, err
 }
 
-// differ compares trees: it reports each difference, and each folder of the
-// second tree that the first has not at its place.
+// differ compares trees and reports each difference, and each new folder of the second tree.
 type differ struct {
 	store  *Store
 	report func(Difference)
@@ -117,5 +115,5 @@ func (d *differ) entry(ctx context.Context, a, b Entry, prefix string) error {
 	return nil
 }
 
-// nameOf is the name of whichever of the two is there.
+// nameOf returns the name of the existing entry.
 func nameOf(a, b Entry) string { return cmp.Or(a.Name, b.Name) }

@@ -14,8 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// writeLoose writes a loose object. It has its name
-// only once it is whole. An object that is there already stays as it is.
+// writeLoose writes a loose object. It gets its name once complete. An existing object stays.
 func (s *Store) writeLoose(t plumbing.ObjectType, size int64, r io.Reader) (id plumbing.Hash, err error) {
 	objects := filepath.Join(s.dir, "objects")
 	f, err := os.CreateTemp(objects, "tmp_obj_")
@@ -54,8 +53,7 @@ func (s *Store) encodeLoose(f io.Writer, t plumbing.ObjectType, size int64, r io
 	return sum.id()
 }
 
-// newCompressors are writers that are used again: one takes more time to make than
-// a small object takes to be written.
+// newCompressors returns reusable writers. Making one takes longer than writing a small object.
 func newCompressors(level int) *sync.Pool {
 	return &sync.Pool{New: func() any {
 		w, _ := zlib.NewWriterLevel(nil, level) // fails for levels alone that there are not

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Limits of a pack that comes from somebody else.
+// Limits of a foreign pack.
 const (
 	packBytes   = 256 << 20 // of all objects, unpacked
 	packObjects = 200_000
@@ -26,10 +26,8 @@ const (
 	packUnfolds = 1 << 30 // bytes of these files: one blob may stand in many places
 )
 
-// Receive reads a pack that somebody else wrote, without trust: it may hold blobs
-// and trees only, all of them needed for tree and all that are needed besides
-// those of the tree base, with valid names and modes. What is wrong is a
-// *PackError, and nothing of the pack is kept.
+// Receive reads a hostile pack. It must contain exactly the blobs and trees that tree needs beyond
+// base, with valid names and modes. After a *PackError nothing of the pack is kept.
 func (s *Store) Receive(ctx context.Context, r io.Reader, base, tree plumbing.Hash) error {
 	dir, err := os.MkdirTemp(s.dir, "incoming-")
 	if err != nil {
@@ -117,7 +115,7 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	if err != nil {
 		return id, object, malformed(err)
 	}
-	// One byte more than announced is enough to find out that it is a lie.
+	// One byte more than announced proves a false length.
 	id, err = s.Write(header.Type, header.Length, io.LimitReader(content, header.Length+1))
 	if err = errors.Join(err, content.Close()); err != nil {
 		return id, object, malformed(err)
@@ -125,9 +123,8 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	return id, packed{header.Type, header.Length}, nil
 }
 
-// packCheck compares the tree of a pack with the base's, place by place: what
-// differs must be in the pack, and what is the same need not. A folder that
-// comes again and again is looked at once, but counts each time: a small pack
+// packCheck compares a pack's tree with the base by place: differences must be in the pack, equal
+// parts need not. It reads a repeated folder once but counts each occurrence, because a small pack
 // may unfold into a huge tree.
 type packCheck struct {
 	base, incoming *Store
@@ -170,7 +167,7 @@ func (p *packCheck) folder(ctx context.Context, base, tree plumbing.Hash, prefix
 
 func tooDeep() error { return &PackError{Reason: "its folders are nested too deep"} }
 
-// entries are those of a tree that the pack must have.
+// entries returns a tree's entries, required in the pack.
 func (p *packCheck) entries(tree plumbing.Hash, prefix string) ([]Entry, error) {
 	if p.objects[tree].kind != plumbing.TreeObject {
 		return nil, &PackError{Reason: fmt.Sprintf("the tree of %q is missing", prefix)}
@@ -226,7 +223,7 @@ func (p *packCheck) entry(ctx context.Context, old, e Entry, prefix string) (ext
 	return extent{bytes: blob.size}, nil
 }
 
-// validTree checks what git fsck does: order, names, modes.
+// validTree checks order, names and modes like git fsck.
 func validTree(id plumbing.Hash, entries []Entry, prefix string) error {
 	if plumbing.ComputeHash(plumbing.TreeObject, encodeTree(entries)) != id {
 		return &PackError{Reason: fmt.Sprintf("the tree of %q is not written as git writes it", prefix)}

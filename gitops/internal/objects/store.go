@@ -1,10 +1,8 @@
-// Package objects owns git's objects: it finds them loose and in packs, hashes
-// what it reads of folders that others write to, and writes blobs, trees and
-// commits to a folder of its own. It reads, edits and compares trees, writes packs
-// and takes apart those that strangers wrote.
+// Package objects owns git's objects: it finds loose and packed ones, hashes those from foreign
+// folders, and writes blobs, trees and commits to its own folder. It reads, edits and compares
+// trees, writes packs, and reads hostile ones.
 //
-// It is told the git folders. It knows no reference, no configuration, no work
-// tree and no git program.
+// It gets the git folders and knows neither references, configuration, work trees nor the git program.
 package objects
 
 import (
@@ -27,9 +25,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// Store finds objects: in a git folder of its own, which it writes to and which
-// nobody else does, and in those that it borrows from. What is borrowed is handed
-// out only once it was hashed whole and is what its id says.
+// Store finds objects in its own git folder, which nobody else writes, and in borrowed ones. It
+// verifies the hash of each borrowed object.
 type Store struct {
 	dir      string // the git folder of its own; "" for none
 	own      *filesystem.ObjectStorage
@@ -43,8 +40,7 @@ const (
 	largeObject   = int64(1 << 20) // from here on an object is read as a stream
 )
 
-// Open opens the objects folders of git folders: of one of its own, which
-// may be "", and of those that it borrows from.
+// Open opens the objects of git folders: an own one, or "", and borrowed ones.
 func Open(own string, borrowed ...string) *Store {
 	s := &Store{dir: own, fast: newCompressors(zlib.BestSpeed), small: newCompressors(zlib.DefaultCompression)}
 	if own != "" {
@@ -62,7 +58,7 @@ func openObjects(dir string) *filesystem.ObjectStorage {
 		filesystem.Options{KeepDescriptors: true, LargeObjectThreshold: largeObject})
 }
 
-// Close lets go of the packs that were opened.
+// Close closes the opened packs.
 func (s *Store) Close() error {
 	var errs []error
 	for _, folder := range s.folders() {
@@ -78,7 +74,7 @@ func (s *Store) folders() []*filesystem.ObjectStorage {
 	return append([]*filesystem.ObjectStorage{s.own}, s.borrowed...)
 }
 
-// Has says whether an object is here, without a look at what is in it.
+// Has reports whether an object exists, without reading it.
 func (s *Store) Has(id plumbing.Hash) bool {
 	for _, folder := range s.folders() {
 		if err := folder.HasEncodedObject(id); !errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -88,8 +84,8 @@ func (s *Store) Has(id plumbing.Hash) bool {
 	return false
 }
 
-// lookUp returns plumbing.ErrObjectNotFound for what nothing has, and an
-// *DamagedError for what is not what its id says.
+// lookUp returns plumbing.ErrObjectNotFound for a missing object and a *DamagedError for a wrong
+// one.
 func (s *Store) lookUp(t plumbing.ObjectType, id plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := plumbing.EncodedObject(nil), plumbing.ErrObjectNotFound
 	if s.own != nil {
@@ -127,7 +123,7 @@ func (s *Store) WriteBytes(t plumbing.ObjectType, data []byte) (plumbing.Hash, e
 	return s.Write(t, int64(len(data)), bytes.NewReader(data))
 }
 
-// CopyTo puts objects into another store that may not have them yet.
+// CopyTo copies missing objects to another store.
 func (s *Store) CopyTo(to *Store, ids []plumbing.Hash) error {
 	for _, id := range ids {
 		if to.own.HasEncodedObject(id) == nil {
@@ -175,7 +171,7 @@ func (s *Store) Blob(id plumbing.Hash) (io.ReadCloser, int64, error) {
 	return r, o.Size(), nil
 }
 
-// BlobBytes reads a blob that must not be longer than limit.
+// BlobBytes reads a blob up to limit bytes.
 func (s *Store) BlobBytes(id plumbing.Hash, limit int64) ([]byte, error) {
 	r, size, err := s.Blob(id)
 	if err != nil {
@@ -244,8 +240,7 @@ func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, e
 	return false, nil
 }
 
-// TooLargeError is a blob over the limit that was asked for. Who knows its path
-// fills that in.
+// TooLargeError reports a blob above the requested limit. Callers fill in the path.
 type TooLargeError struct {
 	Path        string
 	Size, Limit int64
@@ -255,8 +250,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%q of the base commit has %d bytes, over the limit of %d", e.Path, e.Size, e.Limit)
 }
 
-// DamagedError is an object that is not there, can't be read, or is not what its
-// id says.
+// DamagedError reports a missing, unreadable or wrong object.
 type DamagedError struct {
 	ID  string
 	Err error
@@ -266,12 +260,12 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the repository is damaged: %s; `git fsck` lists what is, and a new clone has it right", e.What())
 }
 
-// What names the object and what is wrong with it.
+// What describes the object and its damage.
 func (e *DamagedError) What() string { return fmt.Sprintf("object %s: %v", e.ID, e.Err) }
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// PackError is a pack that does not hold what WritePack writes.
+// PackError reports a pack unlike WritePack's.
 type PackError struct {
 	Reason string
 }

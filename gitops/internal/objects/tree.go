@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// TreeMode is the mode of a folder in a tree. Those of files are index's.
+// TreeMode is a folder's mode in a tree. Package index has those of files.
 const TreeMode uint32 = 0o040000
 
 // Entry is one line of a tree object; mode 0 stands for none.
@@ -24,11 +24,10 @@ type Entry struct {
 
 func (e Entry) IsTree() bool { return e.Mode == TreeMode }
 
-// isFile says that the content of the entry is a blob: of a file or a link.
+// isFile reports whether the entry is a blob: a file or link.
 func (e Entry) isFile() bool { return e.Mode != 0 && !e.IsTree() && e.Mode != index.Gitlink }
 
-// Key is what entries of a tree are sorted by: a folder as if it ended with a
-// slash.
+// Key is the sort key of tree entries: folders sort as if they ended in a slash.
 func (e Entry) Key() string {
 	if e.IsTree() {
 		return e.Name + "/"
@@ -38,7 +37,7 @@ func (e Entry) Key() string {
 
 const largestTree = 16 << 20 // bytes of one tree object
 
-// Tree reads a tree object. The zero id is the tree of nothing.
+// Tree reads a tree object. The zero id is the empty tree.
 func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
 	if id.IsZero() {
 		return nil, nil
@@ -82,7 +81,7 @@ func decodeTree(data []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// canonicalMode is what git takes the modes of old trees (100664) for.
+// canonicalMode converts modes of old trees (100664) like git.
 func canonicalMode(mode uint32) uint32 {
 	if mode&^0o777 != 0o100000 {
 		return mode
@@ -105,7 +104,7 @@ func encodeTree(entries []Entry) []byte {
 	return b
 }
 
-// Find is what a tree has at a path; its mode is 0 when there is nothing.
+// Find returns a tree's entry at a path, with mode 0 if missing.
 func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
 	at := Entry{Mode: TreeMode, ID: tree}
 	for name := range strings.SplitSeq(path, "/") {
@@ -125,15 +124,14 @@ func (s *Store) Find(tree plumbing.Hash, path string) (Entry, error) {
 	return at, nil
 }
 
-// Edit is what becomes of one path of a tree: mode 0 takes it away.
+// Edit is a new entry for a path. Mode 0 removes it.
 type Edit struct {
 	Path string
 	Mode uint32
 	ID   plumbing.Hash
 }
 
-// Apply writes the tree that edits, one for each path, make of tree. Only the
-// folders on the way to the edited paths are read and written.
+// Apply writes tree with edits, one per path. It only touches folders on the way to edited paths.
 func (s *Store) Apply(tree plumbing.Hash, edits []Edit) (plumbing.Hash, error) {
 	edited, err := s.applyEdits(tree, edits)
 	if err == nil && edited.IsZero() {
@@ -173,8 +171,8 @@ func groups(edits []Edit) map[string][]Edit {
 	return byName
 }
 
-// editEntry applies the edits below name, then the one of name itself: a file
-// may take the place of a folder and the other way round.
+// editEntry applies the edits below name, then the one of name itself, since files and folders may
+// replace each other.
 func (s *Store) editEntry(e Entry, name string, group []Edit) (Entry, error) {
 	var below []Edit
 	self := Edit{Path: "?"}
@@ -219,10 +217,9 @@ func (s *Store) writeTree(byName map[string]Entry) (plumbing.Hash, error) {
 	return s.WriteBytes(plumbing.TreeObject, encodeTree(entries))
 }
 
-// ValidName says whether name may be part of a path in a tree. Names that some
-// file system takes for ".git" may not, whatever the one here does: ".GIT",
-// ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+). These are the rules that git
-// checks with core.protectNTFS and core.protectHFS.
+// ValidName reports whether name may be a path element in a tree. It rejects names equal to ".git"
+// on any file system: ".GIT", ".git." and "git~1" (NTFS), ".g\u200cit" (HFS+), by git's rules for
+// core.protectNTFS and core.protectHFS.
 func ValidName(name string) bool {
 	switch name {
 	case "", ".", "..":
@@ -259,8 +256,7 @@ func meansDotGitOnNTFS(name string) bool {
 	return false
 }
 
-// withoutIgnorable drops the code points that HFS+ passes over in comparing
-// names.
+// withoutIgnorable removes code points that HFS+ ignores.
 func withoutIgnorable(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {

@@ -16,8 +16,7 @@ var (
 	errCollision    = errors.New("its content was made to have the id of another one (a collision of SHA-1)")
 )
 
-// hasher finds the id of an object, and refuses contents that were made to have
-// the id of another one, as git does.
+// hasher computes object ids and rejects constructed collisions like git.
 type hasher struct{ sha1cd.CollisionResistantHash }
 
 func newHasher(t plumbing.ObjectType, size int64) hasher {
@@ -34,7 +33,7 @@ func (h hasher) id() (id plumbing.Hash, err error) {
 	return id, err
 }
 
-// open opens an object that has to be there. Its errors name the object.
+// open opens a required object. Errors name it.
 func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.EncodedObject, r io.ReadCloser, err error) {
 	if o, err = s.lookUp(t, id); err == nil {
 		r, err = o.Reader()
@@ -48,8 +47,8 @@ func (s *Store) open(t plumbing.ObjectType, id plumbing.Hash) (o plumbing.Encode
 	return o, r, err
 }
 
-// borrow looks in every folder that is borrowed from. When nothing has it, the
-// lists of packs are read again: somebody may have packed meanwhile.
+// borrow searches all borrowed folders. If nothing is found it rereads the lists of packs, because
+// somebody may have repacked.
 func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	for range 2 {
 		for _, folder := range s.borrowed {
@@ -69,8 +68,7 @@ func (s *Store) borrow(id plumbing.Hash) (plumbing.EncodedObject, error) {
 	return nil, plumbing.ErrObjectNotFound
 }
 
-// damaged tells what is wrong with an object from what keeps files from being
-// read at all.
+// damaged distinguishes a damaged object from unreadable files.
 func damaged(id plumbing.Hash, err error) error {
 	if err == nil || errors.As(err, new(*fs.PathError)) {
 		return err
@@ -78,8 +76,8 @@ func damaged(id plumbing.Hash, err error) error {
 	return &DamagedError{id.String(), err}
 }
 
-// verified is an object whose content was hashed: a small one in memory, a large
-// one as a copy in the store's own folder.
+// verified returns an object after hashing: a small one in memory, a large one copied to the
+// store's folder.
 func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.EncodedObject, error) {
 	r, err := o.Reader()
 	if err != nil {
@@ -108,7 +106,7 @@ func (s *Store) kept(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (p
 	return s.own.EncodedObject(plumbing.AnyObject, id)
 }
 
-// isNamed makes sure that content, the whole of o, is what id says.
+// isNamed verifies the whole content of o against id.
 func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) error {
 	sum := newHasher(o.Type(), o.Size())
 	if _, err := io.Copy(sum, content); err != nil {
@@ -121,9 +119,7 @@ func isNamed(id plumbing.Hash, o plumbing.EncodedObject, content io.Reader) erro
 	return err
 }
 
-// CheckOwn makes sure that of objects each is what its id says, as far as the store's
-// own folder has it: a repository that is not ours alone may have been given
-// another one for it.
+// CheckOwn verifies objects in the store's own folder, in case the repository is shared.
 func (s *Store) CheckOwn(ids []plumbing.Hash) error {
 	for _, id := range ids {
 		o, err := s.own.EncodedObject(plumbing.AnyObject, id)
@@ -149,8 +145,8 @@ func readsAs(id plumbing.Hash, o plumbing.EncodedObject) error {
 	return isNamed(id, o, r)
 }
 
-// CheckFiles makes sure that what changes write is there and is whole, before
-// anything of the work tree makes room for it.
+// CheckFiles verifies that all objects for changes exist and are intact, before the work tree is
+// touched.
 func (s *Store) CheckFiles(ctx context.Context, changes []Difference) error {
 	for _, d := range changes {
 		if ctx.Err() != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Reindex finds packs that another program put into the store's own folder.
+// Reindex finds packs added to the store's folder by another program.
 func (s *Store) Reindex() { s.own.Reindex() }
 
 // WritePack writes objects as gitformat-pack(5) says, version 2.
@@ -56,8 +56,7 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	return compressed.Close()
 }
 
-// packHeader is type and size: 4 bits of the size in the first byte, 7 in each
-// that follows.
+// packHeader returns type and size: 4 bits of the size in the first byte, 7 in each further one.
 func packHeader(t plumbing.ObjectType, size uint64) []byte {
 	c := byte(t)<<4 | byte(size&0x0f)
 	size >>= 4

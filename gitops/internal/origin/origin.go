@@ -1,5 +1,4 @@
-// Package origin owns what counts as one place of the web: who gets a token
-// may be trusted with it at that place only. It knows URLs and nothing else.
+// Package origin compares web origins: a token may only go to its own origin.
 package origin
 
 import (
@@ -7,8 +6,8 @@ import (
 	"strings"
 )
 
-// Of is scheme, host and port of u, the port filled in where it is the scheme's
-// own (RFC 6454, section 4). Two URLs are of one origin when these are equal.
+// Of returns u's scheme, host and port, with the scheme's default port (RFC 6454, section 4). URLs
+// of one origin have equal results.
 func Of(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -20,18 +20,17 @@ func AsUser(path string, environ []string, gitDir, workTree string) Program {
 	return Program{path, outside.GitConfig, env}
 }
 
-// Isolated is git with no configuration but that of gitDir. No program of root,
-// where commands are at work, is in its PATH. Objects of other folders are for it
-// only as verified copies in gitDir: git does not hash what it reads.
+// Isolated returns git with gitDir's configuration only. Its PATH has no program of root, where
+// commands work. It sees foreign objects only as verified copies in gitDir, because git does not
+// hash what it reads.
 func Isolated(path string, environ []string, root, gitDir, workTree string) Program {
 	return Program{path, outside.GitPrivate, append(quietEnvironment(environ, root),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GIT_DIR="+gitDir, "GIT_WORK_TREE="+workTree)}
 }
 
-// Remote is git that talks with other repositories, for which it is started in no repository. It has the
-// configuration of who started this process, and trusts the authorities that Go programs do. It, and what
-// it starts, is looked for on pathEnv.
+// Remote returns git for other repositories, started in none. It has this user's configuration and
+// trusts the authorities of Go programs. pathEnv locates git and its programs.
 func Remote(pathEnv string, environ []string) Program {
 	pathEnv = PathOutside(pathEnv, "")
 	env := []string{"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "GIT_NO_REPLACE_OBJECTS=1"}
@@ -45,7 +44,7 @@ func Remote(pathEnv string, environ []string) Program {
 	return Program{Find(pathEnv, ""), outside.GitRemote, append(append(env, inherited(outside.GitRemote, environ, "")...), "PATH="+pathEnv)}
 }
 
-// quietEnvironment is for the work tree at root, whose programs are none of ours.
+// quietEnvironment returns the environment for the work tree at root, without its programs.
 func quietEnvironment(environ []string, root string) []string {
 	return append([]string{
 		"GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_REPLACE_OBJECTS=1", "GIT_NO_LAZY_FETCH=1",
@@ -53,8 +52,8 @@ func quietEnvironment(environ []string, root string) []string {
 	}, inherited(outside.GitPrivate, environ, root)...)
 }
 
-// inherited returns the variables of a use that this process has, for the work tree at root, whose programs
-// are none of ours; "" for none.
+// inherited returns this process's variables for a use, without programs of the work tree at root,
+// or "".
 func inherited(use *outside.Use, environ []string, root string) (env []string) {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
@@ -81,10 +80,8 @@ func Find(pathEnv, root string) string {
 	return ""
 }
 
-// PathOutside is a list as in PATH without the folders in which commands that
-// work at root, a work tree, may have put programs: what lies in it or is reached
-// through it, whether it is there yet or not, and relative parts. root may be ""
-// for none.
+// PathOutside removes folders from a PATH in which commands in root may have put programs: those
+// inside it, reached through it, existing or not, and relative ones. root may be "".
 func PathOutside(pathEnv, root string) string {
 	if real, err := filepath.EvalSymlinks(root); err == nil && root != "" {
 		root = real
@@ -109,7 +106,7 @@ func LeadsThrough(path, folder string) bool {
 // mostLinks are followed for one path, as Linux does (path_resolution(7)).
 const mostLinks = 40
 
-// passes says whether the way that a path leads goes through root.
+// passes reports whether a path goes through root.
 func passes(path, root string) bool {
 	places, all := Trail(path)
 	return !all || slices.ContainsFunc(places, func(at string) bool {
@@ -118,8 +115,8 @@ func passes(path, root string) bool {
 	})
 }
 
-// Trail lists the places, links resolved, that the way of a path leads through,
-// each link's own among them; not all where there are too many links.
+// Trail returns the resolved places that a path goes through, including each link's own. all is
+// false after too many links.
 func Trail(path string) (places []string, all bool) {
 	at, links := "/", 0
 	for rest := strings.Split(path, "/"); len(rest) > 0; {

@@ -1,6 +1,5 @@
-// Package program runs the git program for what only it can do: with few
-// variables of ours, none of its programs from where commands are at work, and
-// what it started ended with it. It decides which git that is, and knows no
+// Package program runs the git program for tasks that only it can do: with few variables, without
+// programs from commands' folders, and with its children ended. It chooses the git and knows no
 // repository.
 package program
 
@@ -31,7 +30,7 @@ func (p Program) With(vars ...string) Program {
 	return Program{p.Path, p.use, append(append([]string(nil), p.env...), vars...)}
 }
 
-// Run runs git in a folder and returns what it wrote to its standard output.
+// Run runs git in a folder and returns its standard output.
 func (p Program) Run(ctx context.Context, dir string, stdin io.Reader, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	err := p.Stream(ctx, dir, stdin, &out, args...)
@@ -57,8 +56,8 @@ func (p Program) Stream(ctx context.Context, dir string, stdin io.Reader, stdout
 	return &gitError{args: args, status: cmd.ProcessState.ExitCode(), text: stderr.String(), err: err}
 }
 
-// Command returns git in a folder. When ctx ends, it and what it started get a signal, and a moment to tidy
-// up if that allows it.
+// Command returns git in a folder. At ctx's end, git and its children get a signal, and time to
+// clean up if the signal permits.
 func (p Program) Command(ctx context.Context, dir string, stop syscall.Signal, args ...string) *exec.Cmd {
 	cmd := p.use.Command(ctx, p.Path, dir, p.env, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -69,8 +68,7 @@ func (p Program) Command(ctx context.Context, dir string, stop syscall.Signal, a
 	return cmd
 }
 
-// sink remembers why it could not take what a program wrote: the program itself
-// only finds its pipe broken.
+// sink remembers a failed write of a program's output. The program itself only sees a broken pipe.
 type sink struct {
 	to  io.Writer
 	err error
@@ -82,7 +80,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// gitError is git's own words for what went wrong.
+// gitError is git's own error message.
 type gitError struct {
 	args   []string
 	status int
@@ -97,7 +95,7 @@ func (e *gitError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command(), e.text)
 }
 
-// command skips the options that come before the command's name.
+// command returns the subcommand after any options.
 func (e *gitError) command() string {
 	for i := 0; i < len(e.args); i++ {
 		if e.args[i] != "-c" {
@@ -110,13 +108,13 @@ func (e *gitError) command() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// Is finds in git's words what the machine has too little of.
+// Is finds shortages of the machine in git's message.
 func (e *gitError) Is(target error) bool {
 	lacks := []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 	return slices.Contains(lacks, target) && strings.Contains(strings.ToLower(e.text), target.Error())
 }
 
-// ExitStatus is how git ended by itself; -1 where it did not.
+// ExitStatus returns git's exit status, or -1 without one.
 func ExitStatus(err error) int {
 	if failed, ok := errors.AsType[*gitError](err); ok {
 		return failed.status
@@ -124,7 +122,7 @@ func ExitStatus(err error) int {
 	return -1
 }
 
-// tail keeps the end of what a program complains.
+// tail keeps the end of a program's complaints.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

@@ -14,7 +14,7 @@ import (
 // Git has merged trees without a work tree (merge-tree --write-tree) since this version.
 const oldestMajor, oldestMinor = 2, 38
 
-// UnusableError is a missing git, or one that is too old.
+// UnusableError reports a missing or too old git.
 type UnusableError struct {
 	Path    string // empty: there is none
 	Version string // what it says of itself; empty if it did not start
@@ -34,8 +34,7 @@ func (e *UnusableError) Error() string {
 
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// Check returns the version of the git program at path, which Find found. The error is an
-// *UnusableError if agent-ci cannot work with it.
+// Check returns the version of the git at path. It returns an *UnusableError for an unsuitable one.
 func Check(ctx context.Context, path string) (version string, err error) {
 	if path == "" {
 		return "", &UnusableError{}

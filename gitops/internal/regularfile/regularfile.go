@@ -1,8 +1,6 @@
-// Package regularfile opens files at places where commands may have put
-// something else: only regular files are read, no open waits for the other end
-// of a pipe, and no read takes more than its bound or outlasts its context.
-//
-// It knows paths and open files, and nothing of what is in them.
+// Package regularfile opens files in places that commands may have changed: it reads regular files
+// only, never blocks on a pipe, and bounds every read in size and by its context. It does not know
+// the files' content.
 package regularfile
 
 import (
@@ -16,11 +14,10 @@ import (
 	"syscall"
 )
 
-// Small is how many bytes a file may have that is read whole: rules, a
-// configuration, a list of commits.
+// Small bounds a file read at once, in bytes: rules, a configuration, a list of commits.
 const Small = 8 << 20
 
-// Open opens a regular file, or the null device, which stands for an empty one.
+// Open opens a regular file, or the null device as an empty one.
 func Open(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -29,7 +26,7 @@ func Open(path string) (*os.File, error) {
 	return only(f, path, func(info fs.FileInfo) bool { return info.Mode().IsRegular() || isNull(info) })
 }
 
-// OpenIn opens a regular file below dir, never one that a link out of dir leads to.
+// OpenIn opens a regular file below dir, never through a link out of it.
 func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	f, err := dir.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -38,8 +35,7 @@ func OpenIn(dir *os.Root, path string) (*os.File, error) {
 	return only(f, path, isRegular)
 }
 
-// Append opens a regular file for writing at its end, through no link in its
-// place, and makes it where there is none.
+// Append opens or makes a regular file for appending, not through a link in its place.
 func Append(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
@@ -67,11 +63,10 @@ func isNull(info fs.FileInfo) bool {
 	return err == nil && os.SameFile(info, null)
 }
 
-// OpenFolder opens a folder. With the slash the open does not wait for the other
-// end of a pipe that has come in its place.
+// OpenFolder opens a folder. The slash prevents blocking on a pipe in its place.
 func OpenFolder(dir *os.Root, name string) (*os.Root, error) { return dir.OpenRoot(name + "/") }
 
-// Read reads a file that Open opens, of at most so many bytes.
+// Read reads a file up to most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -81,7 +76,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return readOpen(f, most)
 }
 
-// ReadIn reads a small file that OpenIn opens.
+// ReadIn reads a small file below dir.
 func ReadIn(dir *os.Root, path string) ([]byte, error) {
 	f, err := OpenIn(dir, path)
 	if err != nil {
@@ -106,8 +101,7 @@ func readOpen(f *os.File, most int64) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// CopyIfThere copies a file of at most so many bytes. One that is not there, or
-// may not be read, is passed over.
+// CopyIfThere copies a file up to most bytes. It ignores a missing or unreadable one.
 func CopyIfThere(from, to string, most int64) error {
 	if from == "" {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/outside"
 )
 
-// resolveOrigin replaces the address of origin by the one that git and ssh use. An address that names
-// the forge stays: git may fetch from a mirror.
+// resolveOrigin resolves origin's address like git and ssh. An address with the forge's name stays:
+// git may fetch from a mirror.
 func (r *Repository) resolveOrigin(ctx context.Context) error {
 	origin := &r.Settings.Origin
 	if r.forge != "" && strings.EqualFold(hostOf(*origin), r.forge) {
@@ -31,8 +31,8 @@ func (r *Repository) resolveOrigin(ctx context.Context) error {
 	return nil
 }
 
-// PushesTo returns the addresses that git pushes a branch to, without credentials, and the setting that
-// names the remote. It returns none where there is no remote.
+// PushesTo returns git's push addresses for a branch, without credentials, and the setting with the
+// remote's name. It returns nothing without a remote.
 func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string, setting string, err error) {
 	name, setting := "origin", "remote.origin"
 	if by := r.Settings.pushRemotes[""]; by != "" {
@@ -50,8 +50,8 @@ func (r *Repository) PushesTo(ctx context.Context, branch string) (urls []string
 	return urls, setting, err
 }
 
-// urls asks git for the addresses of a remote, by all of its configuration, and keeps the answer. One that
-// git refuses is empty: it can push nowhere then.
+// urls asks git for a remote's addresses under its whole configuration and caches the answer. A
+// refused address is empty, so git cannot push there.
 func (r *Repository) urls(ctx context.Context, name string, options ...string) ([]string, error) {
 	args := append([]string{"remote", "get-url", "--all"}, append(options, "--", name)...)
 	key := strings.Join(args, " ")
@@ -73,7 +73,7 @@ func (r *Repository) urls(ctx context.Context, name string, options ...string) (
 	return urls, nil
 }
 
-// sshAddress is an address that is reached over ssh, in either form, with the host in the middle.
+// sshAddress matches an ssh address in either form. Its second group is the host.
 var sshAddress = regexp.MustCompile(`^(ssh://(?:[^@/:]*@)?|(?:[^@/:]*@)?)([A-Za-z0-9][A-Za-z0-9._-]*)([:/].*)$`)
 
 // hostOf returns the name of the host of an address; "" for none.
@@ -87,8 +87,8 @@ func hostOf(address string) string {
 	return ""
 }
 
-// unaliased returns an address with the name that the user's configuration of ssh has for its host. What
-// names the forge by itself stays: ssh may take another way there.
+// unaliased replaces an address's host by its name in the user's ssh configuration. The forge's own
+// name stays: ssh may take another way there.
 func (r *Repository) unaliased(ctx context.Context, address string) string {
 	parts := sshAddress.FindStringSubmatch(address)
 	config := filepath.Join(os.Getenv("HOME"), ".ssh", "config")

@@ -18,8 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Settings is the part of git's configuration that this package follows, as it
-// was when the checkout was opened.
+// Settings is the followed part of git's configuration when the checkout was opened.
 type Settings struct {
 	formatVersion int
 	extensions    map[string]string
@@ -50,8 +49,7 @@ type Settings struct {
 	Filters      map[string]FilterDriver
 }
 
-// LFS returns whether git-lfs is the driver: all its commands are those that `git lfs install`
-// writes, letter by letter.
+// LFS reports whether the driver is git-lfs: all commands are exactly those of `git lfs install`.
 func (d FilterDriver) LFS() bool {
 	for option, published := range lfsCommands {
 		if d[option] != "" && !slices.Contains(published, d[option]) {
@@ -68,27 +66,26 @@ func (d FilterDriver) FetchesLFS(getenv func(string) string) bool {
 	return d.LFS() && command != "" && !strings.Contains(command, " --skip") && !isTrue(getenv("GIT_LFS_SKIP_SMUDGE"))
 }
 
-// lfsCommands are the commands that git-lfs publishes, with those of --skip-smudge.
+// lfsCommands lists git-lfs's published commands, including those of --skip-smudge.
 var lfsCommands = map[string][]string{
 	"clean":   {"git-lfs clean -- %f"},
 	"smudge":  {"git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"},
 	"process": {"git-lfs filter-process", "git-lfs filter-process --skip"},
 }
 
-// commands are the options of a driver that name programs.
+// commands lists a driver's options that name programs.
 var commands = [...]string{"clean", "smudge", "process"}
 
 // FilterDriver is a [filter "name"] section: options by name, as written.
 type FilterDriver map[string]string
 
-// Active says that the driver runs a program.
+// Active reports whether the driver runs a program.
 func (d FilterDriver) Active() bool {
 	return d["clean"] != "" || d["smudge"] != "" || d["process"] != ""
 }
 
-// OwnFilter returns the key of a command of a filter that stands in the repository's own
-// configuration, which comes with a checkout that was copied; empty where it is the user's or the
-// system's.
+// OwnFilter returns the key of a filter command in the repository's own configuration, which a
+// copied checkout includes, or "" for one of the user or system.
 func (s *Settings) OwnFilter(name string) (key string) {
 	for _, option := range commands {
 		key := "filter." + name + "." + option
@@ -107,12 +104,12 @@ type variable struct {
 	own        bool // of the repository's own configuration, or what that includes
 }
 
-// wantedVariables is what the configuration is searched for.
+// wantedVariables matches the searched variables.
 const wantedVariables = `^(core|extensions|index|filter|remote|branch|url|submodule|include|includeif)\.`
 
-// readConfig reads the configuration that holds for the checkout, through all
-// files and includes. A file of the work tree among them is an *UnsupportedError:
-// commands of the agent could have git start programs by it.
+// readConfig reads the checkout's configuration with all files and includes. It returns an
+// *UnsupportedError for a file in the work tree, because the agent's commands could make git start
+// programs through it.
 func readConfig(ctx context.Context, l Layout, git program.Program, home string) ([]variable, error) {
 	vars, err := l.config(ctx, git, home, "--get-regexp", wantedVariables)
 	if err != nil || slices.ContainsFunc(vars, func(v variable) bool { return v.own }) {
@@ -136,8 +133,8 @@ func (l Layout) config(ctx context.Context, git program.Program, home string, ar
 	return l.listed(out, home)
 }
 
-// listed reads what git config -z --show-scope --show-origin writes: by turns whose
-// a variable is, where it stands, and the variable.
+// listed parses the output of git config -z --show-scope --show-origin: scope, file and variable in
+// turn.
 func (l Layout) listed(out []byte, home string) ([]variable, error) {
 	items := bytes.Split(bytes.TrimSuffix(out, []byte{0}), []byte{0})
 	vars, from := make([]variable, 0, len(items)/3), ""
@@ -160,14 +157,12 @@ func (l Layout) listed(out []byte, home string) ([]variable, error) {
 	return vars, nil
 }
 
-// isInclude says whether a variable names a file that git reads too, perhaps on
-// a condition.
+// isInclude reports whether a variable includes a file, possibly on a condition.
 func isInclude(key string) bool {
 	return key == "include.path" || strings.HasPrefix(key, "includeif.") && strings.HasSuffix(key, ".path")
 }
 
-// configOutside refuses a file of git's configuration that commands at work in
-// the checkout can change, or make.
+// configOutside refuses a configuration file that commands in the checkout can change or create.
 func (l Layout) configOutside(path string) error {
 	path = filepath.Clean(path)
 	if pathname.Within(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
@@ -179,7 +174,7 @@ func (l Layout) configOutside(path string) error {
 	}
 }
 
-// Required says that git fails where the driver cannot do its work.
+// Required reports whether git fails with a failing driver.
 func (d FilterDriver) Required() bool { return isTrue(d["required"]) }
 
 func newSettings(vars []variable, home string) Settings {
@@ -196,8 +191,7 @@ func newSettings(vars []variable, home string) Settings {
 	return s
 }
 
-// useDefaultRules puts in where git looks for the user's own ignore and
-// attribute rules when the configuration does not say.
+// useDefaultRules sets git's default paths of the user's ignore and attribute rules.
 func (s *Settings) useDefaultRules(getenv func(string) string) {
 	dir := filepath.Join(cmp.Or(getenv("XDG_CONFIG_HOME"), filepath.Join(getenv("HOME"), ".config")), "git")
 	s.excludesFile = cmp.Or(s.excludesFile, filepath.Join(dir, "ignore"))
@@ -290,7 +284,7 @@ func (s *Settings) takeRemote(remote, name string, v variable) {
 	}
 }
 
-// Covers says whether a path is in set, or below one that is.
+// Covers reports whether a path or a folder above it is in set.
 func (s *Settings) Covers(set map[string]bool, name string) bool {
 	if len(set) == 0 {
 		return false
@@ -303,7 +297,7 @@ func (s *Settings) Covers(set map[string]bool, name string) bool {
 	return false
 }
 
-// FilterNames returns the names of the filters that run programs, sorted.
+// FilterNames returns the sorted names of filters with programs.
 func (s *Settings) FilterNames() (names []string) {
 	for name, driver := range s.Filters {
 		if driver.Active() {
@@ -314,11 +308,11 @@ func (s *Settings) FilterNames() (names []string) {
 	return names
 }
 
-// Attributes are those of one path, as `git check-attr` tells them: "set", "unset" or a value. What nothing sets is
-// missing.
+// Attributes maps a path's attributes to "set", "unset" or a value, like `git check-attr`.
+// Unspecified ones are missing.
 type Attributes map[string]string
 
-// Text returns the value of an attribute that has one; empty for others.
+// Text returns an attribute's value, or "" without one.
 func (a Attributes) Text(name string) string {
 	if value := a[name]; value != "set" && value != "unset" {
 		return value
@@ -326,8 +320,7 @@ func (a Attributes) Text(name string) string {
 	return ""
 }
 
-// FilterOf returns the name of the filter that these attributes ask for, if it runs a program or is
-// required; empty for none.
+// FilterOf returns the requested filter if it runs a program or is required, or "".
 func (s *Settings) FilterOf(attrs Attributes) string {
 	name := attrs.Text("filter")
 	if driver := s.Filters[name]; driver.Active() || driver.Required() {
@@ -357,7 +350,7 @@ func (s *Settings) AddsCR(attrs Attributes) bool {
 	return s.ConvertsLines(attrs) && (s.autoCRLF == "true" || s.eol == "crlf" || attrs["eol"] == "crlf")
 }
 
-// SameName is one spelling for all names that this file system takes for one.
+// SameName returns one spelling for all names equal to the file system.
 func (s *Settings) SameName(name string) string {
 	if s.Precompose {
 		name = norm.NFC.String(name)
@@ -371,7 +364,7 @@ func (s *Settings) SameName(name string) string {
 // bool reads a bare name as true.
 func (v variable) bool() bool { return !v.valued || isTrue(v.value) }
 
-// isTrue reads a truth value as git does; what is none counts as false.
+// isTrue parses a boolean like git. Anything else is false.
 func isTrue(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on":
@@ -381,7 +374,7 @@ func isTrue(value string) bool {
 	return err == nil && n != 0
 }
 
-// boolOr returns "true", "false" or the one other word that is allowed.
+// boolOr returns "true", "false" or the allowed other word.
 func (v variable) boolOr(word string) string {
 	if strings.EqualFold(v.value, word) {
 		return word
@@ -417,7 +410,7 @@ func withoutCredentials(address string) string {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:] + "/" + path
 }
 
-// supported refuses what would make a result wrong, before anything is touched.
+// supported refuses settings that would cause a wrong result, before any change.
 func (s *Settings) supported(l Layout) error {
 	switch {
 	case s.bare && l.GitDir == l.CommonDir && s.worktree == "":
@@ -444,8 +437,7 @@ func sparseCheckout() error {
 }
 
 // extensionsSupported follows gitrepository-layout and git's
-// Documentation/technical/repository-version: what is not known must not be
-// worked in.
+// Documentation/technical/repository-version: unknown extensions forbid work.
 func (s *Settings) extensionsSupported() error {
 	if s.formatVersion > 1 {
 		return &UnsupportedError{

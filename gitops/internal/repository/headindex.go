@@ -18,8 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// liveIndex is the checkout's index as it was last read, and the file that it
-// was read from.
+// liveIndex is the checkout's last read index with its file.
 type liveIndex struct {
 	file *index.File
 	info fs.FileInfo
@@ -66,7 +65,7 @@ func (r *Repository) replaceIndex(write func(io.Writer) error) error {
 	return commitLock(lock, path, write(lock))
 }
 
-// readIndex reads an index of this checkout that may be split.
+// readIndex reads an index of this checkout, possibly a split one.
 func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, error) {
 	f, err := index.Read(path)
 	if err != nil {
@@ -81,8 +80,7 @@ func (r *Repository) readIndex(ctx context.Context, path string) (*index.File, e
 	return r.unsplitIndex(ctx, path, f)
 }
 
-// unsplitIndex lets git join a split index: a copy of it, so that the one of
-// the checkout stays split.
+// unsplitIndex lets git join a copy of a split index. The checkout's stays split.
 func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index.File) (*index.File, error) {
 	whole := filepath.Join(r.Private, "whole-index")
 	if err := regularfile.CopyIfThere(path, whole, index.MaxSize); err != nil {
@@ -113,8 +111,7 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 	return f, nil
 }
 
-// Head is the content of HEAD, "ref: NAME" or an id, and the commit that it points
-// to. With an error the commit is zero.
+// Head returns the content of HEAD, "ref: NAME" or an id, and its commit, zero with an error.
 func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	text, err = readHead(l.GitDir)
 	if err != nil {
@@ -155,22 +152,22 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
 }
 
-// HeadMovedError says that somebody switched to another branch, or renamed one.
+// HeadMovedError reports a switch to another branch or a renamed one.
 type HeadMovedError struct{}
 
 func (e *HeadMovedError) Error() string {
 	return "others switched to another branch, or renamed one, meanwhile"
 }
 
-// BranchMovedError says that a branch is not where it was expected.
+// BranchMovedError reports an unexpected position of a branch.
 type BranchMovedError struct{ Branch string }
 
 func (e *BranchMovedError) Error() string {
 	return fmt.Sprintf("branch %s was moved meanwhile: look at it and try again", e.Branch)
 }
 
-// SetBranch points a branch to commit and writes its log. It is a *BranchMovedError where
-// the branch was not at the commit from (zero: there was none).
+// SetBranch moves a branch to commit and writes its log. It returns a *BranchMovedError unless the
+// branch was at from (zero: missing).
 func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, message string) error {
 	name := "refs/heads/" + branch
 	err := r.writeRef(name, commit, func() error {
@@ -195,9 +192,8 @@ const (
 	logMail = "agent-ci@noreply.invalid"
 )
 
-// log appends what happened to a reference to the log at path, where git would:
-// when a log is there or is due by default. The log is no link: who can put one
-// there could have any file written to.
+// log appends to a reference's log if git would: one exists or is due by default. It refuses a
+// link, which could redirect the write.
 func (r *Repository) log(path string, old, now plumbing.Hash, message string) error {
 	if r.Settings.noReflog {
 		return nil

@@ -14,25 +14,23 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Layout is where the parts of a checkout lie. For a plain one gitDir and
-// commonDir are the same; for a linked work tree gitDir holds HEAD and the
-// index, commonDir the objects, references and configuration.
+// Layout holds the places of a checkout's parts. A linked work tree has HEAD and index in gitDir,
+// and objects, references and configuration in commonDir. Otherwise both are equal.
 type Layout struct {
 	Root      string
 	GitDir    string
 	CommonDir string
 }
 
-// WorkTree is the root of the work tree that dir lies in, if it lies in one.
+// WorkTree returns the root of the work tree around dir.
 func WorkTree(dir string) (root string, ok bool) {
 	l, err := discover(dir)
 	return l.Root, err == nil
 }
 
-// discover walks up from dir to the folder that has a .git, past a folder of that
-// name that is no repository; as for git, a file that names none ends the search.
-// Of the environment it reads where not to look (git(1), GIT_CEILING_DIRECTORIES), and
-// no more: GIT_DIR of whoever started us means another repository.
+// discover searches upwards from dir for a .git. Like git, it skips a folder of that name without a
+// repository and fails at an invalid file. It only obeys GIT_CEILING_DIRECTORIES (git(1)); GIT_DIR
+// of a parent process means another repository.
 func discover(dir string) (Layout, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -62,8 +60,7 @@ func discover(dir string) (Layout, error) {
 	}
 }
 
-// missingFolder is a folder that is not there, so no checkout either: an
-// ErrNotRepository with a remedy of its own.
+// missingFolder reports a missing folder: an ErrNotRepository with its own remedy.
 type missingFolder string
 
 func (dir missingFolder) Error() string {
@@ -72,8 +69,8 @@ func (dir missingFolder) Error() string {
 
 func (missingFolder) Is(target error) bool { return target == ErrNotRepository }
 
-// ceilingsOf are the folders of a list which no search goes up into, links resolved but
-// of those behind an empty entry.
+// ceilingsOf returns the folders of a list that bound a search, with resolved links except after an
+// empty entry.
 func ceilingsOf(list string) (ceilings []string) {
 	resolve := true
 	for _, path := range filepath.SplitList(list) {
@@ -119,8 +116,8 @@ func GitDirOf(dir string) (string, bool) {
 	return target, err == nil && isGitDir(target)
 }
 
-// NamedBy returns the git folder that a file .git of a tree names, which commands see in the place of the
-// checkout; empty for none.
+// NamedBy returns the git folder named by a tree's .git file, as seen by commands instead of the
+// checkout, or "".
 func (l Layout) NamedBy(tree *os.Root, file string) string {
 	data, err := regularfile.ReadIn(tree, file)
 	target, ok := strings.CutPrefix(string(data), "gitdir: ")
@@ -130,7 +127,7 @@ func (l Layout) NamedBy(tree *os.Root, file string) string {
 	return absolute(filepath.Join(l.Root, filepath.FromSlash(path.Dir(file))), strings.TrimRight(target, "\r\n"))
 }
 
-// namedFolder is the folder that a file names after prefix.
+// namedFolder returns the folder after prefix in a file.
 func namedFolder(file, prefix string) (string, error) {
 	data, err := regularfile.Read(file, 1<<16)
 	if err != nil {
@@ -152,8 +149,7 @@ func isGitDir(dir string) bool {
 	return err == nil && isDir(filepath.Join(common, "objects")) && isDir(filepath.Join(common, "refs"))
 }
 
-// isHead says whether a file can be the HEAD of a repository: it names a reference
-// or a commit, whether or not that is there.
+// isHead reports whether a file may be a HEAD: it names a reference or commit, existing or not.
 func isHead(path string) bool {
 	if target, err := os.Readlink(path); err == nil {
 		return strings.HasPrefix(target, "refs/")
@@ -207,8 +203,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// ObjectFolders returns the git folders whose objects a repository has: its
-// own, and those that objects/info/alternates names, and theirs.
+// ObjectFolders returns the git folders with a repository's objects: its own and, recursively,
+// those in objects/info/alternates.
 func ObjectFolders(commonDir string) ([]string, error) {
 	const deepest = 5 // as in git
 	list := []string{commonDir}
@@ -243,7 +239,7 @@ func ObjectFolders(commonDir string) ([]string, error) {
 	return list, nil
 }
 
-// QuoteAlternate quotes a path for a list that is separated by colons.
+// QuoteAlternate quotes a path for a colon-separated list.
 func QuoteAlternate(path string) string {
 	if strings.ContainsAny(path, ":\"\n") {
 		return Quote(path)

@@ -19,22 +19,22 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// ofWorkTree begin the names of references that belong to the work of a person in one work tree, or
-// that show other objects than those named.
+// ofWorkTree lists prefixes of references that belong to a person's work in one work tree, or
+// replace objects.
 var ofWorkTree = []string{"refs/stash", "refs/bisect/", "refs/worktree/", "refs/rewritten/", "refs/replace/"}
 
-// packedRef is a line of packed-refs, with what its tag leads to.
+// packedRef is a line of packed-refs with its peeled tag.
 type packedRef struct{ name, id, peeled string }
 
-// references are all of a repository that another one may have.
+// references are the references that another repository may get.
 type references struct {
 	direct   map[string]packedRef
 	symbolic map[string]string // to what each leads
 	peeled   bool              // what direct does not say to lead further does not
 }
 
-// CopyRefs gives another git folder HEAD and the references of this one, in one file. own stand there in
-// place of those of the same names, and of those that cannot be beside them.
+// CopyRefs writes HEAD and this repository's references to another git folder, in one file. own
+// overrides references of the same or a conflicting name.
 func (l Layout) CopyRefs(dir, head string, own map[string]plumbing.Hash) error {
 	refs, err := l.references()
 	if err != nil {
@@ -85,7 +85,7 @@ func (l Layout) references() (references, error) {
 	return refs, nil
 }
 
-// readFile adds the reference in a file, if it is one.
+// readFile adds the reference in a file, if any.
 func (r *references) readFile(name, file string) {
 	value, err := readSmall(file)
 	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !lent(name) {
@@ -140,7 +140,7 @@ func (r *references) set(name string, id plumbing.Hash) {
 	r.direct[name] = packedRef{name: name, id: id.String()}
 }
 
-// RefsDigest is the SHA-256 of the tags and of what is known of remotes.
+// RefsDigest returns the SHA-256 of tags and remote references.
 func (l Layout) RefsDigest() (string, error) {
 	refs, err := l.references()
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Claim keeps other processes out that claim or share the work tree, until the
-// Repository is closed or shares it again. It is an *InUseError when another process
-// has done either; what was shared before is shared still then.
+// Claim excludes other processes that claim or share the work tree, until the Repository is closed
+// or shared. It returns an *InUseError if one has done so; an own earlier share persists then.
 func (r *Repository) Claim() error {
 	return r.alone(func() error {
 		shared := r.lock != nil
@@ -29,18 +28,16 @@ func (r *Repository) Claim() error {
 	})
 }
 
-// ClaimSoon is Claim that waits a second for another process.
+// ClaimSoon is Claim that waits up to a second.
 func (r *Repository) ClaimSoon(ctx context.Context) error { return r.soon(ctx, r.Claim) }
 
-// inUseWait is how long a process is waited for that has claimed the work tree, or holds
-// the index, as one does for a moment that switches it to another branch.
+// inUseWait bounds the wait for a process that has claimed the work tree or briefly holds the index
+// for a switch.
 const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 
-// Share lets other processes in that share the work tree and keeps those out that
-// claim it, until the Repository is closed. What was claimed is shared from then on.
-// It is an *InUseError when another process has claimed the work tree, and goes on for
-// a second, or tries to while what was claimed would become shared: it is claimed still
-// then.
+// Share admits other processes that share the work tree and excludes claims, until the Repository
+// is closed. It replaces an own claim. It returns an *InUseError if another process keeps its claim
+// for a second, or tries to claim meanwhile; an own claim persists then.
 func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
 	if r.lock != nil {
@@ -49,7 +46,7 @@ func (r *Repository) Share(ctx context.Context) error {
 	return r.soon(ctx, share)
 }
 
-// soon does what is an *InUseError as long as another process is at work, for a second.
+// soon retries do for a second while it returns an *InUseError.
 func (r *Repository) soon(ctx context.Context, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, inUseWait)
 	defer cancel()
@@ -68,9 +65,8 @@ func (r *Repository) soon(ctx context.Context, do func() error) error {
 	}
 }
 
-// alone changes a lock while nobody else can claim. A lock that becomes another one
-// is given up first (flock(2)), and who claimed in between would keep it from coming
-// back.
+// alone changes a lock while nobody can claim. A converted lock is released first (flock(2)), and a
+// claim in between would prevent its return.
 func (r *Repository) alone(change func() error) error {
 	gate, err := os.Open(r.Root)
 	if err != nil {
@@ -105,12 +101,12 @@ func (r *Repository) flock(how int) error {
 
 func busy(err error) bool { return errors.Is(err, syscall.EWOULDBLOCK) }
 
-// InUse says that others work in the work tree.
+// InUse returns the error for a used work tree.
 func (r *Repository) InUse() error {
 	return &InUseError{r.Root, "another run works in it; wait until that has ended, or give each run a checkout of its own"}
 }
 
-// Unwritable is a folder that would have to be written for a commit and may not be.
+// Unwritable returns a folder that a commit must write but may not.
 func (r *Repository) Unwritable() (path string, err error) {
 	const write = 2 // W_OK of access(2)
 	for _, path := range [...]string{r.Root, r.GitDir, filepath.Join(r.CommonDir, "objects"), filepath.Join(r.CommonDir, "refs", "heads")} {
@@ -121,7 +117,7 @@ func (r *Repository) Unwritable() (path string, err error) {
 	return "", nil
 }
 
-// Idle is an *InUseError where a git is at work for more than a second, or died: it left a lock of the
+// Idle returns an *InUseError if a git works for more than a second, or died and left a lock of
 // index, HEAD, a reference or the configuration.
 func (r *Repository) Idle(ctx context.Context) error {
 	return r.soon(ctx, func() error {
@@ -145,18 +141,16 @@ func (r *Repository) Idle(ctx context.Context) error {
 	})
 }
 
-// inUseByGit says that a lock is there.
+// inUseByGit reports an existing lock.
 func (r *Repository) inUseByGit(lock string) error {
 	return &InUseError{r.Root, lock + " is there, so another git works in it, or one has died; remove the file then"}
 }
 
-// heldIndex is where the index is written while its lock is held, which has the holder's
-// mark.
+// heldIndex is the name for writing the index while its lock, with the holder's mark, is held.
 const heldIndex = "index.agent-ci"
 
-// HoldIndex keeps every git from writing the index, until ReleaseIndex. The mark tells
-// Held in a later process whose lock it is. While another git holds the index it
-// waits for a second, and is an *InUseError then.
+// HoldIndex locks the index until ReleaseIndex. mark identifies the lock for Held in a later
+// process. It waits a second for another git and then returns an *InUseError.
 func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
 	err := r.soon(ctx, func() error {
 		err := r.linkLock(mark)
@@ -172,8 +166,8 @@ func (r *Repository) HoldIndex(ctx context.Context, mark string) error {
 	return nil
 }
 
-// linkLock makes the lock of the index with its mark in it, at once: a process that dies,
-// or finds no room, leaves no lock of which nobody knows whose it is.
+// linkLock atomically makes the index's lock with its mark, so a killed process or full disk never
+// leaves an anonymous lock.
 func (r *Repository) linkLock(mark string) (err error) {
 	f, err := os.CreateTemp(r.GitDir, heldIndex+".*")
 	if err != nil {
@@ -212,8 +206,7 @@ func (r *Repository) indexLock() string { return r.indexPath() + ".lock" }
 // Holds says whether HoldIndex was called, and ReleaseIndex not yet.
 func (r *Repository) Holds() bool { return r.holds != "" }
 
-// StillHeld is an *InUseError where somebody removed the lock that is held, as one that a
-// git left which died.
+// StillHeld returns an *InUseError if somebody removed our lock as stale.
 func (r *Repository) StillHeld() error {
 	if r.holds == "" || r.Held(r.holds) {
 		return nil
@@ -231,13 +224,13 @@ func (r *Repository) ReleaseIndex() error {
 	return os.Remove(r.indexLock())
 }
 
-// Held says whether the lock of the index has a mark: a process that held it died.
+// Held reports whether the index's lock has a mark: its process died.
 func (r *Repository) Held(mark string) bool {
 	data, err := regularfile.Read(r.indexLock(), int64(len(mark))+1)
 	return err == nil && string(data) == mark
 }
 
-// replaceHeld replaces the index whose lock is held.
+// replaceHeld replaces the locked index.
 func (r *Repository) replaceHeld(write func(io.Writer) error) error {
 	if err := r.StillHeld(); err != nil {
 		return err
@@ -253,8 +246,8 @@ func (r *Repository) replaceHeld(write func(io.Writer) error) error {
 	return commitLock(f, r.indexPath(), write(f))
 }
 
-// replaceLocked replaces a file as git does: by way of path.lock, which keeps
-// every other git out meanwhile. It stays where it is not as expected, once it is locked.
+// replaceLocked replaces a file like git, through path.lock. It changes nothing if expected fails
+// after locking.
 func replaceLocked(path string, data []byte, expected func() error) error {
 	lock, err := lockFile(path)
 	if err != nil {
@@ -269,7 +262,7 @@ func replaceLocked(path string, data []byte, expected func() error) error {
 	return commitLock(lock, path, err)
 }
 
-// notLocked says early what lockFile would say.
+// notLocked returns lockFile's error early.
 func notLocked(path string) error {
 	if _, err := os.Lstat(path + ".lock"); err == nil {
 		return errLocked(path)

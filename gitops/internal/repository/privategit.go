@@ -43,12 +43,12 @@ func (r *Repository) makePrivate(state string) (err error) {
 	return nil
 }
 
-// MarkSize is how many letters begin a mark of a conflict that git writes in the private git folder:
-// more than those that files have themselves.
+// MarkSize is the length of git's conflict markers in the private git folder, longer than any in
+// files.
 const MarkSize = 199
 
-// PrivateGit returns git for the private git folder. It writes the files that decide what git does again
-// first: commands without a sandbox could have changed them.
+// PrivateGit returns git for the private git folder. It first rewrites the files that control git,
+// because unconfined commands may have changed them.
 func (r *Repository) PrivateGit() (program.Program, error) {
 	err := r.resetPrivate()
 	if err != nil {
@@ -91,8 +91,8 @@ func replace(path string, data []byte) error {
 	return errors.Join(os.RemoveAll(path), os.Rename(f.Name(), path)) // a folder
 }
 
-// fillGitDir makes dir a git folder with copies of the ignore and attribute rules that git would
-// read for this repository: what is changed there later does not count.
+// fillGitDir makes a git folder with copies of the repository's ignore and attribute rules. Later
+// changes there are ignored.
 func (r *Repository) fillGitDir(dir, config string) error {
 	if err := makeFolders(dir); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (r *Repository) fillGitDir(dir, config string) error {
 	return os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)
 }
 
-// makeFolders makes the folders by which git knows a git folder, and those that it gets files in.
+// makeFolders makes the required folders of a git folder.
 func makeFolders(gitDir string) error {
 	for _, sub := range [...]string{"objects/info", "objects/pack", "refs/heads", "info"} {
 		if err := os.MkdirAll(filepath.Join(gitDir, sub), 0o700); err != nil {
@@ -176,8 +176,7 @@ func (r *Repository) encodeFilters() string {
 	return b.String()
 }
 
-// Quote writes a text so that git reads the same, in its configuration and in
-// lists of paths.
+// Quote quotes a text for git's configuration and path lists.
 func Quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }

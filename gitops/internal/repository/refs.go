@@ -21,8 +21,8 @@ var ErrNoRef = errors.New("no such reference")
 
 const deepestRef = 5 // symbolic references that name one another
 
-// ReadRef returns what a reference points to, in a file or in packed-refs
-// (gitrepository-layout(5)); ErrNoRef when there is none.
+// ReadRef returns a reference's target from a file or packed-refs (gitrepository-layout(5)), or
+// ErrNoRef.
 func (l Layout) ReadRef(name string) (plumbing.Hash, error) {
 	for range deepestRef {
 		if err := plumbing.ReferenceName(name).Validate(); err != nil {
@@ -105,7 +105,7 @@ func (l Layout) refFits(name string) error {
 	})
 }
 
-// writeRef writes a reference that, once it is locked, is as expected.
+// writeRef writes a reference if expected succeeds after locking.
 func (l Layout) writeRef(name string, id plumbing.Hash, expected func() error) error {
 	path := filepath.Join(l.CommonDir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
@@ -120,7 +120,7 @@ func (l Layout) writeRef(name string, id plumbing.Hash, expected func() error) e
 	return nil
 }
 
-// removeEmptyFolders makes room where references below path have been deleted.
+// removeEmptyFolders removes folders left by deleted references.
 func removeEmptyFolders(path string) error {
 	if !isDir(path) {
 		return nil
@@ -213,9 +213,8 @@ func (r *Repository) BranchFits(name string) error {
 	return r.refFits("refs/heads/" + name)
 }
 
-// CheckFree makes sure, before anything is written, that the branch is not checked
-// out somewhere else, that its name fits among the others, and that no git is
-// at work here.
+// CheckFree verifies before any write that the branch is not checked out elsewhere, its name fits,
+// and no git is at work.
 func (r *Repository) CheckFree(branch string) error {
 	heads, err := filepath.Glob(filepath.Join(r.CommonDir, "worktrees", "*", "HEAD"))
 	if err != nil {

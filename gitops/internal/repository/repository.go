@@ -1,7 +1,6 @@
-// Package repository owns what a .git says of a work tree: where its parts lie,
-// the configuration that holds for it, HEAD, the references, the index and their
-// locks. It makes the private git folder that the git program works on, and
-// refuses, before anything is touched, what would make a result wrong.
+// Package repository owns a work tree's .git: layout, configuration, HEAD, references, index and
+// locks. It makes the private git folder for the git program, and refuses conditions for wrong
+// results before any change.
 //
 // It reads no object and no file of the work tree.
 package repository
@@ -16,8 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
 )
 
-// Repository is the repository of a work tree, with its configuration as it was
-// when it was opened.
+// Repository is a work tree's repository with its configuration at Open.
 type Repository struct {
 	Layout
 	Settings   Settings
@@ -35,11 +33,10 @@ type Repository struct {
 	holds      string   // the mark in the lock of the index; empty where it is not held
 }
 
-// Open opens the repository of the work tree that dir lies in. git is the path of the git
-// program; state is a folder for the private git folder; forge is the address of the forge's pages,
-// empty for none. It returns ErrNotRepository, ErrBare or an *UnsupportedError for what cannot be
-// worked in, and a *program.UnusableError.
-// The Repository must be closed.
+// Open opens the repository of the work tree around dir. git is the git program's path, state a
+// folder for the private git folder, forge the address of the forge's pages or "". It returns
+// ErrNotRepository, ErrBare, an *UnsupportedError or a *program.UnusableError. Close the
+// Repository.
 func Open(ctx context.Context, dir, git, state, forge string) (*Repository, error) {
 	l, err := discover(dir)
 	if err != nil {
@@ -91,14 +88,14 @@ func (r *Repository) Close() error {
 	return errors.Join(errs...)
 }
 
-// What Open returns for a folder that is no checkout.
+// Errors of Open for anything but a checkout.
 var (
 	ErrNotRepository = errors.New("not in a git checkout: run in one, or name one with --repo")
 	ErrBare          = errors.New("the repository is bare: give a checkout that has a work tree")
 )
 
-// UnsupportedError is a property of the checkout that would make the result
-// wrong, found before anything was touched.
+// UnsupportedError reports a property of the checkout that would cause a wrong result, found before
+// any change.
 type UnsupportedError struct {
 	Feature string // what was found
 	Remedy  string // what to do about it
@@ -108,7 +105,7 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: not supported; %s", e.Feature, e.Remedy)
 }
 
-// InUseError says that somebody else works in the checkout at this moment.
+// InUseError reports that somebody else works in the checkout.
 type InUseError struct {
 	Root   string
 	Remedy string

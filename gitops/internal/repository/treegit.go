@@ -14,16 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// TreeFolder is a git folder that commands have for themselves. They may write to it, so that it is
-// theirs alone: nothing of ours reads it once they have begun.
+// TreeFolder is a private git folder of commands. They may write it, so nothing else reads it after
+// their start.
 type TreeFolder struct {
 	Dir      string
 	SeenAt   string   // its path for commands
 	Excluded []string // paths for info/exclude
 }
 
-// FillGitDir makes a git folder for commands. It has the configuration that decides what files are to
-// git, the repository's own filters too, and the remotes without credentials. It has no hooks.
+// FillGitDir makes a git folder for commands. Its configuration has everything that decides
+// content, the repository's own filters, and remotes without credentials, but no hooks.
 func (r *Repository) FillGitDir(f TreeFolder) error {
 	config := r.encode(f.SeenAt, r.Settings.hooksAt(f.SeenAt)) + r.encodeFilters() + encodeRemotes(r.Settings.shown)
 	if err := r.fillGitDir(f.Dir, config); err != nil {
@@ -32,7 +32,7 @@ func (r *Repository) FillGitDir(f TreeFolder) error {
 	return exclude(filepath.Join(f.Dir, "info", "exclude"), f.Excluded)
 }
 
-// hooksAt returns core.hooksPath for a git folder; empty where git looks there anyway.
+// hooksAt returns core.hooksPath for a git folder, or "" for the default.
 func (s *Settings) hooksAt(dir string) string {
 	if !s.hooked {
 		return ""
@@ -40,7 +40,7 @@ func (s *Settings) hooksAt(dir string) string {
 	return filepath.Join(dir, "hooks")
 }
 
-// takeShown keeps what a tree of commands has of a remote, a branch or a submodule.
+// takeShown keeps a setting of a remote, branch or submodule for commands.
 func (s *Settings) takeShown(name string, v variable) {
 	switch name {
 	case "url", "pushurl":
@@ -101,7 +101,7 @@ func exclude(file string, paths []string) error {
 	return err
 }
 
-// Module is the repository of a submodule that the git folder of the checkout keeps.
+// Module is a submodule's repository in the checkout's git folder.
 type Module struct {
 	Name    string   // its folder below the git folder, with slashes
 	Path    string   // of its files in the checkout, with slashes
@@ -113,8 +113,8 @@ type Module struct {
 // deepestModules bounds names and nesting of submodules.
 const deepestModules = 20
 
-// Modules returns the repositories of submodules that were checked out when the repository was opened, of
-// those in submodules too. One that cannot be used is left out.
+// Modules returns the repositories of submodules checked out at Open, including nested ones,
+// without unusable ones.
 func (r *Repository) Modules() []Module { return r.modules }
 
 func (r *Repository) modulesIn(ctx context.Context, folder string, depth int) (all []Module) {
@@ -170,7 +170,7 @@ func (r *Repository) module(ctx context.Context, name string) (m Module, ok bool
 	return m, err == nil
 }
 
-// contentVariables of core decide what files are to git.
+// contentVariables lists variables of core that decide content.
 var contentVariables = []string{
 	"autocrlf", "checkstat", "eol", "filemode", "ignorecase", "precomposeunicode", "sparsecheckout", "sparsecheckoutcone", "symlinks", "trustctime",
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// attributes says what .gitattributes files decide for paths, as git says it. It reads each file once.
+// attributes are the decisions of .gitattributes files for paths, by git. Each file is read once.
 type attributes struct {
 	work    *Worktree
 	read    func(path string) ([]byte, error)
@@ -28,14 +28,14 @@ type attributes struct {
 	known   map[string]repository.Attributes // by path
 }
 
-// attributesBy reads the attribute files of a tree or a work tree with read,
-// which says fs.ErrNotExist for what is not there.
+// attributesBy reads attribute files of a tree or work tree with read, which returns fs.ErrNotExist
+// for missing ones.
 func (w *Worktree) attributesBy(read func(path string) ([]byte, error)) *attributes {
 	return &attributes{w, read, map[string]bool{}, map[string][]byte{}, map[string]repository.Attributes{}}
 }
 
-// workAttributes are the attributes as they stand in the work tree, which s has
-// gone through: it knows the folders that have some.
+// workAttributes returns the attributes in the work tree scanned by s, which knows the folders with
+// attribute files.
 func (s *Scan) workAttributes() *attributes {
 	return s.work.attributesBy(func(path string) ([]byte, error) {
 		if !s.attributes[strings.TrimSuffix(path, ".gitattributes")] {
@@ -64,14 +64,13 @@ func (w *Worktree) treeAttributes(tree plumbing.Hash) *attributes {
 	})
 }
 
-// treeFolders finds the folders of a tree, each by the one above it, which is
-// looked up once.
+// treeFolders finds a tree's folders through cached parents.
 type treeFolders struct {
 	store *objects.Store
 	ids   map[string]plumbing.Hash // by path, "" or ending with a slash
 }
 
-// id is the tree of a folder; the tree of nothing where there is no such folder.
+// id returns a folder's tree, or the empty tree for a missing one.
 func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	if id, known := t.ids[folder]; known {
 		return id, nil
@@ -92,10 +91,10 @@ func (t treeFolders) id(folder string) (plumbing.Hash, error) {
 	return e.ID, nil
 }
 
-// decisive are the attributes that are asked for.
+// decisive lists the requested attributes.
 var decisive = []string{"text", "crlf", "eol", "ident", "working-tree-encoding", "filter", "merge"}
 
-// load has git say what the attributes of paths are, which of tells then.
+// load asks git for the attributes of paths, for of.
 func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	var list bytes.Buffer
 	for _, file := range paths {
@@ -131,7 +130,7 @@ func (a *attributes) load(ctx context.Context, paths []string) (err error) {
 	return nil
 }
 
-// of returns the attributes of a path that was loaded.
+// of returns a loaded path's attributes.
 func (a *attributes) of(file string) repository.Attributes { return a.known[file] }
 
 // look reads the attribute files of a folder, "" or ending with a slash, and of those above it.
@@ -161,7 +160,7 @@ func (a *attributes) entries() (list []index.Entry, err error) {
 	return list, nil
 }
 
-// write writes the attribute files into a folder that may have some already.
+// write writes the attribute files into a folder that may have some.
 func (a *attributes) write(to *os.Root) error {
 	for name, data := range a.files {
 		if err := to.MkdirAll(path.Dir(name), 0o700); err != nil {
@@ -191,7 +190,7 @@ func (w *Worktree) Merging(ctx context.Context, tree plumbing.Hash, paths []stri
 	return m, m.attributes.load(ctx, paths)
 }
 
-// Driver returns the name of a file's merge driver that is none of git's own; empty where it is one.
+// Driver returns a file's merge driver, or "" for git's own.
 func (m *Merging) Driver(path string) string {
 	driver := m.attributes.of(path).Text("merge")
 	if slices.Contains([]string{"text", "binary", "union"}, driver) {
@@ -200,5 +199,5 @@ func (m *Merging) Driver(path string) string {
 	return driver
 }
 
-// WriteFiles writes the attribute files that decide about the paths into a folder.
+// WriteFiles writes the paths' attribute files into a folder.
 func (m *Merging) WriteFiles(to *os.Root) error { return m.attributes.write(to) }

@@ -20,8 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Suspect is a file of the work tree whose content has to be known as git
-// would store it.
+// Suspect is a file whose content in git's form is needed.
 type Suspect struct {
 	Path     string
 	Mode     uint32 // that git would record
@@ -34,12 +33,12 @@ type Suspect struct {
 	old   plumbing.Hash // what the index holds; zero: nothing
 }
 
-// Suspect makes an untracked file that was found one of the suspects.
+// Suspect adds an untracked file to the suspects.
 func (s *Scan) Suspect(f Found) {
 	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info, 0), entry: -1})
 }
 
-// Clean finds out what git would store of the suspects, and with keep stores it.
+// Clean computes git's form of the suspects and, with keep, stores it.
 func (s *Scan) Clean(ctx context.Context, keep bool) error {
 	if len(s.Suspects) == 0 {
 		return nil
@@ -48,7 +47,7 @@ func (s *Scan) Clean(ctx context.Context, keep bool) error {
 	return c.clean(ctx, s.Suspects)
 }
 
-// AsIndexed says that a suspect, once clean, is what the index has.
+// AsIndexed reports whether a cleaned suspect equals the index.
 func (s *Scan) AsIndexed(one *Suspect) bool {
 	if one.entry < 0 || one.Why != "" {
 		return false
@@ -67,8 +66,7 @@ type cleaner struct {
 	staged     *stage // of files that git converts; nil for none yet
 }
 
-// clean fills in the ids of list. Files that git has to convert go through one
-// run of git together.
+// clean sets the ids of list. git converts all files that need it in one run.
 func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	c.leaveOutLarge(list)
 	paths := make([]string, len(list))
@@ -101,8 +99,8 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 	return c.withGit(ctx, forGit)
 }
 
-// LargestChange is how many bytes the files of a change may have together, as
-// they stand in the work tree. Files that are as long as they were do not count.
+// LargestChange bounds the files of a change together, in bytes in the work tree. Files of
+// unchanged length do not count.
 const LargestChange = 1 << 30
 
 // leaveOutLarge leaves out the largest files, before any is read, until the
@@ -138,7 +136,7 @@ func (c *cleaner) leaveOutLarge(list []Suspect) {
 // overflow.
 func countedSize(s *Suspect) int64 { return min(s.Info.Size(), LargestChange+1) }
 
-// cannotBeRead says that the failure is one of this file alone.
+// cannotBeRead reports a failure of this file alone.
 func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
@@ -224,7 +222,7 @@ func (c *cleaner) stage(ctx context.Context, name string, content io.Reader) (er
 	return c.staged.put(ctx, name, content)
 }
 
-// withGit has git find the ids of staged files. One that it cannot convert is left out alone.
+// withGit sets the ids of staged files with git. It omits files that git cannot convert.
 func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	if len(list) == 0 {
 		return nil
@@ -248,8 +246,8 @@ func (c *cleaner) withGit(ctx context.Context, list []*Suspect) error {
 	return nil
 }
 
-// convert fills in the ids of staged files. Git leaves line endings alone where it only guesses and the
-// index has CRLF already, so that its index here has the old contents.
+// convert sets the ids of staged files. The index has the old contents, because git's guess keeps
+// CRLF if the index has it.
 func (c *cleaner) convert(ctx context.Context, list []*Suspect) error {
 	var paths bytes.Buffer
 	var old []index.Entry

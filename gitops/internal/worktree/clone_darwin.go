@@ -5,5 +5,5 @@ import (
 	"os"
 )
 
-// clone fails: what open files hold cannot be shared here.
+// clone fails: macOS cannot clone open files.
 func clone(out, in *os.File) error { return errors.ErrUnsupported }

@@ -6,6 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clone makes out, which is empty, share what in holds until one of them is written
-// (ioctl_ficlone(2)). An error says that out is empty still.
+// clone makes the empty file out share in's content until a write (ioctl_ficlone(2)). After an
+// error out is still empty.
 func clone(out, in *os.File) error { return unix.IoctlFileClone(int(out.Fd()), int(in.Fd())) }

@@ -78,7 +78,7 @@ func (w *Worktree) leadsToModule(link string) bool {
 	return err == nil && strings.HasPrefix(string(content), "gitdir: "+strings.Repeat("../", strings.Count(link, "/"))+modules+"/")
 }
 
-// CopyInto puts copies of what is in the folder from into a tree.
+// CopyInto copies the content of the folder from into a tree.
 func CopyInto(ctx context.Context, to *os.Root, from string) error {
 	if from == "" {
 		return nil
@@ -99,8 +99,8 @@ func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
 	return (&copier{ctx: ctx, top: to}).named(from, name)
 }
 
-// copier copies files and folders as they lie, with times, modes, symbolic and hard links, and never over what
-// is there. It passes over sockets, pipes and devices, and notes what may not be read.
+// copier copies files and folders with times, modes, symbolic and hard links, never over existing
+// ones. It skips sockets, pipes and devices, and records unreadable paths.
 type copier struct {
 	ctx      context.Context
 	top      *os.Root // of the copy
@@ -117,7 +117,7 @@ type copier struct {
 // smallFile is the size of files that are read at once.
 const smallFile = 64 << 10
 
-// named copies what is called so, and makes the folders above it.
+// named copies one path and makes its parent folders.
 func (c *copier) named(from *os.Root, name string) error {
 	info, err := from.Lstat(name)
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *copier) named(from *os.Root, name string) error {
 	return c.entry(from, c.top, name, name, info)
 }
 
-// all copies what is in a folder; prefix is its path, with a slash at its end, or empty.
+// all copies a folder's content. prefix is its path with a final slash, or "".
 func (c *copier) all(from, to *os.Root, prefix string) error {
 	list, err := from.Open(".")
 	if err != nil {
@@ -188,7 +188,7 @@ func (c *copier) entry(from, to *os.Root, name, full string, info fs.FileInfo) (
 	return nil
 }
 
-// there passes over what stands in the way already.
+// there ignores an existing destination.
 func there(err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -196,7 +196,7 @@ func there(err error) error {
 	return err
 }
 
-// notRead notes a path that may not be read, and passes over one that vanished; other errors end the copy.
+// notRead records an unreadable path and ignores a vanished one. Other errors end the copy.
 func (c *copier) notRead(name string, err error) error {
 	if absent(err) {
 		return nil
@@ -286,8 +286,8 @@ func (c *copier) file(from, to *os.Root, name, full string, info fs.FileInfo) (e
 	return nil
 }
 
-// content copies what a file holds, by sharing it where the file system can. Holes stay holes, so that a file takes the
-// room and the time that its data does, whatever its length.
+// content copies a file's content, cloned if possible. Holes stay, so a sparse file costs its data
+// only.
 func (c *copier) content(out, in *os.File, info fs.FileInfo) error {
 	if !c.copies {
 		err := clone(out, in)
@@ -348,8 +348,7 @@ func (c *copier) small(out, in *os.File) error {
 	}
 }
 
-// nextData is where in a file the next data begins and ends, all of it where the
-// file system does not tell.
+// nextData returns the bounds of a file's next data, or the whole file if unknown.
 func nextData(f *os.File, at, size int64) (start, end int64, err error) {
 	start, err = f.Seek(at, unix.SEEK_DATA)
 	switch {

@@ -14,16 +14,15 @@ import (
 
 // Duplicate is a copy of all files of the work tree as they lie.
 type Duplicate struct {
-	// Stats are those of the copies of files and links that an index knows.
+	// Stats holds the stat data of copied tracked files and links.
 	Stats map[string]index.Stat
-	// Unread are paths that could not be copied since they may not be read.
+	// Unread lists unreadable paths, which were not copied.
 	Unread []string
 }
 
-// DuplicateInto copies the files of the work tree into the empty folder to, with times, modes, symbolic and
-// hard links, but for its .git and what is hidden. Sockets, pipes and devices are passed over. It notes the
-// copies of files that ix knows with the stat data that they have here. Of the files in links it writes these
-// contents instead; none for an empty one.
+// DuplicateInto copies the work tree into the empty folder to with times, modes, symbolic and hard
+// links, without .git and hidden paths. It skips sockets, pipes and devices. It returns the copies'
+// stat data for files unmodified in ix. links replaces the contents of files; "" omits one.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
 	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.leftOut()
 	c := &copier{ctx: ctx, top: to, links: links, leaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
@@ -37,8 +36,8 @@ func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.Fil
 	return done, nil
 }
 
-// note keeps the stat data of the copy of a file that the index knows as it lies, and that nobody changed
-// while it was copied. Others are compared by their content.
+// note records the copy's stat data of an unmodified tracked file, unless it changed meanwhile.
+// Others are compared by content.
 func (w *Worktree) note(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
 	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, info, ix.Modified) {

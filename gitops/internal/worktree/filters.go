@@ -20,19 +20,18 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Filters says which filters of gitattributes(5) run, and where. git itself starts none: its
-// configuration here names none.
+// Filters configures which filters of gitattributes(5) run, and where. git itself starts none: its
+// configuration here has none.
 type Filters struct {
-	// Open opens a place that confines the commands of a filter; nil where there is none.
+	// Open opens a confinement for a filter's commands; nil has none.
 	Open OpenFilter
-	// Listed are filters of the repository's own configuration that may run, and the paths that each
-	// may read.
+	// Listed maps permitted filters of the repository's own configuration to readable paths.
 	Listed map[string][]string
-	// LFS keeps the contents of Git LFS files, which take no command.
+	// LFS stores the contents of Git LFS files, which need no command.
 	LFS lfs.Store
 }
 
-// Filter is a filter whose commands are to run.
+// Filter is a filter to run.
 type Filter struct {
 	Name  string   // of filter.NAME
 	Root  string   // the checkout
@@ -45,14 +44,13 @@ type OpenFilter func(ctx context.Context, f Filter) (FilterPlace, error)
 // FilterPlace runs commands of one filter. They see no file of the checkout, and start in an empty
 // folder.
 type FilterPlace interface {
-	// Run runs a command of a shell, with content as its standard input. A command that fails is a
-	// *CommandError. Once the result takes no more, the command is killed, and the error is that of
-	// the result.
+	// Run runs a shell command with content as standard input. It returns a *CommandError for a
+	// failure. If result stops accepting, it kills the command and returns result's error.
 	Run(ctx context.Context, command string, content io.Reader, result io.Writer) error
 	Close() error
 }
 
-// CommandError is a command of a filter that failed.
+// CommandError reports a failed filter command.
 type CommandError struct {
 	Status int
 	Words  string // the end of its standard error
@@ -62,7 +60,7 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("exit status %d: %s", e.Status, cmp.Or(strings.TrimSpace(e.Words), "no words"))
 }
 
-// FilterError is a filter that may not run here, or did not do its work.
+// FilterError reports a forbidden or failed filter.
 type FilterError struct {
 	Key    string // of git's configuration
 	Why    string
@@ -80,20 +78,18 @@ func (e *FilterError) Error() string {
 
 func (e *FilterError) Unwrap() error { return e.Err }
 
-// SetFilters says which filters run. It holds for the worktrees of layers too that are made of w
-// later.
+// SetFilters configures the filters, also for layers made of w later.
 func (w *Worktree) SetFilters(f Filters) { w.filters = f }
 
 // LFS has the contents of Git LFS files.
 func (w *Worktree) LFS() lfs.Store { return w.filters.LFS }
 
-// LFSPaths returns which of some paths of a tree are Git LFS files by its attributes.
+// LFSPaths returns the Git LFS files among paths of a tree, by its attributes.
 func (w *Worktree) LFSPaths(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]bool, error) {
 	return w.filteredBy(ctx, tree, paths, repository.FilterDriver.LFS)
 }
 
-// MissingFilters returns by path which filters the attributes of a tree ask for that git's configuration
-// does not have.
+// MissingFilters returns by path the filters in a tree's attributes without configuration.
 func (w *Worktree) MissingFilters(ctx context.Context, tree plumbing.Hash, paths []string) (map[string]string, error) {
 	missing := map[string]string{}
 	attributes := w.treeAttributes(tree)
@@ -117,9 +113,9 @@ func (w *Worktree) filteredBy(ctx context.Context, tree plumbing.Hash, paths []s
 	return is, err
 }
 
-// CheckFilters refuses filters of the repository's own configuration that are not listed, used or
-// not: the agent can bring attributes. Then it makes sure, without touching a file, that the filters
-// which the index asks for can run. They are *FilterErrors.
+// CheckFilters refuses unlisted filters of the repository's own configuration, used or not, because
+// the agent can add attributes. It also checks, without touching a file, that the index's filters
+// can run. It returns *FilterErrors.
 func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	for _, name := range w.repo.Settings.FilterNames() {
 		if err := w.unlisted(name); err != nil {
@@ -146,8 +142,8 @@ func (w *Worktree) CheckFilters(ctx context.Context, ix *index.File) error {
 	return errors.Join(err, places.Close())
 }
 
-// check makes sure that a filter can run, and that its program is there if it is required: it would
-// fail on each file, and only when the work is done.
+// check verifies that a filter can run and, if required, its program exists. Otherwise each file
+// would fail, but only after the work.
 func (p *places) check(ctx context.Context, name string) error {
 	driver := p.repo.Settings.Filters[name]
 	if driver.LFS() {
@@ -177,10 +173,10 @@ func (p *places) check(ctx context.Context, name string) error {
 	return err
 }
 
-// programLetters are those of a program's name that mean nothing to a shell.
+// programLetters are harmless letters of a program's name in a shell.
 const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
-// unlisted refuses a filter of the repository's own configuration that nobody vouches for.
+// unlisted refuses a filter of the repository's own configuration.
 func (w *Worktree) unlisted(name string) error {
 	key := w.repo.Settings.OwnFilter(name)
 	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {
@@ -226,7 +222,7 @@ func (p *places) place(ctx context.Context, name string) (FilterPlace, error) {
 	return place, nil
 }
 
-// direction is one of two in which filters convert: an option of a driver.
+// direction is a driver's option: clean or smudge.
 type direction string
 
 const (
@@ -234,8 +230,8 @@ const (
 	toDir direction = "smudge"
 )
 
-// convert has a filter convert the content of a file, and returns the result, which has no name and
-// is to be closed. keep says that the content of a Git LFS file is to be kept.
+// convert filters a file's content and returns the result as an unnamed file to close. keep stores
+// the content of a Git LFS file.
 func (p *places) convert(ctx context.Context, name string, to direction, path string, content io.ReadSeeker, keep bool) (*os.File, error) {
 	result, err := p.temporary()
 	if err != nil {
@@ -258,7 +254,7 @@ func (p *places) convert(ctx context.Context, name string, to direction, path st
 	return nil, err
 }
 
-// passesOver says that git takes the content as it is where this filter fails.
+// passesOver reports whether git accepts the content unchanged if this filter fails.
 func passesOver(driver repository.FilterDriver, err error) bool {
 	return !driver.Required() && !driver.LFS() && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)))
 }
@@ -306,8 +302,8 @@ func expand(command, path string) string {
 	return strings.NewReplacer("%%", "%", "%f", program.Quoted(path)).Replace(command)
 }
 
-// quoted is program.Quoted where a shell needs it. A person may copy the command from a message, and a copied
-// checkout chooses the name.
+// quoted quotes a text for a shell if needed. People may copy the command from a message, and a
+// copied checkout chooses the name.
 func quoted(text string) string {
 	if strings.Trim(text, programLetters) == "" {
 		return text
@@ -324,7 +320,7 @@ func (w *Worktree) temporary() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// spooled copies what is read into a file without a name.
+// spooled copies a stream into an unnamed file.
 func (w *Worktree) spooled(ctx context.Context, content io.Reader) (*os.File, error) {
 	f, err := w.temporary()
 	if err != nil {
@@ -353,7 +349,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// attributeTexts reads all attribute files that the index names, and those from outside.
+// attributeTexts reads all attribute files in the index, and outside ones.
 func (w *Worktree) attributeTexts(ix *index.File) ([][]byte, error) {
 	texts := slices.Clone(w.repo.OuterAttributes())
 	for i := range ix.Len() {

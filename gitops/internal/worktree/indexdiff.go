@@ -10,9 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// CompareIndex reports every path where ix has not what tree has; the entry is
-// tree's, with mode 0 where tree has nothing. Folders that the index knows the
-// tree of are not gone into.
+// CompareIndex reports each path where ix and tree differ, with tree's entry or mode 0. It skips
+// folders whose tree the index knows.
 func (w *Worktree) CompareIndex(ctx context.Context, ix *index.File, tree plumbing.Hash, report func(path string, e objects.Entry)) error {
 	cmp := indexComparison{ctx, w.objects, ix, report}
 	return cmp.folder(ix.CachedTree(), tree, "", 0, ix.Len())
@@ -93,7 +92,7 @@ func (c *indexComparison) compare(ch child, same objects.Entry, cached index.Cac
 	return nil
 }
 
-// missing reports what the tree has and the index has not.
+// missing reports entries of the tree that the index lacks.
 func (c *indexComparison) missing(e objects.Entry, prefix string) error {
 	if !e.IsTree() {
 		c.report(prefix+e.Name, e)

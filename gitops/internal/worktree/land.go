@@ -19,9 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// CheckOutOver is CheckOut where nothing may be lost that neither the index tracks nor
-// the tree from has: the old sides of changes belong to from. It is an
-// *ObstructedError or a *ChangedError, and then nothing was written unless that says so.
+// CheckOutOver is CheckOut that loses no untracked file. The old sides of changes belong to from.
+// After an *ObstructedError or *ChangedError nothing was written, unless the error says so.
 func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	if err := w.obstructions(ix, changes); err != nil {
 		return nil, err
@@ -39,16 +38,16 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	return w.land(ctx, to, changes, known)
 }
 
-// CheckOutKnown is CheckOut that takes away only files of which the stat data is known,
-// and still what it was. It is a *ChangedError where something else stands.
+// CheckOutKnown is CheckOut that only removes files with the given stat data. It returns a
+// *ChangedError for others.
 func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
 	_, err := w.land(ctx, to, changes, stats)
 	return err
 }
 
-// land has git make changes in the checkout. Git compares every file with the stat data
-// that is known of it before it writes the first. It knows no filter: what filters make
-// of files is there before git begins, and is put into its places when git is done.
+// land makes git write changes to the checkout. git compares every file's stat data before the
+// first write. It knows no filter: filtered files are made before git starts and put in place
+// afterwards.
 func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
@@ -85,7 +84,7 @@ func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects
 	return stats, s.place(ctx, l.others, made.root)
 }
 
-// place puts files and folders where they belong as another folder has them.
+// place copies files and folders from another folder to their places.
 func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os.Root) error {
 	for _, d := range list {
 		err := s.folder(path.Dir(d.Path))
@@ -114,12 +113,11 @@ func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.
 	return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
 }
 
-// LandFrom says in which tree the change was made that is to land: files with a filter land as they are
-// there. Nil says that it is not known, and then filters make them again.
+// LandFrom sets the work tree of the change: files with a filter are copied from there. Nil runs
+// the filters again.
 func (w *Worktree) LandFrom(tree *os.Root) { w.from = tree }
 
-// asMade opens the file of a change in the tree where it was made. It is nil if something else is there
-// by now.
+// asMade opens a change's file in its original tree. It returns nil if the file differs by now.
 func (s *smudger) asMade(ctx context.Context, d objects.Difference) (*os.File, error) {
 	if !s.landing || s.from == nil {
 		return nil, nil
@@ -138,7 +136,7 @@ func (s *smudger) asMade(ctx context.Context, d objects.Difference) (*os.File, e
 	return regularfile.OpenIn(s.from, d.Path)
 }
 
-// landing is what git is given: an index and two trees with the files that change, and nothing else.
+// landing is git's input: an index and two trees with the changed files only.
 type landing struct {
 	*Worktree
 	attributes *attributes
@@ -193,7 +191,8 @@ func (l *landing) run(ctx context.Context) (_ map[string]index.Stat, err error) 
 	if err := index.WriteNew(at, l.entries); err != nil {
 		return nil, err
 	}
-	// Git would read files again that are as new as the index: stat data is enough, and a filter may have made them.
+	// git would reread files as new as the index. Stat data suffices, and filters may have made
+	// them.
 	if err := os.Chtimes(at, time.Time{}, time.Now().AddDate(1, 0, 0)); err != nil {
 		return nil, err
 	}
@@ -207,7 +206,7 @@ func (l *landing) run(ctx context.Context) (_ map[string]index.Stat, err error) 
 	return statsOf(at, files)
 }
 
-// addAttributes adds the attribute files by which git converts the others, and which stay as they are.
+// addAttributes adds the unchanged attribute files that decide about conversions.
 func (l *landing) addAttributes() error {
 	changed := map[string]bool{}
 	for _, side := range [][]objects.Edit{l.old, l.now} {
@@ -230,7 +229,7 @@ func (l *landing) addAttributes() error {
 	return nil
 }
 
-// statsOf reads what an index knows of files.
+// statsOf reads the stat data of files from an index.
 func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 	written, err := index.Read(path)
 	if err != nil {
@@ -245,10 +244,10 @@ func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 	return stats, nil
 }
 
-// refused are the words of git for what is not as its index has it; each names a path.
+// refused matches git's messages about files unlike its index. The group is a path.
 var refused = regexp.MustCompile(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
 
-// refusal is a *ChangedError where git refused to write anything.
+// refusal returns a *ChangedError if git refused to write.
 func refusal(err error) error {
 	var paths []string
 	for _, found := range refused.FindAllStringSubmatch(err.Error(), -1) {
@@ -260,14 +259,14 @@ func refusal(err error) error {
 	return &ChangedError{Paths: paths}
 }
 
-// lasting is what stays of the stat data of a file under another name, or after a restart.
+// lasting returns the stat data that survive a rename or restart.
 func lasting(stat index.Stat) index.Stat {
 	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
 	return stat
 }
 
-// untouched makes sure that what stands in the work tree is the old side of each change,
-// or is gone, and gives the stat data of it.
+// untouched verifies that each change's old side, or nothing, is in the work tree, and returns its
+// stat data.
 func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	known := map[string]index.Stat{}
 	var changed []string
@@ -306,7 +305,7 @@ func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.
 	return known, nil
 }
 
-// asIndexed says that a file is the old side of a change by its stat data alone.
+// asIndexed reports whether stat data alone prove a change's old side.
 func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileInfo) bool {
 	i, ok := ix.Search(d.Path)
 	if !ok {
@@ -316,8 +315,7 @@ func (w *Worktree) asIndexed(ix *index.File, d objects.Difference, info fs.FileI
 	return e.ID == d.Old.ID && e.Mode == d.Old.Mode && unchanged(&w.repo.Settings, e.Stat, info, ix.Modified)
 }
 
-// obstructions refuses changes whose new files would overwrite something that
-// is not tracked.
+// obstructions refuses changes that would overwrite untracked files.
 func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) error {
 	var paths []string
 	for _, d := range changes {
@@ -338,8 +336,7 @@ func (w *Worktree) obstructions(ix *index.File, changes []objects.Difference) er
 	return nil
 }
 
-// obstacle is what is not tracked and stands where a new file belongs, or a folder
-// above it; empty for nothing.
+// obstacle returns an untracked path in place of a new file or a folder above it, or "".
 func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error) {
 	if above := obstacleAt(w.dir, path.Dir(d.Path)); above != "" {
 		if ix.Tracks(above) {
@@ -359,7 +356,7 @@ func (w *Worktree) obstacle(ix *index.File, d objects.Difference) (string, error
 	return w.untrackedBelow(ix, d.Path)
 }
 
-// untrackedBelow is something in a folder that is not tracked; empty for nothing.
+// untrackedBelow returns an untracked path in a folder, or "".
 func (w *Worktree) untrackedBelow(ix *index.File, folder string) (found string, err error) {
 	dir, err := w.dir.Open(folder)
 	if err != nil {

@@ -17,9 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Layer is a tree in which commands work in the place of the checkout: one that shows the files of the
-// checkout with changes above them, as an overlay of Linux keeps them
-// (Documentation/filesystems/overlayfs.rst of its kernel), or a copy of the checkout.
+// Layer is the tree where commands work instead of the checkout: a Linux overlay above it (the
+// kernel's Documentation/filesystems/overlayfs.rst), or a copy.
 type Layer struct {
 	Tree   *os.Root // what commands see
 	Upper  *os.Root // what commands made: each name that is other than below has one here; nil for a copy
@@ -35,8 +34,8 @@ func (l Layer) Close() error {
 	return err
 }
 
-// In is the work tree as a layer shows it, with what is hidden in w at this time. It
-// is not closed, and must not be used once w or the layer is.
+// In returns the work tree in a layer with w's current hidden paths. Do not close it, nor use it
+// after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
 	in.dir, in.upper, in.git, in.apart = l.Tree, l.Upper, l.GitDir, true
@@ -53,9 +52,9 @@ func (w *Worktree) Whole() *Worktree {
 // InLayer says whether this is the work tree as a layer shows it.
 func (w *Worktree) InLayer() bool { return w.apart }
 
-// narrowed is where a scan reads which names of the top folder may be other than the
-// index has them; nil where it has to look at all. Where two names can be one to git
-// the name that changed does not tell which of the index is meant.
+// narrowed returns a folder whose names alone may differ from the index in the top folder, or nil
+// if all must be examined. If git treats two names as one, a changed name does not identify an
+// index entry.
 func (s *Scan) narrowed() *os.Root {
 	if s.work.whole || s.settings.IgnoreCase || s.settings.Precompose {
 		return nil
@@ -63,8 +62,8 @@ func (s *Scan) narrowed() *os.Root {
 	return merged(s.work.upper)
 }
 
-// enterUpper opens what a layer has of a folder; nil where all of the folder has to
-// be looked at. Who calls closes it.
+// enterUpper opens a folder's upper layer, or returns nil if the whole folder must be examined. The
+// caller closes it.
 func enterUpper(upper *os.Root, name string) *os.Root {
 	if upper == nil {
 		return nil
@@ -86,8 +85,8 @@ func closeUpper(upper *os.Root) {
 	}
 }
 
-// merged is an upper folder whose names are those in which the merged folder differs
-// from the one below; nil for any other, such as one that hides the one below.
+// merged returns an upper folder if its names are exactly the differences from the lower one, or
+// nil, such as for an opaque one.
 func merged(upper *os.Root) *os.Root {
 	if upper == nil {
 		return nil
@@ -103,12 +102,11 @@ func merged(upper *os.Root) *os.Root {
 	return upper
 }
 
-// harmlessMarks are the attributes of overlayfs that say nothing of which names a
-// folder has.
+// harmlessMarks lists overlayfs attributes without influence on a folder's names.
 var harmlessMarks = map[string]bool{"origin": true, "impure": true, "uuid": true, "nlink": true, "upper": true, "protattr": true}
 
-// plainMarks says whether an open folder has no attributes of overlayfs but harmless
-// ones: "opaque" hides what is below, and what is not known may do anything.
+// plainMarks reports whether a folder has harmless overlayfs attributes only: "opaque" hides
+// everything below, unknown ones may do anything.
 func plainMarks(fd int) bool {
 	size, err := unix.Flistxattr(fd, nil)
 	if err != nil {
@@ -129,8 +127,8 @@ func plainMarks(fd int) bool {
 	return true
 }
 
-// listChanged is list for a folder of which only what a layer has is looked at:
-// changed are all names there, and names those that the merged folder has.
+// listChanged is list restricted to a layer's names: changed has all of them, names those in the
+// merged folder.
 func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
 	upper, err := s.listAll(ctx, at.upper, at)
 	if err != nil {
@@ -155,8 +153,7 @@ func (s *Scan) listChanged(ctx context.Context, dir *os.Root, at place) (names [
 // span is a part of the index.
 type span struct{ lo, hi int }
 
-// spans are the parts of a folder's range of the index that may be other than they
-// were.
+// spans returns the parts of a folder's index range that may have changed.
 func (s *Scan) spans(at place, changed []string) []span {
 	if at.upper == nil {
 		return []span{{at.lo, at.hi}}
@@ -173,8 +170,8 @@ func (s *Scan) spans(at place, changed []string) []span {
 	return list
 }
 
-// path is where the open work tree is found at this time, in this process: a
-// layer's is mounted where others may not see it.
+// path returns the work tree's current path for this process. A layer may be mounted where others
+// cannot see it.
 func (w *Worktree) path() (string, func() error, error) {
 	if w.upper == nil {
 		return w.dir.Name(), func() error { return nil }, nil
@@ -186,9 +183,8 @@ func (w *Worktree) path() (string, func() error, error) {
 	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())), f.Close, nil
 }
 
-// Overwrite makes changes in a layer that holds nobody's work: what stands in their
-// way goes, whether it is tracked or not. tree is what the new sides belong to.
-// It returns the stat data of what was written.
+// Overwrite makes changes in a layer without anybody's work: it removes tracked and untracked
+// obstacles. tree has the new sides. It returns the written files' stat data.
 func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	for _, d := range changes {
 		if ctx.Err() != nil {
@@ -204,7 +200,7 @@ func (w *Worktree) Overwrite(ctx context.Context, tree plumbing.Hash, changes []
 	return w.CheckOut(ctx, tree, changes)
 }
 
-// makeRoom removes what is no folder on the way to a path, and a folder there.
+// makeRoom removes anything but folders on the way to a path, and a folder at the path.
 func (w *Worktree) makeRoom(file string) error {
 	for at, letter := range file {
 		if letter != '/' {

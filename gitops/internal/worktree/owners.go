@@ -13,16 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// Owned is something in the work tree and whom it belongs to.
+// Owned is a file with its owner.
 type Owned struct {
 	Path     string
 	UID, GID uint32
 }
 
-// OfOthers finds a folder with tracked files, or something that is not tracked, which
-// belongs to another user or group; it is nil where there is none. Of a folder without
-// tracked files it looks at that and what lies right in it: an installation is one's own
-// or it is not.
+// OfOthers returns a folder with tracked files, or an untracked file, of another user or group, or
+// nil. In folders without tracked files it only checks the folder and its direct content: an
+// installation has one owner.
 func (w *Worktree) OfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
 	s := owners{ctx, ix, w.leftOut(), w, uid, gid}
 	err := s.folder(w.dir, "", 0, ix.Len())
@@ -45,8 +44,7 @@ type ownedError struct{ Owned }
 
 func (e *ownedError) Error() string { return e.Path }
 
-// folder looks at a folder whose path is empty or ends with a slash, and which has a range
-// of the index.
+// folder checks a folder with an index range. path is "" or ends in a slash.
 func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 	if err := s.look(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
 		return err
@@ -66,8 +64,8 @@ func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
 	})
 }
 
-// namesOf are the files and folders that the index has right in a folder: of a folder its
-// range, of a file an empty one. Of submodules it knows nothing.
+// namesOf returns a folder's direct index entries: a range for a folder, an empty one for a file.
+// It ignores submodules.
 func (s owners) namesOf(path string, lo, hi int) map[string]span {
 	names := make(map[string]span)
 	for i := lo; i < hi; {
@@ -85,7 +83,7 @@ func (s owners) namesOf(path string, lo, hi int) map[string]span {
 	return names
 }
 
-// untracked looks at what is not tracked, and what lies right in it.
+// untracked checks an untracked path and its direct content.
 func (s owners) untracked(dir *os.Root, name, path string) error {
 	if err := s.look(dir, name, path); err != nil {
 		return err
@@ -99,7 +97,7 @@ func (s owners) untracked(dir *os.Root, name, path string) error {
 	})
 }
 
-// into does something in a folder. One that is gone, or nobody's to see, has nothing.
+// into visits a folder. A missing or unreadable one is empty.
 func (s owners) into(dir *os.Root, name string, do func(*os.Root) error) error {
 	sub, err := regularfile.OpenFolder(dir, name)
 	if err != nil {
@@ -133,7 +131,7 @@ func (s owners) each(dir *os.Root, do func(name string) error) error {
 	}
 }
 
-// look is an ownedError where something belongs to another.
+// look returns an ownedError for a foreign file.
 func (s owners) look(dir *os.Root, name, path string) error {
 	info, err := dir.Lstat(name)
 	if err != nil {

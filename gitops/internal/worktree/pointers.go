@@ -58,8 +58,7 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 	return list, nil
 }
 
-// PointerIn returns the pointer that a blob is. plain is as lfs.Parse has it; is is false for any
-// other blob.
+// PointerIn returns a blob's pointer. plain is lfs.Parse's; is is false for any other blob.
 func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, is bool, err error) {
 	text, err := store.BlobBytes(blob, lfs.LongestPointer)
 	if errors.As(err, new(*objects.TooLargeError)) {

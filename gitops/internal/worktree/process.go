@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// protocolError is a process filter that does not answer as gitattributes(5) says ("Long Running
-// Filter Process").
+// protocolError reports a process filter that violates gitattributes(5) ("Long Running Filter
+// Process").
 type protocolError struct{ what string }
 
 func (e *protocolError) Error() string { return e.what }
@@ -26,8 +26,8 @@ func protocolf(format string, args ...any) error {
 // largestPacket is how many bytes of content a packet has at most (gitprotocol-common(5)).
 const largestPacket = 65516
 
-// askProcess has a process filter convert one file: it starts the process, says everything that git
-// would say up to the end of the file, and reads the answers then.
+// askProcess converts one file with a process filter: it starts the process, sends everything up to
+// the end of the file, and then reads answers.
 func askProcess(ctx context.Context, place FilterPlace, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
 	answers := &answers{to: to, result: result}
 	err := place.Run(ctx, command, asked(ctx, to, path, content), answers)
@@ -51,7 +51,7 @@ func askProcess(ctx context.Context, place FilterPlace, command string, to direc
 	return nil
 }
 
-// asked is what git says to a process filter for one file.
+// asked returns git's messages to a process filter for one file.
 func asked(ctx context.Context, to direction, path string, content io.Reader) io.Reader {
 	var head bytes.Buffer
 	say := func(lines ...string) {
@@ -99,7 +99,7 @@ func (p *packets) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// answers reads what a process filter says, as it comes.
+// answers parses a process filter's output.
 type answers struct {
 	to     direction
 	result io.Writer
@@ -111,7 +111,7 @@ type answers struct {
 	failed  error
 }
 
-// The lists that a process filter says, in their order.
+// The lists of a process filter's answer, in order.
 const (
 	stepWelcome = iota
 	stepCapabilities
@@ -184,7 +184,7 @@ func (a *answers) list() error {
 	return nil
 }
 
-// statusIn is the last status that a list has; empty for none.
+// statusIn returns the last status in a list, or "".
 func statusIn(lines []string) (status string) {
 	for _, line := range lines {
 		if s, is := strings.CutPrefix(line, "status="); is {

@@ -24,7 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Found is one thing that a scan saw and that is not as the index has it.
+// Found is a difference from the index seen by a scan.
 type Found struct {
 	Kind Kind
 	Path string      // folders without a slash at the end
@@ -32,8 +32,8 @@ type Found struct {
 	info fs.FileInfo // of a file or link that is untracked or ignored
 }
 
-// Stat is what is known of the file, but for what changes when the file does not; the
-// zero Stat for what is no file.
+// Stat returns the file's metadata without the fields that change while its content does not. It is
+// zero for anything but a file.
 func (f Found) Stat() index.Stat {
 	if f.info == nil {
 		return index.Stat{}
@@ -62,9 +62,8 @@ const (
 	WithIgnored                 // and what is ignored
 )
 
-// Scan compares a work tree with an index by stat data and lists what is not
-// tracked. It reads folders and ignore files, no other content, and holds one
-// folder at a time.
+// Scan compares a work tree with an index by stat data and lists untracked files. It reads folders
+// and ignore files only, one folder at a time.
 type Scan struct {
 	work     *Worktree
 	settings *repository.Settings
@@ -93,7 +92,7 @@ func (s *Scan) Run(ctx context.Context) error {
 	return errors.Join(err, s.failed)
 }
 
-// locked keeps the folders that are gone into aside from each other.
+// locked serialises reports of folders visited in parallel.
 func (s *Scan) locked(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,8 +101,7 @@ func (s *Scan) locked(do func()) {
 
 func (s *Scan) tell(f Found) { s.locked(func() { s.report(f) }) }
 
-// place is a folder on the way: its path ("" or ending with a slash), its range
-// of the index, and what ignore patterns hold in it.
+// place is a visited folder: its path ("" or with a final slash), index range and ignore patterns.
 type place struct {
 	path    string
 	lo, hi  int
@@ -133,14 +131,12 @@ func (s *Scan) folder(ctx context.Context, dir *os.Root, at place) error {
 	return s.untrackedIn(ctx, dir, names, seen, at)
 }
 
-// name is an entry of a folder: what the index would call it, and what the
-// file system does.
+// name is a folder's entry with its name in the index and on disk.
 type name struct {
 	git  string
 	disk string
 	kind fs.FileMode
-	// look returns what the folder's listing saw of the entry. In an os.Root
-	// that is stat data already, read once for each entry.
+	// look returns the entry's data from the listing. In an os.Root that is complete stat data.
 	look func() (fs.FileInfo, error)
 }
 
@@ -148,8 +144,8 @@ type name struct {
 // context.
 const listedAtOnce = 4096
 
-// list returns the names of a folder that are looked at, sorted; where a layer has
-// the folder, changed are those of the layer too that are gone.
+// list returns a folder's relevant names, sorted. In a layer, changed has all names of the upper
+// folder, including removed ones.
 func (s *Scan) list(ctx context.Context, dir *os.Root, at place) (names []name, changed []string, err error) {
 	if at.upper != nil {
 		return s.listChanged(ctx, dir, at)
@@ -221,15 +217,14 @@ func find(names []name, git string, fold bool) (int, bool) {
 	return i, i >= 0
 }
 
-// finds reports whether the file system has something by a name. The settings say which names are one to
-// git, and they may be of another machine.
+// finds reports whether the file system finds a name. The settings about equal names may come from
+// another machine.
 func finds(dir *os.Root, name string) bool {
 	_, err := dir.Lstat(name)
 	return err == nil
 }
 
-// tracked goes through what the index has in this folder and marks in seen the
-// names that it accounts for.
+// tracked visits the index entries in this folder and marks their names in seen.
 func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed []string, at place) (seen []bool, err error) {
 	seen = make([]bool, len(names))
 	var aside sync.WaitGroup
@@ -294,8 +289,7 @@ func (s *Scan) enterSoon(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 	}
 }
 
-// enter goes into a folder that holds tracked files. Of one that may not be read
-// nothing is known.
+// enter visits a folder with tracked files. An unreadable one is unknown.
 func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) error {
 	path := strings.TrimSuffix(below.path, "/")
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
@@ -369,8 +363,7 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	return nil
 }
 
-// submodule tells of a submodule that is checked out on another commit than the
-// index has.
+// submodule reports a submodule checked out at another commit.
 func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	if _, err := dir.Lstat(n.disk + "/.git"); err != nil {
 		return // not checked out: nothing in it can have changed
@@ -380,7 +373,7 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 	}
 }
 
-// submoduleAt says whether the submodule that is checked out at path is on a commit.
+// submoduleAt reports whether a checked out submodule is at a commit.
 func (w *Worktree) submoduleAt(path string, id plumbing.Hash) bool {
 	if named, is := pathname.Below(w.repo.GitDir, w.repo.NamedBy(w.dir, path+"/.git")); is && w.git != "" {
 		dir := filepath.Join(w.git, named)
@@ -411,9 +404,8 @@ func ignores(lists []rules.Ignore, path string, isDir, fold bool) bool {
 	return false
 }
 
-// unchanged says that a file is, by its times and numbers alone, the one that
-// the index knows, so that it need not be read. written is when the index was:
-// a file that is not older may have changed since within one tick of the clock.
+// unchanged reports whether times and numbers prove an unchanged file. written is the index's time:
+// a file not older may have changed within one clock tick.
 func unchanged(s *repository.Settings, known index.Stat, info fs.FileInfo, written time.Time) bool {
 	now := index.StatOf(info)
 	if known.MtimeSec != now.MtimeSec || known.Size != now.Size {
@@ -425,8 +417,8 @@ func unchanged(s *repository.Settings, known index.Stat, info fs.FileInfo, writt
 	return info.ModTime().Before(written)
 }
 
-// sameDetails compares what core.checkStat=minimal leaves out. A time that was
-// stored without nanoseconds is compared by seconds.
+// sameDetails compares the fields omitted by core.checkStat=minimal. A time stored without
+// nanoseconds is compared by seconds.
 func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 	if known.UID != now.UID || known.GID != now.GID || known.Ino != now.Ino {
 		return false
@@ -440,9 +432,8 @@ func sameDetails(s *repository.Settings, known, now index.Stat) bool {
 	return known.CtimeSec == now.CtimeSec && (known.CtimeNsec == 0 || known.CtimeNsec == now.CtimeNsec)
 }
 
-// modeOf returns the mode that git records for a file, known being what the
-// index has for the path now (0: nothing). It is 0 for what git does not
-// record: folders, sockets, devices, pipes.
+// modeOf returns git's mode for a file, or 0 for folders, sockets, devices and pipes. known is the
+// index's mode, 0 for none.
 func modeOf(s *repository.Settings, info fs.FileInfo, known uint32) uint32 {
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:

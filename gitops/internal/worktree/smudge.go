@@ -22,9 +22,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// smudger writes files of a tree into a work tree ("smudge" in
-// gitattributes(5)), with the line endings and filters that the tree's own
-// attributes ask for.
+// smudger writes a tree's files into a work tree ("smudge" in gitattributes(5)) with the tree's own
+// line endings and filters.
 type smudger struct {
 	*Worktree
 	dir        *os.Root
@@ -35,9 +34,8 @@ type smudger struct {
 	places     *places
 }
 
-// CheckOut makes changes in the work tree: what they take away first, so that
-// a file and a folder can change places. tree is what the new sides belong to.
-// It returns the stat data of what was written.
+// CheckOut makes changes in the work tree, removals first, because files and folders may change
+// places. tree has the new sides. It returns the written files' stat data.
 func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
@@ -54,8 +52,7 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 	return s.write(ctx, changes)
 }
 
-// clear takes the old side of a change out of the work tree, with folders that
-// are empty then.
+// clear removes a change's old side with folders that become empty.
 func (s *smudger) clear(d objects.Difference) error {
 	info, err := s.dir.Lstat(d.Path)
 	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // what a link leads to is another path's
@@ -79,8 +76,7 @@ func (s *smudger) clear(d objects.Difference) error {
 	return nil
 }
 
-// obstacleAt is the link, or whatever else is no folder, that stands where a
-// folder or one above it would have to be; empty for none.
+// obstacleAt returns a link or other non-folder at dir or above it, or "".
 func obstacleAt(root *os.Root, dir string) string {
 	for ; dir != "."; dir = path.Dir(dir) {
 		if info, err := root.Lstat(dir); err == nil && !info.IsDir() {
@@ -90,8 +86,7 @@ func obstacleAt(root *os.Root, dir string) string {
 	return ""
 }
 
-// clearFolder makes room for a file where a folder stands. The folder of a
-// submodule stays, with what is checked out in it.
+// clearFolder removes a folder in place of a file. A submodule's folder stays with its content.
 func (s *smudger) clearFolder(d objects.Difference) error {
 	if d.New.Mode == index.Gitlink {
 		return nil
@@ -103,7 +98,7 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 	return nil
 }
 
-// obstructed says what is in the way while files are written.
+// obstructed reports an obstacle met while writing.
 func (s *smudger) obstructed(by string) error {
 	if s.landing {
 		return &ChangedError{Paths: []string{by}, Begun: true}
@@ -111,15 +106,14 @@ func (s *smudger) obstructed(by string) error {
 	return &ObstructedError{Paths: []string{by}}
 }
 
-// prune removes folders that have become empty, from dir upwards.
+// prune removes empty folders from dir upwards.
 func (s *smudger) prune(dir string) {
 	for dir != "." && s.dir.Remove(dir) == nil {
 		dir = path.Dir(dir)
 	}
 }
 
-// absent says that there is nothing at a path: no such name, or a file where a
-// folder would have to be.
+// absent reports a missing path, also below a file.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -163,8 +157,7 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 	return s.stats, nil
 }
 
-// note takes the stat data of a file as it was just written: a later look would take what
-// somebody else wrote since for it.
+// note records a file's stat data right after writing. Later, somebody else may have changed it.
 func (s *smudger) note(path string, look func() (fs.FileInfo, error)) error {
 	info, err := look()
 	if err == nil {
@@ -232,7 +225,7 @@ func (s *smudger) file(ctx context.Context, d objects.Difference) error {
 	return s.filtered(ctx, d, regularfile.Until(ctx, r))
 }
 
-// filtered creates a file with what its filter makes of content.
+// filtered creates a file from its filter's result.
 func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io.Reader) error {
 	name := ""
 	if d.New.Mode != index.Symlink {
@@ -274,8 +267,8 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// withGit has git convert files, which are copied from the stage to their places. Attributes are those
-// of an index of the same tree.
+// withGit converts files with git, copied from the stage to their places. The stage's index of the
+// same tree has the attributes.
 func (s *smudger) withGit(ctx context.Context, list []objects.Difference) (err error) {
 	if len(list) == 0 {
 		return nil
@@ -326,9 +319,9 @@ func (s *smudger) copy(ctx context.Context, from *os.Root, d objects.Difference)
 	return errors.Join(err, f.Close())
 }
 
-// Fill checks a tree out into the work tree of another git folder, that of root,
-// and stages it there. The git program, which is faster, does it only where no filter is
-// configured: the configuration of that git folder names them for git in a sandbox.
+// Fill checks out a tree into another git folder's work tree at root, and stages it. The faster git
+// program only does it without filters, because that folder's configuration names filters for git
+// in a sandbox.
 func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) error {
 	if len(w.repo.Settings.FilterNames()) > 0 {
 		return w.fillByItself(ctx, root, tree)
@@ -345,7 +338,7 @@ func (w *Worktree) Fill(ctx context.Context, root *os.Root, tree plumbing.Hash) 
 	return err
 }
 
-// FillItself checks a tree out into the work tree, which has no files and no index yet.
+// FillItself checks out a tree into the work tree, which has neither files nor index.
 func (w *Worktree) FillItself(ctx context.Context, tree plumbing.Hash) error {
 	return w.fillByItself(ctx, w.dir, tree)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// stage is a folder in which git converts copies of files. Git cannot be given a path of a layer, and
-// must neither follow links that commands make meanwhile nor write over what others made.
+// stage is a folder for git's conversions of copies. git must not get a layer's path, follow links
+// of commands, or overwrite others' files.
 type stage struct {
 	work *Worktree
 	dir  string

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// untrackedIn reports what the index does not account for in a folder.
+// untrackedIn reports a folder's names unknown to the index.
 func (s *Scan) untrackedIn(ctx context.Context, dir *os.Root, names []name, seen []bool, at place) error {
 	for i, n := range names {
 		if seen[i] || n.git == ".git" && (at.path == "" || at.ignored) {
@@ -62,14 +62,12 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 // the zero byte at its end).
 const LongestPath = 1<<12 - 1
 
-// beyondGit says that no checkout can have a path, or that comparing trees would
-// not go that deep.
+// beyondGit reports a path impossible in a checkout, or too deep for comparing trees.
 func beyondGit(path string) bool {
 	return len(path) > LongestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
-// untrackedFolder goes into a folder without tracked files. One that may not be
-// read is passed over, as git does.
+// untrackedFolder visits a folder without tracked files. Like git it skips an unreadable one.
 func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at place) error {
 	path := at.path + n.git
 	sub, err := regularfile.OpenFolder(dir, n.disk)
@@ -93,8 +91,8 @@ func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 	return err
 }
 
-// holdsRepository says whether git would take the folder for a repository of
-// its own: a .git file, or a .git folder with the parts of one.
+// holdsRepository reports whether git would treat the folder as a repository: it has a .git file,
+// or a .git folder with a repository's parts.
 func holdsRepository(dir *os.Root) bool {
 	info, err := dir.Lstat(".git")
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package worktree owns the files of a checkout: what of them is not as an index
-// has it or is not tracked, what git would store of a file, and how the files of a
-// tree are written. It reads ignore rules, has git read attributes and convert line
-// endings and encodings, has filters run, confined by who calls, and goes through no link.
+// Package worktree owns a checkout's files: differences from an index, untracked files, git's form
+// of a file, and writing a tree's files. It reads ignore rules, lets git read attributes and
+// convert line endings and encodings, runs filters in the caller's confinement, and follows no
+// link.
 //
-// It knows no base, no change set and no commit: it is told the index and the
-// trees, and neither moves a reference nor writes the repository's index.
+// It knows no base, change set or commit: callers provide index and trees. It moves no reference and never writes the repository's index.
 package worktree
 
 import (
@@ -38,8 +37,7 @@ type Worktree struct {
 	from    *os.Root // where a change that lands was made; nil: not known
 }
 
-// Open opens the work tree of a repository, whose objects are in store.
-// The worktree must be closed.
+// Open opens a repository's work tree with its objects in store. Close it.
 func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) {
 	state, err := filepath.EvalSymlinks(filepath.Dir(repo.Private))
 	if err != nil {
@@ -54,8 +52,8 @@ func Open(repo *repository.Repository, store *objects.Store) (*Worktree, error) 
 
 func (w *Worktree) Close() error { return w.dir.Close() }
 
-// Hide leaves paths, and all that is below them, out of scans and copies. No tree
-// that is checked out may have them.
+// Hide excludes paths with everything below from scans and copies. No tree to check out may contain
+// them.
 func (w *Worktree) Hide(paths []string) {
 	w.hidden = map[string]bool{}
 	for _, name := range paths {
@@ -63,10 +61,10 @@ func (w *Worktree) Hide(paths []string) {
 	}
 }
 
-// Hides says whether a path is hidden or lies in something that is.
+// Hides reports whether a path or a folder above it is hidden.
 func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
 
-// leftOut are what is hidden and folders of ours that lie in the work tree.
+// leftOut returns hidden paths and own folders in the work tree.
 func (w *Worktree) leftOut() map[string]bool {
 	rel, is := pathname.Below(w.repo.Root, w.state)
 	if !is || rel == "." {
@@ -77,8 +75,7 @@ func (w *Worktree) leftOut() map[string]bool {
 	return all
 }
 
-// ObstructedError names untracked files that stand where files of another
-// commit have to go.
+// ObstructedError lists untracked files in place of another commit's files.
 type ObstructedError struct {
 	Paths []string
 }
@@ -87,8 +84,7 @@ func (e *ObstructedError) Error() string {
 	return fmt.Sprintf("untracked files are in the way (%s): move or remove them", quoteList(e.Paths))
 }
 
-// ChangedError names files that are not what a change goes from: somebody else has
-// written them.
+// ChangedError lists files modified by somebody else.
 type ChangedError struct {
 	Paths []string
 	Begun bool // others of the change may have been written

@@ -13,19 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Commit writes the plan: all of it, or nothing. New content goes to temporary
-// files next to where it belongs, which then take the place of the old ones by
-// renaming; when something fails, or ctx ends before all is in place, what was
-// done is undone. A replaced file is a new one to the system: other hard links
-// to the old one keep the old content.
+// Commit writes the whole plan or nothing. It writes new content to temporary files beside their
+// destinations and then renames them. If anything fails, or ctx ends early, it undoes all changes.
+// A replaced file is a new file for the system: other hard links keep the old content.
 //
-// Each file is compared with what the plan was made from twice: before anything
-// is touched, and in the moment in which it is replaced. What another program
-// puts in the place of a file after that is not overwritten by an undo.
+// It compares every file twice with the plan's input: before any change, and at its replacement. An undo
+// does not overwrite files that another program has put there later.
 //
-// An error is a [*ChangedError] when the tree is not what it was in [NewPlan],
-// a [*CommitError], or that of ctx. Only with a [*LeftoverError] the patch is
-// applied.
+// An error is a [*ChangedError] if the tree changed since [NewPlan], a [*CommitError], or ctx's. Only
+// with a [*LeftoverError] the patch is applied.
 func (p *Plan) Commit(ctx context.Context) error {
 	c := &commit{folders: map[string]*folder{".": {Dir: p.tree, path: "."}}}
 	for i := range p.changed {
@@ -67,9 +63,8 @@ func (c *commit) addSteps(ch *change) {
 	}
 }
 
-// run stages all new content before it touches any old one: a full disk shows
-// first. What goes away does so before what comes, since the two may be one
-// name to a file system that ignores case.
+// run writes all new content before it touches old files, so a full disk shows first. It removes
+// before it adds, because both may be the same name if the file system ignores case.
 func (c *commit) run(ctx context.Context) error {
 	all := slices.Concat(c.removes, c.writes)
 	phases := [...]struct {
@@ -102,7 +97,7 @@ func failedAt(name string, err error) error {
 	return &CommitError{Path: name, Err: err}
 }
 
-// locate opens the folder of a file, and makes it for one that is to be there.
+// locate opens the folder of a file. It makes the folder of a new file.
 func (c *commit) locate(s *step) (err error) {
 	s.name = path.Base(s.file.path)
 	s.folder, err = c.folder(path.Dir(s.file.path), s.file.exists)
@@ -126,12 +121,12 @@ func (c *commit) stage(s *step) error {
 	return err
 }
 
-// Files of a patch that is being applied have such names.
+// Temporary files have names of this form.
 const temporaryPrefix, temporarySuffix = ".apply-patch-", ".tmp"
 
 func temporaryName() string { return temporaryPrefix + rand.Text() + temporarySuffix }
 
-// IsTemporary reports whether a file of that name is one of a patch that is being applied.
+// IsTemporary reports whether a file name belongs to a patch in progress.
 func IsTemporary(name string) bool {
 	random, is := strings.CutPrefix(name, temporaryPrefix)
 	return is && len(random) == len(rand.Text())+len(temporarySuffix) && strings.HasSuffix(random, temporarySuffix)
@@ -173,13 +168,13 @@ func (c *commit) rename(s *step) error {
 	return nil
 }
 
-// placed has a file taken away again that is in the place of none.
+// placed registers the removal of a new file for an undo.
 func (c *commit) placed(s *step) {
 	c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
 }
 
-// keepOld gives the old file a second name, so that the path always leads to one
-// of the two, or swaps the new one for it; where neither is possible, it is set aside for a moment.
+// keepOld gives the old file a second name, or exchanges it with the new one, so the path always
+// exists. If neither is possible, it renames the old file for a moment.
 func (c *commit) keepOld(s *step) (swapped bool, err error) {
 	switch linked, copied, err := c.linkOld(s); {
 	case err != nil:
@@ -200,9 +195,9 @@ func (c *commit) keepOld(s *step) (swapped bool, err error) {
 	return false, s.changed(isGone)
 }
 
-// linkOld gives the old file a second name, and takes it away where it leads to
-// another file: an overlay makes a link of a copy, for a file of its lower layer
-// (linux, Documentation/filesystems/overlayfs.rst, "Non-standard behavior").
+// linkOld gives the old file a second name. It removes it again if it is another file: an overlay
+// links a copy of a file in its lower layer (linux, Documentation/filesystems/overlayfs.rst,
+// "Non-standard behavior").
 func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	old := temporaryName()
 	if err := s.folder.Link(s.name, old); err != nil {
@@ -217,16 +212,16 @@ func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	return false, true, s.folder.Remove(old)
 }
 
-// removedAs reports whether the patch itself removed the file under another
-// spelling, where case does not count.
+// removedAs reports whether the patch removed the file under another spelling on a case-insensitive
+// file system.
 func (c *commit) removedAs(s *step) bool {
 	return slices.ContainsFunc(c.removes, func(r *step) bool {
 		return r.folder == s.folder && strings.EqualFold(r.name, s.name)
 	})
 }
 
-// placeNew gives a new file its name by a link, which never replaces a file.
-// Where files have one name only it is renamed, right after a look.
+// placeNew names a new file by a link, which never replaces a file. Without hard links it renames
+// the file right after a check.
 func (c *commit) placeNew(s *step) error {
 	switch err := s.folder.Link(s.fresh, s.name); {
 	case err == nil:
@@ -270,7 +265,7 @@ type folder struct {
 	path string
 }
 
-// folder opens a directory, through no links, and makes it if that is wanted.
+// folder opens a directory without following links. It makes a missing one if wanted.
 func (c *commit) folder(name string, wanted bool) (*folder, error) {
 	if f := c.folders[name]; f != nil {
 		return f, nil
@@ -309,8 +304,7 @@ func (c *commit) makeFolder(parent *folder, element, name string) error {
 	return nil
 }
 
-// close lets go of directories that were only looked at: an error says nothing
-// about what was written.
+// close closes the directories. Errors are irrelevant for written files.
 func (c *commit) close() {
 	delete(c.folders, ".") // the caller's
 	for _, f := range c.folders {

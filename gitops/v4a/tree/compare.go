@@ -12,8 +12,7 @@ const (
 	isGone        = "it is gone"
 )
 
-// compare checks that the tree still has what the plan is made from, and that
-// this process may replace it.
+// compare checks that a file is unchanged since the plan, and that this process may replace it.
 func (c *commit) compare(s *step) error {
 	now, err := s.folder.Lstat(s.name)
 	before := s.file.before
@@ -33,7 +32,7 @@ func (c *commit) compare(s *step) error {
 	return s.mayReplace(now)
 }
 
-// compareOld compares again what now goes by its second name.
+// compareOld compares the old file again under its second name.
 func (s *step) compareOld() error {
 	now, err := s.folder.Lstat(s.old)
 	if err != nil {
@@ -53,13 +52,13 @@ func (s *step) compareWith(now fs.FileInfo) error {
 	return nil
 }
 
-// sameState reports whether both are of one file that was not written between.
+// sameState reports whether both describe one unmodified file.
 func sameState(before, now fs.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// mayReplace finds out what renaming would be refused for, before the file has
-// a second name that could not be taken away again either.
+// mayReplace detects an impossible rename before the file gets a second name that could not be
+// removed.
 func (s *step) mayReplace(now fs.FileInfo) error {
 	dir, err := s.folder.Lstat(".")
 	if err == nil && heldByOwner(dir, now, os.Geteuid()) {

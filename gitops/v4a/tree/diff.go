@@ -11,9 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Diff writes the plan in git's format, as `git apply` reads it. Files are
-// compared as text whatever they hold. A rename says where from; a path that
-// turns from a link into a file is deleted and created.
+// Diff writes the plan in the format of `git apply`. It compares all files as text. A link replaced
+// by a file is deleted and created.
 func (p *Plan) Diff(w io.Writer) error {
 	d := &differ{bufio.NewWriter(w)}
 	for i := range p.changed {
@@ -79,11 +78,11 @@ func (d *differ) hunks(from, to string, diff v4a.Diff) {
 	diff.WriteHunks(d.Writer)
 }
 
-// noFile stands in the place of a name on the side that has no file.
+// noFile replaces the name on the side without a file.
 const noFile = "/dev/null"
 
-// header is a name as "---" and "+++" lines have it: a blank in it is followed
-// by a tab, so that no reader takes the rest for a time.
+// header formats a name for "---" and "+++" lines. A name with a blank ends in a tab, because
+// readers could take the rest for a time.
 func header(prefix, name string) string {
 	name = quoted(prefix + name)
 	if strings.Contains(name, " ") {
@@ -92,8 +91,8 @@ func header(prefix, name string) string {
 	return name
 }
 
-// quoted is a name as git writes it, in C's way where it holds a control
-// character, a quote or a backslash.
+// quoted formats a name like git: in C's syntax if it contains a control character, a quote or a
+// backslash.
 func quoted(name string) string {
 	if !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7F || r == '"' || r == '\\' }) {
 		return name
@@ -114,7 +113,7 @@ func quoted(name string) string {
 	return b.String()
 }
 
-// gitMode is the mode that git's trees know.
+// gitMode converts a mode to git's.
 func gitMode(mode fs.FileMode) string {
 	switch {
 	case mode&fs.ModeSymlink != 0:

@@ -2,7 +2,7 @@ package tree
 
 import "github.com/agent-ci/agent-ci/gitops/v4a"
 
-// Edit is what a plan does to one file, for who judges it before it is done.
+// Edit is the planned change of one file, for a decision before the commit.
 type Edit struct {
 	Change
 	Text     string // that the file has then; of a deleted one none

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// PathError is a path that a patch may not name, or a file that is not what
-// the operation needs. Nothing has been written.
+// PathError reports a forbidden path, or a file unfit for the operation. Nothing was written.
 type PathError struct {
 	Path    string // as the patch spells it
 	Line    int    // of the section's header in the patch; 0 in a bare diff
@@ -23,7 +22,7 @@ func (e *PathError) Error() string {
 
 func (e *PathError) Unwrap() error { return e.Err }
 
-// ChangedError is a file that is no longer what the plan was made from.
+// ChangedError reports a file changed since the plan.
 type ChangedError struct {
 	Path   string
 	Reason string
@@ -33,8 +32,8 @@ func (e *ChangedError) Error() string {
 	return fmt.Sprintf("%s changed while the patch was being applied (%s): read it again and make a new patch", e.Path, e.Reason)
 }
 
-// CommitError is a write that failed. The tree is as it was before, except for
-// the files in Unrestored and what is in Leftover beside them.
+// CommitError reports a failed write. The tree is unchanged except for Unrestored, and Leftover
+// beside it.
 type CommitError struct {
 	Path       string   // the file at which it failed
 	Err        error    // why
@@ -57,8 +56,7 @@ func (e *CommitError) Error() string {
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// LeftoverError is a patch that was applied as a whole, but the old content of
-// some files lies about under other names.
+// LeftoverError reports an applied patch with leftover old files under other names.
 type LeftoverError struct {
 	Paths []string // to be removed
 	Err   error    // why that failed

@@ -27,7 +27,7 @@ func elements(name string) (parts []string, problem string) {
 	return strings.Split(clean, "/"), ""
 }
 
-// namesDirectory reports whether a path can be that of a directory only.
+// namesDirectory reports whether a path can only name a directory.
 func namesDirectory(name string) bool {
 	switch name[strings.LastIndexByte(name, '/')+1:] {
 	case "", ".", "..":
@@ -36,8 +36,8 @@ func namesDirectory(name string) bool {
 	return false
 }
 
-// meansDotGit reports whether some file system takes the element of a path for
-// ".git", or for what is below it where "\" separates.
+// meansDotGit reports whether some file system takes a path element for ".git", or for a path below
+// it with "\" as separator.
 func meansDotGit(element string) bool {
 	for part := range strings.SplitSeq(element, `\`) {
 		part = strings.Map(passedOver, part)
@@ -50,7 +50,7 @@ func meansDotGit(element string) bool {
 	return false
 }
 
-// passedOver drops the characters that HFS+ passes over when it compares names.
+// passedOver drops the characters that HFS+ ignores in names.
 func passedOver(r rune) rune {
 	switch {
 	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
@@ -59,9 +59,8 @@ func passedOver(r rune) rune {
 	return r
 }
 
-// In returns a patch as it reads from the root when its paths are relative to
-// dir, a slash-separated path below that root. Paths that are refused from any
-// directory, as absolute ones are, stay what they are.
+// In returns a patch with paths relative to the root instead of dir, a slash-separated path below
+// it. Invalid paths, such as absolute ones, stay.
 func In(dir string, p *v4a.Patch) *v4a.Patch {
 	if dir == "" || dir == "." {
 		return p

@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Plan is what a patch changes in a tree, ready to be written. It refers to the
-// tree as it was when the plan was made.
+// Plan is the planned change of a tree in the state at its creation.
 type Plan struct {
 	tree    Dir
 	patch   *v4a.Patch
@@ -21,13 +20,11 @@ type Plan struct {
 	notes   []string
 }
 
-// NewPlan reads the files that a patch names and computes what becomes of them;
-// it writes nothing. A path that leads through symbolic links stands for where
-// they lead, which must be inside the tree. The time that it takes grows with
-// the size of the patch and of the files; with that of a file for each of its
-// sections when they cannot be told to be independent of each other.
+// NewPlan reads the files named in a patch and computes their new content. It writes nothing. Paths
+// may go through symbolic links inside the tree. The time grows with the size of patch and files;
+// with dependent sections, with the file's size for each section.
 //
-// An error is a [*PathError], a [*v4a.MatchError] or that of ctx.
+// An error is a [*PathError], a [*v4a.MatchError] or ctx's.
 func NewPlan(ctx context.Context, tree Dir, patch *v4a.Patch) (*Plan, error) {
 	p := newPlanner(tree)
 	for rest := patch.Sections; len(rest) > 0; {
@@ -57,7 +54,7 @@ func sameUpdates(sections []v4a.Section) int {
 	return max(n, 1)
 }
 
-// Changes returns what the plan changes, sorted by path.
+// Changes returns the changes, sorted by path.
 func (p *Plan) Changes() []Change {
 	changes := make([]Change, len(p.changed))
 	for i, c := range p.changed {
@@ -66,9 +63,8 @@ func (p *Plan) Changes() []Change {
 	return changes
 }
 
-// Summary is what Codex's own tool prints on success: the paths as the patch
-// spells them, those of added files first, then updated, then deleted ones. A
-// moved file goes by its new path.
+// Summary returns the output of Codex's tool on success: paths as in the patch, of added, updated,
+// then deleted files. A moved file has its new path.
 func (p *Plan) Summary() string {
 	var b strings.Builder
 	b.WriteString("Success. Updated the following files:\n")
@@ -85,8 +81,7 @@ func (p *Plan) Summary() string {
 	return b.String()
 }
 
-// Notes tell who wrote the patch what to look at although it was applied, a sentence
-// or two each.
+// Notes returns remarks on an applied patch for the model, one or two sentences each.
 func (p *Plan) Notes() []string { return p.notes }
 
 // WriteNotes writes them, a line each.
@@ -99,21 +94,18 @@ func (p *Plan) WriteNotes(w io.Writer) error {
 	return nil
 }
 
-// Change is what a plan does to one file of the tree, all sections taken
-// together. Sections that undo each other leave none.
+// Change is the change of one file by all sections together. Sections that cancel out have none.
 type Change struct {
 	Op v4a.Op `json:"op"`
-	// Path is where the file is, relative to the root and slash-separated. No
-	// element of it is a link, whatever the patch named the file by.
+	// Path is relative to the root, slash-separated, and without links.
 	Path string `json:"path"`
-	// MovedFrom is the path that a moved file had and does not have any more;
-	// there is no other Change for it. Op is Update then.
+	// MovedFrom is the old path of a moved file. Op is then Update, and the old path has no Change.
 	MovedFrom string `json:"from,omitempty"`
 	Added     int    `json:"added"`   // lines
 	Removed   int    `json:"removed"` // lines
 }
 
-// change is a Change with all that is needed to write it.
+// change is a Change with the data to write it.
 type change struct {
 	Change
 	file *file
@@ -133,8 +125,8 @@ func (p *planner) changes() []change {
 	return all
 }
 
-// moved returns the files that moved away. One whose path has a file again, or
-// that has moved to another place already, counts as copied.
+// moved returns the moved files. A file is copied instead if its path is in use again, or it
+// already moved elsewhere.
 func (p *planner) moved() map[*file]bool {
 	moved := map[*file]bool{}
 	for _, f := range p.order {

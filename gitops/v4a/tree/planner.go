@@ -14,16 +14,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// The limits bound the memory of a plan, in bytes: a file is held once as it is
-// and once as it will be, and while it is searched with four bytes for each of
-// its lines. Deleted and replaced files count as well, since [Plan.Diff] shows
-// what goes.
+// The limits bound a plan's memory, in bytes: old and new content of each file, and four bytes for
+// each line during the search. Deleted and replaced files count, because [Plan.Diff] shows them.
 const (
 	MaxFileSize  = 64 << 20  // of a file that a patch updates, replaces or deletes
 	MaxTotalSize = 256 << 20 // of all these files together
 )
 
-// file is a file of the tree, in the state that the sections so far leave it in.
+// file is a file of the tree after the sections so far.
 type file struct {
 	path    string      // from the root, without links in it
 	before  fs.FileInfo // nil when it is not in the tree
@@ -88,7 +86,7 @@ func read(dir Dir, name string, size int64) (string, error) {
 	return b.String(), errors.Join(err, r.Close())
 }
 
-// apply applies the current section, with the ones that update the same file.
+// apply applies the current section together with others that update the same file.
 func (p *planner) apply(ctx context.Context, sections []v4a.Section) error {
 	switch p.section.Op {
 	case v4a.Add:
@@ -110,7 +108,7 @@ func (p *planner) add() error {
 	return nil
 }
 
-// rewritten is new content over what the tree has at the file's path.
+// rewritten returns new content for an existing path.
 func (f *file) rewritten(text string) *v4a.Content {
 	if f.before == nil {
 		return v4a.NewContent("").Rewritten(text)
@@ -128,8 +126,8 @@ func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	}
 }
 
-// delete removes what the path names, a link rather than what it leads to; but
-// a link that leads out or to a directory is refused like any other.
+// delete removes the named file, or the link itself. It refuses links to directories or out of the
+// tree.
 func (p *planner) delete() error {
 	target, err := p.find(p.section.Path, true)
 	if err != nil {
@@ -181,8 +179,7 @@ func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 
 func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)]) }
 
-// move gives the content that an update made of a file to another path and
-// removes what the first path names, unless both are the same.
+// move writes updated content to another path and removes the old one.
 func (p *planner) move(f *file, c *v4a.Content) error {
 	dest, err := p.find(p.section.MoveTo, true)
 	if err != nil {
@@ -211,7 +208,7 @@ func (p *planner) move(f *file, c *v4a.Content) error {
 	return nil
 }
 
-// origin is the file in the tree that the content is based on, or nil.
+// origin returns the file in the tree that the content is based on, or nil.
 func (f *file) origin() *file {
 	if f.before != nil {
 		return f

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// Diffs are the changes of files that a diff in git's format tells of.
+// Diffs are changes of files in a git diff.
 type Diffs []fileDiff
 
-// fileDiff is what a diff does to one file.
+// fileDiff is the change of one file.
 type fileDiff struct {
 	path      string
 	new, gone bool
 	hunks     []diffHunk
 }
 
-// diffHunk replaces lines, which keep their line ends, by others.
+// diffHunk replaces lines, with their line ends.
 type diffHunk struct {
 	at       int // the line of the old file, from 0
 	old, now []string
 }
 
-// ParseDiff reads a diff as [Plan.Diff] writes it. Renames, modes and what git calls binary
-// are refused: no [NewRewrite] makes them.
+// ParseDiff parses a diff of [Plan.Diff]. It refuses renames, modes and binary files, because
+// [NewRewrite] creates none.
 func ParseDiff(text string) (Diffs, error) {
 	r := &diffReader{rest: slices.Collect(strings.Lines(text))}
 	for len(r.rest) > 0 {
@@ -36,7 +36,7 @@ func ParseDiff(text string) (Diffs, error) {
 	return r.files, nil
 }
 
-// Paths are those of the files.
+// Paths returns the paths of the files.
 func (d Diffs) Paths() []string {
 	paths := make([]string, len(d))
 	for i, f := range d {
@@ -45,8 +45,8 @@ func (d Diffs) Paths() []string {
 	return paths
 }
 
-// Apply gives the texts that the files have after the diff. Hunks apply where the diff says, and
-// else at the one place below the hunk before that has their lines.
+// Apply returns the new texts. A hunk applies at its line number, or else at the only matching
+// place below the previous hunk.
 func (d Diffs) Apply(was Texts) (Texts, error) {
 	now := Texts{}
 	for _, f := range d {
@@ -170,7 +170,7 @@ func (r *diffReader) file() error {
 	return nil
 }
 
-// bothNames is the path of a "diff --git" line, which has it twice.
+// bothNames returns the path of a "diff --git" line, which has it twice.
 func bothNames(names string) (string, error) {
 	half := names[:max(len(names)-1, 0)/2]
 	if names != half+" "+strings.Replace(half, "a/", "b/", 1) {

@@ -10,15 +10,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// Texts are files by the path that somebody spells; nil: there is no such file, or there is to be
-// none.
+// Texts maps paths to texts. Nil is a missing or deleted file.
 type Texts map[string]*string
 
-// NewRewrite finds what other texts of files change: paths are read and handed, as they are, to
-// rewrite, which gives the new text of those that change. Paths are followed, refused and limited as
-// those of a patch are by [NewPlan]; files keep their modes, and bytes are what they are.
+// NewRewrite plans new texts for files. It passes the texts of paths to rewrite, which returns the
+// changed ones. Paths have the same rules and limits as in [NewPlan]. Files keep their modes; texts
+// may be any bytes.
 //
-// An error is a [*PathError], that of rewrite, as it is, or that of ctx.
+// An error is a [*PathError], rewrite's own, or ctx's.
 func NewRewrite(ctx context.Context, tree Dir, paths []string, rewrite func(was Texts) (Texts, error)) (*Plan, error) {
 	p := newPlanner(tree)
 	was, files := Texts{}, map[string]*file{}
@@ -51,7 +50,7 @@ func (f *file) text() *string {
 	return &text
 }
 
-// rewrite gives files their new texts, in the order of the paths that spell them.
+// rewrite sets the new texts in the order of paths.
 func (p *planner) rewrite(files map[string]*file, now Texts) error {
 	by, total := map[*file]string{}, 0
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -112,7 +111,7 @@ func (p *planner) replace(f *file, text *string) error {
 	return nil
 }
 
-// isFolder says whether a file, or a directory that it is in, is to be the other as well.
+// isFolder reports whether one new file would be a directory of another.
 func (p *planner) isFolder(f *file) bool {
 	for dir := path.Dir(f.path); dir != "."; dir = path.Dir(dir) {
 		if file := p.files[dir]; file != nil && file.exists {

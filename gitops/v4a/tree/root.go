@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// OnRoot is the tree below a root. Directories are held open while a plan is
-// made or committed, so that nothing that happens in the tree meanwhile leads a
-// write to another place. The root stays the caller's to close.
+// OnRoot returns the tree below a root. Plans and commits keep directories open, so changes of the
+// tree cannot redirect a write. The caller closes root.
 func OnRoot(root *os.Root) Dir { return rootDir{Root: root} }
 
 type rootDir struct {
@@ -28,8 +27,7 @@ func (d rootDir) Close() error {
 	return d.Root.Close()
 }
 
-// Open compares what it opened with what it saw before, since the file may be
-// replaced by a link or a FIFO in between.
+// Open compares the opened file with the checked one, because a link or FIFO may have replaced it.
 func (d rootDir) Open(name string) (*os.File, error) {
 	wrong := &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
 	seen, err := d.Lstat(name)
@@ -94,12 +92,12 @@ func (d rootDir) Create(name string, like fs.FileInfo) (io.WriteCloser, error) {
 	return f, nil
 }
 
-// keptMode is what of a file's mode its new content keeps: not the rights of
-// another user, which the kernel takes from what is written, too.
+// keptMode masks the mode bits for new content. It excludes setuid and setgid, which the kernel
+// clears on a write too.
 const keptMode = fs.ModePerm | fs.ModeSticky
 
-// resemble gives a file the owner and mode of another. An owner that may not be
-// given is no error: the file is then its writer's, as after any editor.
+// resemble gives a file the owner and mode of another. If the owner is not permitted, the writer
+// keeps the file, like after any editor.
 func resemble(f *os.File, like fs.FileInfo) error {
 	if uid, gid, known := owner(like); known {
 		_ = f.Chown(uid, gid)
@@ -111,35 +109,32 @@ func resemble(f *os.File, like fs.FileInfo) error {
 	return nil
 }
 
-// Dir is an open directory of the tree that a patch applies to. A name is one
-// element of a path, and no method follows a symbolic link: who walks from the
-// root of a tree through Dirs knows where they are, whatever is renamed or
-// linked behind their back.
+// Dir is an open directory of the tree. A name is a single path element. No method follows a
+// symbolic link, so renames and links cannot redirect a walk through Dirs.
 type Dir interface {
 	Lstat(name string) (fs.FileInfo, error)
 	Readlink(name string) (string, error)
 	// Open reads a regular file; anything else is an error.
 	Open(name string) (*os.File, error)
-	// Sub opens a directory, which the caller closes.
+	// Sub opens a directory. The caller closes it.
 	Sub(name string) (Dir, error)
 	Close() error
 
 	Mkdir(name string) error
-	// Create makes a file that is not there yet. It gets the mode and, as far
-	// as that is allowed, the owner of like, or the usual ones when like is nil.
+	// Create makes a new file with the mode of like and, if permitted, its owner. Nil gives the
+	// defaults.
 	Create(name string, like fs.FileInfo) (io.WriteCloser, error)
-	// Link gives a file a second name, which is not there yet. It fails where
-	// files have one name only.
+	// Link gives a file a second, new name. It fails on file systems without hard links.
 	Link(name, second string) error
-	// Rename replaces a file that already has the new name.
+	// Rename replaces an existing file of the new name.
 	Rename(name, to string) error
-	// Exchange gives two files each other's names at once, where the system can.
+	// Exchange swaps two names atomically, if the system can.
 	Exchange(name, other string) error
 	// Remove removes a file, a link or an empty directory.
 	Remove(name string) error
 }
 
-// owner returns who owns a file, where the system says so.
+// owner returns the owner of a file, if known.
 func owner(info fs.FileInfo) (uid, gid int, known bool) {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	if !known {

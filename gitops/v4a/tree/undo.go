@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// undo takes one thing back that a commit did.
+// undo reverts one step of a commit.
 type undo struct {
 	path   string
 	old    string // where the old content is meanwhile, or empty
@@ -17,12 +17,10 @@ type undo struct {
 	do     func() error
 }
 
-// litterError is an undo that left the second name of a file behind, and all
-// content where it belongs.
+// litterError reports an undo that restored all content, but left a second name behind.
 type litterError struct{ error }
 
-// rollBack undoes what was done, last thing first, and completes the error with
-// what could not be.
+// rollBack reverts all steps, last first, and adds failures to the error.
 func (c *commit) rollBack(cause error) error {
 	failed := &CommitError{Err: cause}
 	if already, ok := errors.AsType[*CommitError](cause); ok {
@@ -56,7 +54,7 @@ func (e *CommitError) add(u undo, err error) {
 	}
 }
 
-// discardFresh removes the temporary file unless it has taken its place.
+// discardFresh removes an unused temporary file.
 func (s *step) discardFresh() error {
 	if s.fresh == "" {
 		return nil
@@ -64,8 +62,7 @@ func (s *step) discardFresh() error {
 	return s.folder.Remove(s.fresh)
 }
 
-// removeNew takes a new file away, but not what another program has put there
-// since.
+// removeNew removes a new file, unless another program has replaced it.
 func (s *step) removeNew() error {
 	now, err := s.folder.Lstat(s.name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && s.isForeign(now) {
@@ -74,12 +71,12 @@ func (s *step) removeNew() error {
 	return s.folder.Remove(s.name)
 }
 
-// isForeign reports whether a file is not the one that this step wrote.
+// isForeign reports whether another program wrote the file.
 func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-// restore gives the old file its name back, unless it has it still.
+// restore moves the old file back to its name.
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
 	switch {
@@ -98,7 +95,7 @@ func (s *step) restore() error {
 	return nil
 }
 
-// isOld reports whether a file is the one that has the second name.
+// isOld reports whether a file is the one under the second name.
 func (s *step) isOld(now fs.FileInfo) bool {
 	old, err := s.folder.Lstat(s.old)
 	return err == nil && os.SameFile(now, old)

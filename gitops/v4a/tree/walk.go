@@ -26,10 +26,8 @@ type walk struct {
 	links   int
 }
 
-// find returns the file that a path of the patch leads to, in the state that
-// the sections before have left it in. A link at the end of the path is
-// followed, or it stands for itself and is not among the planner's files unless
-// it is removed.
+// find resolves a path of the patch after the previous sections. It follows a final link, or
+// returns the link itself, which joins the planner's files only when removed.
 func (p *planner) find(name string, follow bool) (*file, error) {
 	parts, problem := elements(name)
 	if problem != "" {
@@ -132,7 +130,7 @@ func (w *walk) enter(name string) error {
 	return nil
 }
 
-// up goes back over "..", which only links hold: paths are cleaned before.
+// up handles "..", which occurs only in links, since paths are clean.
 func (w *walk) up() error {
 	if w.absent {
 		return w.refuse("a link of the path leads nowhere", fs.ErrNotExist)

@@ -1,6 +1,5 @@
-// Package proxytest owns an internet for tests: names under which TLS servers answer, and
-// the HTTP proxy on loopback that leads to them, as a machine has one that reaches the
-// internet by nothing else. It refuses to know what the servers serve.
+// Package proxytest owns an internet for tests: named TLS servers behind an HTTP proxy on loopback,
+// like a machine without another way out. It does not know the content of the servers.
 package proxytest
 
 import (
@@ -59,7 +58,7 @@ func Start(t testing.TB, hosts map[string]http.Handler) *Internet {
 	return n
 }
 
-// Reached is what the proxy was asked to connect to, in this order.
+// Reached returns the targets of all CONNECT requests, in order.
 func (n *Internet) Reached() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

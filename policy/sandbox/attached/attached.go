@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package attached runs a program of a sandbox with pipes as its standard streams: it feeds the
-// program, reads what it writes, and ends all of that with the program.
+// Package attached runs a sandboxed program with pipes: it writes its input, reads its output, and
+// ends both with it.
 package attached
 
 import (
@@ -17,8 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// drainWait is how long the streams of a program that has exited are still read. A process that the
-// program left behind may hold them, and nobody waits longer for it.
+// drainWait bounds reading from an exited program whose leftover processes hold the streams.
 const drainWait = 100 * time.Millisecond
 
 // Starter starts a command, as a Sandbox does.
@@ -158,7 +157,7 @@ func (p *Program) Wait() (sandbox.Status, error) {
 	return p.status, p.err
 }
 
-// Close kills the program, waits for it and closes what the caller reads.
+// Close kills the program, waits for it and closes the caller's readers.
 func (p *Program) Close() {
 	p.Kill()
 	<-p.over

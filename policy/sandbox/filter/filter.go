@@ -1,9 +1,8 @@
-// Package filter owns which calls of the kernel commands may make: it writes the
-// programs of seccomp(2) that refuse the others. It installs none of them (package
-// stage does), and refuses to know which files and hosts commands are to reach.
+// Package filter owns the permitted system calls of commands, as seccomp(2) programs. Package stage
+// installs them. It does not know files and hosts.
 package filter
 
-// Options say what the filters leave open.
+// Options configures the filters.
 type Options struct {
 	Inet       bool // internet sockets
 	Namespaced bool // what the namespaces keep apart needs no refusal

@@ -32,9 +32,8 @@ const (
 	makes       = unix.O_CREAT | unix.O_TMPFILE&^unix.O_DIRECTORY
 )
 
-// refused are the system calls that nothing needs that commands may do. Where a
-// processor or the library's table lacks one, its number is unknown and so
-// refused as well.
+// refused lists calls that no permitted use needs. A call missing on a processor or in the
+// library's table is unknown and so refused as well.
 var refused = []string{
 	// other processes' memory
 	"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
@@ -49,16 +48,14 @@ var refused = []string{
 	"iopl", "ioperm", "modify_ldt", "vhangup", "nfsservctl", "_sysctl", "sysfs", "uselib", "ustat", "move_pages", "migrate_pages",
 }
 
-// unknown are answered as on a kernel without them, so that programs take the
-// other way. The arguments of clone3 and openat2 are out of a filter's sight.
+// unknown lists calls answered like on an older kernel, so programs fall back. Filters cannot see
+// the arguments of clone3 and openat2.
 var unknown = []string{"clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register"}
 
-// sharedIPC reaches what other processes of the user share where there is no
-// namespace.
+// sharedIPC lists calls that reach the user's other processes without a namespace.
 var sharedIPC = []string{"shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}
 
-// condition holds when an argument under mask equals value, or not. Only 32
-// bits are looked at: for an int that is all that the kernel looks at, too.
+// condition compares 32 masked bits of an argument. For an int the kernel uses no more.
 type condition struct {
 	half   uint32 // of an argument, counted from the lower one of the first: the table knows little-endian machines only
 	mask   uint32
@@ -66,8 +63,7 @@ type condition struct {
 	differ bool
 }
 
-// rule answers a system call whose arguments meet all conditions. The first
-// that does decides.
+// rule answers a call whose arguments meet all conditions. The first match decides.
 type rule struct {
 	call       string
 	conditions []condition
@@ -80,9 +76,8 @@ func isNot(arg, value uint32) condition {
 	return condition{half: 2 * arg, mask: anyBit, value: value, differ: true}
 }
 
-// argumentRules are what depends on arguments. The library's conditions look
-// at 64 bits of each, which a caller gets around by setting upper bits that
-// the kernel drops.
+// argumentRules lists rules about arguments. The library compares 64 bits, which callers evade by
+// setting upper bits that the kernel ignores.
 func argumentRules(o Options) []rule {
 	var rules []rule
 	add := func(answer uint32, call string, conditions ...condition) {
@@ -103,8 +98,8 @@ func argumentRules(o Options) []rule {
 	add(notAllowed, "mknod", has(1, setid))
 	add(notAllowed, "mknodat", has(2, setid))
 	if !o.Connect {
-		// A datagram can name its receiver. Bit 1 is in SOCK_DGRAM and SOCK_RAW,
-		// which is the same here, and in no other type that AF_UNIX has.
+		// A datagram can name its receiver. Bit 1 is set in SOCK_DGRAM and SOCK_RAW, which AF_UNIX
+		// treats alike, and in no other type.
 		add(notAllowed, "socket", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "socketpair", is(0, unix.AF_UNIX), has(1, unix.SOCK_DGRAM))
 		add(notAllowed, "connect")
@@ -168,8 +163,8 @@ func pack(program []bpf.RawInstruction) stage.Filter {
 	return packed
 }
 
-// architectureFilter kills who calls by another architecture's numbers, and
-// doesn't know calls that are newer than the table.
+// architectureFilter kills callers with another architecture's numbers, and rejects calls newer
+// than the table.
 func architectureFilter(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 	newest := uint32(slices.Max(slices.Collect(maps.Values(info.SyscallNames))))
 	return []bpf.Instruction{
@@ -201,9 +196,8 @@ func namesFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 	return program, nil
 }
 
-// setidFilter gives an answer to calls that set the bits set-user-ID or
-// set-group-ID on what is there already, which may be a folder. A pass lets
-// through.
+// setidFilter answers calls that set set-user-ID or set-group-ID bits of existing files or folders.
+// A pass permits them.
 func setidFilter(answer uint32, pass *[2]uint32) func(*arch.Info, Options) ([]bpf.Instruction, error) {
 	return func(info *arch.Info, _ Options) ([]bpf.Instruction, error) {
 		var rules []rule
@@ -228,7 +222,7 @@ func argumentsFilter(info *arch.Info, o Options) ([]bpf.Instruction, error) {
 	return assemble(info, argumentRules(o)), nil
 }
 
-// assemble makes a program of rules; what none of them decides it allows.
+// assemble compiles rules to a program that permits everything else.
 func assemble(info *arch.Info, rules []rule) (program []bpf.Instruction) {
 	for _, r := range rules {
 		if number, known := info.SyscallNames[r.call]; known {

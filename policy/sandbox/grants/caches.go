@@ -13,19 +13,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// cacheVariable is a variable by which tools find a folder that they read from and
-// add to, run after run.
+// cacheVariable is a variable with a tool's cache folder.
 type cacheVariable struct {
 	name string
 	list bool // it names several folders, as PATH does
-	// parts are the folders in it that tools write to, where it holds the checkout,
-	// the user's folder or a mount and so can't be commands' own as a whole.
+	// parts lists the folders that tools write to, for a folder too wide to be private: it contains
+	// the checkout, the home folder or a mount.
 	parts []string
-	// own is where it is moved to, below the run's own caches, when it is not there;
-	// empty where nothing is gained by that.
+	// own is the replacement below the run's caches for a missing folder, or "" if useless.
 	own string
-	// dispensable says that it is moved too where commands can't add to it: what is
-	// in it only saves time.
+	// dispensable also replaces a folder that commands cannot change. Its content only saves time.
 	dispensable bool
 }
 
@@ -75,11 +72,11 @@ var cacheVariables = []cacheVariable{
 	{name: "SCCACHE_DIR", own: "sccache", dispensable: true},
 }
 
-// MovedCaches are the folders of a scratch folder in which moved caches are: without namespaces,
-// and with them where commands can't change the user's folder.
+// MovedCaches lists the places of moved caches in a scratch folder: without namespaces, and with
+// them but without a changeable home folder.
 var MovedCaches = []string{"cache", "tmp/.cache"}
 
-// folders are what the variable names in an environment, as it is written there.
+// folders returns the variable's folders in an environment, unmodified.
 func (v cacheVariable) folders(environ []string) []string {
 	value := stage.Variable(environ, v.name)
 	if !v.list {
@@ -88,28 +85,27 @@ func (v cacheVariable) folders(environ []string) []string {
 	return filepath.SplitList(value)
 }
 
-// cache is a folder that a variable names, outside of what commands change anyway.
+// cache is a variable's folder outside of changeable ones.
 type cache struct {
 	path  string // without links
 	there bool
 }
 
-// findCaches finds the folders of caches that are to be as the user's folder is:
-// read, and changed for commands alone. named has all that the variables name, those
-// that are not there as well.
+// findCaches finds cache folders to treat like the home folder: readable, with private changes.
+// named includes missing ones.
 func (p *Plan) findCaches() (named map[string]cache, folders []string) {
 	named, folders = p.folders.cachesBy(p.cacheAt)
 	return named, p.outermost(folders)
 }
 
-// cacheFolders are those as far as the folders tell alone: what is hidden, and what lies
-// in the user's folder, is among them.
+// cacheFolders returns them judged by their paths alone, including hidden ones and those in the
+// home folder.
 func (f Folders) cacheFolders() []string {
 	_, folders := f.cachesBy(f.cacheAt)
 	return folders
 }
 
-// cachesBy are the folders of caches that variables name, as at judges each.
+// cachesBy returns the cache folders of variables accepted by at.
 func (f Folders) cachesBy(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
@@ -136,9 +132,8 @@ func (c cache) shown() []string {
 	return []string{c.path}
 }
 
-// cacheAt looks at a folder that a variable names. It is none of those where commands
-// have what they need in another way, where they could have led a link, or where
-// nothing of the machine's is shown.
+// cacheAt judges a variable's folder. It rejects folders covered otherwise, behind links that
+// commands could change, or without visible content.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	c, is = p.folders.cacheAt(folder)
 	return c, is && !pathname.Within(c.path, p.hidden...) && !p.inHome(c.path)
@@ -156,7 +151,7 @@ func (f Folders) cacheAt(folder string) (c cache, is bool) {
 	return c, !around && !closed && (!c.there || info.IsDir())
 }
 
-// changeable are the folders that commands change for all to see.
+// changeable returns the folders that commands really change.
 func (f Folders) changeable() []string {
 	if f.Twin == "" {
 		return f.shared()
@@ -164,16 +159,15 @@ func (f Folders) changeable() []string {
 	return append(f.shared(), withReal([]string{f.Twin})...)
 }
 
-// apart are the folders that no folder of caches is around: the checkout, those of the
-// user, and those that commands have of their own anyway.
+// apart returns folders that no cache folder may contain: the checkout, home folders, and private
+// ones.
 func (f Folders) apart() []string {
 	paths := append([]string{cmp.Or(f.Twin, f.Workspace), "/tmp", "/var/tmp", "/dev/shm"}, f.homes()...)
 	return withReal(paths)
 }
 
-// inHome says whether a folder is what the user's folder is to commands. Mounts in
-// that are not: an overlay shows nothing of them, and the kernel gives none to who could
-// see so what they cover.
+// inHome reports whether a folder is treated like the home folder. Mounts inside are not: overlays
+// do not show them, and the kernel forbids uncovering what they hide.
 func (p *Plan) inHome(path string) bool {
 	if p.home == "" || !pathname.Within(path, p.home) {
 		return false
@@ -181,8 +175,7 @@ func (p *Plan) inHome(path string) bool {
 	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.Within(path, mount) })
 }
 
-// outermost leaves out folders that lie in another, and adds those that are mounts in
-// one, of which there is no overlay as a whole.
+// outermost removes nested folders, and adds mounts inside others, which no overlay includes.
 func (p *Plan) outermost(folders []string) []string {
 	slices.Sort(folders) // what lies in another comes after it
 	var all []string
@@ -200,8 +193,8 @@ func (p *Plan) outermost(folders []string) []string {
 	return all
 }
 
-// leadsThrough says whether a path or a link on its way lies in one of the folders,
-// so that whoever writes there says where it ends.
+// leadsThrough reports whether a path, or a link on its way, is in one of the folders, whose
+// writers control its target.
 func leadsThrough(path string, folders []string) bool {
 	at, rest := "/", filepath.Clean(path)
 	for links := 0; rest != "" && links <= mostLinks; {
@@ -225,16 +218,14 @@ func leadsThrough(path string, folders []string) bool {
 	return false
 }
 
-// cacheFolder is where a sandbox keeps what commands change of a folder of caches,
-// below its scratch folder.
+// cacheFolder returns the place of a cache folder's changes below the scratch folder.
 func cacheFolder(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return filepath.Join("caches", hex.EncodeToString(sum[:8]))
 }
 
-// movedCaches are the variables of caches that commands get with another value: what
-// is not there lies below dir, and what can be done without does, too, where commands
-// can't change it. Those whose values are the operator's stay.
+// movedCaches returns cache variables with new values: missing folders move below dir, and
+// dispensable ones too if commands cannot change them. The operator's own values stay.
 func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool) []string {
 	var moved []string
 	for _, v := range cacheVariables {
@@ -248,7 +239,7 @@ func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool
 	return moved
 }
 
-// grows says whether a variable names a folder of caches that commands can change.
+// grows reports whether a variable's folder is changeable for commands.
 func (p *Plan) grows(v cacheVariable, changes func(path string) bool) bool {
 	return slices.ContainsFunc(v.folders(p.folders.Commands), func(folder string) bool {
 		c, is := p.named[folder]
@@ -256,8 +247,8 @@ func (p *Plan) grows(v cacheVariable, changes func(path string) bool) bool {
 	})
 }
 
-// lacks says whether commands find no folder that a variable names, or none that they
-// could change and it is one to do without.
+// lacks reports whether a variable's folder is missing for commands, or dispensable and
+// unchangeable.
 func (p *Plan) lacks(v cacheVariable, changes func(path string) bool) bool {
 	folders := v.folders(p.folders.Commands)
 	return len(folders) > 0 && !slices.ContainsFunc(folders, func(folder string) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// homeCredentials are files and folders below a user's folder that hold
-// credentials, or settings that may.
+// homeCredentials lists files and folders in a home folder with credentials, or with settings that
+// may contain some.
 var homeCredentials = []string{
 	".ssh", ".gnupg", ".netrc", "_netrc", ".git-credentials", ".config/git/credentials", ".config/gh", ".config/hub", ".config/glab-cli",
 	".aws", ".azure", ".config/gcloud", ".boto", ".kube", ".docker", ".config/containers", ".oci", ".config/doctl", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".vault-token",
@@ -24,7 +24,7 @@ var homeCredentials = []string{
 	".bash_history", ".zsh_history", ".python_history", ".psql_history",
 }
 
-// machineCredentials are those that a machine keeps; user 0 could read them.
+// machineCredentials lists the machine's credentials, readable for user 0.
 var machineCredentials = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/krb5.keytab",
 	"/etc/docker/key.json", "/etc/rancher", "/etc/kubernetes", "/var/lib/kubelet", "/var/run/secrets", "/run/secrets",
@@ -34,25 +34,23 @@ var machineCredentials = []string{
 // credentialPatterns are found by their names.
 var credentialPatterns = []string{"/etc/ssh/ssh_host_*_key", "/etc/ssl/private"}
 
-// runnerCredentials are what an Actions runner keeps in its own folder, by
-// patterns of names.
+// runnerCredentials lists name patterns of an Actions runner's credentials.
 var runnerCredentials = []string{".credentials*", ".runner*", ".env", "_diag"}
 
-// movedFolders are the folders of homeCredentials that a variable moves.
+// movedFolders maps folders of homeCredentials to the variables that move them.
 var movedFolders = map[string]string{
 	"XDG_CONFIG_HOME": ".config/", "XDG_DATA_HOME": ".local/share/", "CARGO_HOME": ".cargo/", "GRADLE_USER_HOME": ".gradle/",
 	"COMPOSER_HOME": ".composer/", "BUNDLE_USER_HOME": ".bundle/",
 }
 
-// namedCredentials are variables that name files or folders which hold
-// credentials, or several of them as PATH does.
+// namedCredentials lists variables with paths of credentials, one or several as in PATH.
 var namedCredentials = []string{
 	"DOCKER_CONFIG", "KUBECONFIG", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "GOOGLE_APPLICATION_CREDENTIALS",
 	"GNUPGHOME", "NETRC", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig", "PIP_CONFIG_FILE", "BUNDLE_USER_CONFIG", "GH_CONFIG_DIR", "CLOUDSDK_CONFIG",
 	"AZURE_CONFIG_DIR", "OPENAI_IDENTITY_TOKEN_FILE", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "ACTIONS_RUNNER_HOOK_JOB_STARTED",
 }
 
-// credential is a path that no command may read. It need not exist.
+// credential is a path that no command may read. It may be missing.
 type credential struct {
 	path string
 	by   string // what names it, as Secret.By has it
@@ -66,8 +64,7 @@ func credentialsBy(by string, paths []string) []credential {
 	return all
 }
 
-// credentials are the paths that no command may read, those first that somebody
-// names.
+// credentials returns the unreadable paths, explicitly named ones first.
 func (f Folders) credentials() []credential {
 	all := credentialsBy(DeniedBy, f.DenyRead)
 	for _, name := range namedCredentials {
@@ -106,7 +103,7 @@ func (f Folders) usualCredentials() []string {
 	return paths
 }
 
-// matching are the entries of dir whose names match one of the patterns.
+// matching returns the entries of dir that match a pattern.
 func matching(dir string, patterns []string) []string {
 	entries, _ := os.ReadDir(dir) // one that can't be listed holds nothing for commands, either
 	var paths []string
@@ -118,8 +115,7 @@ func matching(dir string, patterns []string) []string {
 	return paths
 }
 
-// homes are the user's folders: the one that the environment names may be
-// another than the one that programs find by the user's number.
+// homes returns the user's folders by environment and by user number, which may differ.
 func (f Folders) homes() []string {
 	var homes []string
 	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && filepath.IsAbs(u.HomeDir) {
@@ -133,8 +129,8 @@ func (f Folders) homes() []string {
 	return homes
 }
 
-// runnerFolders are where an Actions runner may be installed: the folder above
-// its work folder, which holds the workspace, and the one of its tools.
+// runnerFolders returns possible folders of an Actions runner: above the work folder with the
+// workspace, and that of its tools.
 func (f Folders) runnerFolders() []string {
 	var dirs []string
 	for _, name := range []string{"RUNNER_TEMP", "RUNNER_WORKSPACE"} {

@@ -9,8 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Earlier looks at files as commands see them with what the sandboxes of Folders.Below changed
-// in the user's folder and in those of caches.
+// Earlier shows files with the changes of Folders.Below's sandboxes in home and cache folders.
 type Earlier struct {
 	homes []layers        // each of one folder
 	seen  map[string]bool // folders that are no links, where many are looked for at one time; nil where each is looked at anew
@@ -47,7 +46,7 @@ func (f Folders) Earlier() Earlier {
 	return e
 }
 
-// lstat tells of the file at a path no folder of which is a link, and where it lies on disk.
+// lstat returns a file and its place on disk. No folder in path may be a link.
 func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
 	var deepest layers
 	for _, l := range e.homes {
@@ -58,7 +57,7 @@ func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
 	return deepest.lstat(path)
 }
 
-// Stat tells of the file that an absolute path leads to.
+// Stat follows an absolute path.
 func (e Earlier) Stat(path string) (fs.FileInfo, error) {
 	end, err := look(e.lstat).walk(e.seen, "/", path, func(string, error) error { return nil })
 	if err != nil {
@@ -74,10 +73,10 @@ func (e Earlier) LeadsInto(path string, folders []string) bool {
 	return e.leads("/", path, withReal(slices.Clone(folders)))
 }
 
-// errThere ends a walk that has come to one of the folders.
+// errThere ends a walk that reached one of the folders.
 var errThere = errors.New("it leads there")
 
-// leads is LeadsInto of a path that starts at a folder without links on its way.
+// leads is LeadsInto for a path from a folder without links.
 func (e Earlier) leads(from, path string, real []string) bool {
 	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
 		if pathname.Within(at, real...) {

@@ -1,8 +1,7 @@
-// Package grants owns what of a machine's files a command sees and may write. It
-// finds credentials and whatever else is kept from commands, plans the mounts and
-// the grants of Landlock that come of it, and gives the View of the same, for who
-// reads files on commands' behalf. It confines and starts nothing, and refuses to
-// know what the files of a workspace are for.
+// Package grants owns the files that a command sees and may write. It finds credentials and other
+// hidden files, plans mounts and Landlock grants, and provides the same as a View for readers on
+// commands' behalf. It confines and starts nothing, and does not know the purpose of a workspace's
+// files.
 package grants
 
 import (
@@ -14,103 +13,92 @@ import (
 	"slices"
 )
 
-// Mode says what commands may change.
+// Mode limits the changes of commands.
 type Mode string
 
 const (
 	// ReadOnly leaves them nothing but their own /tmp.
 	ReadOnly Mode = "read-only"
-	// WorkspaceWrite gives them the workspace and what Folders.Writable names.
+	// WorkspaceWrite permits the workspace and Folders.Writable.
 	WorkspaceWrite Mode = "workspace-write"
 	// DangerFullAccess confines nothing.
 	DangerFullAccess Mode = "danger-full-access"
 )
 
-// Folders say what commands see and may write. Paths are absolute.
+// Folders describes visible and writable files. Paths are absolute.
 type Folders struct {
 	Mode Mode
-	// Workspace is the folder that commands work in.
+	// Workspace is the commands' working folder.
 	Workspace string
-	// Twin is a folder in whose place commands find the workspace once more, so
-	// that programs which know the workspace by that path work; empty for none.
-	// Without namespaces it stays what it is.
+	// Twin is a second path of the workspace for commands, for programs that know it; "" for none.
+	// Without namespaces it is unaffected.
 	Twin     string
 	Writable []string // more that may be changed; what does not exist is passed over
 	Readable []string // stays readable though it lies in something that is absent
 	DenyRead []string // absent, besides the credentials
-	// Lent are folders to read that are shown at empty folders of the workspace, by
-	// these, too. Without namespaces they are readable where they are. Unlent are
-	// paths in each of them that are hidden in the workspace.
+	// Lent maps readable folders to empty folders of the workspace, where they are shown too.
+	// Without namespaces they are readable in place. Unlent lists paths in them hidden in the
+	// workspace.
 	Lent   map[string]string
 	Unlent []string
-	// Overlay is the folder that commands' changes of the workspace go to, so that the
-	// workspace stays as it is; empty where they change it. Frozen are such folders of
-	// sandboxes that were closed before, the latest first: their changes are seen and
-	// stay as they are. An overlay needs namespaces.
+	// Overlay is the folder for commands' changes of the workspace; without it they change the
+	// workspace. Frozen lists overlays of earlier sandboxes, latest first, visible and unchanged.
+	// Overlays require namespaces.
 	Overlay string
 	Frozen  []string
-	// Tree is where this process finds the workspace in its overlay as commands see it,
-	// for the View; sandbox.Tree says it.
+	// Tree is the overlaid workspace for this process's View, from sandbox.Tree.
 	Tree string
-	// Given says that the workspace is a mount of another sandbox: what is kept from commands
-	// is kept from them in it already. Package sandbox sets it.
+	// Given marks a workspace mounted by another sandbox, with hidden files already hidden. Package
+	// sandbox sets it.
 	Given bool
-	// Git is the folder .git that commands find in a workspace in an overlay, and may write
-	// to where they may write there; empty for the workspace's own.
+	// Git is the commands' .git in an overlaid workspace, as writable as the place. "" means the
+	// workspace's own.
 	Git string
 	// GitReadOnly keeps commands from writing to Git.
 	GitReadOnly bool
-	// Absent has what is kept from commands in a workspace in an overlay removed from
-	// the overlay, in place of hidden: nothing else has the overlay.
+	// Absent removes hidden files from the overlay instead of covering them. Nothing else uses the
+	// overlay.
 	Absent bool
-	// Held says what of the files of others commands may not change or see as it
-	// is, given what they may write to, and the folders of the user, both with links
-	// resolved. It is asked for each plan; nil holds nothing.
+	// Held returns the files of others that commands must not change or see as they are, given
+	// writable and home folders with resolved links. It is called for each plan; may be nil.
 	Held func(writable, homes []string) (Held, error) `json:"-"`
-	// Shown are files that commands read at these paths, in place of what is there, hidden
-	// or not. What is not there is shown in Home alone. They need namespaces.
+	// Shown maps paths to replacement files, shown even over hidden ones. Missing files only appear
+	// in Home. It requires namespaces.
 	Shown map[string][]byte
-	// Secrets are what FindSecrets found in the folders that commands may write to,
-	// before they ran; nil to look for it.
+	// Secrets is the result of an earlier FindSecrets, or nil to search now.
 	Secrets *Secrets
 
-	// Home is the user's folder. Commands may change what is in it, but what
-	// they change is their own and gone with the sandbox. Where the kernel
-	// can't do that it is read-only, and caches are moved by the environment.
+	// Home is the user's folder. Commands' changes there are private and end with the sandbox. If
+	// the kernel cannot do that, it is read-only and caches move.
 	Home string
-	// Scratch is a folder that belongs to one sandbox alone: it keeps /tmp and
-	// the changes of Home. A later sandbox that is given it finds both.
+	// Scratch is a private folder for /tmp and the changes of Home. A later sandbox may reuse it.
 	Scratch string
-	// Below are the scratch folders of sandboxes that were closed before, the
-	// latest first: their changes of Home are seen and stay as they are.
+	// Below lists scratch folders of earlier sandboxes, latest first. Their changes of Home are
+	// visible and stay.
 	Below []string
-	// Gone are paths of what Below changed that are removed from it for these commands alone, as
-	// Strays finds them.
+	// Gone lists paths of Below's changes removed for these commands, from Strays.
 	Gone []string
-	// Resolver is whether commands see the file by which names are resolved, though
-	// it lies in a folder of the machine's. Package sandbox sets it by the network.
+	// Resolver shows the resolver's configuration, even in a hidden folder. Package sandbox sets it
+	// by the network.
 	Resolver bool
 
 	Environ []string // of agent-ci; names further credentials
-	// Commands is the environment of commands, which names folders of caches outside of
-	// Home: those are to commands what Home is.
+	// Commands is the commands' environment. Its cache folders outside Home are treated like Home.
 	Commands []string
 	Set      []string // names of variables whose values are the operator's: where caches are moved, theirs stay
 }
 
-// Held is what commands may not do with files, of the workspace and of the user,
-// that programs outside obey. Paths are absolute.
+// Held restricts files of the workspace and user that outside programs follow. Paths are absolute.
 type Held struct {
 	ReadOnly []string // folders and files that commands may read and not change
-	// Cleaned are files of ReadOnly that hold credentials, and what commands see in
-	// their place; UserCleaned are such files that are the user's or the system's.
+	// Cleaned maps files of ReadOnly with credentials to their visible content. UserCleaned does so
+	// for the user's and the system's files.
 	Cleaned, UserCleaned map[string][]byte
-	// Remedy is what to do where commands can't be shown other content than a file
-	// of Cleaned has: the beginning of a sentence.
+	// Remedy is the beginning of a sentence, if cleaned content cannot be shown.
 	Remedy string
 	Secret []string // files that commands may not read
-	// Variables lead programs around files that they may not read, where nothing can
-	// lie over those: to the copy of a file of UserCleaned, or to another file.
+	// Variables directs programs to readable copies if nothing can be mounted: of UserCleaned, or
+	// other files.
 	Variables map[string]string
 }
 
@@ -140,9 +128,8 @@ func (f Folders) Check() error {
 	return nil
 }
 
-// WritableInNamespaces are the folders that commands may write to there, as they are
-// named and with their links resolved. What they write in the user's folder, in those
-// of caches and in /tmp is their own.
+// WritableInNamespaces returns the writable folders with namespaces, as given and with resolved
+// links. Changes in home, caches and /tmp are private.
 func (f Folders) WritableInNamespaces() []string {
 	own := []string{"/tmp", "/var/tmp", "/dev/shm"}
 	if f.Home != "" {
@@ -151,7 +138,7 @@ func (f Folders) WritableInNamespaces() []string {
 	return f.writableBeside(append(own, f.cacheFolders()...))
 }
 
-// WritableByLandlock are those where there are no namespaces.
+// WritableByLandlock returns those without namespaces.
 func (f Folders) WritableByLandlock() []string { return f.writableBeside(f.ownFolders()) }
 
 func (f Folders) writableBeside(own []string) []string {
@@ -161,17 +148,15 @@ func (f Folders) writableBeside(own []string) []string {
 	return withReal(own)
 }
 
-// shared are the folders that commands may write to and that hold what is not their
-// own.
+// shared returns writable folders that are not private.
 func (f Folders) shared() []string { return withReal(append([]string{f.Workspace}, f.Writable...)) }
 
-// ownFolders are the scratch folders that commands write to where there are no
-// namespaces.
+// ownFolders returns the writable scratch folders without namespaces.
 func (f Folders) ownFolders() []string { return []string{f.scratch("tmp"), f.scratch("cache")} }
 
 func (f Folders) scratch(name string) string { return filepath.Join(f.Scratch, name) }
 
-// makeScratch makes the folders that a sandbox needs for itself.
+// makeScratch makes the sandbox's private folders.
 func (f Folders) makeScratch() error {
 	for _, name := range []string{"tmp", "var-tmp", "cache", "copies"} {
 		if err := os.MkdirAll(f.scratch(name), 0o700); err != nil {
@@ -196,8 +181,7 @@ func (f Folders) makeScratch() error {
 	return nothing.Close()
 }
 
-// makeChanges makes what overlayfs needs for changes of a folder that are the
-// sandbox's own.
+// makeChanges makes overlayfs's folders for private changes.
 func (f Folders) makeChanges(name string) error {
 	for _, folder := range []string{"upper", "work"} {
 		if err := os.MkdirAll(filepath.Join(f.scratch(name), folder), 0o700); err != nil {
@@ -207,11 +191,10 @@ func (f Folders) makeChanges(name string) error {
 	return nil
 }
 
-// Upper is the folder of an overlay that has what changed, as overlayfs writes it down.
+// Upper returns the folder with an overlay's changes in overlayfs's format.
 func Upper(overlay string) string { return filepath.Join(overlay, "upper") }
 
-// makeOverlay makes the folders of an overlay. The one of the changes is to commands
-// what the workspace is.
+// makeOverlay makes an overlay's folders. Changes get the workspace's mode and owner.
 func (f Folders) makeOverlay() error {
 	if f.Overlay == "" {
 		return nil
@@ -226,10 +209,10 @@ func (f Folders) makeOverlay() error {
 	return os.Chmod(Upper(f.Overlay), info.Mode().Perm())
 }
 
-// Nothing is the empty file that lies over those that are hidden.
+// Nothing returns the empty file that covers hidden ones.
 func (f Folders) Nothing() string { return f.scratch("nothing") }
 
-// writeCopies writes what commands see in place of files, and says where it lies.
+// writeCopies writes replacement files and returns their places.
 func (f Folders) writeCopies(name string, contents map[string][]byte) (map[string]string, error) {
 	copies := make(map[string]string, len(contents))
 	for i, path := range slices.Sorted(maps.Keys(contents)) {
@@ -241,7 +224,7 @@ func (f Folders) writeCopies(name string, contents map[string][]byte) (map[strin
 	return copies, nil
 }
 
-// withReal adds to paths where their links lead.
+// withReal adds the resolved paths.
 func withReal(paths []string) []string {
 	for _, path := range slices.Clone(paths) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
@@ -251,7 +234,7 @@ func withReal(paths []string) []string {
 	return paths
 }
 
-// existing is a path with its links resolved; nothing when nothing is there.
+// existing returns a path with resolved links, or nothing if it is missing.
 func existing(path string) []string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return []string{real}

@@ -9,9 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Landlock are the grants where there are no namespaces: what is not granted is
-// refused, so that what must not be read is left out folder by folder around it. An
-// error is an InseparableError.
+// Landlock returns the grants without namespaces. Everything else is refused, so it grants around
+// hidden files, folder by folder. An error is an InseparableError.
 func (p *Plan) Landlock() (*stage.Landlock, error) {
 	if err := p.mustBeSeparable(); err != nil {
 		return nil, err
@@ -37,8 +36,8 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 	return l, nil
 }
 
-// homeInReplaced returns the user's folder if it is below a folder of which commands
-// see nothing else, such as /tmp. Programs fail if they may not read their settings.
+// homeInReplaced returns a home folder below a replaced one such as /tmp. Programs fail without
+// their settings.
 func (p *Plan) homeInReplaced() []string {
 	if p.home == "" || !pathname.Within(p.home, replaced...) {
 		return nil
@@ -46,7 +45,7 @@ func (p *Plan) homeInReplaced() []string {
 	return []string{p.home}
 }
 
-// unreadable is what commands can't be shown with other content and so not at all.
+// unreadable returns files that cannot be shown cleaned.
 func (p *Plan) unreadable() []string {
 	paths := slices.Clone(p.hidden)
 	for file := range p.userCopies {
@@ -55,8 +54,7 @@ func (p *Plan) unreadable() []string {
 	return paths
 }
 
-// InseparableError is what Landlock alone can't keep from commands: it grants a
-// folder with all that is in it.
+// InseparableError reports a file that Landlock alone cannot hide, since it grants whole folders.
 type InseparableError struct {
 	What   string
 	Remedy string // the beginning of a sentence
@@ -79,7 +77,7 @@ func (p *Plan) mustBeSeparable() error {
 	return nil
 }
 
-// around lists the paths that together are all of dir but the denied ones.
+// around returns paths that cover dir except the denied ones.
 func around(dir string, denied []string) []string {
 	holds := false
 	for _, path := range denied {

@@ -21,14 +21,13 @@ type layers struct {
 	seen      map[string]bool // folders that are no links; nil where each is looked at anew
 }
 
-// atOnce looks for many files at one time: what was once found to be a folder is taken
-// for one.
+// atOnce returns layers that remember folders, for many lookups at one time.
 func (l layers) atOnce() layers {
 	l.seen = map[string]bool{}
 	return l
 }
 
-// errUnchanged says that a layer has nothing to say of a path: the next one counts.
+// errUnchanged reports that a layer does not change a path.
 var errUnchanged = errors.New("unchanged")
 
 // mostLinks is how many links one path leads over, as path_resolution(7) has it.
@@ -46,8 +45,7 @@ func (f Folders) layers() layers {
 	return l
 }
 
-// lstat tells of the file at a path no folder of which is a link, and where it lies on
-// disk.
+// lstat returns a file and its place on disk. No folder in path may be a link.
 func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
 	if inside, is := pathname.Below(l.workspace, path); is {
 		for _, changes := range l.changes {
@@ -60,8 +58,8 @@ func (l layers) lstat(path string) (info fs.FileInfo, at string, err error) {
 	return info, path, err
 }
 
-// lookIn looks for a file in a layer, which marks what is gone and folders of which
-// nothing below counts (linux, Documentation/filesystems/overlayfs.rst).
+// lookIn looks up a file in a layer, with its marks for removed files and opaque folders (linux,
+// Documentation/filesystems/overlayfs.rst).
 func lookIn(layer, inside string) (info fs.FileInfo, err error) {
 	at, missing := layer, errUnchanged
 	for name := range strings.SplitSeq(inside, string(filepath.Separator)) {
@@ -80,7 +78,7 @@ func lookIn(layer, inside string) (info fs.FileInfo, err error) {
 	return info, nil
 }
 
-// Opaque is the attribute of a folder that hides what is below it in an overlay; its value is y.
+// Opaque is the attribute, with value y, of an overlay folder that hides everything below.
 const Opaque = "user.overlay.opaque"
 
 func isOpaque(folder string) bool {
@@ -105,13 +103,12 @@ func (l layers) follow(path string) (real string, err error) {
 	return look(l.lstat).walk(l.seen, "/", path, func(_ string, err error) error { return err })
 }
 
-// look tells of the file at a path no folder of which is a link, and where it lies on disk.
+// look returns a file and its place on disk. No folder in path may be a link.
 type look func(path string) (info fs.FileInfo, at string, err error)
 
-// walk goes the way of a path from a folder without links on its way, and gives where it ends. place
-// is told of each place, links among them, and why nothing can be told of what is there; its error
-// ends the walk. seen has folders that are no links, where many paths are walked at one time; it may
-// be nil.
+// walk follows a path from a folder without links and returns its end. place receives each place,
+// including links, and any lookup error; its own error ends the walk. seen caches folders across
+// walks; may be nil.
 func (l look) walk(seen map[string]bool, from, path string, place func(at string, err error) error) (end string, err error) {
 	at, rest := from, path
 	if filepath.IsAbs(path) {
@@ -153,7 +150,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 	return at, nil
 }
 
-// existing is a path without links; nothing when nothing is there.
+// existing returns a path without links, or nothing if missing.
 func (l layers) existing(path string) []string {
 	if real, err := l.follow(path); err == nil {
 		return []string{real}
@@ -161,7 +158,7 @@ func (l layers) existing(path string) []string {
 	return nil
 }
 
-// stat tells of the file to which a path leads, and where it lies on disk.
+// stat follows a path and returns the file and its place on disk.
 func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
 	real, err := l.follow(path)
 	if err != nil {
@@ -170,8 +167,7 @@ func (l layers) stat(path string) (info fs.FileInfo, at string, err error) {
 	return l.lstat(real)
 }
 
-// folders are those on disk in which the files of a folder lie, with what has them at
-// the same paths.
+// folders returns a folder's places on disk, with those that override it.
 func (l layers) folders(folder string) []string {
 	all := []string{folder}
 	if inside, is := pathname.Below(l.workspace, folder); is {

@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// MountsBelow are the mounts in a folder, where an overlay of the folder would not
-// show them; none where the system does not tell.
+// MountsBelow lists the mounts in a folder, which its overlay would not show. It returns nil if
+// unknown.
 func MountsBelow(folder string) (mounts []string) {
 	raw, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -28,5 +28,5 @@ func MountsBelow(folder string) (mounts []string) {
 	return mounts
 }
 
-// unescaped undoes what the kernel makes of white space in paths.
+// unescaped reverts the kernel's escapes of white space in paths.
 var unescaped = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)

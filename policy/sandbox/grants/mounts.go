@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Mounts are those that make the plan true in namespaces, parents first.
+// Mounts returns the plan's mounts for namespaces, parents first.
 func (p *Plan) Mounts() []stage.Mount {
 	f := p.folders
 	p.put(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.scratch("tmp")})
@@ -68,9 +68,8 @@ func (p *Plan) Mounts() []stage.Mount {
 	})
 }
 
-// ownChanges shows a folder with changes that are the sandbox's own, above those of
-// earlier sandboxes. These lie right above the folder; but where they lie in it, each
-// takes an overlay of its own, of which the kernel puts few upon each other.
+// ownChanges overlays a folder with private changes above those of earlier sandboxes. If these are
+// inside the folder, each needs its own overlay, of which the kernel stacks few.
 func (f Folders) ownChanges(path, name string) stage.Mount {
 	m := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.scratch(name), Optional: true}
 	for _, scratch := range f.Below {
@@ -94,8 +93,7 @@ func (p *Plan) putSource(kind stage.MountKind, path, source string) {
 	}
 }
 
-// putTwin shows the workspace and what is read-only in it at another place too,
-// and nothing of what stands there.
+// putTwin shows the workspace, with its read-only parts, at a second place.
 func (p *Plan) putTwin() {
 	twin, err := filepath.EvalSymlinks(p.folders.Twin)
 	if err != nil || p.folders.Twin == "" || pathname.Within(p.workspace, twin) || pathname.Within(twin, p.workspace) {
@@ -111,10 +109,10 @@ func (p *Plan) putTwin() {
 	}
 }
 
-// git is where commands find their git folder.
+// git returns the commands' git folder.
 func (p *Plan) git() string { return filepath.Join(p.workspace, ".git") }
 
-// protect makes read-only what is held, and shows the copies of what is cleaned.
+// protect makes held files read-only and shows cleaned copies.
 func (p *Plan) protect() {
 	for _, path := range p.held.ReadOnly {
 		p.putSource(stage.Readable, path, path)
@@ -135,8 +133,7 @@ func (p *Plan) protect() {
 	}
 }
 
-// lend shows what is lent, where it is and in the workspace, there without what is
-// not to be lent and what is hidden.
+// lend shows lent folders in place and in the workspace, there without unlent and hidden parts.
 func (p *Plan) lend() {
 	for place, folder := range p.lent {
 		if p.folders.Git == "" { // else another git folder is where this one is
@@ -156,7 +153,7 @@ func (p *Plan) lend() {
 	}
 }
 
-// hide covers what commands must not read, where it would be seen.
+// hide covers visible hidden files.
 func (p *Plan) hide() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
 		info, _, err := p.layers.stat(path)
@@ -171,9 +168,9 @@ func (p *Plan) hide() {
 	}
 }
 
-// holdPlaces keeps commands from moving the workspace and what is shown or covered
-// in a folder that they may write to: each folder above is mounted on itself, and
-// what is mounted can't be renamed. A later sandbox would else look in vain.
+// holdPlaces prevents commands from moving the workspace and mounts in writable folders: it mounts
+// each folder above on itself, because mounts cannot be renamed. A later sandbox would otherwise
+// miss them.
 func (p *Plan) holdPlaces() {
 	for path, m := range maps.Clone(p.mounts) {
 		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
@@ -208,8 +205,7 @@ func (p *Plan) putBelow(top stage.Mount, folders []string) {
 	}
 }
 
-// unseen reports whether commands see nothing of path, since something else covers the
-// folder that it is in.
+// unseen reports whether something covers path's folder.
 func (p *Plan) unseen(path string) bool {
 	machine := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
 	if slices.Contains(machine, path) {
@@ -230,8 +226,8 @@ func (p *Plan) unseen(path string) bool {
 	}
 }
 
-// WritableAmong are the paths that Landlock lets commands write to in namespaces
-// with such mounts. Which of them are read-only, the mounts say.
+// WritableAmong returns the paths writable for Landlock with the given mounts. Mounts decide about
+// read-only ones.
 func WritableAmong(mounts []stage.Mount) []string {
 	paths := []string{"/tmp", "/var/tmp", "/dev/shm", "/dev/pts"}
 	for _, m := range mounts {

@@ -12,12 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// replaced are the folders that commands have of their own, with nothing in
-// them that is not put there. The stage makes those of the kernel.
+// replaced lists folders that are private and empty except for added files. The stage provides the
+// kernel's.
 var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
 
-// Plan is what commands see of the file system, as that was when the plan was made.
-// The paths in it have no links.
+// Plan describes the commands' file system at the plan's time. Its paths have no links.
 type Plan struct {
 	folders    Folders
 	workspace  string
@@ -106,8 +105,7 @@ func (p *Plan) resolveGrants() (err error) {
 	return nil
 }
 
-// resolveGrant follows the links of a path that commands may write to. One in
-// the workspace was perhaps made by them.
+// resolveGrant resolves a writable path. Commands may have made a link in the workspace.
 func (p *Plan) resolveGrant(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -122,8 +120,7 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	return real, nil
 }
 
-// hold asks what is held, and writes down what commands see in place of the files
-// that are cleaned.
+// hold asks for held files and writes their cleaned copies.
 func (p *Plan) hold() (err error) {
 	f := p.folders
 	if f.Held == nil {
@@ -139,8 +136,7 @@ func (p *Plan) hold() (err error) {
 	return err
 }
 
-// resolveLent follows the links of what is lent, and leaves out what is kept from
-// commands.
+// resolveLent resolves lent folders and omits hidden ones.
 func (p *Plan) resolveLent() map[string]string {
 	lent := make(map[string]string)
 	for place, folder := range p.folders.Lent {
@@ -153,8 +149,7 @@ func (p *Plan) resolveLent() map[string]string {
 	return lent
 }
 
-// resolvePlace follows the links of a place in the workspace, which may be one of its
-// git folder, that stands elsewhere.
+// resolvePlace resolves a place in the workspace, possibly in its separate git folder.
 func (p *Plan) resolvePlace(place string) (string, error) {
 	git := p.git()
 	inside, is := pathname.Below(git, place)
@@ -165,15 +160,15 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 	return filepath.Join(git, inside), err
 }
 
-// keeps says whether a folder to lend lies in one that is kept from commands. A
-// twin may lie in one and is shown, and a workspace among folders of its run.
+// keeps reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
+// workspace among its run's folders.
 func (p *Plan) keeps(folder string) bool {
 	above, twin := p.hiddenAbove(folder), []string{p.folders.Twin}
 	inTwin := pathname.Within(folder, twin...) && (!pathname.Within(above, twin...) || above == p.folders.Twin)
 	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
 }
 
-// hiddenAbove is the deepest that is hidden and holds path; empty for none.
+// hiddenAbove returns the deepest hidden path that contains path, or "".
 func (p *Plan) hiddenAbove(path string) (deepest string) {
 	for _, hidden := range p.hidden {
 		if pathname.Within(path, hidden) && len(hidden) > len(deepest) {
@@ -186,9 +181,8 @@ func (p *Plan) hiddenAbove(path string) (deepest string) {
 // Workspace is the workspace with its links resolved.
 func (p *Plan) Workspace() string { return p.workspace }
 
-// Variables are what commands in namespaces have of their own in the environment.
-// changes says of the user's folder, and of those of caches, whether they can change
-// it. Caches that are moved lie in the user's folder, or else in /tmp.
+// Variables returns the commands' own variables with namespaces. changes reports whether home and
+// cache folders are changeable. Moved caches are in home or else in /tmp.
 func (p *Plan) Variables(changes func(path string) bool) []string {
 	home, dir := p.home == "" || changes(p.home), "/tmp/.cache"
 	if home && p.home != "" {
@@ -197,7 +191,7 @@ func (p *Plan) Variables(changes func(path string) bool) []string {
 	return append(temporary("/tmp"), p.movedCaches(dir, home, changes)...)
 }
 
-// LandlockVariables are those where there are no namespaces.
+// LandlockVariables returns those without namespaces.
 func (p *Plan) LandlockVariables() []string {
 	variables := append(temporary(p.folders.scratch("tmp")), p.movedCaches(p.folders.scratch("cache"), false, func(string) bool { return false })...)
 	for name, file := range p.held.Variables {

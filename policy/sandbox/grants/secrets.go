@@ -14,16 +14,15 @@ import (
 	"github.com/agent-ci/agent-ci/internal/pathname"
 )
 
-// Secrets are what is kept from commands in the folders that they may write to.
-// They are found before commands of an agent run, and hold for all sandboxes
-// after that: what an agent makes is no secret, and a link that it makes hides
-// nothing of what others need.
+// Secrets are the hidden files in writable folders. They are found before the agent's first command
+// and hold for all later sandboxes: files made by an agent are no secrets, and its links hide
+// nothing.
 type Secrets struct {
 	Within []string `json:"within"` // the folders, as they are named and without links
 	Found  []Secret `json:"found"`
 }
 
-// Secret is one path of them.
+// Secret is a hidden path.
 type Secret struct {
 	Path  string `json:"path"`         // absolute; as it is named, or without links
 	By    string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
@@ -31,13 +30,13 @@ type Secret struct {
 	There bool   `json:"there"`        // something was there, and no link led to it
 }
 
-// DeniedBy says that Folders.DenyRead names a secret.
+// DeniedBy is the rule of a secret in Folders.DenyRead.
 const DeniedBy = "policy.deny_read"
 
-// SecretBy begins what says that a secret of the job has its value there: its name follows.
+// SecretBy begins the rule of a job secret's file. Its name follows.
 const SecretBy = "policy.secrets: "
 
-// Paths are the paths of all of them.
+// Paths returns all paths.
 func (s *Secrets) Paths() []string {
 	if s == nil {
 		return nil
@@ -49,7 +48,7 @@ func (s *Secrets) Paths() []string {
 	return paths
 }
 
-// Join adds what was found later.
+// Join adds later findings.
 func (s *Secrets) Join(later *Secrets) {
 	for _, secret := range later.Found {
 		s.add(secret)
@@ -65,8 +64,7 @@ func (s *Secrets) add(secret Secret) {
 	s.Found[i].There = s.Found[i].There || secret.There
 }
 
-// FindSecrets looks for what is kept from commands in the folders that they may
-// write to, and for further names of its files there.
+// FindSecrets finds hidden files in writable folders, with their other names there.
 func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	if runtime.GOOS != "linux" {
 		return &Secrets{}, nil // nothing keeps anything from commands there
@@ -86,8 +84,7 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 	return p.secrets, nil
 }
 
-// findSecrets takes from all credentials those that lie in a folder that
-// commands may write to, or that a link in one leads to.
+// findSecrets returns the credentials in writable folders or behind links there.
 func (p *Plan) findSecrets() *Secrets {
 	s := &Secrets{Within: p.folders.shared(), Found: []Secret{}}
 	layers := p.layers.atOnce()
@@ -110,8 +107,7 @@ func (s *Secrets) concern(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(path, s.Within...) })
 }
 
-// leadsTo is the path without links, where it is not there as far as it is. Of
-// places where nobody named something, only what is there counts.
+// leadsTo resolves a path as far as it exists. Unless named explicitly, it must exist.
 func (c credential) leadsTo(l layers) string {
 	if c.by != "" {
 		return l.whereItWouldBe(filepath.Clean(c.path))
@@ -122,8 +118,7 @@ func (c credential) leadsTo(l layers) string {
 	return filepath.Clean(c.path)
 }
 
-// whereItWouldBe is a path without the links that lead to it, as far as it is
-// there.
+// whereItWouldBe resolves a path as far as it exists.
 func (l layers) whereItWouldBe(path string) string {
 	if real, err := l.follow(path); err == nil {
 		return real
@@ -134,9 +129,8 @@ func (l layers) whereItWouldBe(path string) string {
 	return filepath.Join(l.whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
 }
 
-// hides are the paths that are there and that commands must not see: secrets as
-// they were found, and the others as they are now. One of the folders as a whole is
-// no secret in it, and no agent made it: another sandbox may see nothing of it.
+// hides returns the existing hidden paths: secrets as found, others as they are now. A whole
+// writable folder is no secret in itself; another sandbox may hide it.
 func (s *Secrets) hides(l layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
@@ -157,7 +151,7 @@ func (s *Secrets) hides(l layers, all []credential) []string {
 	return paths
 }
 
-// inLocked gives, in place of credentials in folders that are locked, the folders.
+// inLocked replaces credentials in locked folders by the folders.
 func inLocked(all []credential) []credential {
 	for i, c := range all {
 		if folder := lockedFolder(c.path); folder != "" {
@@ -167,9 +161,8 @@ func inLocked(all []credential) []credential {
 	return all
 }
 
-// lockedFolder is the folder that keeps this user from looking at path, if the
-// user owns it: so commands can open it. What is in it can only be hidden with all
-// of it.
+// lockedFolder returns a folder of this user that denies a look at path. Commands could open it, so
+// it is hidden as a whole.
 func lockedFolder(path string) string {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrPermission) {
 		return ""
@@ -187,9 +180,8 @@ func lockedFolder(path string) string {
 	return folder
 }
 
-// otherNames are the further names in folders that files of credentials have,
-// and those in a hidden folder of these. It walks through all of them only where
-// such a file has several.
+// otherNames returns further names of credential files, and of files in hidden folders. It only
+// searches if a file has several names.
 func otherNames(ctx context.Context, l layers, folders []string, all []credential) ([]Secret, error) {
 	wanted := map[fileID]credential{}
 	for _, c := range all {
@@ -227,9 +219,8 @@ func otherNames(ctx context.Context, l layers, folders []string, all []credentia
 	return names, nil
 }
 
-// eachFile goes through the regular files at and below a path, by the names that
-// commands have for them. What can't be listed is passed over: commands can't list it
-// either. An error is ctx's.
+// eachFile visits the regular files at and below a path, by commands' names. It skips folders that
+// cannot be listed, since commands cannot either. An error is ctx's.
 func (l layers) eachFile(ctx context.Context, path string, visit func(path string, info fs.FileInfo)) error {
 	var errs []error
 	for _, folder := range l.folders(path) {

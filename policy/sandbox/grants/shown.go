@@ -10,15 +10,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// UnshowableError says that a file of Folders.Shown has no place.
+// UnshowableError reports a file of Folders.Shown without a place.
 type UnshowableError struct{ Path string }
 
 func (e *UnshowableError) Error() string {
 	return fmt.Sprintf("%s can't be shown to commands: it is not there, and it would have to be made in a folder that commands change for all to see", e.Path)
 }
 
-// findShown writes down what commands see in the place of files, or where none is, and
-// finds where that lies.
+// findShown writes the replacement files and finds their places.
 func (p *Plan) findShown() error {
 	copies, err := p.folders.writeCopies("shown", p.folders.Shown)
 	if err != nil {
@@ -32,7 +31,7 @@ func (p *Plan) findShown() error {
 		case err == nil && info.Mode().IsRegular():
 			p.shown[real] = copies[path]
 		case err == nil || p.home == "" || !pathname.Within(real, p.home):
-			// a folder is no file, and nothing is made in folders of the machine
+			// A folder is no file, and nothing is created in the machine's folders.
 		case pathname.Within(real, p.writable...):
 			return &UnshowableError{path}
 		default:
@@ -42,9 +41,8 @@ func (p *Plan) findShown() error {
 	return nil
 }
 
-// show puts the files of Folders.Shown over what is there, also where that is hidden.
-// What is not there is made in the changes of the user's folder; where there are none
-// since the kernel gives no overlay, it can't be.
+// show mounts the files of Folders.Shown, even over hidden ones. Missing files are created in
+// private changes of home, which requires an overlay.
 func (p *Plan) show() {
 	for path, copied := range p.shown {
 		p.put(stage.Mount{Kind: stage.Readable, Path: path, Source: copied, File: true, Optional: slices.Contains(p.made, path)})

@@ -18,10 +18,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Strays lists what the sandboxes of Below made in the user's folder and in those of caches by
-// which a program comes to code in some folders: links that lead there, and files in which
-// interpreters read where code is, such as .pth files of Python and the first lines of scripts.
-// What programs read there in another way is not known here.
+// Strays lists files made by Below's sandboxes in home and cache folders that lead programs to code
+// in some folders: links, Python's .pth files, and first lines of scripts. Other mechanisms are not
+// known here.
 func (f Folders) Strays(ctx context.Context, folders []string) ([]string, error) {
 	s := strays{Earlier: f.Earlier(), folders: withReal(slices.Clone(folders)), found: map[string]bool{}}
 	s.seen = map[string]bool{}
@@ -84,7 +83,7 @@ func (s strays) loads(at, where string, entry fs.DirEntry) (bool, error) {
 	return s.script(where)
 }
 
-// longest is how many bytes of a file are read. One that is longer counts as leading anywhere.
+// longest bounds a file to read, in bytes. Longer ones count as leading anywhere.
 const longest = 1 << 20
 
 func (s strays) inFile(where string, leads func(text string) bool) (bool, error) {
@@ -97,9 +96,9 @@ func (s strays) inFile(where string, leads func(text string) bool) (bool, error)
 	return len(text) > longest || leads(string(text)), err
 }
 
-// pathFile says whether a file of lines leads to the folders, each a path from the folder that it
-// lies in, or code that is run (docs.python.org, library/site): that may name a folder, or load a
-// module beside it that does.
+// pathFile reports whether a file's lines lead to the folders, as paths relative to its folder, or
+// as executed code (docs.python.org, library/site), which may name a folder or load a module that
+// does.
 func (s strays) pathFile(dir, text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
@@ -117,8 +116,7 @@ func (s strays) pathFile(dir, text string) bool {
 	return false
 }
 
-// module says whether there is a module in a folder that names the folders, as those do that
-// stand for a project which was installed to be edited.
+// module reports whether a folder has a module that names the folders, as editable installs create.
 func (s strays) module(dir, name string) bool {
 	for _, file := range []string{name + ".py", filepath.Join(name, "__init__.py")} {
 		info, where, err := s.lstat(filepath.Join(dir, file))
@@ -132,8 +130,7 @@ func (s strays) module(dir, name string) bool {
 	return false
 }
 
-// script says whether a program is a script whose interpreter lies in the folders, or that stands
-// for a script there.
+// script reports whether a program is a script that, or whose interpreter, leads to the folders.
 func (s strays) script(where string) (bool, error) {
 	file, err := os.Open(where)
 	if err != nil {
@@ -153,7 +150,7 @@ func (s strays) script(where string) (bool, error) {
 	return s.names(strings.Join(lines[:min(2, len(lines))], "\n")) || standsFor && s.names(string(text)), nil
 }
 
-// names says whether a text names a path that leads into the folders.
+// names reports whether a text contains a path into the folders.
 func (s strays) names(text string) bool {
 	if slices.ContainsFunc(s.folders, func(folder string) bool { return mentions(text, folder) }) {
 		return true
@@ -187,8 +184,7 @@ func ofPath(c byte) bool { return !notOfName(rune(c)) || c == '.' || c == '-' ||
 
 func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// leaveOut removes what Folders.Gone names from the overlays that it lies in, and so from those
-// alone. What lies in another mount is not what Below has.
+// leaveOut removes Folders.Gone from the overlays. Paths on other mounts are not Below's.
 func (p *Plan) leaveOut() {
 	for _, path := range p.folders.Gone {
 		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {
@@ -198,7 +194,7 @@ func (p *Plan) leaveOut() {
 	}
 }
 
-// mountOf is the mount that a path lies in.
+// mountOf returns the mount of a path.
 func (p *Plan) mountOf(path string) (m stage.Mount, is bool) {
 	for ; ; path = filepath.Dir(path) {
 		if m, is = p.mounts[path]; is || path == "/" {

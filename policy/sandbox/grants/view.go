@@ -13,15 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// View is what commands see of the file system, for who reads files outside of
-// the sandbox on their behalf. It is made when the sandbox is, and knows no
-// credential that appears later. A nil View hides nothing.
+// View shows the commands' file system to outside readers on their behalf. It does not know later
+// credentials. A nil View hides nothing.
 type View struct {
 	entries []viewed        // of a path the deepest counts
 	secrets map[fileID]bool // files and folders that are not shown, under whatever name
 }
 
-// fileID is what a file is, whatever its name.
+// fileID identifies a file regardless of its name.
 type fileID struct{ device, inode uint64 }
 
 func idOf(info fs.FileInfo) fileID {
@@ -32,7 +31,7 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{uint64(stat.Dev), stat.Ino}
 }
 
-// viewed says what commands see at a path and below.
+// viewed describes a path and everything below it.
 type viewed struct {
 	path     string
 	shown    bool
@@ -49,12 +48,12 @@ const (
 	whyOthers = "it belongs to the machine, and commands don't see it"
 )
 
-// NotShownError says that commands don't see a path.
+// NotShownError reports a path invisible to commands.
 type NotShownError struct{ Why string }
 
 func (e *NotShownError) Error() string { return "not shown: " + e.Why }
 
-// Unconfined gives the view of commands that nothing confines.
+// Unconfined returns the view of unconfined commands.
 func (f Folders) Unconfined() *View {
 	v := newView()
 	v.addKernel()
@@ -92,8 +91,7 @@ func (p *Plan) View() *View {
 	return v.withSecrets(p)
 }
 
-// LandlockView gives the view where there are no namespaces, and paths are what
-// they are outside.
+// LandlockView returns the view without namespaces, with the outside's paths.
 func (p *Plan) LandlockView() *View {
 	v := newView()
 	for _, path := range []string{"/tmp", "/var/tmp"} {
@@ -114,8 +112,7 @@ func newView() *View {
 	return &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
 }
 
-// withSecrets hides what is kept from commands, there or not, and what is there
-// under any name.
+// withSecrets hides secrets, missing ones too, and existing ones under any name.
 func (v *View) withSecrets(p *Plan) *View {
 	for _, path := range p.secrets.Paths() {
 		v.add(viewed{path: path, why: whyHidden})
@@ -151,7 +148,7 @@ func (v *View) add(e viewed) {
 	v.entries = append(v.entries, e)
 }
 
-// at is the deepest entry that path lies in.
+// at returns the deepest entry that contains path.
 func (v *View) at(path string) viewed {
 	var deepest viewed
 	for _, e := range v.entries {
@@ -162,9 +159,8 @@ func (v *View) at(path string) viewed {
 	return deepest
 }
 
-// Locate finds where what commands see at an absolute path lies: below root,
-// which the caller opens as an os.Root, so that a link there leads nowhere else. The
-// error is why there is nothing to see, for a sentence about the path.
+// Locate resolves an absolute path of commands to a path inside root. Open root as an os.Root, so
+// links cannot lead elsewhere. The error is the end of a sentence about the path.
 func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
@@ -201,8 +197,8 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 	return "", "", &NotShownError{"too many links"}
 }
 
-// source is the folder that has inside: a change of the user's folder goes
-// before what it changes, but only the user's own folders list all.
+// source returns the folder with inside: changes of home take precedence, but only home itself
+// lists everything.
 func (e viewed) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
@@ -214,8 +210,8 @@ func (e viewed) source(inside string) string {
 	return last
 }
 
-// Hides says why a file is not shown, by where it really lies outside; empty
-// when it is, or lies in a folder that is commands' own.
+// Hides returns the reason for hiding a file at its real place, or "" if commands see it or it is
+// in their private folders.
 func (v *View) Hides(real string) (why string) {
 	if v == nil {
 		return ""
@@ -228,9 +224,8 @@ func (v *View) Hides(real string) (why string) {
 	return v.at(real).hidden()
 }
 
-// HidesFile says why an open file or folder is not shown, by where it really
-// lies and by what it is: a path that was looked at before may have come to lead
-// elsewhere. Empty when it is shown.
+// HidesFile returns the reason for hiding an open file, by its real place and identity, or "". An
+// earlier path check may be outdated.
 func (v *View) HidesFile(file *os.File) (why string) {
 	if v == nil {
 		return ""
@@ -247,8 +242,7 @@ func (v *View) HidesFile(file *os.File) (why string) {
 	return v.HidesInfo(info)
 }
 
-// HidesInfo says why what has this stat data is not shown; empty when it is, as
-// far as that tells.
+// HidesInfo returns the reason for hiding a file by its stat data, or "".
 func (v *View) HidesInfo(info fs.FileInfo) (why string) {
 	stat := idOf(info)
 	if v.HidesID(stat.device, stat.inode) {
@@ -262,8 +256,7 @@ func (v *View) HidesID(device, inode uint64) bool {
 	return v != nil && v.secrets[fileID{device, inode}]
 }
 
-// hidden says why commands don't see what lies at the entry's path outside:
-// nothing is shown there, or something else.
+// hidden returns the reason why commands do not see the file at the entry's real path, or "".
 func (e viewed) hidden() (why string) {
 	if e.shown && !e.overlaid && !slices.Contains(e.sources, e.path) {
 		return whyOthers
@@ -271,7 +264,7 @@ func (e viewed) hidden() (why string) {
 	return e.why
 }
 
-// HiddenBelow lists what is not shown in a folder, by paths relative to it.
+// HiddenBelow lists hidden paths in a folder, relative to it.
 func (v *View) HiddenBelow(dir string) []string {
 	if v == nil {
 		return nil

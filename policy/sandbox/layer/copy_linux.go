@@ -17,18 +17,15 @@ import (
 )
 
 const (
-	// mostForked is how much of changes is copied, by what they take on the disk.
+	// mostForked bounds the copied changes, by their size on disk.
 	mostForked = 1 << 30
-	// leastTaken is what each file and folder counts at least: it takes time, too.
+	// leastTaken is the minimum size charged per file and folder, since each takes time.
 	leastTaken = 4 << 10
 )
 
-// Copy copies the changes that are in the folder of an overlay to that of
-// another, which has none. Nobody may make changes meanwhile: see sandbox.Paused. Files
-// share what they hold where the file system can do that (ioctl_ficlone(2)), else it is
-// copied, and no holes with it. The error is a ForkError where the changes take more
-// than 1 GiB on the disk, and where a file can't be copied: this process may not read it,
-// or there is no more room.
+// Copy copies an overlay's changes to an empty overlay. Nothing may change them meanwhile: see
+// sandbox.Paused. It clones contents if possible (ioctl_ficlone(2)) and keeps holes. It returns a
+// ForkError for more than 1 GiB on disk, an unreadable file, or a full disk.
 func Copy(ctx context.Context, from, to string) error {
 	if _, err := os.Lstat(grants.Upper(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was changed yet
@@ -37,7 +34,7 @@ func Copy(ctx context.Context, from, to string) error {
 	return refusal(ctx, copyBounded(ctx, from, to, name), "its changes", filepath.Join(from, name), filepath.Join(to, name))
 }
 
-// refusal makes a ForkError of an error about a file below one of two folders, which are called so.
+// refusal converts an error about a file below one of two named folders to a ForkError.
 func refusal(ctx context.Context, err error, called, from, to string) error {
 	at, is := errors.AsType[*fs.PathError](err)
 	if !is || ctx.Err() != nil {
@@ -47,11 +44,9 @@ func refusal(ctx context.Context, err error, called, from, to string) error {
 	return &ForkError{fmt.Sprintf("of %s, %q can't be copied: %v", called, file, at.Err)}
 }
 
-// CopyCaches copies the folder called name from one folder to another, where it is missing or
-// empty: what earlier commands cached, for later ones to begin with and to change for themselves.
-// Nothing that runs may change it meanwhile. A folder of over 1 GiB, and one that can't be copied
-// whole, is left out: caches only save time. A copy that is cut off leaves no part behind, since
-// tools trust what they find.
+// CopyCaches copies the folder name between folders if it is missing or empty, so that later
+// commands begin with cached files. Nothing may change it meanwhile. It skips a folder above 1 GiB
+// or with a file that cannot be copied, and never leaves a part behind, since tools trust caches.
 func CopyCaches(ctx context.Context, from, to, name string) error {
 	if info, err := os.Lstat(filepath.Join(from, name)); err != nil || !info.IsDir() { // a link was made by commands
 		return nil
@@ -74,7 +69,7 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 	return errors.Join(err, Remove(partial))
 }
 
-// checkSize refuses a layer that takes too much. A file with several names counts once.
+// checkSize refuses a too large layer. It counts a file with several names once.
 func checkSize(ctx context.Context, layer string) error {
 	left, seen := int64(mostForked), make(map[uint64]bool)
 	return filepath.WalkDir(layer, func(_ string, entry fs.DirEntry, err error) error {
@@ -100,8 +95,8 @@ func checkSize(ctx context.Context, layer string) error {
 	})
 }
 
-// CopyFolder copies the folder called name from one folder into another, as it is. The error is a ForkError
-// where it takes more than 1 GiB on the disk, and where a file can't be copied.
+// CopyFolder copies the folder name between folders. It returns a ForkError above 1 GiB on disk or
+// for a file that cannot be copied.
 func CopyFolder(ctx context.Context, from, to, name string) error {
 	return refusal(ctx, copyBounded(ctx, from, to, name), name, filepath.Join(from, name), filepath.Join(to, name))
 }
@@ -128,16 +123,15 @@ func copyBounded(ctx context.Context, from, to, name string) error {
 	return c.entry(old, top, name)
 }
 
-// layerCopy copies files as they are. It names them in folders that are open, and
-// follows no links: commands made the names.
+// layerCopy copies files exactly. It uses open folders and follows no links, because commands chose
+// the names.
 type layerCopy struct {
 	ctx    context.Context
 	first  map[uint64]string // of a file with several names, by inode, the path of the copy
 	buffer []byte
 }
 
-// longestAttribute is that of the value of an attribute, and of the list of their names
-// (xattr(7)).
+// longestAttribute bounds an attribute's value and the list of names (xattr(7)).
 const longestAttribute = 64 << 10
 
 func (c *layerCopy) entry(from, to *os.File, name string) error {
@@ -189,8 +183,8 @@ func (c *layerCopy) folder(from, to *os.File, name string) error {
 	return c.attributes(in, out)
 }
 
-// content makes what is no folder. Of the device by which overlayfs says that a file is
-// gone there is one with many names: that is nothing to keep.
+// content copies anything but folders. overlayfs's device for removed files has many names and is
+// not tracked.
 func (c *layerCopy) content(from, to *os.File, name string, stat unix.Stat_t) error {
 	kind := stat.Mode & unix.S_IFMT
 	if stat.Nlink > 1 && kind != unix.S_IFCHR {
@@ -230,7 +224,7 @@ func (c *layerCopy) file(from, to *os.File, name string) error {
 	return errors.Join(err, c.attributes(in, out))
 }
 
-// data copies what a file holds but its holes.
+// data copies a file's content without holes.
 func (c *layerCopy) data(in, out *os.File) error {
 	info, err := in.Stat()
 	if err != nil {
@@ -263,9 +257,8 @@ func openAt(folder *os.File, name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), filepath.Join(folder.Name(), name)), nil
 }
 
-// attributes copies the extended attributes that overlayfs, or a command, has put on a
-// file or folder, and its access list. Others are the machine's to give, and one is the
-// number of the one overlay.
+// attributes copies extended attributes set by overlayfs or commands, and access lists. Others are
+// the machine's, or identify the one overlay.
 func (c *layerCopy) attributes(from, to *os.File) error {
 	n, err := unix.Flistxattr(int(from.Fd()), c.buffer)
 	if err != nil {

@@ -15,15 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// holderFile of the folder of an overlay names the process inside of the sandbox that has
-// it mounted, or had, and in further lines those of sandboxes that it was lent to.
+// holderFile in an overlay's folder names the process inside the sandbox that has, or had, it
+// mounted; further lines name borrowers.
 const holderFile = "holder"
 
-// heldWait is how long the processes of a sandbox that was left may take to end: one
-// gives back much memory first.
+// heldWait bounds the wait for a left sandbox's processes, which may take long to free memory.
 const heldWait = time.Minute
 
-// holder names a process, also where its number is given once more.
+// holder identifies a process even if its number is reused.
 type holder struct {
 	pid   int
 	begun string // in ticks after the start of the machine; empty where that can't be read
@@ -39,9 +38,8 @@ func holderOf(pid int) holder {
 	return holder{pid, string(fields[begun])}
 }
 
-// Hold makes sure that the overlay in a folder is mounted nowhere, for which it waits as
-// long as is said, a minute for 0, and notes that the process of a sandbox mounts it now.
-// The error is a HeldError where it is mounted still.
+// Hold waits until an overlay is mounted nowhere, up to wait or a minute for 0, and records the new
+// owner. It returns a HeldError if it stays mounted.
 func Hold(ctx context.Context, overlay string, pid int, wait time.Duration) error {
 	if err := await(ctx, overlay, cmp.Or(wait, heldWait)); err != nil {
 		return err
@@ -49,8 +47,7 @@ func Hold(ctx context.Context, overlay string, pid int, wait time.Duration) erro
 	return os.WriteFile(filepath.Join(overlay, holderFile), holderOf(pid).line(), 0o600)
 }
 
-// Join notes that the process of a further sandbox has the overlay, lent by the one that
-// mounted it.
+// Join records a borrower's process.
 func Join(overlay string, pid int) error {
 	f, err := os.OpenFile(filepath.Join(overlay, holderFile), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -62,8 +59,7 @@ func Join(overlay string, pid int) error {
 
 func (h holder) line() []byte { return fmt.Appendln(nil, h.pid, h.begun) }
 
-// Await waits until the overlay in a folder is mounted nowhere. The error is a HeldError
-// where that takes too long.
+// Await waits until an overlay is mounted nowhere. It returns a HeldError after heldWait.
 func Await(ctx context.Context, overlay string) error { return await(ctx, overlay, heldWait) }
 
 func await(ctx context.Context, overlay string, wait time.Duration) error {
@@ -84,9 +80,8 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 	return nil
 }
 
-// await waits for the end of the process inside. It is the first of its pid namespace, and
-// ends when all others there are gone, and with them what they have mounted. A lock would
-// not tell: the process lets go of its files before it waits for the others.
+// await waits for the process's end. As the first process of its pid namespace it ends after all
+// others, with their mounts. A lock would not do: it closes files before that.
 func (h holder) await(ctx context.Context, wait time.Duration) error {
 	if h.pid <= 0 {
 		return nil

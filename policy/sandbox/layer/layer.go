@@ -1,13 +1,12 @@
-// Package layer owns what an overlay keeps of its changes on the disk, in a folder of its
-// own: who has it mounted, since the kernel takes a second mount without a word, and
-// copies of it. It mounts nothing, and refuses to know what the changes are for.
+// Package layer owns an overlay's changes on disk: who has them mounted, because the kernel
+// silently accepts a second mount, and copies of them. It mounts nothing and does not know the
+// changes' purpose.
 package layer
 
 import "fmt"
 
-// HeldError says that an overlay is mounted still: a sandbox that was left has processes
-// that have not ended. The kernel would take a second mount without a word, and either
-// would show what it likes.
+// HeldError reports an overlay still mounted by processes of a left sandbox. The kernel would
+// accept a second mount with undefined content.
 type HeldError struct {
 	PID int // of the process inside
 }
@@ -16,7 +15,7 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("processes of a sandbox that was left still have its overlay (the first of them is %d)", e.PID)
 }
 
-// ForkError says that a workspace in an overlay can't be had once more, and why.
+// ForkError explains why an overlaid workspace cannot be copied.
 type ForkError struct{ Why string }
 
 func (e *ForkError) Error() string { return "the workspace can't be forked: " + e.Why }

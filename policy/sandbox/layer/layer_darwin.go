@@ -7,7 +7,7 @@ func Copy(context.Context, string, string) error {
 	return &ForkError{"this system has no overlays"}
 }
 
-// Await has nothing to wait for: there are no overlays here.
+// Await returns at once: macOS has no overlays.
 func Await(context.Context, string) error { return nil }
 
 // Merge fails: there are no overlays here.

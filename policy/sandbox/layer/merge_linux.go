@@ -13,11 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Merge adds the changes of an earlier overlay to those of a later one that lay above it, so that one
-// overlay shows both. The later changes win. The kernel stacks few overlays upon each other, and takes
-// no two layers of which one is in the folder of the other.
+// Merge adds an earlier overlay's changes to a later one above it, which then shows both. Later
+// changes win. The kernel stacks few overlays and rejects layers inside each other.
 //
-// Files are linked, so nothing may write to either layer afterwards.
+// It links files, so nothing may write to either layer afterwards.
 func Merge(ctx context.Context, earlier, later string) error {
 	from, err := os.Open(grants.Upper(earlier))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,7 +38,7 @@ func Merge(ctx context.Context, earlier, later string) error {
 	return nil
 }
 
-// merge names files in folders that are open, and follows no links, as layerCopy does.
+// merge uses open folders and follows no links, like layerCopy.
 type merge struct{ layerCopy }
 
 func (m *merge) entries(from, to *os.File) error {
@@ -81,8 +80,7 @@ func (m *merge) entry(from, to *os.File, name string) error {
 	return nil
 }
 
-// both merges a folder that both layers have. A folder that hides what is below it hides the earlier
-// one too.
+// both merges a folder of both layers. An opaque folder also hides the earlier layer's.
 func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
 	hides := func(folder *os.File) bool {
 		n, err := unix.Fgetxattr(int(folder.Fd()), grants.Opaque, m.buffer)

@@ -6,8 +6,7 @@ import (
 	"path/filepath"
 )
 
-// Remove removes a folder, also if commands or the kernel left folders in it that their owner may
-// not change.
+// Remove removes a folder, including read-only folders left by commands or the kernel.
 func Remove(dir string) error {
 	if os.RemoveAll(dir) == nil { // as most often: the rights are looked at where they are in the way
 		return nil

@@ -1,6 +1,5 @@
-// Package sandboxtest owns how tests find out what a machine has to confine
-// commands with. It does not ask package sandbox: a test that is skipped where
-// there is nothing must not be skipped because the sandbox is broken.
+// Package sandboxtest finds out which confinement a machine offers to tests. It does not use
+// package sandbox: a broken sandbox must not skip tests.
 package sandboxtest
 
 import (
@@ -16,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SkipUnlessOffered skips a test that could not open a sandbox of a level, by
-// its name, and fails it where the machine offers what the level is made of.
+// SkipUnlessOffered skips a test that could not open a sandbox of a level, or fails it if the
+// machine offers the level.
 func SkipUnlessOffered(t testing.TB, level string, err error) {
 	t.Helper()
 	if offered(level) {
@@ -53,17 +52,15 @@ var namespaces = sync.OnceValue(func() bool {
 	return cmd.Run() == nil
 })
 
-// mountAttributes says whether there is mount_setattr(2) (Linux 5.12). The size
-// of its argument is looked at before the caller's rights are: a wrong one is an
-// answer of the call itself, not of a filter or of a kernel without it.
+// mountAttributes reports whether mount_setattr(2) exists (Linux 5.12). The kernel checks the
+// argument's size first, so a wrong size distinguishes it from a filter or an older kernel.
 func mountAttributes() bool {
 	const wrongSize = 0
 	_, _, errno := unix.Syscall6(unix.SYS_MOUNT_SETATTR, 0, 0, 0, 0, wrongSize, 0)
 	return errno == unix.EINVAL
 }
 
-// landlock is the ABI version of landlock_create_ruleset(2), 0 where there is
-// none.
+// landlock returns the ABI version of landlock_create_ruleset(2), or 0.
 func landlock() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -75,8 +72,7 @@ func landlock() int {
 // Nobody is a user who owns nothing else.
 const Nobody = 65534
 
-// Users are those as whom a test can do what it does, by name: root and somebody
-// else, where root runs it.
+// Users returns the users available to a test by name: for root, also another one.
 func Users(t testing.TB) map[string]int {
 	t.Helper()
 	if os.Getuid() == 0 && os.Lchown(t.TempDir(), Nobody, Nobody) == nil { // a namespace of users may have this one alone
@@ -102,7 +98,7 @@ func Give(t testing.TB, base string, user int) {
 	}
 }
 
-// Place is a folder that commands see as it is: not below /tmp.
+// Place returns a folder that commands see unchanged: outside /tmp.
 func Place(t testing.TB, remove func(string) error) string {
 	t.Helper()
 	home, _ := os.UserHomeDir()
@@ -129,8 +125,8 @@ func Place(t testing.TB, remove func(string) error) string {
 	return ""
 }
 
-// AsNobody runs the test again as nobody where this process is root's, and says whether
-// this is that run, or one of another ordinary user.
+// AsNobody reruns the test as nobody if this process is root's. It reports whether this is such a
+// run, or one of another ordinary user.
 func AsNobody(t *testing.T) bool {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -147,8 +143,7 @@ func AsNobody(t *testing.T) bool {
 	return false
 }
 
-// folderFor makes a folder of a user, in one for temporary files that others reach:
-// TMPDIR may be closed to them.
+// folderFor makes a user's folder below a reachable temporary folder, since TMPDIR may be closed.
 func folderFor(t testing.TB, user int) string {
 	t.Helper()
 	for _, parent := range []string{os.TempDir(), "/tmp", "/var/tmp", "/srv"} {

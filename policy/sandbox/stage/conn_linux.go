@@ -19,8 +19,7 @@ type conn struct {
 	sending sync.Mutex
 }
 
-// receive reads a frame and the descriptors that came with it. The error is
-// io.EOF when the process outside is gone.
+// receive reads a frame with its descriptors. It returns io.EOF after the outer process's end.
 func (c *conn) receive() (body []byte, fds []int, err error) {
 	header := make([]byte, HeaderSize)
 	fds, err = c.receiveHeader(header)

@@ -30,7 +30,7 @@ func run(c *conn) error {
 	return serveCommands(c, setids)
 }
 
-// failure is a step of the building that failed.
+// failure is a failed building step.
 type failure struct {
 	step string
 	err  error
@@ -79,7 +79,7 @@ func build(c *conn) (setids, error) {
 	return asked, c.send(report, handed...)
 }
 
-// open opens, by the rights that commands have, what is handed to who is outside.
+// open opens files for the outer process with commands' rights.
 func open(s Spec) (handed []int, err error) {
 	for _, port := range s.Ports {
 		listener, err := listen(port)
@@ -109,9 +109,8 @@ func (r *Report) tell(err error) {
 	}
 }
 
-// confine takes the steps in the order in which each still has the rights that
-// it needs. Go's runtime has threads of its own, so what is a thread's is given
-// up by all: a command that got hold of one would find no more than it has.
+// confine takes the steps in an order where each still has its required rights. Every thread of
+// Go's runtime gives up its rights, so none is useful to commands.
 func confine(s Spec, given []int, report *Report) (asked setids, lent []int, err error) {
 	if s.Namespaced {
 		if lent, err = buildNamespaces(s, given, report); err != nil {

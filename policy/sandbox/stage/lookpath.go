@@ -11,10 +11,9 @@ import (
 	"strings"
 )
 
-// LookPath finds the program name as a command with env in dir would, so that
-// agent-ci's own PATH does not decide what runs. Relative folders in PATH are
-// passed over: they would let the checkout decide. The error is an
-// exec.ErrNotFound.
+// LookPath finds a program like a command with env in dir would, independent of agent-ci's own
+// PATH. It skips relative folders, because the checkout would then choose the program. The error is
+// an exec.ErrNotFound.
 func LookPath(name, dir string, env []string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildNamespaces fills the namespaces that the process was started in, and takes the
-// mounts that are lent to others. given are what came with the spec.
+// buildNamespaces fills the new namespaces and returns the lent mounts. given are the spec's
+// descriptors.
 func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error) {
 	if err := at("detach mounts", unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
 		return nil, err
@@ -52,9 +52,8 @@ func buildNamespaces(s Spec, given []int, report *Report) (lent []int, err error
 	return lent, at("look at /", mustBeReadOnly("/"))
 }
 
-// lend takes mounts of the folder that is shown, with all that lies in it, which can be
-// put into other mount namespaces. To the first, as many as Spec.Lend says, nobody can write;
-// in the others stays read-only what is so here.
+// lend returns mounts of the shown folder for other namespaces, with everything inside. The first
+// Spec.Lend are read-only; the others keep their read-only parts.
 func lend(s Spec) (lent []int, err error) {
 	for i := range s.Lend + s.LendToWrite {
 		attributes := uint64(still)
@@ -92,8 +91,7 @@ func mustBeReadOnly(path string) error {
 	return nil
 }
 
-// trees are mounts that were taken from the file system as it is outside, and
-// wait to be put in their places. -1 stands for one that is not there.
+// trees are detached mounts of the outer file system before their placement. -1 is missing.
 type trees struct {
 	mounts  []int // in the order of Spec.Mounts
 	devices map[string]int
@@ -116,7 +114,7 @@ func (t trees) close() {
 	}
 }
 
-// cloneTrees takes what must be taken before anything is covered.
+// cloneTrees clones everything needed before anything is covered.
 func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 	t.given = given
 	t.devices = make(map[string]int)
@@ -148,8 +146,8 @@ func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
 	return t, nil
 }
 
-// readOnly is what an overlay that can't be was to show, as it is: it may lie in a
-// folder that something else lies over. -1 stands for nothing.
+// readOnly clones an impossible overlay's folder, which something else may cover later. -1 is
+// nothing.
 func readOnly(m Mount) (fd int) {
 	if m.Kind != Overlay {
 		return -1
@@ -158,8 +156,7 @@ func readOnly(m Mount) (fd int) {
 	return fd
 }
 
-// covers is by how much taking the tree of a mount may cover what others are taken
-// from.
+// covers orders mounts by how much cloning them may cover of others.
 func (m Mount) covers() int {
 	switch {
 	case m.Kind != Overlay:
@@ -190,7 +187,7 @@ func (t trees) clone(m Mount) (fd int, err error) {
 	return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, plain)
 }
 
-// emptyFile is a file that reads as empty and takes nothing.
+// emptyFile returns a file that reads as empty and cannot be written.
 func (t trees) emptyFile() (fd int, err error) {
 	return cloneTree(t.nothing, "", unix.AT_EMPTY_PATH, still)
 }
@@ -211,9 +208,8 @@ func newTmpfs(mode string) (fd int, err error) {
 	return newMount("tmpfs", plain, map[string]string{"mode": mode})
 }
 
-// newOverlay shows m.Path with the changes of Below and of Source over it. What
-// is below is mounted at the path first: the kernel wants no layers within each
-// other, and the folders with the changes often lie in the path.
+// newOverlay returns m.Path with the changes of Below and Source. It mounts the lower folders
+// first: the kernel rejects nested layers, and the changes are often inside the path.
 func newOverlay(m Mount) (fd int, err error) {
 	var changes []int
 	for _, dir := range append([]string{m.Source}, m.Below...) {
@@ -282,8 +278,7 @@ func newMount(kind string, attributes int, options map[string]string, flags ...s
 	return unix.Fsmount(context, unix.FSMOUNT_CLOEXEC, attributes)
 }
 
-// placeAll puts the trees in their places and then closes those folders that
-// were open only for making places in them.
+// placeAll mounts the trees and then closes the folders opened for making mount points.
 func placeAll(mounts []Mount, t trees, report *Report) error {
 	var seal []string
 	for i, m := range mounts {
@@ -318,7 +313,7 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 	return nil
 }
 
-// pin mounts a folder on itself, if it is there.
+// pin mounts an existing folder on itself.
 func pin(path string) error {
 	tree, err := cloneTree(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, plain)
 	if errors.Is(err, unix.ENOENT) {
@@ -331,8 +326,7 @@ func pin(path string) error {
 	return moveTo(tree, path)
 }
 
-// sealPath makes what is mounted at path read-only. Something else may have
-// been put there meanwhile, or above it: that has its own attributes.
+// sealPath makes a mount read-only. A later mount at or above the path has its own attributes.
 func sealPath(path string) error {
 	err := setAttributes(unix.AT_FDCWD, path, 0, still)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
@@ -341,9 +335,8 @@ func sealPath(path string) error {
 	return err
 }
 
-// place mounts a tree at the path of m, which is made where it is missing. What
-// was to be hidden and is gone by now, a socket that was closed, needs nothing
-// over it.
+// place mounts a tree at m's path, creating a missing one. A hidden file that no longer exists
+// needs no cover.
 func place(tree int, m Mount) error {
 	err := moveTo(tree, m.Path)
 	if !errors.Is(err, unix.ENOENT) {
@@ -376,10 +369,10 @@ func makeMountPoint(path string, file bool) error {
 	return f.Close()
 }
 
-// devices are those of /dev that commands get.
+// devices lists the commands' files in /dev.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
-// mountDevices covers /dev with a folder that holds little.
+// mountDevices covers /dev with a small folder.
 func mountDevices(nodes map[string]int) error {
 	dev, err := newTmpfs("0755")
 	if err != nil {
@@ -431,12 +424,11 @@ func mountProc() error {
 	return moveTo(proc, "/proc")
 }
 
-// procHidden is what in /proc speaks of the machine.
+// procHidden lists files in /proc about the machine.
 var procHidden = []string{"kcore", "keys", "key-users", "kmsg", "kallsyms", "timer_list", "sched_debug", "latency_stats", "acpi", "scsi", "asound"}
 
-// lockProc writes the settings that the namespaces have of their own, covers
-// what is to be hidden, and makes the rest read-only: the entries that are no
-// process's have one mode for the whole machine.
+// lockProc sets the namespaces' own settings, covers hidden files, and makes the rest read-only:
+// entries outside of processes have one mode for the whole machine.
 func lockProc(s Spec, t trees, report *Report) error {
 	if s.PIDMax && s.Processes > 0 {
 		report.PIDMax = writeSetting("kernel/pid_max", s.Processes) == nil // else RLIMIT_NPROC is left
@@ -473,7 +465,7 @@ func (t trees) cover(path string) error {
 	return moveTo(tree, path)
 }
 
-// nothingLike is an empty file, or an empty folder that can't be written to.
+// nothingLike returns an empty file or a read-only empty folder.
 func (t trees) nothingLike(info os.FileInfo) (tree int, err error) {
 	if !info.IsDir() {
 		return t.emptyFile()

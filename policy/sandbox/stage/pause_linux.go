@@ -22,10 +22,9 @@ const (
 	stopTry = 200 * time.Millisecond
 )
 
-// pause stops all processes of the pid namespace but this one (SIGSTOP). The kernel
-// sends that to all at once, so that no process forks one that is missed. The parent
-// of a vfork(2) does not stop before its child has executed something, so all are let go
-// and stopped anew until it has.
+// pause stops all processes of the pid namespace but this one (SIGSTOP), at once, so no fork
+// escapes. A parent in vfork(2) only stops after its child's exec, so it resumes and stops all
+// again until then.
 func pause() error {
 	if os.Getpid() != 1 {
 		return errors.New("they have no pid namespace of their own")
@@ -44,9 +43,8 @@ func pause() error {
 	}
 }
 
-// resume lets processes go on that pause has stopped, children before their parents:
-// those would else find that a child has stopped. A process that had stopped before was
-// sent a SIGSTOP that waits for its end, and stays stopped.
+// resume continues processes stopped by pause, children before parents, which would otherwise
+// notice a stopped child. A process stopped earlier has a pending SIGSTOP and stays stopped.
 func resume() {
 	all := processes()
 	slices.SortFunc(all, func(a, b process) int {
@@ -59,7 +57,7 @@ func resume() {
 	}
 }
 
-// awaitStopped waits until no process runs, and names one that still does.
+// awaitStopped waits until no process runs, or returns one that does.
 func awaitStopped() (running string) {
 	for deadline := time.Now().Add(stopTry); ; time.Sleep(time.Millisecond) {
 		running = ""
@@ -75,7 +73,7 @@ func awaitStopped() (running string) {
 	}
 }
 
-// process is one of the namespace, as proc_pid_stat(5) has it.
+// process is a process of the namespace (proc_pid_stat(5)).
 type process struct {
 	pid     int
 	name    string
@@ -83,7 +81,7 @@ type process struct {
 	started uint64 // in ticks since the machine's start
 }
 
-// processes are all but this one.
+// processes returns all others.
 func processes() (all []process) {
 	for _, file := range statFiles("/proc/[0-9]*/stat") {
 		if p, err := readStat(file); err == nil && p.pid != os.Getpid() {
@@ -98,8 +96,8 @@ func statFiles(pattern string) []string {
 	return files
 }
 
-// runs says whether a thread of the process may do anything: it is neither stopped,
-// nor traced by what is, nor dead.
+// runs reports whether a thread can act: it is neither stopped, nor traced by a stopped process,
+// nor dead.
 func (p process) runs() bool {
 	for _, file := range statFiles(fmt.Sprintf("/proc/%d/task/*/stat", p.pid)) {
 		if thread, err := readStat(file); err == nil && !strings.ContainsRune("TtZX", rune(thread.state)) {
@@ -109,7 +107,7 @@ func (p process) runs() bool {
 	return false
 }
 
-// awaits says whether a signal was sent to the process that it has not taken yet.
+// awaits reports whether a signal is pending.
 func (p process) awaits(sig unix.Signal) bool {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	_, after, _ := bytes.Cut(status, []byte("\nShdPnd:\t"))

@@ -14,7 +14,7 @@ import (
 	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
-// limit sets what the run may use.
+// limit sets the resource limits.
 func limit(s Spec) error {
 	_, _ = unix.KeyctlJoinSessionKeyring("") // what this thread starts reaches no key of the caller; keyctl may not be there
 	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
@@ -47,9 +47,8 @@ func onAllThreads(number, arg1, arg2 uintptr) error {
 	return nil
 }
 
-// dropCapabilities gives up every capability, also of what is executed later.
-// The bounding set counts at execve alone, and this thread is the one that
-// commands come from.
+// dropCapabilities drops all capabilities, also for executed programs. The bounding set only
+// matters at execve, by this thread, which starts the commands.
 func dropCapabilities() error {
 	for capability := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)

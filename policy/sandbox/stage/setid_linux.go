@@ -11,19 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setids answers for the kernel the calls that set the bits set-user-ID or
-// set-group-ID on what is there already (seccomp_unotify(2)): of folders these
-// pass, of all else they are refused. A filter sees neither paths nor what
-// descriptors are. The calls are not let through, since whoever made one could
-// exchange what it names meanwhile: they are made here, on what was looked at.
+// setids decides about calls that set set-user-ID or set-group-ID bits of existing files
+// (seccomp_unotify(2)): folders pass, others are refused. A filter sees neither paths nor files.
+// This process makes the permitted calls itself on the checked file, because callers could exchange
+// a path meanwhile.
 type setids struct {
 	listener int
 	pass     [2]uint32
 }
 
-// watchSetids installs the filter that has such calls asked about. Where there is
-// somebody who is asked already, a container's manager, the kernel has no room
-// for a second one; then all of the calls are refused.
+// watchSetids installs the filter that reports such calls. If a container manager already receives
+// reports, the kernel permits no second one, and all such calls are refused.
 func watchSetids(filters Filters) (setids, error) {
 	const onAll = unix.SECCOMP_FILTER_FLAG_TSYNC | unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH
 	listener, err := load(filters.AskSetid, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|onAll)
@@ -34,8 +32,7 @@ func watchSetids(filters Filters) (setids, error) {
 	return setids{listener: -1}, install(filters.RefuseSetid)
 }
 
-// notice is a call that the kernel asks about, answer what it did (struct
-// seccomp_notif and seccomp_notif_resp).
+// notice is a reported call, answer its result (struct seccomp_notif and seccomp_notif_resp).
 type (
 	notice struct {
 		id           uint64
@@ -54,8 +51,7 @@ type (
 	}
 )
 
-// answer answers the next call. An error of the kernel means that whoever called
-// is gone.
+// answer handles the next call. A kernel error means that the caller is gone.
 func (s setids) answer() {
 	var n notice
 	if !s.control(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)) {
@@ -76,8 +72,8 @@ func (s setids) control(request uintptr, argument unsafe.Pointer) (done bool) {
 	return errno == 0
 }
 
-// make makes the call, with the rights that its caller has too: this thread is
-// in the commands' domain of Landlock and so may look at them.
+// make makes the call with its caller's rights: this thread is in the commands' Landlock domain, so
+// it may inspect them.
 func (s setids) make(n notice) error {
 	target, mode, err := n.open()
 	if err != nil {
@@ -94,9 +90,8 @@ func (s setids) make(n notice) error {
 	return s.chmod(target, mode)
 }
 
-// chmod shows the filter the pass, in arguments that the kernel has no use for.
-// Another thread, without the filter, would be in another domain; and there is
-// none left where commands have used up all processes.
+// chmod passes a secret to the filter in otherwise unused arguments. A thread without the filter
+// would be in another domain, and impossible if commands used up all processes.
 func (s setids) chmod(folder int, mode uint32) error {
 	path, err := unix.BytePtrFromString(fmt.Sprintf("/proc/self/fd/%d", folder))
 	if err != nil {
@@ -110,7 +105,7 @@ func (s setids) chmod(folder int, mode uint32) error {
 	return nil
 }
 
-// open opens what the call is to change.
+// open opens the call's target.
 func (n notice) open() (target int, mode uint32, err error) {
 	const handle = unix.O_PATH | unix.O_CLOEXEC
 	switch n.call {
@@ -133,7 +128,7 @@ func (n notice) open() (target int, mode uint32, err error) {
 	return target, uint32(n.args[1]), err
 }
 
-// own is where a descriptor of the caller's leads, or its working folder.
+// own returns the target of the caller's descriptor, or its working folder.
 func (n notice) own(descriptor uint64) string {
 	if int32(descriptor) == unix.AT_FDCWD {
 		return fmt.Sprintf("/proc/%d/cwd", n.thread)

@@ -1,19 +1,14 @@
-// Package stage owns what happens inside a sandbox before and around the
-// commands: the early start of the process that holds a run's namespaces, the
-// mounts, the dropping of rights, Landlock, seccomp, and the supervisor that
-// starts commands on request. It is told everything by the process that started
-// it and decides nothing: which paths a run has is package grants', which calls
-// of the kernel package filter's, which network package sandbox's.
+// Package stage owns the inside of a sandbox before and around commands: the early start of the
+// process with the run's namespaces, mounts, dropping rights, Landlock, seccomp, and the supervisor
+// that starts commands. The outer process decides everything: package grants about paths, package
+// filter about calls, package sandbox about the network.
 //
-// Its init function takes over when the program was started under Name, before
-// the rest of the program is initialised, and never returns then. In a normal
-// start it returns at once. For the same reason the package imports the
-// standard library, golang.org/x/sys, go-landlock and what that applies to all
-// threads with.
+// Its init function takes over if the program was started under Name, before other packages are initialised, and never
+// returns then. Otherwise it returns at once. So the package only imports the standard library, golang.org/x/sys,
+// go-landlock and its library for all threads.
 //
-// First it builds: it makes the mounts and gives up all rights on every thread.
-// Then it is the supervisor, confined as its commands are, and serves. It is not
-// executed anew in between: a second start would cost more than all the rest.
+// First it builds: it makes the mounts and drops rights on every thread. Then it serves as the supervisor, confined like its
+// commands. It does not execute itself again, which would cost more than everything else.
 package stage
 
 import (
@@ -21,7 +16,7 @@ import (
 	"os"
 )
 
-// Name is the program name (argv[0]) under which init takes over.
+// Name is the argv[0] that makes init take over.
 const Name = "agent-ci-sandbox"
 
 // ControlFD is the descriptor of the socket to the process outside.
@@ -46,9 +41,8 @@ type Spec struct {
 	Filters     Filters   `json:"filters"`       // of seccomp
 }
 
-// Filters are in the order of installing. The last has the supervisor asked about
-// calls that set the bits set-user-ID and set-group-ID; RefuseSetid refuses them,
-// where nobody can be asked.
+// Filters are installed in order. The last one reports calls that set set-user-ID and set-group-ID
+// bits; RefuseSetid refuses them if there is no receiver.
 type Filters struct {
 	All         []Filter  `json:"all"`
 	AskSetid    Filter    `json:"ask_setid"`
@@ -56,15 +50,15 @@ type Filters struct {
 	RefuseSetid Filter    `json:"refuse_setid"`
 }
 
-// Filter is a program of classic BPF for seccomp: instructions as the kernel
-// reads them (struct sock_filter), which are read faster here than a list.
+// Filter is a classic BPF program for seccomp in the kernel's format (struct sock_filter), faster
+// to parse than a list.
 type Filter []byte
 
 // InstructionSize is how many bytes one has: 2 of code, 1 and 1 of jumps, 4 of
 // a value, in the order of the machine.
 const InstructionSize = 8
 
-// MountKind says what stands at a path.
+// MountKind is the kind of a mount.
 type MountKind string
 
 const (
@@ -74,23 +68,20 @@ const (
 	Readable MountKind = "readable"
 	// Writable shows Source.
 	Writable MountKind = "writable"
-	// Overlay shows Path itself and over it the changes in the folders Below, the
-	// first topmost. What is changed now goes to Source. Each of these folders
-	// has the two that overlayfs needs, upper and work. The folders Frozen have
-	// changes, too, that nobody adds to: they lie right above Path, the first topmost.
+	// Overlay shows Path with the changes in Below, first topmost. New changes go to Source. Each
+	// folder has overlayfs's upper and work. The unchanging layers in Frozen are directly above
+	// Path, first topmost.
 	Overlay MountKind = "overlay"
-	// Pinned shows what is there, as a mount that nobody can rename.
+	// Pinned shows the existing files as a mount that cannot be renamed.
 	Pinned MountKind = "pinned"
-	// Borrowed shows the mount that came with the spec. BorrowedToWrite does, too: what of it
-	// is writable may be changed.
+	// Borrowed shows the spec's mount. BorrowedToWrite keeps its writable parts writable.
 	Borrowed        MountKind = "borrowed"
 	BorrowedToWrite MountKind = "borrowed to write"
-	// Removed has nothing there: what an overlay shows is removed from it.
+	// Removed removes the path from an overlay.
 	Removed MountKind = "removed"
 )
 
-// Mount is one path of the file system that differs from outside. A spec lists
-// parents before children.
+// Mount is a path that differs from the outside. A spec lists parents first.
 type Mount struct {
 	Kind     MountKind `json:"kind"`
 	Path     string    `json:"path"`
@@ -101,7 +92,7 @@ type Mount struct {
 	Optional bool      `json:"optional,omitempty"` // its failing is no failure
 }
 
-// Landlock is what the ruleset grants. Paths that don't exist are passed over.
+// Landlock lists the ruleset's grants. It skips missing paths.
 type Landlock struct {
 	Config  int      `json:"config"`   // ABI version whose rights are handled
 	Read    []string `json:"read"`     // read and execute
@@ -110,9 +101,8 @@ type Landlock struct {
 	DenyNet bool     `json:"deny_net"` // TCP, and UDP where the kernel knows it
 }
 
-// Report is the answer to a Spec: the first frame from inside. The listeners at the
-// spec's Ports come with it, then the folder that is Shown, and then the mounts of it;
-// nobody inside keeps them.
+// Report answers a Spec as the first frame. With it come the listeners of Ports, the Shown folder,
+// and its mounts; nobody inside keeps them.
 type Report struct {
 	Failed  string   `json:"failed,omitempty"` // the step that failed, empty when all is set up
 	Error   string   `json:"error,omitempty"`
@@ -121,8 +111,8 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
-// MostStreams is how many descriptors may come with a Start, MostPorts and MostLent how
-// many ports and mounts a Spec may ask for, and MostReported how many come with a Report.
+// MostStreams bounds a Start's descriptors, MostPorts and MostLent a Spec's ports and mounts,
+// MostReported a Report's descriptors.
 const (
 	MostStreams  = 3
 	MostPorts    = 17
@@ -137,11 +127,10 @@ type Request struct {
 	Start  *Start  `json:"start,omitempty"`
 	Signal *Signal `json:"signal,omitempty"`
 	End    uint64  `json:"end,omitempty"` // kill what is left of this command's group and forget it
-	// Pause stops all processes until Resume; nothing is started in between.
+	// Pause stops all processes until Resume; nothing starts meanwhile.
 	Pause  bool `json:"pause,omitempty"`
 	Resume bool `json:"resume,omitempty"`
-	// Socket asks for a socket of TCP that is not connected: whom it reaches is decided by
-	// where it was made.
+	// Socket requests an unconnected TCP socket. Its reach depends on its place of creation.
 	Socket bool `json:"socket,omitempty"`
 }
 
@@ -152,7 +141,7 @@ type Start struct {
 	Argv [][]byte `json:"argv"`
 	Dir  string   `json:"dir"`
 	Env  [][]byte `json:"env"`
-	// Terminal says that the one descriptor is one, for input and control too.
+	// Terminal marks the only descriptor as a terminal for all streams.
 	Terminal bool `json:"terminal,omitempty"`
 }
 
@@ -162,8 +151,8 @@ type Signal struct {
 	Number int    `json:"number"`
 }
 
-// Event is what the supervisor tells: that a command was started or not, that it
-// has exited, that all are stopped or not, or that nothing lives any more.
+// Event is a supervisor's message: a command started, failed to start or exited, all processes
+// stopped or not, or nothing lives any more.
 type Event struct {
 	ID      uint64 `json:"id"`
 	Started bool   `json:"started,omitempty"`
@@ -187,7 +176,7 @@ func Frame(message any) ([]byte, error) {
 	return append([]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}, body...), nil
 }
 
-// HeaderSize is the length of what stands before a frame's body.
+// HeaderSize is the length of a frame's header.
 const HeaderSize = 4
 
 // BodySize reads a frame's header.

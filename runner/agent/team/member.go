@@ -84,7 +84,7 @@ func (m *Member) Note(_ context.Context, id, message string) error {
 	return err
 }
 
-// Resume opens an agent again that was closed.
+// Resume reopens a closed agent.
 func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
@@ -151,7 +151,7 @@ func (m *Member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
 }
 
-// Close ends an agent and all that it started, and frees its place.
+// Close ends an agent with all that it started, and frees its place.
 func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
@@ -182,7 +182,7 @@ func (c *child) drop() {
 	}
 }
 
-// Interrupt ends the turn that an agent has; it stays open.
+// Interrupt ends an agent's current turn and keeps it open.
 func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()

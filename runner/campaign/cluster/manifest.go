@@ -1,5 +1,5 @@
-// Package cluster owns a wave of a campaign on Kubernetes: what kubectl is given for it, and what is
-// read of what kubectl says of it then. It refuses to know how a run works, and talks to no cluster.
+// Package cluster owns a wave on Kubernetes: the input for kubectl, and the parsing of its output.
+// It does not know how runs work and contacts no cluster.
 package cluster
 
 import (
@@ -23,19 +23,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Wave is what is written for a cluster.
+// Wave is the input of a manifest.
 type Wave struct {
 	Campaign *spec.Campaign
 	Runs     []campaign.Claimed
 	File     []byte // the campaign file
 	JobFile  []byte // the job that it names; nil where it has the job itself
-	// Variables are those of the runs that are no secrets, by their names.
+	// Variables holds the runs' variables that are no secrets.
 	Variables map[string]string
 	Ports     []int // of endpoints, beside 443
 	Publish   string
 }
 
-// Where a pod has what.
+// Paths in a pod.
 const (
 	settingsPath = "/etc/agent-ci"
 	statePath    = "/var/lib/agent-ci" // as the image of this repository has it
@@ -45,24 +45,24 @@ const (
 
 const (
 	user = 10001 // of the image
-	// tries is how often an index is tried again, where what a pod has done is kept.
+	// tries is the number of retries of an index, if a pod's work is kept.
 	tries = 2
 	// grace is how many seconds a run has to end in order.
 	grace = 150
 )
 
-// mostSettings is how many bytes the JSON of a ConfigMap has. It holds more, but kubectl apply keeps that
-// JSON in an annotation, and those of an object have no more together
-// (TotalAnnotationSizeLimitB of k8s.io/apimachinery/pkg/api/validation).
+// mostSettings bounds a ConfigMap's JSON. The object may be larger, but kubectl apply stores the
+// JSON in an annotation, and annotations are limited together (TotalAnnotationSizeLimitB of
+// k8s.io/apimachinery/pkg/api/validation).
 const mostSettings = 256 << 10
 
-// around is how many of them are of what is no file.
+// around is the part of it without files.
 const around = 4096
 
-// object is a part of a manifest, whose keys are those of Kubernetes' API.
+// object is a part of a manifest, with Kubernetes API keys.
 type object = map[string]any
 
-// Ready says what a campaign file lacks for a cluster.
+// Ready reports what a campaign file lacks for a cluster.
 func Ready(c *spec.Campaign) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
@@ -73,8 +73,8 @@ func Ready(c *spec.Campaign) error {
 	return nil
 }
 
-// Manifest writes all that a wave needs but the secret and the volume, which it names, as documents of
-// YAML: kubectl apply -f takes them, also twice.
+// Manifest writes a wave's YAML documents for kubectl apply -f, which is repeatable. It names, but
+// omits, the secret and volume.
 func Manifest(w Wave) ([]byte, error) {
 	settings, err := w.settings()
 	if err != nil {
@@ -111,7 +111,7 @@ func inJSON(raw []byte) int {
 	return len(quoted)
 }
 
-// Name is what the objects of a campaign are called: readable, and another one for each campaign.
+// Name returns the name of a campaign's objects, readable and unique.
 func Name(campaign string) string {
 	slug := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -126,7 +126,7 @@ func Name(campaign string) string {
 	return "agent-ci-" + strings.TrimRight(slug[:min(len(slug), 23)], "-") + "-" + hex.EncodeToString(digest[:3])
 }
 
-// jobName is the name of the Job of a wave.
+// jobName returns the name of a wave's Job.
 func jobName(runs []campaign.Claimed) string {
 	return Name(runs[0].Campaign) + "-" + strconv.Itoa(runs[0].Wave)
 }
@@ -189,8 +189,8 @@ func (w Wave) settings() (object, error) {
 	return o, nil
 }
 
-// text is a file as YAML has it: a block, but for one that begins with a tab or a new line, of which
-// the encoder would make another text.
+// text returns a file as YAML: a block, unless it begins with a tab or newline, which the encoder
+// would change.
 func text(raw []byte) any {
 	s := string(raw)
 	if strings.IndexAny(s, "\t\n\r\u0085\u2028\u2029") == 0 {
@@ -199,7 +199,7 @@ func text(raw []byte) any {
 	return s
 }
 
-// files say which file of the ConfigMap is where: the job where the campaign file says it is.
+// files maps the ConfigMap's files to paths: the job where the campaign file expects it.
 func (w Wave) files() []object {
 	files := []object{{"key": campaignFile, "path": campaignFile}, {"key": waveFile, "path": waveFile}}
 	if w.JobFile != nil {
@@ -218,8 +218,8 @@ func (w Wave) job() object {
 	return o
 }
 
-// retries is how often an index is tried again. A second pod goes on under the claim of the first, and
-// so has to find what that one did; without a volume it would be paid twice.
+// retries returns the number of retries of an index. A second pod works under the first one's claim
+// and needs its work; without a volume it would be paid twice.
 func (w Wave) retries() int {
 	if w.Campaign.Kubernetes.Volume == "" {
 		return 0
@@ -227,8 +227,8 @@ func (w Wave) retries() int {
 	return tries
 }
 
-// failures say what the exit status of agent-ci campaign work means for the index of a pod. An index is
-// over with these; outages of the model and the forge, and pods that were killed, are tried again.
+// failures maps exit statuses of agent-ci campaign work to failure rules. They end an index;
+// outages of model and forge, and killed pods, are retried.
 func (w Wave) failures() []object {
 	over := object{"containerName": container, "operator": "In", "values": []int{1, 2, 3, 4, 5, 6, 9, 10, 11}}
 	rules := []object{{"action": "FailIndex", "onExitCodes": over}}

@@ -18,13 +18,13 @@ const (
 	annotationIndex = "batch.kubernetes.io/job-completion-index"
 )
 
-// Seen is what a cluster says of a wave.
+// Seen is a wave's state in a cluster.
 type Seen struct {
 	Reports []campaign.Report // of the last pod of each index that is over
 	Over    []string          // targets of which nothing runs any more, and nothing will
 }
 
-// listed is what is read of what kubectl get -o json prints, for one thing or for several.
+// listed is the used part of kubectl get -o json, for one object or several.
 type listed struct {
 	Kind     string   `json:"kind"`
 	Items    []listed `json:"items"`
@@ -55,8 +55,8 @@ type listed struct {
 	} `json:"status"`
 }
 
-// Read reads what kubectl get jobs,pods -o json prints about a wave. Other objects are left alone. A
-// report counts once its index is over: a later pod may resume the run.
+// Read parses kubectl get jobs,pods -o json for a wave, ignoring other objects. A report counts
+// after its index has ended, since a later pod may resume the run.
 func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	var all listed
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -100,7 +100,7 @@ func Read(raw []byte, wave []campaign.Claimed) (Seen, error) {
 	return s, nil
 }
 
-// only is the one Job of a name.
+// only returns the only Job with a name.
 func (o listed) only(name string) (listed, error) {
 	jobs := slices.DeleteFunc(slices.Clone(o.Items), func(o listed) bool { return o.Kind != "Job" || o.Metadata.Name != name })
 	switch len(jobs) {
@@ -112,7 +112,7 @@ func (o listed) only(name string) (listed, error) {
 	return listed{}, fmt.Errorf("kubectl tells of %d Jobs %s", len(jobs), name)
 }
 
-// report is what the run said when its container ended.
+// report returns the run's report in its container's termination message.
 func (pod listed) report() (campaign.Report, bool) {
 	for _, c := range pod.Status.Containers {
 		if c.Name != container || c.State.Terminated == nil {

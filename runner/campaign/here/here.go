@@ -1,6 +1,6 @@
-// Package here owns working on runs of a campaign on this machine: each is a process of agent-ci with a
-// run directory of its own, which a later start resumes if it was killed. It refuses to know what a run
-// does; the ledger decides what may start.
+// Package here runs a campaign on this machine: each run is an agent-ci process with its own run
+// directory, resumed by a later start if killed. It does not know a run's work; the ledger decides
+// about starts.
 package here
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Options say what is run, and by what.
+// Options configures the runs.
 type Options struct {
 	Campaign *spec.Campaign
 	Template string // of the plan
@@ -27,13 +27,13 @@ type Options struct {
 	Environ  []string
 	Args     []string // further flags of each run
 	Now      func() time.Time
-	// Log gets a line for each target that starts or ends.
+	// Log receives a line for each started or ended target.
 	Log io.Writer
-	// Output gets what runs print; nil for their logs.
+	// Output receives the runs' output; nil uses their logs.
 	Output io.Writer
 	// CheckOut makes the checkout of a target; nil if each run clones its repository.
 	CheckOut func(ctx context.Context, t campaign.Target, dir string) error
-	// Discard removes the clones of runs that are settled: their changes are on the forge.
+	// Discard removes the clones of settled runs. Their changes are on the forge.
 	Discard bool
 	// Spare is how much longer than its job allows a run may take before it is killed as hung.
 	Spare time.Duration
@@ -41,7 +41,7 @@ type Options struct {
 	Farewell time.Duration
 	// Resumable says why the run in a directory cannot resume; nil if it can.
 	Resumable func(*record.Directory) error
-	// Models are those that runs may ask. They price answers that were lost.
+	// Models lists the runs' models, to price lost answers.
 	Models []campaign.Model
 
 	// The rest is for Run alone.
@@ -49,16 +49,16 @@ type Options struct {
 	// Ledger books the runs; nil on another host.
 	Ledger *campaign.Ledger
 	Plan   *campaign.Plan
-	// Refresh notes the states of the campaign's pull requests; nil for nothing to ask.
+	// Refresh updates the pull requests' states; may be nil.
 	Refresh func(context.Context) error
-	// Existing is that of campaign.Choice.
+	// Existing is campaign.Choice's.
 	Existing func(context.Context, []campaign.Target) (map[string]string, error)
-	// Wait waits for what the time alone changes: a window, an hour, a day.
+	// Wait waits for windows, hours and days.
 	Wait bool
 }
 
-// Run runs what may start until nothing may any more, and says why the rest waits. When ctx ends,
-// runs are told to end and are waited for; their claims stay, and the next Run resumes them.
+// Run runs targets until none may start, and returns the reason for the rest. At ctx's end it stops
+// the runs and waits; their claims stay for the next Run.
 func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 	r := &starter{Options: o, ended: make(chan end)}
 	if o.Refresh != nil {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, o Options) (campaign.Wait, error) {
 	}
 }
 
-// await waits until something ends, or until the time lets more start, unless that is over.
+// await waits for an end or, unless over, for the time to permit more starts.
 func (r *starter) await(ctx context.Context, wait campaign.Wait, over bool) error {
 	var due <-chan time.Time
 	var cancelled <-chan struct{}
@@ -102,7 +102,7 @@ func (r *starter) await(ctx context.Context, wait campaign.Wait, over bool) erro
 	return nil
 }
 
-// starter knows the runs that work now.
+// starter knows the current runs.
 type starter struct {
 	Options
 	running int
@@ -158,7 +158,7 @@ func (r *starter) take(e end) error {
 	return errors.Join(err, e.err)
 }
 
-// Tell writes the line of a run that ended.
+// Tell writes the line of an ended run.
 func Tell(to io.Writer, r campaign.Report) {
 	line := r.Target + " " + r.Outcome + "/" + r.Reason
 	if r.Message != "" {

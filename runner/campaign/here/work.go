@@ -25,7 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// work is the run of one claim. It is used by one goroutine.
+// work is the run of a claim, for one goroutine.
 type work struct {
 	Options
 	claimed campaign.Claimed
@@ -36,9 +36,9 @@ type work struct {
 // mostStarts is how often the process of a claim is started, before a run without a result is given up.
 const mostStarts = 3
 
-// Work brings the run of a claim made at since to its end, from wherever it is, and writes its report
-// beside its run directory. settled is false if the run was interrupted: it resumes with the next Work,
-// and its report is nil if it has not come to any end.
+// Work completes the run of a claim made at since, from any state, and writes its report beside the
+// run directory. settled is false after an interruption: the next Work resumes it. Its report is
+// nil without any end.
 func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (report *campaign.Report, settled bool, err error) {
 	w := &work{Options: o, claimed: c, since: since, job: jobOf(o.Campaign, c.Target)}
 	report, settled = w.untilEnded(ctx)
@@ -58,7 +58,8 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	return report, settled, err
 }
 
-// Refuse returns the report of a run that may not start. It is free if no earlier start began it.
+// Refuse returns the report of a run that may not start. It is free unless an earlier start began
+// it.
 func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
 	r := campaign.Lost(c, why)
 	if _, err := os.Stat(campaign.RunDirectory(o.Folder, c)); errors.Is(err, os.ErrNotExist) {
@@ -111,7 +112,7 @@ func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled
 	}
 }
 
-// replanned returns the report of a run that had not begun when another plan was made.
+// replanned returns the report of a run not begun before another plan.
 func replanned(c campaign.Claimed) campaign.Report {
 	r := campaign.Lost(c, nil).Unpaid()
 	r.Outcome, r.Reason, r.Message = string(outcome.Cancelled), "replanned", "The run had not begun when another plan was made."
@@ -131,8 +132,8 @@ func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.cla
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
-// look finds out how far the run is. Nobody works on it meanwhile. A run that had not begun is removed.
-// outages says to resume one that an outage ended.
+// look finds the run's state while nobody works on it. It removes a run that has not begun. outages
+// resumes a run after an outage.
 func (w *work) look(outages bool) (at place, err error) {
 	path := w.directory()
 	dir, err := record.OpenDirectory(path)
@@ -179,8 +180,7 @@ func (w *work) look(outages bool) (at place, err error) {
 	return at, fmt.Errorf("it was killed and cannot resume: %w", unresumable)
 }
 
-// requests counts what a run asked of models, and returns the requests during which it was killed,
-// before the answer was booked.
+// requests counts a run's model requests and returns those killed before their answer was booked.
 func requests(dir *record.Directory) (asked int, lost []campaign.Request, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
@@ -214,18 +214,19 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 	return asked, lost, nil
 }
 
-// left returns the limits under which the run stays within its claim, whatever answers were lost.
+// left returns limits that keep the run within its claim despite lost answers.
 func (w *work) left(lost campaign.Claim) campaign.Claim {
 	return campaign.Claim{USD: price.Sum(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
-// affords says whether a run that lost answers can resume within its claim. A limit of 0 is none.
+// affords reports whether a run with lost answers can resume within its claim. A limit of 0 is
+// none.
 func (w *work) affords(lost campaign.Claim) bool {
 	left := w.left(lost)
 	return (w.job.Limits.CostUSD == 0 || left.USD > 0) && (w.job.Limits.Tokens == 0 || left.Tokens > 0)
 }
 
-// book adds to a report what lost answers may have cost, up to the claim.
+// book adds the maximum cost of lost answers to a report, up to the claim.
 func (w *work) book(r *campaign.Report, lost campaign.Claim) {
 	if lost.USD > 0 && r.CostUSD != nil {
 		r.CostUSD = new(min(price.Sum(*r.CostUSD, lost.USD), max(w.claimed.USD, *r.CostUSD)))
@@ -240,9 +241,9 @@ const lookAgain = 100 * time.Millisecond
 
 var errHung = errors.New("it ran far beyond the time that its job gives it, and was killed")
 
-// lock takes the log of the run. A process of the run holds it as long as it lives, from before its
-// first instruction on: so none works unseen, whoever started it. A process of an earlier start that
-// runs far beyond its time is an error, and is left alone: nobody knows for certain which one it is.
+// lock locks the run's log. A run's process holds the lock during its whole life, so none works
+// unnoticed, whoever started it. A much too old process is an error and stays alive, because its
+// identity is uncertain.
 func (w *work) lock(ctx context.Context) (*os.File, error) {
 	log := w.directory() + ".log"
 	if err := os.MkdirAll(filepath.Dir(log), 0o700); err != nil {
@@ -326,7 +327,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	return nil
 }
 
-// arguments are those of agent-ci.
+// arguments returns agent-ci's arguments.
 func (w *work) arguments(ctx context.Context, at place) (args []string, err error) {
 	directory := w.directory()
 	defer func() {
@@ -371,8 +372,7 @@ func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
 	return flags
 }
 
-// ofStep are variables of this step of a workflow alone: what a run would write there, or read of an
-// event, is not its own.
+// ofStep lists variables of the current workflow step, which do not belong to its runs.
 var ofStep = []string{
 	"GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_STATE", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_REPOSITORY",
 }

@@ -1,6 +1,5 @@
-// Package pulls owns what the forge says of a campaign's pull requests: their states, which are
-// noted in the ledger, and that those which nobody else worked on are closed. It refuses to know how
-// they came to be.
+// Package pulls owns a campaign's pull requests on the forge: it records their states, and closes
+// those without anybody else's work. It does not know their origin.
 package pulls
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge is what is asked of a forge.
+// Forge is the used part of a forge.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Repository(name string) forge.Repository
@@ -27,7 +26,7 @@ const (
 	closed = "closed"
 )
 
-// Seen is a pull request of the campaign as the forge has it.
+// Seen is a campaign's pull request on the forge.
 type Seen struct {
 	Target campaign.Target
 	Number int
@@ -36,8 +35,8 @@ type Seen struct {
 	Branch string
 }
 
-// Refresh asks for the states of the campaign's pull requests, a hundred at a time, and notes them.
-// Those that were merged stay so, and are not asked for.
+// Refresh requests the states of the campaign's pull requests, a hundred at a time, and records
+// them. It skips merged ones, which stay so.
 func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan) ([]Seen, error) {
 	var all []Seen
 	var questions []forge.Question
@@ -72,14 +71,14 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return all, nil
 }
 
-// Ended is what became of a pull request that was to be closed.
+// Ended is the result of closing a pull request.
 type Ended struct {
 	Seen
 	Left string // why it was left open, in words; empty where it was closed
 }
 
-// Close closes the open pull requests of the campaign. One whose last commit is no run's has work of
-// somebody else, and stays open. drop then deletes the branch.
+// Close closes the campaign's open pull requests. One whose last commit is not a run's has
+// somebody's work and stays open. drop deletes branches.
 func Close(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign, p *campaign.Plan, drop func(ctx context.Context, repository, branch string) error) ([]Ended, error) {
 	all, err := Refresh(ctx, f, l, c, p)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package resolve owns how the targets of a campaign file become those of a plan: they are gathered
-// from the list, a file, a command and the forge, looked at on the forge, a hundred at a time, and
-// frozen, each with what keeps it from running. It refuses to know what is done with a plan, and
-// what runs cost.
+// Package resolve finds the targets of a campaign file: from its list, a file, a command and the
+// forge. It looks them up on the forge, a hundred at a time, and freezes them with any reason
+// against their start. It does not know the plan's use or the cost of runs.
 //
-// Names, paths and values of targets were written by strangers: they are text, compared and handed on.
+// Names, paths and values of targets come from strangers: they are text to compare and pass on.
 package resolve

@@ -14,11 +14,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Repositories is a folder of this machine with repositories in place of those of a forge. It has no
-// issues and no pull requests.
+// Repositories is a local folder with repositories instead of a forge, without issues and pull
+// requests.
 type Repositories string
 
-// Path returns the path of a repository: OWNER/REPO.git in the folder, or OWNER/REPO where that is missing.
+// Path returns a repository's path: OWNER/REPO.git in the folder, or OWNER/REPO.
 func (r Repositories) Path(repository string) string {
 	path := filepath.Join(string(r), filepath.FromSlash(repository))
 	if isFolder(path + ".git") {
@@ -27,8 +27,8 @@ func (r Repositories) Path(repository string) string {
 	return path
 }
 
-// CheckOut makes a checkout of a target. It reads the objects of the repository where they are. path is
-// the PATH on which git is found.
+// CheckOut makes a checkout of a target that reads the repository's objects in place. path is the
+// PATH for git.
 func (r Repositories) CheckOut(ctx context.Context, t campaign.Target, dir, path string) error {
 	m := remote.Mirror{Remote: remote.Remote{URL: r.Path(t.Repository), Path: path}, Dir: r.Path(t.Repository)}
 	if inner := filepath.Join(m.Dir, ".git"); isFolder(inner) {

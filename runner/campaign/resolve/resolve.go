@@ -14,13 +14,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 
-// Forge is what is asked of a forge.
+// Forge is the used part of a forge.
 type Forge interface {
 	Survey(ctx context.Context, questions []forge.Question) ([]forge.Finding, error)
 	Search(ctx context.Context, s forge.Search, most int) ([]forge.Hit, error)
 }
 
-// Options say whose targets are resolved, and how.
+// Options describes the targets to resolve.
 type Options struct {
 	Campaign *spec.Campaign
 	File     string // the campaign file, as messages show it
@@ -57,8 +57,8 @@ func Targets(ctx context.Context, o Options) ([]campaign.Target, error) {
 	return settle(o, all), nil
 }
 
-// distinct gives each candidate its key and leaves out those that are listed twice. The key is made of
-// what is in the file, so it survives another default branch.
+// distinct assigns keys and removes duplicates. Keys derive from the file, so they survive another
+// default branch.
 func distinct(name string, all []*candidate) (kept []*candidate) {
 	seen := map[string]bool{}
 	for _, c := range all {
@@ -70,7 +70,7 @@ func distinct(name string, all []*candidate) (kept []*candidate) {
 	return kept
 }
 
-// survey asks the forge about what it has not told yet.
+// survey asks the forge for missing information.
 func (o Options) survey(ctx context.Context, all []*candidate) error {
 	var left []*candidate
 	var questions []forge.Question
@@ -94,7 +94,7 @@ func (o Options) survey(ctx context.Context, all []*candidate) error {
 	return nil
 }
 
-// nameBranch gives a target the branch that the job names.
+// nameBranch sets a target's branch named by the job.
 func (o Options) nameBranch(c *candidate) {
 	const key = "pull_request.branch"
 	if o.Campaign.Job.Sets(key) {
@@ -102,8 +102,7 @@ func (o Options) nameBranch(c *candidate) {
 	}
 }
 
-// settle makes targets of what is known. Two that come to the same, as by the old and the new name of
-// a repository, are the first one.
+// settle returns the targets. Equal ones, as by a repository's old and new name, count once.
 func settle(o Options, all []*candidate) []campaign.Target {
 	targets := []campaign.Target{}
 	seen := map[string]bool{}
@@ -166,7 +165,7 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 	return ""
 }
 
-// clean is the path of a target as every spelling of it has it.
+// clean returns the canonical path of a target.
 func clean(p string) string {
 	if p = path.Clean(p); p == "." {
 		return ""

@@ -37,8 +37,7 @@ func Markdown(w io.Writer, s campaign.Status) error {
 	return err
 }
 
-// folds are the targets of each class. Those that ask for a person come first, and those to which nothing
-// happened yet are left out.
+// folds returns the targets by class, those that need a person first, without untouched ones.
 func folds(s campaign.Status) document.Folds {
 	all := document.Folds{Limit: document.Limit{Noun: "state", Share: mostUnits}}
 	for _, class := range slices.Backward(classes(s)) {

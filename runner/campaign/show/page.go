@@ -21,7 +21,7 @@ var (
 	script string
 )
 
-// Page writes the status as a page in HTML, which loads nothing.
+// Page writes the status as a self-contained HTML page.
 func Page(w io.Writer, s campaign.Status) error {
 	title := document.Words(s.Campaign)
 	page := h.Doctype(h.HTML(

@@ -1,9 +1,7 @@
-// Package show owns how people read the status of a campaign. A table for a
-// terminal, Markdown for a tracking issue and a page in HTML show it. It refuses to know where a
-// status comes from.
+// Package show renders a campaign's status: a table for terminals, Markdown for a tracking issue,
+// and an HTML page. It does not know a status's origin.
 //
-// Names, addresses and messages in a status were written by strangers. The renderers escape them, and links
-// lead to pages of the forge alone.
+// Names, addresses and messages come from strangers. The renderers escape them, and links only lead to the forge.
 package show
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// looks are the classes as people read them, and the tone of each.
+// looks maps classes to names and tones.
 var looks = map[campaign.Class]struct {
 	words string
 	tone  document.Tone
@@ -37,12 +35,12 @@ func settled(s campaign.Status) (done int, words string) {
 
 func thousands(n int) string { return transcript.Thousands(int64(n)) }
 
-// classes are those that have targets.
+// classes returns the classes with targets.
 func classes(s campaign.Status) []campaign.Class {
 	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }
 
-// costs are the lines that say what was used and what the runs that are left may use.
+// costs describes the usage, and the possible usage of waiting runs.
 func costs(s campaign.Status) []string { return append(spending(s), claims(s)...) }
 
 // pull is a target's pull request, with a link to it on the pages of the forge; nothing for none.
@@ -67,7 +65,7 @@ func name(t campaign.Target) string {
 	return text
 }
 
-// note is what there is to say of a target beside its class.
+// note returns further information on a target.
 func note(r campaign.Row) string {
 	switch {
 	case r.Class == campaign.Lacking:
@@ -88,7 +86,7 @@ func note(r campaign.Row) string {
 	return r.Report.Outcome + "/" + r.Report.Reason
 }
 
-// repository is what a repository is called in an address.
+// repository matches repository names for addresses.
 var repository = regexp.MustCompile(`^[A-Za-z0-9-]+/[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // pullLink is the address of a target's pull request on the pages of the forge, whatever a report
@@ -100,7 +98,7 @@ func pullLink(server string, r campaign.Row) string {
 	return transcript.Site{Server: strings.TrimSuffix(server, "/"), Repository: r.Repository}.Pull(r.Pull.Number)
 }
 
-// spending are the lines that say what was used.
+// spending describes the usage.
 func spending(s campaign.Status) []string {
 	line := fmt.Sprintf("%d runs; %s spent", s.Runs, dollars(s.Spent.USD, s.Budget.USD))
 	if s.Claimed.USD > 0 {
@@ -117,7 +115,7 @@ func spending(s campaign.Status) []string {
 	return lines
 }
 
-// claims explain what the runs that are left may use; none if nothing is left.
+// claims describes the possible usage of waiting runs, if any.
 func claims(s campaign.Status) (lines []string) {
 	left := s.Counts[campaign.Waiting]
 	if left == 0 {

@@ -41,7 +41,7 @@ type Targets struct {
 	Most    int      `json:"most"`
 }
 
-// Target is one place where the job is to run.
+// Target is one place for the job.
 type Target struct {
 	Repository string            `json:"repository"` // OWNER/REPO, or OWNER/REPO@SHA
 	Base       string            `json:"base"`       // branch

@@ -1,4 +1,3 @@
-// Package judge owns whether a change may be published: by its size, by the
-// secrets in it, and by what the job's policy says of the paths that it touches.
-// It refuses to know where a change goes, and writes to no checkout.
+// Package judge decides whether a change may be published: by size, secrets, and the job's policy
+// on paths. It does not know the destination and writes to no checkout.
 package judge

@@ -22,21 +22,20 @@ type Case struct {
 	Job    *job.Job
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
-	// Kept opens the content of a Git LFS file by the blob that is its pointer; nil for any other blob.
-	// A Kept that is nil knows none.
+	// Kept opens a Git LFS content by its pointer blob, or returns nil for another blob. May be
+	// nil.
 	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
-	// Unfiltered returns the filters of git that are missing for files of the change; nil for none.
+	// Unfiltered returns the missing git filters of changed files. May be nil.
 	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
-	// Written says which paths of the change the runner wrote itself, and not the agent: nothing
-	// protects these from it. It is nil for none.
+	// Written returns the paths written by the runner itself, exempt from protection. May be nil.
 	Written func(*gitops.ChangeSet) ([]string, error)
-	// Repairs is what the pull request held that the change mends, whose workflows stay as
-	// they are; nil for another change.
+	// Repairs is the content of the repaired pull request, whose workflows stay unchanged; nil for
+	// other changes.
 	Repairs *gitops.ChangeSet
 }
 
-// Judge refuses a change that the job's policy or limits forbid, and warns of what
-// a reviewer should see. Its error is an outcome.Stop where that is so.
+// Judge refuses a change against the job's policy or limits with an outcome.Stop, and warns about
+// remarkable parts.
 func (c Case) Judge(ctx context.Context) error {
 	if err := c.Refusal(ctx); err != nil {
 		return err
@@ -44,7 +43,7 @@ func (c Case) Judge(ctx context.Context) error {
 	return c.warn(ctx)
 }
 
-// Refusal is Judge without a warning of what may be published.
+// Refusal is Judge without warnings.
 func (c Case) Refusal(ctx context.Context) error {
 	if err := c.unwanted(); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (c Case) Refusal(ctx context.Context) error {
 	return c.paths()
 }
 
-// unwanted refuses any change of a job that publishes none.
+// unwanted refuses any change of a job without publishing.
 func (c Case) unwanted() error {
 	if !c.Job.Publish.Feedback() || c.Change.Empty() {
 		return nil
@@ -83,7 +82,7 @@ func (c Case) unwanted() error {
 		markdown.SomeFiles(paths), c.Job.Publish.As)
 }
 
-// size refuses a change that is larger than the job allows.
+// size refuses a change above the job's limits.
 func (c Case) size(ctx context.Context) error {
 	l, change := c.Job.Limits, c.Change
 	if change.Empty() {
@@ -103,9 +102,8 @@ func (c Case) size(ctx context.Context) error {
 	return nil
 }
 
-// fileSizes refuses a change that brings a larger file than the job allows, binary
-// ones too. Content that the base has in a file of the change is not brought. A Git LFS file
-// has the size of its content.
+// fileSizes refuses a change with a new content above the job's limit, including binary ones.
+// Contents of the base do not count. A Git LFS file has its content's size.
 func (c Case) fileSizes(ctx context.Context) error {
 	had := map[string]bool{}
 	for _, f := range c.Change.Files {
@@ -149,7 +147,7 @@ func (c Case) kept(ctx context.Context, id string) (io.ReadCloser, int64, error)
 	return c.Kept(ctx, id)
 }
 
-// concernOf is what the policy calls a problem of a change.
+// concernOf maps problems of a change to concerns of the policy.
 var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemRepository: policy.ConcernNestedGit,
 	gitops.ProblemName:       policy.ConcernName,
@@ -160,10 +158,10 @@ var concernOf = map[gitops.ProblemKind]policy.Concern{
 	gitops.ProblemTooDeep:    policy.ConcernTooDeep,
 }
 
-// ownFolder has what only the runner and people write, whatever the job protects.
+// ownFolder is only for the runner and people, whatever the job protects.
 const ownFolder = ".agent-ci"
 
-// Verdict is what the policy says of the files of a change, but for those that the runner wrote.
+// Verdict applies the policy to the changed files not written by the runner.
 func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.Verdict, error) {
 	treat := map[policy.Concern]policy.Treatment{}
 	for concern, treatment := range map[policy.Concern]string{
@@ -187,7 +185,7 @@ func (c Case) verdict() (v policy.Verdict, err error) {
 	return Verdict(c.Job.Policy, c.Change, written)
 }
 
-// plainFile is the mode of a file that is neither a link nor a program.
+// plainFile is the mode of an ordinary file.
 const plainFile = "100644"
 
 func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFile {
@@ -215,8 +213,8 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	return files
 }
 
-// LeftOut refuses a run whose work is all such that it cannot be part of a
-// change: that is not a run without work.
+// LeftOut refuses a run whose whole work is excluded from changes, because it is not a run without
+// work.
 func (c Case) LeftOut() error {
 	if c.Change == nil || len(c.Change.Problems) == 0 {
 		return nil
@@ -224,7 +222,7 @@ func (c Case) LeftOut() error {
 	return c.paths()
 }
 
-// paths refuses a change that touches what the policy protects.
+// paths refuses changes of protected paths.
 func (c Case) paths() error {
 	verdict, err := c.verdict()
 	if err != nil {
@@ -243,7 +241,7 @@ func (c Case) paths() error {
 	return nil
 }
 
-// warn tells of what a reviewer should see.
+// warn reports remarkable parts of a change.
 func (c Case) warn(ctx context.Context) error {
 	verdict, err := c.verdict()
 	if err != nil {
@@ -260,8 +258,7 @@ func (c Case) warn(ctx context.Context) error {
 	return c.warnOfFilters(ctx)
 }
 
-// warnOfFilters tells of files that are committed as they are because git has no filter of the name that
-// their attributes give.
+// warnOfFilters reports files committed unchanged because their filter is missing.
 func (c Case) warnOfFilters(ctx context.Context) error {
 	if c.Unfiltered == nil {
 		return nil
@@ -281,11 +278,10 @@ func (c Case) warnOfFilters(ctx context.Context) error {
 	return nil
 }
 
-// leftOut are the problems for which a file is no part of a change, whose details
-// say why.
+// leftOut lists problems that exclude a file, explained in their details.
 var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
 
-// whyLeftOut is what keeps a file out of a change, for the end of a sentence.
+// whyLeftOut explains an excluded file, as the end of a sentence.
 func whyLeftOut(change *gitops.ChangeSet, f policy.Finding) string {
 	for _, p := range change.Problems {
 		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// marks refuses a change with marks of conflicts that nobody took out.
+// marks refuses a change with remaining conflict markers.
 func (c Case) marks(ctx context.Context) error {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c Case) marks(ctx context.Context) error {
 		"Conflict marks are left in %s; merge the two sides there and remove the marks.", markdown.SomeFiles(left))
 }
 
-// hasMark says whether a text of the change has a mark that its file did not have before.
+// hasMark reports whether a changed file has new conflict markers.
 func (c Case) hasMark(ctx context.Context, f changeset.File) (bool, error) {
 	if f.Binary || !hasBlob(f.NewMode) {
 		return false, nil
@@ -69,7 +69,7 @@ func (c Case) marksOf(ctx context.Context, id string) (count int, err error) {
 	return countMarks(ctx, content, "")
 }
 
-// countMarks counts the lines that are a mark behind a prefix.
+// countMarks counts conflict markers after a prefix.
 func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, err error) {
 	in := bufio.NewReader(boundedfile.Until(ctx, text))
 	begins := true // a line does

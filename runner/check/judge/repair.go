@@ -8,8 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// ownJudges refuses a repair that changes what judges it: the workflows, and whatever else
-// GitHub reads of .github.
+// ownJudges refuses a repair that changes its own judges: workflows and other files of .github.
 func (c Case) ownJudges() error {
 	if c.Repairs == nil {
 		return nil
@@ -27,7 +26,7 @@ func (c Case) ownJudges() error {
 		"A repair must not change .github, and this one changes %s; fix it by hand if the cause is there.", markdown.SomeFiles(paths))
 }
 
-// Differ are the paths that two changes of one base leave otherwise.
+// Differ returns the paths with different results in two changes of one base.
 func Differ(a, b *gitops.ChangeSet) map[string]bool {
 	type version struct{ mode, id string }
 	in := map[string]version{}

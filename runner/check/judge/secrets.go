@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// leakedSecrets names the secrets that the change adds: values of this run, and
-// what has the shape of a token and did not stand in what the change takes away.
+// leakedSecrets lists the secrets added by the change: values of this run, and tokens by shape that
+// the removed text lacks.
 func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
@@ -47,8 +47,8 @@ func (c Case) leakedSecrets(ctx context.Context) ([]string, error) {
 	return slices.Compact(leaked), nil
 }
 
-// leakedInBinary names the secrets that a binary file brings: a patch has its
-// content packed, or not at all. One NUL makes any text such a file.
+// leakedInBinary lists the secrets in a binary file, whose content is compressed or missing in the
+// patch. One NUL makes a text binary.
 func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, error) {
 	if !f.Binary {
 		return nil, nil
@@ -56,8 +56,8 @@ func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, e
 	return c.leakedIn(ctx, f, func(_ context.Context, id string) (io.ReadCloser, int64, error) { return c.Blob(id) })
 }
 
-// leakedInLFS names the secrets that the content of a Git LFS file brings: the change has its pointer alone,
-// and the content is published with it.
+// leakedInLFS lists the secrets in a Git LFS file's content, which is published while the change
+// only has its pointer.
 func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
 	if c.Kept == nil {
 		return nil, nil
@@ -68,7 +68,7 @@ func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, erro
 // opener opens a content; nil for none.
 type opener func(ctx context.Context, id string) (io.ReadCloser, int64, error)
 
-// leakedIn names the secrets that the content of a file brings.
+// leakedIn lists the secrets in a file's content.
 func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]string, error) {
 	if !hasBlob(f.NewMode) {
 		return nil, nil
@@ -92,11 +92,11 @@ func (c Case) leakedIn(ctx context.Context, f changeset.File, open opener) ([]st
 	return c.Record.Redactor().FindNew(boundedfile.Until(ctx, now), boundedfile.Until(ctx, before))
 }
 
-// hasBlob says whether a path of that mode has a content: a submodule has none.
+// hasBlob reports whether a mode has a content; a submodule has none.
 func hasBlob(mode string) bool { return mode != "" && mode != "160000" }
 
-// bothReadings gives a content as it is, and again without NULs, which stand between
-// the letters of a text in UTF-16. It is nil where there is none.
+// bothReadings returns a content twice: unchanged, and without NULs for text in UTF-16. It returns
+// nil for a missing one.
 func bothReadings(ctx context.Context, id string, open opener) (io.ReadCloser, error) {
 	plain, _, err := open(ctx, id)
 	if plain == nil || err != nil {
@@ -126,8 +126,8 @@ func (w withoutNULs) Read(p []byte) (int, error) {
 	return len(slices.DeleteFunc(p[:n], func(c byte) bool { return c == 0 })), err
 }
 
-// splitPatch writes the lines that a patch adds and takes away, without their
-// signs. Headers count as added: names of files are part of a change.
+// splitPatch separates a patch's added and removed lines without their signs. Headers count as
+// added, because file names are part of a change.
 func splitPatch(patch io.Reader, added, removed io.Writer) error {
 	lines := bufio.NewReader(patch)
 	for {

@@ -11,11 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 )
 
-// cachesScratch names what the runs of a check on the base kept.
+// cachesScratch returns the scratch name of caches kept from a check's runs on the base.
 func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 
-// cachesOf is what a check of a suite begins with; empty for the caches of setup. Runs that keep
-// caches begin with those, too.
+// cachesOf returns the caches for a check, "" for those of setup. Runs that fill caches begin with
+// those too.
 func (c Checks) cachesOf(s suite, i int) string {
 	if kept := cachesScratch(i); !s.keeps && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
 		return kept
@@ -23,8 +23,8 @@ func (c Checks) cachesOf(s suite, i int) string {
 	return ""
 }
 
-// leftovers notes what a check left in its tree that git ignores. Caches only save time, so that a
-// failure, as of keepCaches, is a warning.
+// leftovers records ignored files left in a check's tree. Caches only save time, so a failure is a
+// warning, as in keepCaches.
 func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
 		paths, err := c.Workspace.Checkout().In(layer).Ignored(ctx, c.shown(s).Snapshot)
@@ -37,7 +37,7 @@ func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context,
 	}
 }
 
-// keepCaches keeps what a run of a check on the base filled.
+// keepCaches keeps the caches filled by a check on the base.
 func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []string, i int) {
 	if err := c.Sandboxes.KeepCaches(ctx, p, leftovers, cachesScratch(i)); err != nil && ctx.Err() == nil {
 		c.warnNotKept(i, err)
@@ -48,10 +48,9 @@ func (c Checks) warnNotKept(i int, err error) {
 	c.Record.Warn("caches_not_kept", "What %s left in caches on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
-// takesLeftovers says whether a check of a suite sees what its run on the base left in the tree. It does
-// not where the change lacks a file of the base, or has another kind of file there: what a tool made of
-// a source that is missing must make no check green. Nor does it where the change alters what git
-// ignores.
+// takesLeftovers reports whether a check sees the files that its base run left in the tree. It does
+// not if the change removes a base file or changes its kind, because output of a missing source
+// must not make a check green, nor if the change alters ignore rules.
 func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (bool, error) {
 	if caches == "" || !c.Sandboxes.HasLeftovers(caches) {
 		return false, nil
@@ -65,7 +64,7 @@ func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (boo
 	}), nil
 }
 
-// provenFile of what a check kept says that the check was green with it.
+// provenFile returns the file that proves a green check with kept caches.
 func provenFile(caches string) string { return path.Join(confine.ScratchFolder, caches, "proven") }
 
 func (c Checks) cachesProven(caches string) bool { return c.Record.Has(provenFile(caches)) }

@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Checks are the setup and verify commands of a job, and what they run in.
+// Checks are a job's setup and verify commands with their environment.
 type Checks struct {
 	Record    *record.Record
 	Sandboxes *confine.Sandboxes
@@ -32,10 +32,10 @@ type Checks struct {
 	moved bool // the change stands on another base than the one of the baseline
 }
 
-// NeedUntracked says that checks need what is not tracked before the first turn.
+// NeedUntracked reports whether checks need the files untracked before the first turn.
 func (c Checks) NeedUntracked() bool { return len(c.Job.Verify) > 0 }
 
-// head is the commit that HEAD is. commit is nil before it is asked for.
+// head is the commit for HEAD. commit is nil until requested.
 type head struct{ commit *gitops.CommitOptions }
 
 // suite is one way through the checks of a job, on one tree.
@@ -56,7 +56,7 @@ func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
 	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, head: new(head)}
 }
 
-// shown has the checks of a suite see its tree as CI would: HEAD is the commit that would be published.
+// shown shows checks the tree as CI would: HEAD is the commit to publish.
 func (c Checks) shown(s suite) gitops.Shown {
 	return c.Workspace.Shown(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
 		if s.head.commit == nil {
@@ -70,7 +70,7 @@ func (c Checks) shown(s suite) gitops.Shown {
 	}})
 }
 
-// phase is the phase of the run in which the suite runs.
+// phase returns the run's phase of the suite.
 func (s suite) phase() record.Phase {
 	switch {
 	case s.kind == appliesIf:
@@ -81,7 +81,7 @@ func (s suite) phase() record.Phase {
 	return record.PhaseVerification
 }
 
-// doing are words for a check of the suite that runs.
+// doing describes a running check of the suite.
 func (s suite) doing(check job.VerifyCheck) string {
 	switch {
 	case s.kind == appliesIf:
@@ -108,8 +108,8 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 	return script
 }
 
-// check runs a check on a tree. Files, /tmp and home folder are its own: what it
-// runs of the agent's could else change what the next one judges.
+// check runs a check on its own files, /tmp and home folder. Otherwise code of the agent could
+// influence the next check.
 func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
 	check := c.Job.Verify[i]
 	defer c.Record.Begins(s.phase(), s.doing(check))()
@@ -153,8 +153,7 @@ func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) e
 	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
 }
 
-// lay has a check see a tree in an overlay of its own, above what setup commands made,
-// and a git folder of its own.
+// lay gives a check its own overlay above setup's files, and its own git folder.
 func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
 	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
@@ -183,8 +182,7 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 	return checkout.MakeGitFolder(ctx, folder)
 }
 
-// remove removes what a check had of its own. What stays would be found by the next
-// check, so that it ends the run.
+// remove removes a check's files. A failure ends the run, because the next check would find them.
 func (c Checks) remove(p confine.Place) error {
 	if err := c.Sandboxes.Remove(p); err != nil {
 		return fmt.Errorf("remove what a check left: %w", err)
@@ -192,9 +190,8 @@ func (c Checks) remove(p confine.Place) error {
 	return nil
 }
 
-// SetUp runs the job's setup commands in the checkout, before the baseline and
-// the first turn. What they change of tracked files would be taken for the
-// agent's work, so that it ends the run.
+// SetUp runs the job's setup commands before baseline and first turn. Changed tracked files end the
+// run, because they would count as the agent's work.
 func (c Checks) SetUp(ctx context.Context) error {
 	if len(c.Job.Setup) == 0 {
 		return nil
@@ -213,8 +210,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 	return c.Sandboxes.HideMore(ctx)
 }
 
-// lockFiles are files that a package manager rewrites, with the command that installs what they
-// have and leaves them alone.
+// lockFiles lists files rewritten by package managers, each with the install command that keeps it.
 var lockFiles = []struct{ file, run string }{
 	{"package-lock.json", "npm ci"},
 	{"npm-shrinkwrap.json", "npm ci"},
@@ -227,7 +223,7 @@ var lockFiles = []struct{ file, run string }{
 	{"composer.lock", "composer install"},
 }
 
-// withLockAdvice names the command that leaves a lock file alone where setup changed one.
+// withLockAdvice adds the command that keeps a changed lock file.
 func withLockAdvice(err error) error {
 	var stop *outcome.Stop
 	if !errors.As(err, &stop) || stop.Reason != "setup_changed_files" {
@@ -277,7 +273,7 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.Whereabouts(script.Log), advice)
 }
 
-// recordRan records a command that ran before the agent.
+// recordRan records a command before the agent.
 func (c Checks) recordRan(kind string, script confine.Script, ran confine.Ran) error {
 	tail, err := c.tail(ran.Color(), script.Log)
 	if err != nil {

@@ -53,14 +53,13 @@ var languages = sync.OnceValue(func() map[string]language {
 	return all
 })
 
-// declared is a test that a file declares.
+// declared is a test declared in a file.
 type declared struct {
 	name string
 	line int
 }
 
-// declares lists the tests of a file whose names stand in it. known is false for a
-// language that is not read.
+// declares lists the named tests of a file. known is false for an unknown language.
 func (f testFile) declares() (all []declared, known bool) {
 	of, known := languages()[path.Ext(f.path)]
 	if !known {
@@ -113,8 +112,8 @@ func (f testFile) finder() finder {
 	return finder{f, known, byName}
 }
 
-// find is the test of the file that an output calls name, with what it is in before and
-// with parameters behind; ok is false where the file declares none of that name.
+// find returns the file's test for a name in an output, which may add enclosing names and
+// parameters. ok is false without one.
 func (f finder) find(name string) (of declared, ok bool) {
 	if path.Ext(f.file.path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
@@ -137,8 +136,7 @@ func (f finder) find(name string) (of declared, ok bool) {
 	return declared{}, false
 }
 
-// declared is a test by what the file itself calls it. In a language that is not known
-// that is any word of the file.
+// declared returns a test by its name in the file: in an unknown language, any word of the file.
 func (f finder) declared(name string) (of declared, ok bool) {
 	if f.known {
 		of, ok = f.byName[name]
@@ -148,8 +146,7 @@ func (f finder) declared(name string) (of declared, ok bool) {
 	return declared{name, line}, line > 0
 }
 
-// formsOf are a name, and the last part of one that has the names of what a test is in
-// before it.
+// formsOf returns a name and its last part without enclosing names.
 func formsOf(name string) []string {
 	forms := []string{name}
 	for _, mark := range []string{"::", " > ", " › ", "#"} {
@@ -172,15 +169,14 @@ func cutLast(s, mark string) (before, after string, found bool) {
 	return s[:at], s[at+len(mark):], true
 }
 
-// isClass says whether a file is named after a class, or after what that is in, as reports of
-// JUnit have it.
+// isClass reports whether a file is named after a class or an enclosing one, as in JUnit reports.
 func (f testFile) isClass(name string) bool {
 	stem, _, _ := strings.Cut(path.Base(f.path), ".")
 	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
 
-// wordIn is the line of a text where a word stands for itself, not as a part of another
-// or as the beginning of a sentence; 0 for none.
+// wordIn returns the line with a word on its own, not part of another word or beginning a sentence,
+// or 0.
 func wordIn(text, word string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)

@@ -1,4 +1,3 @@
-// Package verify owns the commands of a job that say whether a change is good: the
-// setup commands before them, the checks on the base and on the change, and the
-// table of both. It refuses to know who made the change and what becomes of it.
+// Package verify owns the commands that judge a change: setup, checks on base and change, and the
+// table of both. It does not know the change's author or future.
 package verify

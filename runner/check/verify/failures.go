@@ -20,7 +20,7 @@ type Failure struct {
 	Thrown  bool // File and Line are where it failed, perhaps in what the test calls
 }
 
-// failures are the failing tests that a run of a check names.
+// failures returns the failing tests of a check's run.
 func (c Checks) failures(told *testresults.Results) []Failure {
 	all := failuresOf(told)
 	for i := range all { // as show does
@@ -51,24 +51,24 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 	return all
 }
 
-// longestName is what is kept of the name of a test, in bytes.
+// longestName bounds a test's name, in bytes.
 const longestName = 200
 
-// loads is how the common languages say that a file of tests does not compile or load.
+// loads matches messages of common languages about test files that do not compile or load.
 var loads = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 		`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 })
 
-// someFailed is how totals say that tests ran and failed. Totals of files and suites do not.
+// someFailed matches totals with failed tests, except totals of files and suites.
 var someFailed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
 })
 
 var ofFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^ *test (?:files|suites)\b.*$`) })
 
-// doesNotLoad says whether a run is red since something does not compile or load, by the
-// tests that it names, by its totals, and else by the look of its errors.
+// doesNotLoad reports whether a run is red because something does not compile or load: by its named
+// tests, its totals, or else its messages.
 func doesNotLoad(told *testresults.Results, output string) bool {
 	ran := told.Ran()
 	for _, t := range told.Failing {
@@ -80,12 +80,12 @@ func doesNotLoad(told *testresults.Results, output string) bool {
 	return !ran && loads().MatchString(output) && !someFailed().MatchString(ofFiles().ReplaceAllString(output, ""))
 }
 
-// runNothing is how they say that no test ran.
+// runNothing matches messages about no tests.
 var runNothing = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
 })
 
-// runSome is a sign that others did.
+// runSome matches signs of other tests that ran.
 var runSome = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
 })

@@ -11,16 +11,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Kept is what earlier runs found of the base.
+// Kept caches earlier results for the base.
 type Kept struct {
 	*record.Baselines
 	RunID string
-	// Machine tells machines, and what agent-ci is, from each other.
+	// Machine identifies the machine and agent-ci's build.
 	Machine []string
 }
 
-// keptKey is all by which a check may come out otherwise on one commit. Fields of the
-// job stand in it as JSON, so that one which a version does not know yet is in it too.
+// keptKey returns everything that may change a check's result on one commit. It includes all job
+// fields as JSON, even ones unknown to a version.
 func (c Checks) keptKey(i int) (string, error) {
 	raw, err := json.Marshal(c.Job)
 	if err != nil {
@@ -49,8 +49,8 @@ func (c Checks) keptKey(i int) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// fromKept gives the checks that an earlier run found green on this base, by their
-// index with the run. What is red runs again: believing it would let more through.
+// fromKept returns the checks with a cached green baseline, by index with the run. Red checks run
+// again: trusting red would let more pass.
 func (c Checks) fromKept(now time.Time) (map[int]string, error) {
 	from := map[int]string{}
 	for i := range c.Job.Verify {
@@ -65,14 +65,14 @@ func (c Checks) fromKept(now time.Time) (map[int]string, error) {
 	return from, nil
 }
 
-// baseline runs the checks on the base, but for those that wait.
+// baseline runs the checks on the base, except the later ones.
 func (c Checks) baseline(ctx context.Context) ([]result, error) {
 	base := c.Workspace.Base()
 	return c.onBase(ctx, suiteOf(0, base, base.Tree), c.later)
 }
 
-// onBase runs the checks on the base that are not given, and that no earlier run found
-// green there. It keeps those that are green now. What it knows is of the run's own base.
+// onBase runs the checks on the base that are neither given nor cached, and caches green ones. The
+// cache is for the run's own base.
 func (c Checks) onBase(ctx context.Context, s suite, given known) ([]result, error) {
 	s.keeps = c.Sandboxes.Overlaid() && s.base.SHA == c.Workspace.Base().SHA
 	if c.Kept == nil || s.base.SHA != c.Workspace.Base().SHA {

@@ -11,9 +11,8 @@ import (
 // mostTouched is how many files of a change are read for the names of tests.
 const mostTouched = 200
 
-// untouched are those of some tests that are in no file which the change altered or
-// removed: where an output doesn't name them, only these can't have been taken out or
-// skipped there.
+// untouched returns the tests outside of files altered or removed by the change. If an output lacks
+// them, only these cannot have been removed or skipped there.
 func (c Checks) untouched(names []string, change *gitops.ChangeSet) ([]string, error) {
 	if len(names) == 0 || len(change.Files) > mostTouched {
 		return nil, nil
@@ -38,15 +37,14 @@ func (c Checks) untouched(names []string, change *gitops.ChangeSet) ([]string, e
 	return names, nil
 }
 
-// ownName is by what name a test is written in its file, as far as that can be told: an
-// output has what it is in before it, and parameters behind.
+// ownName returns a test's probable name in its file: outputs add enclosing names and parameters.
 func ownName(name string) string {
 	for _, mark := range []string{"::", " > ", " › "} {
 		if at := strings.LastIndex(name, mark); at >= 0 {
 			return beforeParameters(name[at+len(mark):])
 		}
 	}
-	// Of Go, where a package may have slashes and dots, and so may a subtest.
+	// In Go, packages and subtests may contain slashes and dots.
 	for _, begins := range []string{".Test", ".Fuzz", ".Example", ".Benchmark"} {
 		if _, rest, ok := strings.Cut("."+name, begins); ok {
 			own, _, _ := strings.Cut(begins[1:]+rest, "/")

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
-// naming finds out which of some test files a failing test is of, as the output of a check
-// names it. A name that fits more than one file is nobody's.
+// naming finds the test file of a failing test in a check's output. A name that fits several files
+// belongs to none.
 type naming struct {
 	checkout *gitops.Checkout
 	files    []testFile
@@ -32,8 +32,8 @@ func newNaming(checkout *gitops.Checkout, files []testFile) *naming {
 	return &naming{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
-// of gives the files that a failure is of: one, or those of a folder that do not compile
-// together. shared says that it is another one of the folder that is named.
+// of reports whether a failure belongs to a file, or to a folder that does not compile together.
+// shared reports that the output named another file of the folder.
 func (n *naming) of(ctx context.Context, x Failure, f testFile) (is, shared bool, err error) {
 	at, err := n.owner(ctx, x)
 	if err != nil || at < 0 {
@@ -43,7 +43,7 @@ func (n *naming) of(ctx context.Context, x Failure, f testFile) (is, shared bool
 	return named == f.path || x.Load && samePackage(named, f.path), named != f.path, nil
 }
 
-// owner is the index of the file that a failure names; -1 for none.
+// owner returns the index of a failure's file, or -1.
 func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
 	if at, known := n.owners[x]; known {
 		return at, nil
@@ -63,11 +63,10 @@ func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
 	return at, err
 }
 
-// noClasses are the languages whose reports have titles where others have the class that a
-// file is named after.
+// noClasses lists languages whose reports have titles instead of a class named after the file.
 var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
-// byPath is the index of the file that a path of an output names; -1 for none.
+// byPath returns the index of the file with a path in an output, or -1.
 func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
 	found, longest := -1, 0
 	for i, f := range n.files {
@@ -92,8 +91,8 @@ func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
 	return found, nil
 }
 
-// only says whether no other file of the base or of the change has the end of a path:
-// an output tells paths from where a tool was started.
+// only reports whether no other file of base or change has the same path ending. Outputs have paths
+// from a tool's start folder.
 func (n *naming) only(ctx context.Context, end, of string) (bool, error) {
 	if is, known := n.alone[end]; known {
 		return is, nil
@@ -114,7 +113,7 @@ func (n *naming) only(ctx context.Context, end, of string) (bool, error) {
 	return n.alone[end], nil
 }
 
-// byName is the index of the one file that has a test of that name; -1 for none or more.
+// byName returns the index of the only file with a test of that name, or -1.
 func (n *naming) byName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
@@ -129,7 +128,7 @@ func (n *naming) byName(x Failure) int {
 	return found
 }
 
-// packageOf is the path of import of a file's package of Go; empty where no module is known.
+// packageOf returns the import path of a Go file's package, or "" if unknown.
 func (n *naming) packageOf(f testFile) string {
 	folder := path.Dir(f.path)
 	for dir := folder; ; dir = path.Dir(dir) {
@@ -144,8 +143,7 @@ func (n *naming) packageOf(f testFile) string {
 
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module[ \t]+"?([^\s"]+)`) })
 
-// module is the module of Go that a folder of the base is the root of; empty for none, and
-// where what says so can't be read.
+// module returns the Go module with a base folder as root, or "".
 func (n *naming) module(dir string) string {
 	if name, known := n.modules[dir]; known {
 		return name
@@ -166,8 +164,8 @@ func samePackage(a, b string) bool {
 	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && path.Dir(a) == path.Dir(b)
 }
 
-// lacks says whether an output tells what ran, by packages, files, classes or the names of
-// tests, and the file is not among it.
+// lacks reports whether an output lists what ran, by package, file, class or test, without the
+// file.
 func (n *naming) lacks(told *testresults.Results, f testFile) bool {
 	if strings.HasSuffix(f.path, ".go") {
 		folder, packages := n.packageOf(f), told.Units(testresults.Package)
@@ -184,7 +182,7 @@ func (n *naming) lacks(told *testresults.Results, f testFile) bool {
 	return n.noneOf(told, f)
 }
 
-// noneOf says whether an output names each test, and none that the file declares.
+// noneOf reports whether an output lists all tests, but none of the file.
 func (n *naming) noneOf(told *testresults.Results, f testFile) bool {
 	all, _ := f.declares()
 	template := func(t declared) bool { return strings.ContainsAny(t.name, "%$#") }
@@ -198,20 +196,19 @@ func (n *naming) noneOf(told *testresults.Results, f testFile) bool {
 	})
 }
 
-// endsAs says whether one of two paths is the end of the other: an output has them from where
-// a tool was started.
+// endsAs reports whether one path is the end of the other, as in an output.
 func endsAs(a, b string) bool {
 	a, b = "/"+path.Clean(a), "/"+b
 	return strings.HasSuffix(a, b) || strings.HasSuffix(b, a)
 }
 
-// ran says whether an output names a file as one whose tests ran.
+// ran reports whether an output lists tests of a file.
 func (n *naming) ran(told *testresults.Results, f testFile) bool {
 	return slices.ContainsFunc(told.Units(testresults.File), func(file string) bool { return endsAs(file, f.path) })
 }
 
-// passed returns whether an output tells that a test which the file declares passed, and none
-// of its name failed.
+// passed returns a predicate for tests of the file that passed in an output without a failure of
+// the same name.
 func (n *naming) passed(told *testresults.Results, f testFile) func(name string) bool {
 	switch path.Ext(f.path) {
 	case ".go":

@@ -7,9 +7,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// judgeOld names the tests of the base that the change took away, and those that fail on it
-// where tests and their data are as the base has them. On the change with its own tests the
-// check is green, so that what is red then fails by what the change made of the tests.
+// judgeOld lists the base's tests that the change removed or that fail with the change's code and
+// the base's tests and data. The check is green with the change's own tests, so such a failure
+// comes from changed tests.
 func (p *proof) judgeOld(ctx context.Context) error {
 	if len(p.tests.old)+len(p.tests.data) == 0 {
 		return nil
@@ -35,8 +35,8 @@ func (p *proof) judgeOld(ctx context.Context) error {
 	return nil
 }
 
-// findGone notes tests that a file of the base declares, and that neither the file nor
-// another one to which the change added them declares any more.
+// findGone records tests of the base that neither their file nor a file changed by the change
+// declares any more.
 func (p *proof) findGone() {
 	if p.tests.more > 0 {
 		p.oldUnknown = "more test files changed than are looked at"
@@ -81,8 +81,7 @@ func (f testFile) namesOf() map[string]bool {
 	return names
 }
 
-// findFailing notes the tests that a run names; where it names none, the files that they
-// must be of.
+// findFailing records the failing tests of a run, or without names their files.
 func (p *proof) findFailing(ctx context.Context, of seen) error {
 	names := newNaming(p.Workspace.Checkout(), p.tests.old)
 	named := false
@@ -108,8 +107,8 @@ func (p *proof) findFailing(ctx context.Context, of seen) error {
 	return nil
 }
 
-// noteFailing notes the test of a failure, and says whether it is known by name or file. One
-// of a file that the change left as it was fails by data that the base has otherwise.
+// noteFailing records a failing test and reports whether its name or file is known. A test in an
+// unchanged file fails by changed data.
 func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool, error) {
 	for i, f := range p.tests.old {
 		is, shared, err := names.of(ctx, x, f)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// relative returns a text with the paths below the tree of a check relative to it: that is seen at the
-// checkout's path, or at one in the run directory.
+// relative makes paths below a check's tree relative in a text. The tree is at the checkout's path
+// or in the run directory.
 func (c Checks) relative(text string) string {
 	if !strings.Contains(text, "/") {
 		return text

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// OpenKept opens what earlier runs found of bases, in the folder at path; nil for a job without checks,
-// and where commands of the run could write there.
+// OpenKept opens the baseline cache at path. It returns nil without checks, and if the run's
+// commands could write there.
 func OpenKept(rec *record.Record, path string, boxes *confine.Sandboxes) *Kept {
 	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.OutOfReach(path) {
 		return nil
@@ -31,8 +31,8 @@ func OpenKept(rec *record.Record, path string, boxes *confine.Sandboxes) *Kept {
 	return nil
 }
 
-// programID identifies this build of agent-ci: by Go's build ID, which names its content.
-// A program without one is hashed instead, which takes as long as a small run.
+// programID identifies this build by Go's build ID. Without one it hashes the program, which takes
+// as long as a small run.
 func programID() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

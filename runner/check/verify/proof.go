@@ -24,9 +24,8 @@ const (
 	mostOldTests = 50
 )
 
-// prove gives the test files of a change their classes, by each check that proves, and looks
-// at what the change made of what checks run. A check that does not pass has the change go
-// back before.
+// prove classifies the change's test files by each proving check, and examines changed scripts of
+// checks. Only a green check gets here.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
 	if !table.Passed {
 		return nil
@@ -76,10 +75,10 @@ type proof struct {
 	base       *bool  // whether the check is green on the base; nil while that is not known
 }
 
-// errOver says that the time for a proof is over.
+// errOver reports that the proof's time is over.
 var errOver = errors.New("the time for it was over")
 
-// run stays within what a proof may take, and within the time of the run.
+// run obeys the time limits of the proof and the run.
 func (p *proof) run(whole context.Context) error {
 	end := time.Now().Add(proofTimes * time.Duration(p.spec().Timeout))
 	if !p.Until.IsZero() && p.Until.Before(end) {
@@ -119,7 +118,7 @@ func (p *proof) give(file testFile, class, note string, shared bool, of told) {
 	p.classes = append(p.classes, transcript.Proof{File: file.path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
 }
 
-// restUnknown gives the class unknown to the files that have none.
+// restUnknown sets the class unknown for unclassified files.
 func (p *proof) restUnknown(note string) {
 	has := map[string]bool{}
 	for _, of := range p.classes {
@@ -184,8 +183,7 @@ func (p *proof) all(files []testFile, class, note string, of told) {
 	}
 }
 
-// greenClass returns the class of a file with which the check is green on the base, and a
-// note.
+// greenClass returns the class, with a note, of a file that leaves the check green on the base.
 func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
 	switch _, known := f.declares(); {
 	case known && !f.hasTests():
@@ -198,16 +196,15 @@ func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
 	return transcript.NotRed, ""
 }
 
-// notRunHere is the note of a file that belongs to another check.
+// notRunHere is the note for a file of another check.
 const notRunHere = "not run by this check"
 
-// notRun says whether the output tells what ran, and the file is not among it.
+// notRun reports whether the output lists what ran, without the file.
 func (p *proof) notRun(f testFile, seen seen) bool {
 	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run ranOnce) bool { return !p.names.lacks(run.results, f) })
 }
 
-// dropHelpers takes out files that have no tests where others are red on the base: they
-// help those.
+// dropHelpers removes files without tests if others are red on the base: they are their helpers.
 func (p *proof) dropHelpers() {
 	red := func(of transcript.Proof) bool {
 		return of.Class == transcript.Proven || of.Class == transcript.LoadError
@@ -224,8 +221,8 @@ func (p *proof) dropHelpers() {
 	})
 }
 
-// byNames gives the files their classes of which a red output names tests. The others share
-// one: they are not run one by one, which would take a run for each.
+// byNames classifies files by the tests named in a red output. The others share one class, because
+// running each alone would take a run per file.
 func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error {
 	var rest []testFile
 	for _, f := range files {
@@ -267,9 +264,8 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 	return nil
 }
 
-// baseGreen says whether the check is green on the base alone, without which its red
-// with a test says nothing. A baseline that was kept, or that is of another base, is no word
-// for that, and the check runs there again.
+// baseGreen reports whether the check is green on the base alone, the condition for a proof. A
+// cached baseline, or one of another base, does not suffice, so the check runs again.
 func (p *proof) baseGreen(ctx context.Context) (bool, error) {
 	if p.row.From == "" && !p.moved {
 		return p.row.Before == "green", nil
@@ -318,7 +314,7 @@ func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, p
 	return of, nil
 }
 
-// seen is what a check said of a tree.
+// seen is a check's result for a tree.
 type seen struct {
 	state string
 	log   string
@@ -332,7 +328,7 @@ type ranOnce struct {
 	results  *testresults.Results
 }
 
-// told is what a class comes from.
+// told is the origin of a class.
 type told struct {
 	names  []string // of tests that fail
 	log    string
@@ -347,7 +343,7 @@ func (s seen) first() string {
 	return s.runs[0].output
 }
 
-// byState is the class of what was red, where no test is named.
+// byState returns the class of a red check without named tests.
 func (s seen) byState() string {
 	switch {
 	case s.state == transcript.Flaky:
@@ -358,8 +354,8 @@ func (s seen) byState() string {
 	return transcript.Proven
 }
 
-// allPassed says whether all runs tell that each test of a file passed, or that the file ran
-// where they name all that failed.
+// allPassed reports whether all runs say that each test of a file passed, or that the file ran if
+// they name all failures.
 func (p *proof) allPassed(s seen, f testFile) bool {
 	all, _ := f.declares()
 	for _, run := range s.runs {
@@ -374,8 +370,8 @@ func (p *proof) allPassed(s seen, f testFile) bool {
 	return len(s.runs) > 0
 }
 
-// classOf is the class of a file by the tests that the runs name; empty where none names
-// one of it. Those that fail in one run alone are flaky.
+// classOf returns a file's class by the tests named in the runs, or "" without any. Tests failing
+// in one run only are flaky.
 func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, error) {
 	of := told{log: s.log, shared: true}
 	failed, loadless := 0, 0
@@ -418,8 +414,8 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 	return transcript.Proven, of, nil
 }
 
-// passesNow says whether a failing test passes with the change: all do where the check is
-// green there.
+// passesNow reports whether a failing test passes with the change. All do if the check is green
+// there.
 func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(x.Full) }
 
 // add adds the name of a test, if there are not many.
@@ -430,8 +426,8 @@ func (t *told) add(name string) {
 	}
 }
 
-// UnprovenWords tell the agent which tests of a change prove nothing, as far as it can
-// mend that; empty for none. They go on with a sentence that says what was run.
+// UnprovenWords tells the agent which tests prove nothing, if it can fix that, as the continuation
+// of a sentence, or returns "".
 func UnprovenWords(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.Proofs() {
@@ -447,7 +443,7 @@ func UnprovenWords(table transcript.Verify) string {
 		"If it is right as it is, end again and say why in your last message."
 }
 
-// mendable are the classes that an agent can do something about, and what they mean.
+// mendable describes the classes that an agent can fix.
 var mendable = map[string]string{
 	transcript.NotRed:     "no test of it fails there",
 	transcript.NoTests:    "nothing of it was run as a test",

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// The commands of a job, beside setup and checks, that run before the agent.
+// The job's commands before the agent, besides setup and checks.
 const (
 	appliesIf = "applies_if"
 	recipe    = "recipe"
@@ -20,11 +20,10 @@ const (
 // appliesTime is how long applies_if may take.
 const appliesTime = 5 * time.Minute
 
-// notApplicable is the status by which applies_if says that there is nothing to do.
+// notApplicable is the exit status of applies_if without work.
 const notApplicable = 1
 
-// Applies asks applies_if, on a fresh tree of the base, whether there is anything to do. That there is
-// nothing ends the run.
+// Applies runs applies_if on a fresh tree of the base. If there is no work, it ends the run.
 func (c Checks) Applies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil
@@ -56,7 +55,7 @@ func (c Checks) Applies(ctx context.Context) error {
 		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))
 }
 
-// Recipe runs the recipe in what the agent works in, so that its change is one of the run.
+// Recipe runs the recipe in the agent's work tree. Its changes belong to the run's.
 func (c Checks) Recipe(ctx context.Context) error {
 	step := c.Job.Recipe
 	script := confine.Script{
@@ -78,7 +77,7 @@ func (c Checks) Recipe(ctx context.Context) error {
 	return nil
 }
 
-// RecipeWords tell the agent what the recipe did before it.
+// RecipeWords tells the agent about the recipe.
 func (c Checks) RecipeWords() string {
 	return fmt.Sprintf("A command of the job, the recipe, has run in the checkout before you: its change is there, uncommitted, and is part of yours. It was:\n\n%s", c.Job.Recipe.Run)
 }

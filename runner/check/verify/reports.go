@@ -20,20 +20,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Bounds on the search for the reports of a check.
+// Bounds of the search for a check's reports.
 const (
 	mostReports = 500
 	mostLooked  = 100_000 // files and folders
 )
 
-// reportOf is the file of the run directory that keeps the reports of a check.
+// reportOf returns the file with a check's reports in the run directory.
 func reportOf(log string) string { return strings.TrimSuffix(log, ".log") + ".junit.xml" }
 
 // reports are the JUnit reports in the tree of a check, by their paths.
 type reports map[string]fs.FileInfo
 
-// reports are those that match the job's pattern in what a check wrote, perhaps among
-// other files. What can't be looked through is a warning.
+// reports returns the files matching the job's pattern, possibly among others. Unreadable folders
+// are a warning.
 func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	looked := 0
 	files := counting{root.FS().(readDirFS), func() error {
@@ -59,8 +59,7 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	return found
 }
 
-// written opens the folder with what a check wrote into its tree, perhaps among other
-// files; nil where there is none yet.
+// written opens the folder with a check's files, possibly among others, or returns nil.
 func (c Checks) written(place confine.Place) (*os.Root, error) {
 	root, err := os.OpenRoot(c.Sandboxes.ChangesOf(place))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +68,7 @@ func (c Checks) written(place confine.Place) (*os.Root, error) {
 	return root, err
 }
 
-// reportsBefore are the reports that are there before a check runs.
+// reportsBefore returns the reports existing before a check.
 func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (reports, error) {
 	c.Record.Remove(reportOf(script.Log)) // of a run that was killed in it
 	if check.JUnit == "" {
@@ -83,8 +82,8 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (rep
 	return c.reports(root, check), nil
 }
 
-// keepReports keeps the reports that a check has written, one after the other in one
-// file: they go with its tree. What can't be read is a warning.
+// keepReports keeps a check's new reports, concatenated in one file, because its tree is removed.
+// Unreadable ones are a warning.
 func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before reports) error {
 	if check.JUnit == "" {
 		return nil
@@ -123,7 +122,7 @@ func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before
 	return c.Record.Write(reportOf(script.Log), all)
 }
 
-// reportsUnread ends the reports that are kept where there are others.
+// reportsUnread follows incomplete reports.
 const reportsUnread = "\n<!--" + testresults.Unread + "-->\n"
 
 // readReport reads a report of at most so many bytes, without secrets.
@@ -166,7 +165,7 @@ func (c counting) Stat(name string) (fs.FileInfo, error) {
 	return c.readDirFS.Stat(name)
 }
 
-// reported is what the reports of a check say of tests; nil where there are none.
+// reported returns the test results in a check's reports, or nil.
 func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results {
 	if check.JUnit == "" || !c.Record.Has(reportOf(log)) {
 		return nil

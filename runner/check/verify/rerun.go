@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// result is what a check says of a tree.
+// result is a check's result for a tree.
 type result struct {
 	state  string // green, red, timeout, flaky; empty where it was not run
 	notRun string // why
@@ -24,11 +24,11 @@ func (r result) put(row *transcript.VerifyRow) {
 	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
 }
 
-// untilGreen runs a check, and again on the same tree while it is red and the job
-// lets it. One that took too long has cost its time, and counts at once.
+// untilGreen runs a check, and repeats it on the same tree while it is red, as often as the job
+// permits. A timeout counts at once.
 //
-// What the baseline left may make a check red that can't run twice in one place. So until one run
-// was green with it, a red run counts only where the check is red without it, too.
+// Leftovers of the baseline may break a check that cannot run twice in one place. Until one run was green with them, a red run only counts if the
+// check is also red without them.
 func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) {
 	var r result
 	caches := c.cachesOf(s, i)
@@ -47,8 +47,7 @@ func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) 
 	}
 }
 
-// reruns is how often a red check of a suite runs again. For a proof, one more run tells a flaky test from
-// one that fails.
+// reruns returns the number of reruns of a red check. A proof has one, to distinguish flaky tests.
 func (c Checks) reruns(s suite, i int) int {
 	reruns := c.Job.Verify[i].Rerun
 	if s.proof {
@@ -57,8 +56,8 @@ func (c Checks) reruns(s suite, i int) int {
 	return reruns
 }
 
-// withoutCaches runs a check again that is red with what the baseline left. Where it is green without,
-// a further run tells whether that is to blame or the check is flaky.
+// withoutCaches repeats a check that is red with the baseline's leftovers. If it is green without,
+// another run finds the reason.
 func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	for {
 		state, err := c.again(ctx, s, i, "", &r)
@@ -73,8 +72,8 @@ func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string
 	}
 }
 
-// blame runs a check once more with what the baseline left and once more without, and forgets that where
-// it is red with and green without again: else the check is flaky.
+// blame runs a check once more with and without the baseline's leftovers. It drops them if the
+// results repeat; otherwise the check is flaky.
 func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	all := r
 	if state, err := c.again(ctx, s, i, caches, &all); err != nil || state == "green" {
@@ -89,7 +88,7 @@ func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r resu
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
-// again runs a check once more, with what the baseline kept; empty for the caches of setup.
+// again runs a check once more with the baseline's caches, or setup's for "".
 func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
 	script := c.script(s, i, log)
@@ -103,7 +102,7 @@ func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *res
 	return ran.Color(), nil
 }
 
-// rerunName tells the logs of reruns from that of the first run.
+// rerunName distinguishes logs of reruns.
 func rerunName(again int) string {
 	switch again {
 	case 0:
@@ -114,7 +113,7 @@ func rerunName(again int) string {
 	return fmt.Sprintf("-rerun%d", again)
 }
 
-// newRow is the row of a check of which nothing is known yet.
+// newRow returns an empty row of a check.
 func (c Checks) newRow(i int) transcript.VerifyRow {
 	check := c.Job.Verify[i]
 	row := transcript.VerifyRow{Name: check.Name, Run: check.Run, Must: check.Must}

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// known gives the result of a check that is not to be run; ok is false for one that is.
+// known returns a check's result if it need not run.
 type known func(i int) (r result, ok bool)
 
 // runOn runs the checks on a tree, one after the other.
@@ -30,7 +30,7 @@ func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, erro
 	return results, nil
 }
 
-// Concerns says whether a check is for a change that touches such paths.
+// Concerns reports whether a check is for a change of these paths.
 func Concerns(check job.VerifyCheck, paths []string) (bool, error) {
 	if len(check.When) == 0 {
 		return true, nil
@@ -62,19 +62,18 @@ func (c Checks) concerned(change *gitops.ChangeSet) ([]bool, error) {
 	return is, nil
 }
 
-// onlyConcerned has the checks run that are for a change.
+// onlyConcerned runs the checks for a change.
 func onlyConcerned(is []bool) known {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !is[i] }
 }
 
-// later has those checks wait that may be for no change: most changes have nothing for them, so that
-// their baseline is taken once there is one that has.
+// later delays checks that may not be needed: most changes do not concern them, so their baseline
+// waits for one that does.
 func (c Checks) later(i int) (result, bool) {
 	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 
-// lateBaseline takes the baseline of the checks that waited for a change that is for
-// them, and puts it into their rows.
+// lateBaseline runs the delayed baselines needed for a change and adds them to the rows.
 func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
 	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
 	if !slices.ContainsFunc(indexes(rows), waits) {

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// scripts returns the files of the base that a check or a setup command runs, as far as its command
-// names them, and that the change altered or removed. There are none for a check that was green on
-// the base, or is not on the change.
+// scripts returns the base's files that a check or setup command runs, by its words, and that the
+// change altered or removed. It returns none if the check was green on the base or is not on the
+// change.
 func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
 	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
 		return nil
@@ -31,20 +31,20 @@ func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSe
 	return paths
 }
 
-// implied are files that programs read for what to run, without being told of them.
+// implied lists files that programs execute by default.
 var implied = map[string][]string{
 	"make": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "tox": {"tox.ini"},
 	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"},
 }
 
-// readers are programs that look at files and run nothing of them.
+// readers lists programs that only read files.
 var readers = map[string]bool{
 	"test": true, "[": true, "[[": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "cat": true, "head": true, "tail": true, "wc": true, "ls": true, "diff": true,
 	"cmp": true, "echo": true, "printf": true, "cp": true, "mv": true, "rm": true, "mkdir": true, "touch": true, "cd": true, "sed": true, "jq": true, "git": true,
 }
 
-// namedBy returns what may be names of files in commands that run them: a file that is only looked
-// at, or whose output is, is what is checked.
+// namedBy returns possible file names in commands that run them. Files only read, or their output,
+// are the subject of a check.
 func namedBy(scripts []string) (all []string) {
 	for _, script := range scripts {
 		for _, command := range shell.Deciding(script) {
@@ -63,8 +63,8 @@ func namedBy(scripts []string) (all []string) {
 	return all
 }
 
-// names says whether a name in a command can be that of a file. Commands run in dir, and may enter
-// a folder before.
+// names reports whether a name in a command may mean a file. Commands start in dir and may change
+// folders.
 func names(name, dir, file string) bool {
 	if path.Join(dir, name) == file || name == file {
 		return true
@@ -72,9 +72,8 @@ func names(name, dir, file string) bool {
 	return strings.ContainsAny(name, "./") && strings.HasSuffix(file, "/"+name)
 }
 
-// judgeScripts runs a check that the change made green once more, with the files that it runs as the
-// base has them, and notes these files where it does not pass so: the change may have made it green
-// by them alone.
+// judgeScripts repeats a check that became green with the base's versions of its scripts, and
+// records these if it fails: the change may have made it green through them alone.
 func (p *proof) judgeScripts(ctx context.Context) error {
 	if len(p.scripts) == 0 {
 		return nil

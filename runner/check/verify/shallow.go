@@ -2,12 +2,12 @@ package verify
 
 import "regexp"
 
-// lacksHistory is what git and tools that ask it say where commits or tags are missing.
+// lacksHistory matches messages of git and related tools about missing commits or tags.
 var lacksHistory = regexp.MustCompile(`(?i)no names found, cannot describe|no (annotated )?tags can describe|no tag exactly matches|no merge base|` +
 	`unknown revision or path|bad revision|bad object|not a valid (object|commit) name|invalid revision range|invalid symmetric difference|\bshallow\b`)
 
-// shallowHint returns what to say below the output of a failed check that may need more history than a
-// shallow checkout has; empty for nothing.
+// shallowHint returns advice for a failed check that may need more history than a shallow checkout
+// has, or "".
 func (c Checks) shallowHint(output string) string {
 	if !c.Workspace.Checkout().Shallow() || !lacksHistory.MatchString(output) {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// show has a row tell of what its check says of the base.
+// show puts a base result into a row.
 func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
 	tests, err := c.put(ctx, row, i, r)
 	if err != nil || tests == nil {
@@ -25,7 +25,7 @@ func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r re
 	return nil
 }
 
-// showChange has a row, which tells of the base, tell of what its check says of a change.
+// showChange puts a change's result into a row with its baseline.
 func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
 	was := *row
 	before := testsBefore(was)
@@ -45,8 +45,8 @@ func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int
 	return err
 }
 
-// worse returns why a check that was red on the base is worse with the change. Failures that the
-// base has too do not count.
+// worse explains why a check that was red on the base is worse now, ignoring the base's own
+// failures.
 func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became testresults.Change) (string, error) {
 	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
 		return "", nil
@@ -67,7 +67,7 @@ func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became
 	return "something does not compile or load that did before", nil
 }
 
-// loaded says whether what does not compile or load now did before.
+// loaded reports whether something that does not compile or load now did before.
 func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
 	before := map[string]bool{}
 	for _, t := range was.Failing {
@@ -90,15 +90,15 @@ func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
 	return doesNotLoad(now.Results, now.output) && !loads().MatchString(output), nil
 }
 
-// toldTests are what the runs of a check on one tree tell of its tests.
+// toldTests are the tests in a check's runs on one tree.
 type toldTests struct {
 	*testresults.Results
 	runs   map[string][]int // that name a failing test, where others do not
 	output string           // of the run that decided
 }
 
-// put puts a result into a row, and gives what its runs tell of tests; nil where nothing
-// ran. Where several are red, one may have failed for another reason than the next.
+// put puts a result into a row and returns its tests, or nil if nothing ran. Several red runs may
+// have different reasons.
 func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*toldTests, error) {
 	r.put(row)
 	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
@@ -138,7 +138,7 @@ func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r res
 	return told, nil
 }
 
-// list has a row name the tests that fail, unless it is green.
+// list puts the failing tests into a row, unless it is green.
 func (c Checks) list(row *transcript.VerifyRow, tests *toldTests, became testresults.Change) {
 	if transcript.Deciding(row.Runs).State != "green" {
 		all := failing(tests, became)
@@ -148,8 +148,8 @@ func (c Checks) list(row *transcript.VerifyRow, tests *toldTests, became testres
 	c.redact(row)
 }
 
-// redact removes the secrets that can be read only now: the log has what steers a
-// terminal between their characters.
+// redact removes secrets that only show after cleaning: the log has terminal sequences between
+// their characters.
 func (c Checks) redact(row *transcript.VerifyRow) {
 	row.Tail = c.Record.Redact(row.Tail)
 	for i := range row.Failing {
@@ -161,7 +161,7 @@ func (c Checks) redact(row *transcript.VerifyRow) {
 	}
 }
 
-// testsBefore is what a row told of the tests on the base.
+// testsBefore returns a row's tests on the base.
 func testsBefore(row transcript.VerifyRow) testresults.Before {
 	before := testresults.Before{Green: row.Before == "green", Complete: !row.BeforePartial}
 	for _, t := range row.Failing {
@@ -180,7 +180,7 @@ const (
 	mostMessages = 50
 )
 
-// failing are the tests that fail, the new ones first.
+// failing returns the failing tests, new ones first.
 func failing(tests *toldTests, change testresults.Change) []transcript.FailingTest {
 	fresh := map[string]bool{}
 	for _, name := range change.New {
@@ -202,11 +202,11 @@ func failing(tests *toldTests, change testresults.Change) []transcript.FailingTe
 	return all
 }
 
-// readingTests is how long it may take to read what an output says of tests.
+// readingTests bounds the time for reading tests from an output.
 const readingTests = time.Minute
 
-// tests are what a run of a check says of tests: in the files that it wrote, else in its
-// output. What can't be read is a warning, since it decides no exit status.
+// tests returns the tests of a check's run, from its report files or else its output. Unreadable
+// ones are a warning, since they decide no exit status.
 func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
 	if told := c.reported(check, log); told != nil {
 		return told, nil
@@ -229,8 +229,8 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 	return told, c.inFolders(ctx, told)
 }
 
-// tail is what people are shown of the log of a command that failed, where its file is
-// not at hand; empty for one that is green.
+// tail returns the end of a failed command's log for people without the file, or "" for a green
+// one.
 func (c Checks) tail(state, log string) (string, error) {
 	if state == "green" {
 		return "", nil

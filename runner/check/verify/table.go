@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Baseline runs the checks on the base commit, so that red can be told from red
-// before, and remembers the checkout as the agent gets it.
+// Baseline runs the checks on the base commit, to recognise earlier failures, and records the
+// checkout before the agent.
 func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
 	if err := c.Workspace.TakeSnapshot(ctx); err != nil || len(c.Job.Verify) == 0 {
@@ -38,8 +38,8 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// Change runs the checks on a change and records the table of what they say.
-// before has what they said of its base, and gets what they say of it only now.
+// Change runs the checks on a change and records the table. before holds the base results and
+// receives delayed ones.
 func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
 	is, err := c.concerned(change)
 	if err != nil {
@@ -69,9 +69,8 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// OnNewBase runs the checks on a change that was put on another base than that of
-// the table. What is red is compared with the new base, which may be red itself.
-// The table is the newest one, also beside an error.
+// OnNewBase runs the checks on a change moved to another base, and compares failures with the new
+// base, which may be red itself. It returns the latest table, even with an error.
 func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
 	c.moved = true
@@ -111,15 +110,13 @@ func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *
 	return compared, nil
 }
 
-// How many bytes of a red command's log the agent gets, of its beginning and of
-// its end; the whole lies where it can read it.
+// Bytes of a red command's log for the agent, from both ends. The whole log is readable.
 const (
 	headToAgent = 2 << 10
 	tailToAgent = 6 << 10
 )
 
-// Words tell the agent which rows of a table are red. besides is what else it is
-// told before them.
+// Words tells the agent which checks are red, after the text besides.
 func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 	var s strings.Builder
 	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
@@ -143,8 +140,8 @@ func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
 	return s.String(), nil
 }
 
-// logsToAgent are the logs of a red check for the agent: the log of the run that decided, and the next
-// log that names another test.
+// logsToAgent returns a red check's logs for the agent: the deciding run's, and the next that names
+// another test.
 func logsToAgent(row transcript.VerifyRow) []string {
 	logs := []string{row.Log}
 	for _, t := range row.Failing {

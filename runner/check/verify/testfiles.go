@@ -27,7 +27,7 @@ type testFile struct {
 	link bool // or another thing that is no file: it is never laid on the base
 }
 
-// tests are what of a change fits verify_tests.
+// tests are the changed files that match verify_tests.
 type tests struct {
 	judged []testFile // new or changed files of tests
 	moved  []testFile // as the base has them elsewhere
@@ -63,8 +63,7 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 	return t, nil
 }
 
-// addTest adds a file of a change. One that came from elsewhere as it was has nothing to
-// prove, and one that went elsewhere is not gone.
+// addTest adds a changed file. Moved files have nothing to prove and are not missing.
 func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
 	t.back = append(t.back, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
@@ -121,8 +120,7 @@ func (c Checks) textOf(id string) (string, error) {
 
 func isRegular(mode string) bool { return mode == "100644" || mode == "100755" }
 
-// dataFolders and dataNames are of files that tests read, or that help them, and that
-// have no tests.
+// dataFolders and dataNames match data and helper files of tests.
 var (
 	dataFolders = []string{"testdata", "fixtures", "__fixtures__", "__snapshots__", "snapshots", "golden"}
 	dataNames   = []string{"conftest.py", "__init__.py"}
@@ -132,8 +130,8 @@ var (
 	}
 )
 
-// isData says whether a file that fits verify_tests is data of tests. What the job names
-// by a pattern of its own that has an ending is what the job says it is.
+// isData reports whether a file in verify_tests is test data. A job's own pattern with an ending
+// decides itself.
 func (c Checks) isData(name string) (bool, error) {
 	folders := strings.Split(path.Dir(name), "/")
 	looks := slices.ContainsFunc(folders, func(f string) bool { return slices.Contains(dataFolders, f) }) ||

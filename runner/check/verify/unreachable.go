@@ -13,21 +13,21 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// notReached is how programs say that they did not reach a host: its name is not found, nobody
-// answers, or the proxy of a list refuses it.
+// notReached matches messages about unreachable hosts: an unknown name, no answer, or a proxy's
+// refusal.
 var notReached = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
 		`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
 })
 
-// presetOf are the programs that fetch packages, and the presets with their hosts.
+// presetOf maps programs that fetch packages to presets.
 var presetOf = map[string]string{
 	"npm": "npm", "npx": "npm", "pnpm": "npm", "yarn": "npm", "corepack": "npm", "pip": "pypi", "pip3": "pypi", "uv": "pypi", "uvx": "pypi", "poetry": "pypi", "tox": "pypi", "go": "goproxy", "cargo": "cargo",
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
 
-// networkAdvice names the setting that gives a command a network, if its output looks as if it reached
-// no host; else it is empty. key is the setting's, and network its value, by default that of the job.
+// networkAdvice names the setting for network access if a command's output looks as if it needed
+// some, or returns "". network is the setting's value, by default the job's.
 func networkAdvice(key string, network job.Network, run, output string) string {
 	if network.Mode == "full" || !notReached().MatchString(output) {
 		return ""
@@ -46,8 +46,8 @@ func networkAdvice(key string, network job.Network, run, output string) string {
 	return advice + " Give the setup command that fetches it the hosts that it needs (setup[].network)."
 }
 
-// presetFor is the preset whose host an output names, or else that of a program which a command
-// runs; empty for none.
+// presetFor returns the preset with a host in an output, or else of a program in the command, or
+// "".
 func presetFor(run, output string) string {
 	for _, preset := range reach.PresetNames() {
 		if slices.ContainsFunc(reach.PresetHosts(preset), func(host string) bool { return strings.Contains(output, host) }) {

@@ -11,7 +11,7 @@ import (
 // mostToAgent is how many failing tests of a check the agent is told by name.
 const mostToAgent = 20
 
-// testWords tell the agent which tests of a check fail; empty where no test is known.
+// testWords tells the agent a check's failing tests, or returns "".
 func testWords(row transcript.VerifyRow) string {
 	if row.Tests() == "" {
 		return ""

@@ -26,40 +26,36 @@ const (
 	BesideWrite = "write"
 )
 
-// Beside says what a sandbox is to be that is opened beside the agent's: of a server of tools,
-// of hooks.
+// Beside describes a sandbox beside the agent's, for a tool server or hooks.
 type Beside struct {
-	// Name is that of its scratch folder, and of who asks for hosts in the transcript, such as
-	// mcp-docs. Those that are open at once have different ones.
+	// Name is the name of its scratch folder and in the transcript's host requests, such as
+	// mcp-docs. It is unique among open ones.
 	Name    string
 	Network job.Network // zero for none
 	Key     string      // of the job, where Network stands
-	// Workspace is what it sees of what the agent works in: BesideNone and so on. The agent's
-	// sandbox lends it; where that is not open, it sees that of the agent as it is then.
+	// Workspace is its access to the agent's work tree: BesideNone and so on. The agent's sandbox
+	// lends it; without an open one, it sees a snapshot.
 	Workspace string
-	// BaseTree lets it read the fresh tree of the base commit. Without a workspace it finds
-	// that tree at the path of the checkout, too.
+	// BaseTree permits reading a fresh tree of the base commit. Without a workspace, that tree is
+	// also at the checkout's path.
 	BaseTree bool
-	// Bare leaves out what setup commands changed of the user's folder and of caches. Else it is
-	// there without what leads to code that commands may change.
+	// Bare omits setup's changes of home and caches. Otherwise they are included, except leads to
+	// code that commands may change.
 	Bare bool
-	// Reads are more paths that it may read, also below the checkout.
+	// Reads lists further readable paths, also below the checkout.
 	Reads []string
 }
 
-// BaseTreeVariable names the variable by which programs find the tree of the base commit.
+// BaseTreeVariable is programs' variable with the base tree's path.
 const BaseTreeVariable = "AGENT_CI_BASE_TREE"
 
-// WorkspaceVariable names the variable by which programs that are started elsewhere find the
-// folder that commands work in.
+// WorkspaceVariable is the variable with the commands' folder, for programs started elsewhere.
 const WorkspaceVariable = "AGENT_CI_WORKSPACE"
 
-// OpenBeside opens a sandbox beside the agent's, which is box; nil where that is not open. It
-// has none of the secrets of the job's commands. What it had of its own before, of this name,
-// is gone.
+// OpenBeside opens a sandbox beside the agent's, box, which may be nil. It has none of the job's
+// secrets. Earlier private files under this name are removed.
 //
-// Without namespaces the processes that leave their process group there end with the agent's
-// sandbox, not with this one: it is closed before that.
+// Without namespaces, processes that leave their group end with the agent's sandbox instead of this one, which is closed earlier.
 func (s *Sandboxes) OpenBeside(ctx context.Context, box *sandbox.Sandbox, b Beside) (*sandbox.Sandbox, error) {
 	if b.Network.IsZero() {
 		b.Network = job.Network{Mode: string(sandbox.NetworkNone)}
@@ -111,7 +107,7 @@ func (s *Sandboxes) showBase(ctx context.Context, o *sandbox.Options, b Beside) 
 	return nil
 }
 
-// showWorkspace has a sandbox see what it may of what the agent works in.
+// showWorkspace gives a sandbox its permitted access to the agent's work tree.
 func (s *Sandboxes) showWorkspace(ctx context.Context, o *sandbox.Options, box *sandbox.Sandbox, b Beside) (err error) {
 	unconfined := o.Mode == grants.DangerFullAccess
 	if b.Workspace != BesideWrite && !unconfined {
@@ -135,15 +131,14 @@ func (s *Sandboxes) showWorkspace(ctx context.Context, o *sandbox.Options, box *
 		}
 		return fmt.Errorf("the sandbox of %s can't be opened again: the workspace was lent to it too often", b.Name)
 	default:
-		// Nobody takes the changes of the agent from here: what is written is this sandbox's own.
+		// Nobody takes the agent's changes from here: writes are private to this sandbox.
 		o.Frozen = slices.Concat(s.changed(Agent()), s.frozen(Agent()))
 	}
 	return nil
 }
 
-// showGit has a sandbox find, in place of the agent's .git, one of the base that no command wrote to: git
-// shows there what the agent changed, and starts nothing that the agent configured. Landlock alone can put
-// nothing in place of another.
+// showGit replaces the agent's .git by an unmodified one of the base: git shows the agent's changes
+// there but starts nothing that the agent configured. Landlock alone cannot replace files.
 func (s *Sandboxes) showGit(ctx context.Context, f *grants.Folders) error {
 	if !s.Apart() || s.MakeGit == nil {
 		return nil
@@ -178,10 +173,10 @@ func (s *Sandboxes) makeBesideGit(ctx context.Context) error {
 	return os.Rename(partial, git)
 }
 
-// besideGit is the folder below ScratchFolder that has the .git of sandboxes beside the agent's.
+// besideGit is the folder below ScratchFolder with these .git folders.
 const besideGit = "beside-git"
 
-// changed is the overlay of a place, where there is one.
+// changed returns a place's overlay, if any.
 func (s *Sandboxes) changed(p Place) []string {
 	if _, err := os.Lstat(s.ChangesOf(p)); err != nil {
 		return nil
@@ -189,8 +184,7 @@ func (s *Sandboxes) changed(p Place) []string {
 	return []string{s.overlay(p)}
 }
 
-// showNoWorkspace has a sandbox see nothing of the checkout, but at its path the tree of the
-// base, if it sees that.
+// showNoWorkspace hides the checkout. Its path shows the base tree, if permitted.
 func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	o.Overlay, o.Frozen = "", nil
 	if len(o.Readable) > 0 {
@@ -208,8 +202,8 @@ func (s *Sandboxes) showNoWorkspace(o *sandbox.Options) error {
 	return nil
 }
 
-// lends says how often the agent's sandbox lends the workspace to others: to hooks once, and to
-// each server as often as it may be started: up to three times until a revision is settled, and again once it has ended.
+// lends counts the workspace mounts lent by the agent's sandbox: one for hooks, and for each server
+// one per possible start: up to three until its revision is settled, and again after an exit.
 func (s *Sandboxes) lends() (toRead, toWrite int) {
 	const starts = 2 * 3
 	for _, server := range s.Job.MCPServers {
@@ -227,8 +221,7 @@ func (s *Sandboxes) lends() (toRead, toWrite int) {
 	return toRead, toWrite
 }
 
-// Changeable are the folders that the run's commands may really write to; what they change
-// anywhere else they alone see.
+// Changeable returns the folders that commands really change. Their other changes are private.
 func (s *Sandboxes) Changeable() []string {
 	return append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Join(ScratchFolder))
 }
@@ -238,16 +231,16 @@ func LeadsInto(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.LeadsThrough(path, folder) })
 }
 
-// PathOutside is a list as in PATH without what leads into some folders.
+// PathOutside removes folders that lead into some folders from a PATH.
 func PathOutside(list string, folders []string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(list), func(dir string) bool {
 		return !filepath.IsAbs(dir) || LeadsInto(dir, folders)
 	}), string(filepath.ListSeparator))
 }
 
-// BesideEnv is the environment of what runs beside the agent's commands: an allow list, and what
-// is named here. What it has of the machine leads no program to code that commands may change:
-// PATH has none of their folders, and other variables that name one are left out.
+// BesideEnv returns the environment beside the agent's commands: an allow list and named variables.
+// It leads no program to code that commands may change: PATH omits their folders, and other
+// variables with one are dropped.
 func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) (env []string) {
 	folders := s.Changeable()
 	for _, variable := range policy.Environment(s.Environ, pass, set) {
@@ -265,8 +258,8 @@ func (s *Sandboxes) BesideEnv(pass []string, set map[string]string) (env []strin
 	return env
 }
 
-// leadsTo says whether a value names a path that leads into one of some folders: alone, in a list,
-// or in an option such as --require=/x or -I/x.
+// leadsTo reports whether a value has a path into some folders: alone, in a list, or in an option
+// such as --require=/x or -I/x.
 func leadsTo(value string, folders []string) bool {
 	words := strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(" \t\n,;:=\"'", r) })
 	return slices.ContainsFunc(append(filepath.SplitList(value), words...), func(word string) bool {
@@ -287,8 +280,8 @@ func besideFailure(b Beside, o sandbox.Options, err error) error {
 	return err
 }
 
-// ShowBase makes the tree of the base, and has the agent's commands see it from then on. It is
-// empty where there is no commit.
+// ShowBase makes the base tree and shows it to the agent's commands. It returns "" without a
+// commit.
 func (s *Sandboxes) ShowBase(ctx context.Context) (dir string, err error) {
 	if s.BaseTree == nil {
 		return "", nil

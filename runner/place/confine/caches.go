@@ -14,10 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
-// KeepCaches keeps what commands of a place wrote into the user's folder and into folders of caches,
-// merged with what setup commands wrote there, for places whose Caches is kept. Of the tree it keeps
-// the paths of leftovers. The commands began with the caches of setup, and have ended; the place is
-// removed next.
+// KeepCaches keeps a place's changes of home and cache folders, merged with setup's, for places
+// with these Caches. Of the tree it keeps the leftovers. The commands began with setup's caches and
+// have ended; the place is removed next.
 func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string, kept string) error {
 	partial := Place{Scratch: kept + ".partial"}
 	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.Await(ctx, s.overlay(p)))
@@ -36,7 +35,7 @@ func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string,
 	return nil
 }
 
-// moveCaches moves caches and leftovers from one place to another, which has nothing.
+// moveCaches moves caches and leftovers to an empty place.
 func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 	root, err := os.OpenRoot(s.Record.Join(ScratchFolder))
 	if err != nil {
@@ -57,8 +56,8 @@ func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 	return root.MkdirAll(path.Join(to.Scratch, overlayFolder, "work"), 0o700)
 }
 
-// move moves a file or folder, and makes folders like those that it was in. What is missing is passed
-// over: a layer has only what changed.
+// move moves a file or folder with equal parent folders. It skips missing ones: a layer only has
+// changes.
 func move(root *os.Root, from, to string) error {
 	info, err := root.Lstat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +80,7 @@ func move(root *os.Root, from, to string) error {
 	return err
 }
 
-// makeLike makes a folder with the mode of another one, and those that it is in.
+// makeLike makes a folder with another one's mode, and its parents.
 func makeLike(root *os.Root, like, folder string) error {
 	if _, err := root.Lstat(folder); err == nil || folder == "." {
 		return err
@@ -97,7 +96,7 @@ func makeLike(root *os.Root, like, folder string) error {
 	return root.Mkdir(folder, info.Mode().Perm()|open)
 }
 
-// mergeCaches adds what setup commands wrote below.
+// mergeCaches adds setup's changes below.
 func (s *Sandboxes) mergeCaches(ctx context.Context, p Place) error {
 	setup, into := s.scratch(Place{Scratch: SetupScratch}), s.scratch(p)
 	folders, err := filepath.Glob(filepath.Join(setup, "caches", "*"))
@@ -128,14 +127,14 @@ func (s *Sandboxes) HasCaches(kept string) bool {
 	return err == nil
 }
 
-// DropCaches forgets what KeepCaches kept.
+// DropCaches removes kept caches.
 func (s *Sandboxes) DropCaches(kept string) error { return s.Remove(Place{Scratch: kept}) }
 
 // HasLeftovers says whether KeepCaches kept paths of the tree.
 func (s *Sandboxes) HasLeftovers(kept string) bool { return s.Changed(Place{Scratch: kept}) }
 
-// AfterLeftovers waits until what is written has times later than all that KeepCaches kept, also for
-// programs that compare whole seconds.
+// AfterLeftovers waits until new files are newer than all kept ones, even for programs that compare
+// whole seconds.
 func (s *Sandboxes) AfterLeftovers(ctx context.Context, kept string) error {
 	info, err := os.Lstat(s.overlay(Place{Scratch: kept})) // made last
 	if err != nil {

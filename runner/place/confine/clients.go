@@ -14,20 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// placed is a secret of the job with what commands have of it.
+// placed is a job's secret in the form for commands.
 type placed struct {
 	job.Secret
 	placeholder string
 	scopes      []credential.Scope
 }
 
-// of gives those of a preset.
+// of returns a preset's secrets.
 func of(preset string, all []placed) []placed {
 	return slices.DeleteFunc(slices.Clone(all), func(p placed) bool { return p.Preset != preset })
 }
 
-// addressOf is a scope as it stands in an address behind https://, the way that clients
-// compare it.
+// addressOf returns a scope as an address behind https://, for comparison by clients.
 func addressOf(scope credential.Scope) string {
 	host, text := scope.Host.Hostname(), scope.Host.Host()
 	if strings.Contains(host, ":") {
@@ -40,7 +39,7 @@ func addressOf(scope credential.Scope) string {
 	return host + scope.Path
 }
 
-// npmrc is the user's configuration of npm, which pnpm and Yarn 1 read too.
+// npmrc returns the user configuration of npm, also read by pnpm and Yarn 1.
 func npmrc(all []placed) []byte {
 	var b strings.Builder
 	for _, p := range all {
@@ -51,7 +50,7 @@ func npmrc(all []placed) []byte {
 	return []byte(b.String())
 }
 
-// netrc is what pip, Go and others find users and passwords of hosts in.
+// netrc returns the credentials file of pip, Go and others.
 func netrc(all []placed) []byte {
 	var b strings.Builder
 	for _, p := range all {
@@ -66,9 +65,8 @@ func netrc(all []placed) []byte {
 	return []byte(b.String())
 }
 
-// gitConfiguration adds to the variables by which git is configured: GIT_CONFIG_COUNT,
-// and pairs of GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable gives those
-// that are there.
+// gitConfiguration extends git's configuration variables: GIT_CONFIG_COUNT and pairs of
+// GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable reads existing ones.
 func gitConfiguration(all []placed, variable func(name string) string) []string {
 	count, err := strconv.Atoi(variable("GIT_CONFIG_COUNT"))
 	if err != nil || count < 0 {
@@ -90,8 +88,8 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
 }
 
-// repositories are scopes as addresses that git compares by whole segments, so that a
-// repository is found with .git at its end and without.
+// repositories returns scopes as addresses for git, which compares whole segments, with and without
+// a final .git.
 func repositories(scopes []credential.Scope) (addresses []string) {
 	for _, scope := range scopes {
 		address := addressOf(scope)
@@ -144,7 +142,7 @@ type mavenProxy struct {
 	NonProxyHosts string `xml:"nonProxyHosts"`
 }
 
-// noMavenSettings stand where other commands have some: an empty file is none to Maven.
+// noMavenSettings replaces other commands' settings, since Maven rejects an empty file.
 const noMavenSettings = `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0"/>` + "\n"
 
 // How a JVM is told of the proxy.
@@ -153,7 +151,7 @@ const (
 	notProxied = "localhost|127.*|[::1]"
 )
 
-// clientFiles adds what presets give their clients.
+// clientFiles adds the presets' files for clients.
 func (k *kit) clientFiles(all []placed, home string, variable func(name string) string) {
 	for _, p := range all {
 		k.variables = append(k.variables, p.Name+"="+p.placeholder)

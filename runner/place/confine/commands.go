@@ -22,25 +22,22 @@ type Script struct {
 	Timeout time.Duration
 	Log     string // below the run directory
 	Place   Place
-	// Pipefail has a pipe fail where any command of it does, not the last one alone.
+	// Pipefail fails a pipe with any failing command.
 	Pipefail bool
-	// Fill puts into the overlay what is to be there before the command runs; nil for
-	// nothing.
+	// Fill prepares the overlay before the command; may be nil.
 	Fill func(ctx context.Context, layer gitops.Layer) error
-	// Left looks at the overlay after the command ended; nil for not at all.
+	// Left examines the overlay after the command; may be nil.
 	Left func(ctx context.Context, layer gitops.Layer) error
-	// OwnFault says that a service which does not get ready is the doing of the tree that the
-	// script judges, and makes it red.
+	// OwnFault blames a service that does not get ready on the judged tree, so the script is red.
 	OwnFault bool
-	// Hint returns what to say in the log below the output of a command that failed; empty for
-	// nothing. It may be nil.
+	// Hint returns a remark for a failed command's log, or "". May be nil.
 	Hint func(output string) string
 }
 
 // hintBytes is how much of the end of an output a hint is looked for in.
 const hintBytes = 16 << 10
 
-// brokenPipe is bash's status of a command that SIGPIPE has ended.
+// brokenPipe is bash's status after SIGPIPE.
 const brokenPipe = 128 + 13
 
 func (s Script) argv() []string {
@@ -68,8 +65,7 @@ func (r Ran) Color() string {
 	return "green"
 }
 
-// RunScript runs a script to its end or its time limit. Its error is ctx's, or says
-// that the command could not be run at all.
+// RunScript runs a script to its end or time limit. An error is ctx's or prevented the start.
 func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	log, err := s.Record.Create(script.Log)
 	if err != nil {
@@ -129,7 +125,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	return ran, err
 }
 
-// unserved is the end of a script whose services are not there.
+// unserved ends a script without its services.
 func (s *Sandboxes) unserved(ctx context.Context, script Script, log io.Writer, err, left error) (Ran, error) {
 	if ctx.Err() != nil || !script.OwnFault || !Unready(err) || left != nil {
 		return Ran{}, errors.Join(err, left)
@@ -152,8 +148,7 @@ func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place
 	return errors.Join(do(ctx, layer), layer.Close())
 }
 
-// Commands are the rules on the agent's commands, by the level that was reached
-// and by what the sandbox lets them write.
+// Commands returns the rules for the agent's commands at the reached level.
 func (s *Sandboxes) Commands() policy.Commands {
 	return policy.Commands{
 		Rules: s.Rules, Confined: s.level() != sandbox.LevelNone, Home: s.Environ.Home(),
@@ -161,7 +156,7 @@ func (s *Sandboxes) Commands() policy.Commands {
 	}
 }
 
-// Judge decides on the agent's commands by these rules, and counts what they refuse.
+// Judge applies these rules and counts refusals.
 func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
 	commands := s.Commands()
 	return func(asked policy.Request) policy.Decision {

@@ -12,13 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 )
 
-// env is the environment that commands see: an allow list, and what the job adds.
+// env returns the commands' environment: an allow list and the job's additions.
 func (s *Sandboxes) env() []string {
 	return policy.Environment(s.Environ, s.Job.Policy.Env.Pass, s.Job.Policy.Env.Set)
 }
 
-// AgentEnv is the environment of an agent's commands, which find the programs of
-// ProgramsFolder where nothing else has their names.
+// AgentEnv returns the environment of an agent's commands, with ProgramsFolder at the end of PATH.
 func (s *Sandboxes) AgentEnv(p Place) []string {
 	env, folder := s.envAt(s.Seen(p)), s.Record.Join(ProgramsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
@@ -28,8 +27,8 @@ func (s *Sandboxes) AgentEnv(p Place) []string {
 	return env
 }
 
-// LinkProgram puts this program, which knows its other names, where the agent's
-// commands find it. They have other ways if that fails.
+// LinkProgram makes this program available to the agent's commands under another name. They have
+// other ways if it fails.
 func (s *Sandboxes) LinkProgram(name string) {
 	program, err := os.Executable()
 	if err == nil {
@@ -43,10 +42,8 @@ func (s *Sandboxes) LinkProgram(name string) {
 	}
 }
 
-// envAt is the environment of commands that work on a tree. Where that is not the
-// checkout, what names the checkout names the tree: the agent may have put
-// anything there, and a check that looks for its programs in it would judge
-// itself.
+// envAt returns the environment for a tree. Paths of the checkout become the tree's: the agent
+// controls the checkout, and a check using its programs would judge itself.
 func (s *Sandboxes) envAt(tree string) []string {
 	env := s.env()
 	if tree == s.Root {
@@ -65,7 +62,7 @@ func (s *Sandboxes) envAt(tree string) []string {
 	return env
 }
 
-// spellings are the names of the checkout by which agent-ci was started.
+// spellings returns the names of the checkout used to start agent-ci.
 func (s *Sandboxes) spellings() []string {
 	names := []string{s.Root}
 	for _, name := range []string{s.Dir, s.Environ.Get("GITHUB_WORKSPACE"), s.Environ.Get("PWD")} {
@@ -77,8 +74,7 @@ func (s *Sandboxes) spellings() []string {
 	return names
 }
 
-// renamed has the path from, and those below it, at to instead, wherever they
-// stand in a text.
+// renamed replaces a path, and paths below it, everywhere in a text.
 func renamed(text, from, to string) string {
 	var b strings.Builder
 	for done := 0; ; {
@@ -102,7 +98,7 @@ func inName(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// withoutDetours is PATH without the folders that lead to the checkout by links.
+// withoutDetours removes folders from PATH that lead to the checkout through links.
 func withoutDetours(path, checkout string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		return filepath.IsAbs(dir) && gitops.PathOutside(dir, checkout) == ""

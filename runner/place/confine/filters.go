@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// EarlyFilters opens places for filters while the job is not known: a checkout is put on its base
-// before that.
+// EarlyFilters opens confinements for filters before the job is known, when the checkout moves to
+// its base.
 func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
 	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
 	var opened atomic.Int64
@@ -30,13 +30,13 @@ func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenF
 	}
 }
 
-// OpenFilter opens a sandbox for commands of a filter. They start in an empty folder and see nothing
-// of the checkout but what the job lists, no token and no network.
+// OpenFilter opens a sandbox for a filter's commands. They start in an empty folder and see no
+// token, no network, and only the checkout's files listed in the job.
 func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
 	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
 }
 
-// openFilter is OpenFilter with a name for the sandbox. No other open sandbox may have that name.
+// openFilter is OpenFilter with a unique sandbox name.
 func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterPlace, error) {
 	if s.unconfined() {
 		return nil, &gitops.FilterError{
@@ -66,8 +66,8 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
 }
 
-// linked reports whether a path of the checkout passes a link there. The agent could make one, which would
-// show the filter a credential.
+// linked reports a link on a path of the checkout. The agent could make one to show the filter a
+// credential.
 func (s *Sandboxes) linked(path string) bool {
 	rel, is := pathname.Below(s.Root, path)
 	if !is {
@@ -87,7 +87,7 @@ type filterPlace struct {
 
 func (p *filterPlace) Close() error { return errors.Join(p.box.Close(), p.remove()) }
 
-// mostWords is how many bytes are kept of the end of what a filter's command writes to standard error.
+// mostWords bounds the kept end of a filter's standard error, in bytes.
 const mostWords = 1 << 10
 
 // Run runs a command with content as its standard input.

@@ -9,9 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Hide finds what is kept from commands in the checkout and in the folders of
-// policy.writable. A run that goes on keeps to what was found first: what the
-// agent made since says nothing.
+// Hide finds the hidden files in the checkout and policy.writable. A resumed run keeps the first
+// result, because the agent may have changed files since.
 func (s *Sandboxes) Hide(ctx context.Context) error {
 	s.borrowed = guard.Borrowed(s.Root)
 	switch {
@@ -23,9 +22,8 @@ func (s *Sandboxes) Hide(ctx context.Context) error {
 	return s.useHidden(s.Known)
 }
 
-// HideMore looks again after setup commands: what they made or fetched is hidden
-// as what was there before. Where that can't be kept from commands, nothing more
-// is run.
+// HideMore searches again after setup, whose files are hidden alike. If they cannot be hidden, it
+// ends the run.
 func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if s.unconfined() {
 		return nil
@@ -45,7 +43,7 @@ func (s *Sandboxes) unconfined() bool {
 	return s.Job.Policy.Sandbox == string(grants.DangerFullAccess)
 }
 
-// findHidden looks for what is kept from commands, beside what was found before.
+// findHidden finds further hidden files.
 func (s *Sandboxes) findHidden(ctx context.Context) error {
 	o := s.Options(Agent()) // whose scratch folder is needed soon
 	found, err := grants.FindSecrets(ctx, o.Folders)
@@ -69,8 +67,7 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	return err
 }
 
-// nameSecrets says of files with the values of secrets that the job names them as such, and
-// not as what is not to be read.
+// nameSecrets labels files with values of the job's secrets.
 func (s *Sandboxes) nameSecrets(found *grants.Secrets) {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	for i, one := range found.Found {

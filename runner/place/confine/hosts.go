@@ -17,8 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serveHosts is the proxy by which the commands of a place reach the hosts of a list, and
-// those of secrets.
+// serveHosts returns the proxy of a place's commands for listed hosts and those of secrets.
 func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	return func(l net.Listener) func() {
 		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
@@ -29,8 +28,8 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	}
 }
 
-// proxyOptions are those of that proxy. What is wrong with the list, or with the proxy
-// of the machine, was told before the run; nothing is opened then.
+// proxyOptions returns its options. A wrong list or machine proxy was reported before the run;
+// nothing is opened then.
 func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	list, err := p.Network.List()
 	via, errVia := s.via(p.Network)
@@ -48,7 +47,7 @@ func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	}
 }
 
-// hostsWords are the hosts of a list, those of its presets among them, each once.
+// hostsWords lists a network's hosts including presets, without duplicates.
 func hostsWords(network job.Network) string {
 	list, err := network.List()
 	if err != nil {
@@ -63,12 +62,11 @@ func hostsWords(network job.Network) string {
 	return strings.Join(hosts, ", ")
 }
 
-// mostHosts bounds what commands can write into the transcript by asking: so many
-// hosts that are let through, so many that are refused, and so many refusals for secrets,
-// which no others crowd out.
+// mostHosts bounds the recorded requests of commands: of allowed hosts, refused hosts, and refusals
+// for secrets, counted separately.
 const mostHosts = 500
 
-// askedKind is what is counted together.
+// askedKind is a kind of counted requests.
 type askedKind int
 
 const (
@@ -87,7 +85,7 @@ func kindOf(asked transcript.Network) askedKind {
 	return refusedHost
 }
 
-// hosts are what commands asked for on the network. The zero value is ready.
+// hosts records the requested hosts. The zero value is ready.
 type hosts struct {
 	mu     sync.Mutex
 	seen   map[transcript.Network]bool // without their requests
@@ -96,7 +94,7 @@ type hosts struct {
 	missed int                         // of these, that were too many
 }
 
-// noteHost records what is new in what was asked for, before it has an effect.
+// noteHost records a new request before it has an effect.
 func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(s.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.Network{
@@ -130,7 +128,7 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	return s.Record.Append(transcript.TypeNetwork, event)
 }
 
-// byMachinesProxy tells what else there is to know of what the machine's proxy is asked for.
+// byMachinesProxy adds a remark on requests through the machine's proxy.
 func byMachinesProxy(asked proxy.Request) string {
 	if t, err := reach.ParseTarget(asked.Protocol, asked.Target); err == nil && t.Addr.IsValid() {
 		return " A proxy of the machine connects to it."
@@ -138,8 +136,7 @@ func byMachinesProxy(asked proxy.Request) string {
 	return " A proxy of the machine connects to it and looks its name up, so that its address was not checked."
 }
 
-// tooManyHosts keeps what is not in the transcript from being reached. Of refusals
-// the first tell enough.
+// tooManyHosts refuses unrecorded requests. The first refusals are informative enough.
 func (s *Sandboxes) tooManyHosts(kind askedKind) error {
 	switch kind {
 	case refusedHost:
@@ -166,8 +163,8 @@ func (h *hosts) tell(words string) {
 	}
 }
 
-// RefusedHosts tells the model what its commands were refused since it was told last:
-// few programs show the words of a proxy.
+// RefusedHosts tells the model about refused requests since the last call, because few programs
+// show a proxy's words.
 func (s *Sandboxes) RefusedHosts() string {
 	h := &s.hosts
 	h.mu.Lock()

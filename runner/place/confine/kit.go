@@ -13,11 +13,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// clientsFolder of the run directory has, for each kind of commands, the files by which
-// they use secrets: with placeholders, and certificates without their keys.
+// clientsFolder has, for each kind of commands, the files for using secrets: placeholders and
+// certificates without keys.
 const clientsFolder = record.StateFolder + "/clients"
 
-// kit is what a kind of commands uses secrets by, and trusts certificates.
+// kit is the equipment of a kind of commands for secrets and certificates.
 type kit struct {
 	folder    string            // that they may read
 	files     map[string][]byte // in it
@@ -59,8 +59,7 @@ func (s *Sandboxes) newKit(kind string) (kit, error) {
 	return k, nil
 }
 
-// clientsFolderOf makes the folder of a kit anew: of a run that goes on, another authority
-// vouched for the hosts before.
+// clientsFolderOf recreates a kit's folder, since a resumed run has a new authority.
 func (s *Sandboxes) clientsFolderOf(kind string) (string, error) {
 	name := clientsFolder + "/" + kind
 	s.Record.Remove(name)
@@ -79,8 +78,8 @@ func (s *Sandboxes) placedFor(kind string) (own []placed) {
 	return own
 }
 
-// withoutMaven shows commands settings without secrets where others have some and the user
-// has none: what they are shown at leaves an empty file in what the next commands see.
+// withoutMaven replaces others' Maven settings if the user has none: mounting them leaves an empty
+// file for later commands.
 func (s *Sandboxes) withoutMaven(k *kit, home string) {
 	if !slices.ContainsFunc(s.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
 		return
@@ -91,8 +90,7 @@ func (s *Sandboxes) withoutMaven(k *kit, home string) {
 	}
 }
 
-// trustedBy are the certificates of authorities that the job names for hosts of a kind of
-// commands, in PEM.
+// trustedBy returns the job's authorities for hosts of a kind of commands, in PEM.
 func (s *Sandboxes) trustedBy(kind string) []byte {
 	entries := slices.Concat(s.Job.Policy.Network.Allow, entriesOf(secretsFor(s.Job, kind)))
 	if kind == job.CommandsSetup {
@@ -103,7 +101,7 @@ func (s *Sandboxes) trustedBy(kind string) []byte {
 	return s.Authorities.Of(entries)
 }
 
-// kitAt is what the commands of a place have of the kit of their kind.
+// kitAt returns a place's part of its kit.
 func (s *Sandboxes) kitAt(p Place) kit {
 	all := s.equipment.kits[p.Commands]
 	if s.proxied(p) {
@@ -112,7 +110,8 @@ func (s *Sandboxes) kitAt(p Place) kit {
 	return kit{shown: s.withoutSecrets(all.shown)}
 }
 
-// withoutSecrets leaves of what is shown what has no secrets.
+// withoutSecrets replaces files that contain secrets by versions without them. Today that is
+// Maven's settings.xml alone.
 func (s *Sandboxes) withoutSecrets(shown map[string][]byte) map[string][]byte {
 	home := s.Environ.Home()
 	if shown[mavenSettingsIn(home)] == nil {

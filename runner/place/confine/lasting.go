@@ -11,12 +11,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// fleeting are the beginnings of variables that are another in each run and say nothing
-// of how a command comes out.
+// fleeting lists prefixes of variables that vary between runs without influence on commands.
 var fleeting = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TERM", "COLUMNS=", "LINES=", "TMPDIR=", "XDG_RUNTIME_DIR="}
 
-// LastingEnv is the environment that commands see, without what is another in each run
-// and the job does not ask for by name.
+// LastingEnv returns the commands' environment without variables that vary between runs, unless the
+// job names them.
 func (s *Sandboxes) LastingEnv() []string {
 	env := s.Job.Policy.Env
 	return slices.DeleteFunc(s.env(), func(variable string) bool {
@@ -26,9 +25,8 @@ func (s *Sandboxes) LastingEnv() []string {
 	})
 }
 
-// OutOfReach says that no command of the run can write to a folder: that takes
-// namespaces, and a folder that lies in none which is theirs, nor in that of temporary
-// files, where others write.
+// OutOfReach reports that no command of the run can write to a folder: with namespaces, outside
+// writable and temporary folders.
 func (s *Sandboxes) OutOfReach(folder string) bool {
 	real, err := realPath(folder)
 	if err != nil || !s.Apart() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
@@ -51,8 +49,7 @@ func realPath(path string) (string, error) {
 	return real, err
 }
 
-// Machine tells what commands run on from other machines: the image of a runner, else
-// the system's release.
+// Machine identifies the machine: a runner's image, or else the system's release.
 func (s *Sandboxes) Machine() []string {
 	image, version := s.Environ.Get("ImageOS"), s.Environ.Get("ImageVersion")
 	if image != "" || version != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// EndLeft ends what the commands of a killed run left running, and waits for the end of
-// its sandboxes: a layer is in one mount at a time.
+// EndLeft kills a killed run's remaining commands and waits for its sandboxes, since a layer can
+// only be mounted once.
 func EndLeft(ctx context.Context, d *record.Directory) error {
 	endLeftProcesses(d.Join(ProgramsFolder))
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
@@ -28,9 +28,8 @@ func EndLeft(ctx context.Context, d *record.Directory) error {
 	return nil
 }
 
-// endLeftProcesses kills what the commands of a killed run left running: they have
-// its folder of programs on their PATH. Where there is no /proc they died with the
-// run, or stay.
+// endLeftProcesses kills a killed run's remaining commands, which have its programs folder on their
+// PATH. Without /proc they died with the run, or stay.
 func endLeftProcesses(programs string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SettleProxy finds out, before anything is run or asked, whether hosts can be reached
-// by the machine's proxy, where the job wants them to be.
+// SettleProxy verifies before any cost that the machine's proxy can reach the job's hosts, if
+// required.
 func (s *Sandboxes) SettleProxy() error {
 	for key, network := range s.Job.Networks() {
 		if !network.Inherits() {
@@ -33,8 +33,8 @@ func (s *Sandboxes) SettleProxy() error {
 	return nil
 }
 
-// MachineProxy tells people by which proxy of the machine hosts of the job are reached, without
-// its user and password; empty for none.
+// MachineProxy describes the machine's proxy for the job's hosts, without user and password, or
+// returns "".
 func (s *Sandboxes) MachineProxy() string {
 	for _, network := range s.Job.Networks() {
 		if !network.Inherits() {
@@ -55,8 +55,8 @@ func (s *Sandboxes) MachineProxy() string {
 	return ""
 }
 
-// via gives the proxy by which targets of a network are reached; nil for none. An
-// address of a proxy that can't be used is an error, so that nothing goes past it.
+// via returns the proxy for targets of a network, or nil. An unusable address is an error, so
+// nothing bypasses it.
 func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.Inherits() {
 		return nil, nil
@@ -68,7 +68,7 @@ func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error
 	return chosenBy(found.ProxyFunc()), nil
 }
 
-// nowhere is the proxy of what can't be told a proxy for: nobody listens on port 0.
+// nowhere is a proxy without a listener, on port 0, for targets with an unknown proxy.
 var nowhere = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
 
 // chosenBy gives the proxy of a target. Where none can be told, nothing goes past it.
@@ -82,8 +82,8 @@ func chosenBy(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.U
 	}
 }
 
-// machineProxies are the proxies that agent-ci's own environment names, as its own
-// requests read it: names in capitals count first.
+// machineProxies reads the proxies in agent-ci's environment like its own requests do: upper case
+// first.
 func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	either := func(name string) string { return cmp.Or(env.Get(name), env.Get(strings.ToLower(name))) }
 	found := &httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
@@ -95,8 +95,7 @@ func machineProxies(env settings.Environment) (*httpproxy.Config, error) {
 	return found, nil
 }
 
-// proxyAddress is an address that httpproxy reads and a proxy for HTTP has; nil for
-// another one.
+// proxyAddress parses an HTTP proxy's address, or returns nil.
 func proxyAddress(address string) *url.URL {
 	read, err := url.Parse(address)
 	if err != nil || read.Scheme != "http" && read.Scheme != "https" {

@@ -18,21 +18,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// The backings of the work tree, in which commands of a run work in the place of the checkout: an overlay of
-// it, or a copy. Commands that belong to no run work in the folder itself, and have none.
+// The backings of the work tree: an overlay of the checkout or a copy. Commands outside runs work
+// in the folder itself and have none.
 const (
 	InOverlay   = "overlay"
 	PrivateTree = "private"
 )
 
-// Overlaid says whether commands work in an overlay; false while that is not known.
+// Overlaid reports an overlay; false if unknown.
 func (s *Sandboxes) Overlaid() bool { return s.reached.WorkTree == InOverlay }
 
-// Private says whether commands work in a copy of the checkout; false while that is not known.
+// Private reports a copy of the checkout; false if unknown.
 func (s *Sandboxes) Private() bool { return s.reached.WorkTree == PrivateTree }
 
-// WhyNoOverlay says why commands don't work in an overlay; empty where they do, and where nothing confines
-// them.
+// WhyNoOverlay returns the reason against an overlay, or "" with one or without confinement.
 func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
 
 // treeFolder has the private tree.
@@ -43,8 +42,7 @@ func (s *Sandboxes) treeFolder() string {
 	return s.Record.Join(record.PrivateTree)
 }
 
-// Seen is the path at which the commands of a place find the work tree. Where there are mount namespaces that
-// is the path of the checkout.
+// Seen returns the work tree's path for a place's commands: with mount namespaces, the checkout's.
 func (s *Sandboxes) Seen(p Place) string {
 	if s.Apart() {
 		return s.Root
@@ -52,7 +50,7 @@ func (s *Sandboxes) Seen(p Place) string {
 	return s.rootOf(p)
 }
 
-// overlay is the folder that the changes of a place go to.
+// overlay returns the folder of a place's changes.
 func (s *Sandboxes) overlay(p Place) string {
 	return s.Record.Join(ScratchFolder, p.changes(), overlayFolder)
 }
@@ -60,7 +58,7 @@ func (s *Sandboxes) overlay(p Place) string {
 // overlayFolder of a scratch folder has the changes of an overlay.
 const overlayFolder = "tree"
 
-// changes names the place whose changes of the checkout commands see and add to.
+// changes returns the place whose changes commands see and extend.
 func (p Place) changes() string {
 	if p.Changes != "" {
 		return p.Changes
@@ -68,8 +66,7 @@ func (p Place) changes() string {
 	return p.Scratch
 }
 
-// ChangesOf is the folder that has what commands of a place changed: in an overlay that alone, as the kernel
-// keeps it, else among all files of the tree.
+// ChangesOf returns the folder with a place's changes: an overlay's layer, or the whole tree.
 func (s *Sandboxes) ChangesOf(p Place) string {
 	if !s.Overlaid() {
 		return s.rootOf(p)
@@ -77,12 +74,13 @@ func (s *Sandboxes) ChangesOf(p Place) string {
 	return grants.Upper(s.overlay(p))
 }
 
-// LeftTree says whether a run that was left has a work tree with what its agent did.
+// LeftTree reports whether an interrupted run has a work tree with its agent's work.
 func LeftTree(d *record.Directory) bool {
 	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || leftPrivate(d)
 }
 
-// leftPrivate says whether that is a whole copy of the checkout. Its .git belongs to commands and tells nothing.
+// leftPrivate reports whether that is a complete private tree. Its .git belongs to commands and
+// proves nothing.
 func leftPrivate(d *record.Directory) bool {
 	made, is := d.MadeTree()
 	switch {
@@ -94,8 +92,8 @@ func leftPrivate(d *record.Directory) bool {
 	return (&treePath{dir: filepath.Dir(made.Folder), run: resolved(d.Path())}).has()
 }
 
-// frozen are the changes below those of a place, the latest first: leftovers, and what setup commands
-// made, which every later place sees.
+// frozen returns the layers below a place's changes, latest first: leftovers, and setup's, which
+// all later places see.
 func (s *Sandboxes) frozen(p Place) (all []string) {
 	if p.Leftovers {
 		all = append(all, s.overlay(Place{Scratch: p.Caches}))
@@ -107,7 +105,7 @@ func (s *Sandboxes) frozen(p Place) (all []string) {
 	return all
 }
 
-// chooseTree chooses the backing of the work tree by what is known before a sandbox is tried.
+// chooseTree chooses the work tree's backing before any sandbox is tried.
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	s.reached.WorkTree = ""
 	switch {
@@ -136,7 +134,7 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 	return s.usePrivate(why)
 }
 
-// usePrivate has commands work in a copy of the checkout, unless a run that goes on has its work in an overlay.
+// usePrivate chooses a copy, unless a resumed run has its work in an overlay.
 func (s *Sandboxes) usePrivate(why string) error {
 	if s.Found == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
@@ -147,7 +145,7 @@ func (s *Sandboxes) usePrivate(why string) error {
 	return err
 }
 
-// FindWorkTree finds out how commands are confined, and which backing their work tree has.
+// FindWorkTree finds the confinement and the work tree's backing.
 func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
@@ -173,7 +171,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	return err
 }
 
-// DropTree removes the private tree, so that it can be made again.
+// DropTree removes the private tree for a new one.
 func (s *Sandboxes) DropTree() error {
 	s.leaveEarlierPath()
 	s.Record.Remove(record.MadeTreeFile)
@@ -183,8 +181,8 @@ func (s *Sandboxes) DropTree() error {
 	return sandbox.RemoveScratch(s.treeFolder())
 }
 
-// leaveEarlierPath removes the tree of this run from the path of another checkout, in which the run began. What
-// cannot be removed goes with the run directory.
+// leaveEarlierPath removes this run's tree from another checkout's path, where the run began.
+// Failures stay until the run directory is removed.
 func (s *Sandboxes) leaveEarlierPath() {
 	made, _ := s.Record.MadeTree()
 	earlier := &treePath{dir: filepath.Dir(made.Folder), run: resolved(s.Record.Path())}
@@ -203,8 +201,8 @@ func (s *Sandboxes) LeaveTree() error {
 	return s.DropTree()
 }
 
-// SetAside makes room at the path of the private tree for the tree of a check, where commands can't be shown
-// that at another path. No command may run. back removes the check's, and puts the agent's tree there again.
+// SetAside frees the private tree's path for a check's tree, if commands cannot see it elsewhere.
+// No command may run. back restores the agent's tree.
 func (s *Sandboxes) SetAside() (back func() error, err error) {
 	if !s.Private() || s.Apart() {
 		return func() error { return nil }, nil
@@ -223,8 +221,8 @@ func (s *Sandboxes) SetAside() (back func() error, err error) {
 	}, nil
 }
 
-// OpenLayer opens the work tree as the commands of a place see it, none of which runs.
-// The caller closes it before the next sandbox of the place is opened.
+// OpenLayer opens the work tree as seen by a place's commands, while none runs. Close it before
+// opening the place's next sandbox.
 func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error) {
 	if !s.Overlaid() {
 		return s.LayerOf(nil, p)
@@ -237,14 +235,11 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 	return layer, errors.Join(err, box.Close())
 }
 
-// Fork gives a new place, whose commands begin with the checkout as those of parent see
-// it at this time, and change it for themselves. Those run in box, and are stopped for
-// a moment; who writes by their layer must not do so meanwhile. Of what they changed
-// elsewhere, in their home and in /tmp, the fork has nothing. Remove forgets it, once
-// its own sandbox is closed.
+// Fork returns a new place that begins with parent's view of the checkout and changes it privately.
+// It stops parent's commands, in box, for a moment; users of their layer must not write meanwhile.
+// The fork has nothing of their home or /tmp. Remove it after closing its sandbox.
 //
-// It is refused by a layer.ForkError where commands have changed too much, or the disk is too small for a
-// copy, and by a sandbox.PauseError where they can't be stopped.
+// It returns a layer.ForkError if the changes are too large or the disk too small, and a sandbox.PauseError if commands cannot be stopped.
 func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
 	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, Commands: parent.Commands}
 	_, err := s.Record.MakeFolder(ScratchFolder)
@@ -270,8 +265,8 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 	return fork, nil
 }
 
-// Paused does something while the commands in a sandbox stand still, where they can be stopped: without
-// namespaces nothing does.
+// Paused runs do while the sandbox's commands are stopped, if possible: without namespaces they are
+// not.
 func (s *Sandboxes) Paused(box *sandbox.Sandbox, do func() error) error {
 	if !s.Apart() {
 		return do()
@@ -292,10 +287,10 @@ func (s *Sandboxes) copyTree(ctx context.Context, of Place, to string) error {
 	return errors.Join(err, from.Close())
 }
 
-// CopyScratch begins the scratch folders of copies that agents of a run work on.
+// CopyScratch is the prefix of scratch folders of agents' copies.
 const CopyScratch = AgentScratch + "-"
 
-// DropCopies removes the copies that a run which was killed has left.
+// DropCopies removes a killed run's copies.
 func (s *Sandboxes) DropCopies() error {
 	entries, err := os.ReadDir(s.Record.Join(ScratchFolder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -309,7 +304,7 @@ func (s *Sandboxes) DropCopies() error {
 	return err
 }
 
-// TreePath is where this process finds the work tree as the commands in a sandbox see it.
+// TreePath returns this process's path of the work tree as seen in a sandbox.
 func (s *Sandboxes) TreePath(box *sandbox.Sandbox, p Place) (string, error) {
 	if !s.Overlaid() {
 		return s.rootOf(p), nil
@@ -338,13 +333,13 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	return gitops.Layer{Tree: tree, Upper: upper, GitDir: s.GitFolder(p)}, nil
 }
 
-// GitFolder is where the .git of a place in an overlay belongs. Commands may write to it, so that nothing of
-// ours reads it, but to copy it for other commands.
+// GitFolder returns the place of a place's .git in an overlay. Commands may write it, so it is only
+// read to copy it for other commands.
 func (s *Sandboxes) GitFolder(p Place) string {
 	return s.Record.Join(ScratchFolder, p.changes(), "repository", ".git")
 }
 
-// copyGit gives a place in an overlay a .git like that of another one, none of whose commands runs.
+// copyGit copies a .git between places in overlays while no command runs.
 func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	if _, err := os.Lstat(s.GitFolder(from)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -356,7 +351,7 @@ func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 	return nil
 }
 
-// DropChanges forgets what commands of a place changed of the checkout.
+// DropChanges removes a place's changes of the checkout.
 func (s *Sandboxes) DropChanges(p Place) error {
 	return errors.Join(sandbox.RemoveScratch(s.overlay(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
 }

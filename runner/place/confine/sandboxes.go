@@ -30,21 +30,18 @@ import (
 // ScratchFolder of the run directory has the scratch folder of each place.
 const ScratchFolder = record.StateFolder + "/sandboxes"
 
-// ProgramsFolder of the run directory has what the agent's commands find at the end
-// of their PATH.
+// ProgramsFolder has programs at the end of the agent's PATH.
 const ProgramsFolder = record.StateFolder + "/bin"
 
-// The scratch folders that more than one place knows. What setup commands change
-// of the user's folder, caches for the most part, the others see; what the
-// agent changes there only the agent sees.
+// Scratch folders known to several places. Setup's changes of home, mostly caches, are visible to
+// others; the agent's are private.
 const (
 	SetupScratch = "setup"
 	AgentScratch = "agent"
 	ProbeScratch = "probe"
 )
 
-// Sandboxes are those of one run. The exported fields are set before the first
-// call, and nobody changes them afterwards.
+// Sandboxes are one run's sandboxes. Set the exported fields before the first call.
 type Sandboxes struct {
 	Record  *record.Record
 	Environ settings.Environment // of agent-ci
@@ -53,15 +50,15 @@ type Sandboxes struct {
 	Root    string     // the folder that the agent's commands may change: the checkout's, or a plain one
 	Dir     string     // how the user names Root; may be empty
 
-	// LeaveOut makes the checkout leave out what was found in it, and gives what of
-	// that is kept from commands; nil where there is no checkout.
+	// LeaveOut excludes found secrets from the checkout and returns the hidden ones; nil without a
+	// checkout.
 	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
-	// NoOverlay says why the checkout can't be in an overlay; empty where nothing is
-	// known against it. It is nil for commands of no run, which work in Root itself.
+	// NoOverlay returns the reason against an overlay, or "". Nil means commands outside runs,
+	// which work in Root itself.
 	NoOverlay func(ctx context.Context) (why string, err error)
-	// Found is the backing of the work tree that a run which goes on has left; empty for none.
+	// Found is the work tree's backing of a resumed run, or "".
 	Found string
-	// Lend gives the folders of objects that a work tree's .git borrows, each by where the tree expects it.
+	// Lend maps a work tree's expected folders to borrowed objects folders.
 	Lend func(tree string) map[string]string
 	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
 	MakeGit   func(ctx context.Context, dir string) error
@@ -70,14 +67,14 @@ type Sandboxes struct {
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
 	// Credentials are the secrets of the job with their values, as settings has them.
 	Credentials credential.Set
-	// Used is what became of these before a run went on: uses are counted on.
+	// Used holds a resumed run's earlier uses of secrets, to continue counting.
 	Used []transcript.Secret
-	// Known is what was kept from commands before a run went on; nil for none.
+	// Known holds a resumed run's hidden files, or nil.
 	Known *grants.Secrets
-	// BaseTree gives a fresh tree of the base commit, in a folder of the run directory that no
-	// command may change; nil where there is no commit. It is made at the first call.
+	// BaseTree makes a fresh tree of the base commit, at its first call, where no command may
+	// write; nil without a commit.
 	BaseTree func(ctx context.Context) (dir string, err error)
-	// Hooked says that hooks read the workspace beside the agent's commands.
+	// Hooked reports hooks that read the workspace beside commands.
 	Hooked bool
 	// Authorities vouch for hosts of lists besides those of the machine.
 	Authorities settings.Authorities
@@ -98,24 +95,24 @@ type Sandboxes struct {
 	strays    strays
 }
 
-// Place says where commands run and with what.
+// Place describes where and how commands run.
 type Place struct {
 	Scratch string      // name below ScratchFolder
 	Root    string      // folder that they may write to; empty for the work tree, or else Sandboxes.Root
 	Network job.Network // zero for that of the job's policy
 	Key     string      // of the job, where Network stands
 	Changes string      // scratch of the place whose overlay of the checkout it works in; empty for Scratch
-	// Caches names what KeepCaches kept, with which commands begin; empty for the caches of setup
-	// commands. Leftovers says that they see what it kept of the tree, too.
+	// Caches names kept caches to begin with; "" means setup's. Leftovers also shows the kept files
+	// of the tree.
 	Caches    string
 	Leftovers bool
 	Fresh     bool // nobody needs what commands change of the overlay: a check
-	// Services says that commands find the services of the job, which Serve starts.
+	// Services shows commands the job's services.
 	Services bool
-	// Lends says that what OpenBeside opens sees the workspace as these commands do.
+	// Lends lends the workspace to OpenBeside's sandboxes.
 	Lends bool
-	// Commands is their kind, by which they have secrets of the job: job.CommandsAgent and so
-	// on; empty for those that have none.
+	// Commands is the kind that decides about the job's secrets: job.CommandsAgent and so on; ""
+	// has none.
 	Commands string
 	Begun    *sandbox.Begun
 }
@@ -146,8 +143,8 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	return s.settleServices(ctx)
 }
 
-// MakeFolders makes the folders of the run directory that commands see. A sandbox
-// shows only those that are there when it is opened.
+// MakeFolders makes the run directory's folders visible to commands. They must exist before a
+// sandbox opens.
 func (s *Sandboxes) MakeFolders() error {
 	for _, folder := range []string{record.OutputsFolder, ProgramsFolder} {
 		if _, err := s.Record.MakeFolder(folder); err != nil {
@@ -157,9 +154,8 @@ func (s *Sandboxes) MakeFolders() error {
 	return nil
 }
 
-// ConfineOthers finds out whether setup commands and checks that have a list of hosts, or
-// secrets, can be held to them, where the agent's have neither, and whether secrets that
-// no command has can be kept: that takes more than the agent's need.
+// ConfineOthers verifies that setup and checks can be confined to their hosts and secrets, and
+// unused secrets protected, if that requires more than the agent's confinement.
 func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
 	all := s.tried()
 	i := slices.IndexFunc(all, s.proxied)
@@ -184,12 +180,12 @@ func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confi
 	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.reached.WorkTree}, found.Overlay, nil
 }
 
-// Reached is how commands are confined; zero while that is not known.
+// Reached returns the confinement; zero if unknown.
 func (s *Sandboxes) Reached() record.Confinement { return s.reached }
 
 func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
 
-// Apart says that sandboxes of several places may be open at once.
+// Apart reports that several places' sandboxes may be open at once.
 func (s *Sandboxes) Apart() bool {
 	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull
 }
@@ -239,9 +235,8 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	return box, nil
 }
 
-// View is what the commands of a place see of files, for the tools that read them. It
-// is made when it is first asked for. tree gives where the overlay of the checkout is found,
-// empty for none.
+// View returns the place's view of files for reading tools, made when first needed. tree returns
+// the overlay's path, or "".
 func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.View, error) {
 	return sync.OnceValues(func() (view *grants.View, err error) {
 		o := s.Options(p)
@@ -252,7 +247,7 @@ func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.V
 	})
 }
 
-// Options are those of the sandbox of a place.
+// Options returns the sandbox options of a place.
 func (s *Sandboxes) Options(p Place) sandbox.Options {
 	policy := s.Job.Policy
 	if p.Network.IsZero() {
@@ -313,8 +308,8 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 	return f
 }
 
-// useGit has commands in an overlay find a .git of their own, once it is made: before that, the checkout's
-// is read-only.
+// useGit shows commands in an overlay their own .git once made. Before that the checkout's is
+// read-only.
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
@@ -329,8 +324,8 @@ func (s *Sandboxes) lent(tree string) map[string]string {
 	return s.Lend(tree)
 }
 
-// deniedIn are the paths of a private tree that commands may not read, as in the checkout, and the checkout
-// itself where the tree does not cover it: programs could else be led to code there, and not to their tree's.
+// deniedIn returns unreadable paths of a private tree like in the checkout, and the checkout itself
+// unless the tree covers it: programs could otherwise be led to code there instead of their tree's.
 func (s *Sandboxes) deniedIn(tree string) (all []string) {
 	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
 		if rel, is := pathname.Below(s.Root, path); is {
@@ -343,7 +338,7 @@ func (s *Sandboxes) deniedIn(tree string) (all []string) {
 	return all
 }
 
-// unreadable are the paths that commands may not read, the files of secrets among them.
+// unreadable returns the unreadable paths, including secrets' files.
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
@@ -364,7 +359,7 @@ func (s *Sandboxes) unreadable() []string {
 	return all
 }
 
-// ofRuns are the folders of other runs: of the user, of the campaign.
+// ofRuns returns the folders of other runs: the user's and the campaign's.
 func (s *Sandboxes) ofRuns() (all []string) {
 	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
 		if filepath.IsAbs(folder) {
@@ -374,9 +369,8 @@ func (s *Sandboxes) ofRuns() (all []string) {
 	return all
 }
 
-// lentObjects returns the folders that the checkout borrows objects from, without those that the
-// job keeps from commands. Commands see nothing else of the folder that they may be in: that of
-// runs, or one for temporary files.
+// lentObjects returns the checkout's borrowed objects folders without denied ones. Commands see
+// nothing else of their parent folder, which may hold runs or temporary files.
 func (s *Sandboxes) lentObjects() []string {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return below(folder, denied) })
@@ -397,8 +391,8 @@ func resolved(path string) string {
 	return path
 }
 
-// tokenPlace is what has to be hidden for the token in a file: the file, or the volume of a pod
-// that it is in, where Kubernetes puts each newer one in a folder beside.
+// tokenPlace returns the path to hide for a token's file: the file, or a pod's volume, where
+// Kubernetes puts newer tokens in sibling folders.
 func tokenPlace(file string) string {
 	folder := filepath.Dir(file)
 	if _, err := os.Lstat(filepath.Join(folder, "..data")); err != nil {
@@ -407,8 +401,8 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// heldOfGit tells a sandbox what commands may not do with git's files. own says that the repository
-// in the workspace is theirs alone.
+// heldOfGit restricts commands' access to git's files. own means that the workspace's repository is
+// theirs alone.
 func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grants.Held, error) {
 	c := guard.Checkout{Root: f.Workspace, Own: own, Home: f.Home, Environ: f.Environ}
 	return func(writable, homes []string) (grants.Held, error) {
@@ -427,8 +421,7 @@ func (s *Sandboxes) rootOf(p Place) string {
 
 func (s *Sandboxes) scratch(p Place) string { return s.Record.Join(ScratchFolder, p.Scratch) }
 
-// Remove removes what commands had of their own in a place: the scratch folder, and
-// the root of its own, if it has one.
+// Remove removes a place's private files: scratch folder and own root.
 func (s *Sandboxes) Remove(p Place) error {
 	err := sandbox.RemoveScratch(s.scratch(p))
 	if p.Root != "" {
@@ -437,10 +430,10 @@ func (s *Sandboxes) Remove(p Place) error {
 	return err
 }
 
-// UnconfinedWords tell people what danger-full-access means.
+// UnconfinedWords explains danger-full-access to people.
 const UnconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
 
-// Network is what commands reach: without confinement all that the machine does.
+// Network describes the commands' network: unconfined, the machine's.
 func (s *Sandboxes) Network() string {
 	switch policy := s.Job.Policy; {
 	case s.level() == sandbox.LevelNone:
@@ -458,7 +451,7 @@ func (s *Sandboxes) Network() string {
 	}
 }
 
-// Words tell the model what its commands may do with files.
+// Words tells the model its commands' access to files.
 func (s *Sandboxes) Words() string {
 	switch {
 	case s.level() == sandbox.LevelNone:
@@ -469,7 +462,7 @@ func (s *Sandboxes) Words() string {
 	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
 }
 
-// NetworkWords tell the model what its commands reach.
+// NetworkWords tells the model its commands' network.
 func (s *Sandboxes) NetworkWords() string {
 	if services := s.ServicesWords(); services != "" {
 		return s.networkWords() + "; services that the runner keeps there, started anew for each check: " + services

@@ -14,19 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// kinds are those of commands that can have secrets.
+// kinds lists the kinds of commands that can have secrets.
 var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
 
-// equipment is what commands use secrets by; its zero value is none.
+// equipment is what commands need to use secrets. The zero value is empty.
 type equipment struct {
 	credentials credential.Set       // with placeholders
 	authority   *authority.Authority // for their hosts
 	kits        map[string]kit       // by the kind of commands
 }
 
-// Equip makes what commands of the job use its secrets by: placeholders, the certificate
-// of an authority for the secrets' hosts, and the files of clients. It is called once, before
-// the first sandbox is opened, by who has set Credentials.
+// Equip makes the commands' equipment for the job's secrets: placeholders, an authority's
+// certificate for the hosts, and clients' files. Call it once before the first sandbox, after
+// setting Credentials.
 func (s *Sandboxes) Equip() (err error) {
 	s.equipment = equipment{kits: map[string]kit{}}
 	e := &s.equipment
@@ -46,8 +46,7 @@ func (s *Sandboxes) Equip() (err error) {
 	return nil
 }
 
-// withPlaceholders are the credentials with those that the run has for them, which are
-// made where there are none.
+// withPlaceholders adds the run's placeholders, making missing ones.
 func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	kept := map[string]string{}
 	if _, err := s.Record.ReadJSON(record.PlaceholdersFile, &kept); err != nil {
@@ -66,8 +65,8 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 	return all, s.Record.WriteJSON(record.PlaceholdersFile, kept)
 }
 
-// credentialsAt are the credentials of the run as the commands of a place have them:
-// placeholders of those that they don't have are known, to be refused.
+// credentialsAt returns the run's credentials for a place. Placeholders of withheld ones are known,
+// to refuse them.
 func (s *Sandboxes) credentialsAt(p Place) credential.Set {
 	set := slices.Clone(s.equipment.credentials)
 	for i, c := range set {
@@ -76,8 +75,7 @@ func (s *Sandboxes) credentialsAt(p Place) credential.Set {
 	return set
 }
 
-// secretsAt are the secrets of the job that the commands of a place have. They need a
-// network that the proxy is in.
+// secretsAt returns the job's secrets of a place's commands. They require a proxied network.
 func (s *Sandboxes) secretsAt(p Place) []job.Secret {
 	network := p.Network
 	if network.IsZero() {
@@ -112,8 +110,8 @@ func (s *Sandboxes) proxied(p Place) bool {
 	return listed || len(s.secretsAt(p)) > 0
 }
 
-// MostConfined is the place of a trial of what the commands of the job need: through a proxy
-// where some of them are, or where there are secrets to keep.
+// MostConfined returns a place that needs the job's strongest confinement: with a proxy if any
+// command has one or there are secrets.
 func (s *Sandboxes) MostConfined() Place {
 	trial, all := Place{Scratch: ProbeScratch}, s.tried()
 	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
@@ -122,8 +120,8 @@ func (s *Sandboxes) MostConfined() Place {
 	return trial
 }
 
-// tried are the places of which one that is proxied tells whether secrets can be kept. A
-// secret that no command has needs that too: commands without confinement read its file.
+// tried returns the places to try for protecting secrets. Even a secret of no command requires it:
+// unconfined commands could read its file.
 func (s *Sandboxes) tried() []Place {
 	all := s.places()
 	for _, secret := range s.Job.Policy.Secrets {
@@ -134,7 +132,7 @@ func (s *Sandboxes) tried() []Place {
 	return all
 }
 
-// UnusableSecrets are the names of secrets that no command of the job has.
+// UnusableSecrets returns the secrets of no command.
 func (s *Sandboxes) UnusableSecrets() (names []string) {
 	for _, secret := range s.Job.Policy.Secrets {
 		if !slices.ContainsFunc(s.places(), func(p Place) bool {
@@ -146,7 +144,7 @@ func (s *Sandboxes) UnusableSecrets() (names []string) {
 	return names
 }
 
-// places are those of all commands of the job, as far as secrets are concerned.
+// places returns all places of the job's commands with secrets.
 func (s *Sandboxes) places() []Place {
 	all := []Place{Agent()}
 	for _, step := range s.Job.Setup {
@@ -158,7 +156,7 @@ func (s *Sandboxes) places() []Place {
 	return all
 }
 
-// SecretsWords tell people of each secret of the job what it is for, and whose.
+// SecretsWords describes the job's secrets to people.
 func (s *Sandboxes) SecretsWords() []string {
 	words := []string{}
 	for _, secret := range s.Job.Policy.Secrets {
@@ -167,7 +165,7 @@ func (s *Sandboxes) SecretsWords() []string {
 	return words
 }
 
-// secretsWords tell what secrets are for, and where in a request they stand.
+// secretsWords describes secrets' purposes and places in requests.
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
@@ -183,7 +181,7 @@ func standsIn(secret job.Secret) string {
 	return "header " + secret.Header
 }
 
-// useWords tell the model which secrets its commands have and how; empty for none.
+// useWords tells the model its commands' secrets, or returns "".
 func useWords(own []job.Secret) string {
 	if len(own) == 0 {
 		return ""
@@ -191,7 +189,7 @@ func useWords(own []job.Secret) string {
 	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
 }
 
-// unshowable is the outcome of a file of a client that commands can't be shown.
+// unshowable returns the outcome for a client's file that cannot be shown.
 func unshowable(path string, err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "secret",
 		"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", path).Because(err)

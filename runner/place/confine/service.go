@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// service is one that a sandbox reaches, from its start to its end.
+// service is a running or existing service of a sandbox.
 type service struct {
 	settledService
 	boxes     *Sandboxes
@@ -44,10 +44,10 @@ type service struct {
 	watch    sync.WaitGroup
 }
 
-// serviceData is the folder of its own that a service finds in its /tmp.
+// serviceData is a service's own folder in its /tmp.
 const serviceData = "service"
 
-// open opens the sandbox of what is to be run, with an empty folder for its data.
+// open opens a service's sandbox with an empty data folder.
 func (one *service) open(ctx context.Context, p Place) (err error) {
 	if one.runsAlready() {
 		return nil
@@ -64,7 +64,7 @@ func (one *service) open(ctx context.Context, p Place) (err error) {
 	return err
 }
 
-// start starts what is to be run.
+// start starts a service.
 func (one *service) start(ctx context.Context, p Place, dir string) (err error) {
 	if one.runsAlready() {
 		return nil
@@ -90,7 +90,7 @@ func (s *Sandboxes) openService(ctx context.Context, o sandbox.Options) (*sandbo
 	return box, nil
 }
 
-// options are those of the sandbox of a service.
+// options returns a service's sandbox options.
 func (one *service) options(p Place) sandbox.Options {
 	s, seen := one.boxes, p
 	seen.Scratch = one.place.Scratch
@@ -123,7 +123,7 @@ func (one *service) environment(p Place) []string {
 	return env
 }
 
-// openLog makes a file for what the service and its commands write.
+// openLog makes the log of a service and its commands.
 func (one *service) openLog() (err error) {
 	one.boxes.naming.Lock()
 	defer one.boxes.naming.Unlock()
@@ -142,7 +142,7 @@ func (one *service) command(run string, output io.Writer) sandbox.Command {
 	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: one.dir, Env: one.env, Output: output}
 }
 
-// tell records what became of the service, and how it ended, where it did by itself.
+// tell records a service's state, and its exit if it has ended.
 func (one *service) tell(state, why string, ended bool) error {
 	event := transcript.Service{
 		Name: one.name, By: one.by, State: state, Port: one.Port, Why: why, Seconds: time.Since(one.began).Seconds(), Log: one.logName,
@@ -157,7 +157,7 @@ func (one *service) tell(state, why string, ended bool) error {
 	return one.boxes.Record.Append(transcript.TypeService, event)
 }
 
-// ended is closed when what is run has ended; nil for what runs already.
+// ended is closed at the exit of a service that is run; nil for an existing one.
 func (one *service) ended() <-chan struct{} {
 	if one.process == nil {
 		return nil
@@ -179,8 +179,7 @@ func (one *service) exitCode() int {
 	return status.ExitCode
 }
 
-// watchEnd tells of a service that ends before it may. Whoever connects from then on is
-// refused.
+// watchEnd reports an early exit. New connections are refused from then on.
 func (one *service) watchEnd() {
 	select {
 	case <-one.over:
@@ -225,5 +224,5 @@ func (one *service) close() (err error) {
 	return err
 }
 
-// removeScratch removes what a service had of its own; its root is its commands'.
+// removeScratch removes a service's private files; its root belongs to its commands.
 func (s *Sandboxes) removeScratch(p Place) error { return sandbox.RemoveScratch(s.scratch(p)) }

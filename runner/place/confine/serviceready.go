@@ -43,8 +43,8 @@ func (one *service) getReady(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until it is known whether the service ended before its init did: the sandbox tells what ends in
-// that order, so that the end of a further command comes behind.
+// settle waits until an exit before the init's end is known: the sandbox reports ends in order, so
+// that of a further command comes later.
 func (one *service) settle(ctx context.Context) error {
 	if len(one.Init) == 0 || one.process == nil {
 		return nil
@@ -90,7 +90,7 @@ func (one *service) awaitReady(ctx context.Context) error {
 	}
 }
 
-// tryReady says what keeps the service from being ready.
+// tryReady returns the reason against readiness.
 func (one *service) tryReady(ctx context.Context) error {
 	if one.Ready.Run == "" {
 		conn, err := one.connectTo(ctx, one.Port)
@@ -130,7 +130,7 @@ func (one *service) runInit(ctx context.Context, run string) error {
 	return nil
 }
 
-// notReady is the outcome of a service that can't be used, with its last lines.
+// notReady returns the outcome for an unusable service, with its last lines.
 func (one *service) notReady(state, why string) error {
 	ended := one.hasEnded()
 	if one.process != nil {
@@ -170,8 +170,8 @@ func (one *service) lastLines() string {
 	return one.oneLine(all[max(0, len(all)-most):], " / ")
 }
 
-// oneLine joins lines without what cannot be seen or moves a cursor. Secrets go last:
-// what was removed may have stood between their characters.
+// oneLine joins lines without invisible or terminal characters. It removes secrets last, since
+// these may have separated their characters.
 func (one *service) oneLine(lines []string, between string) string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {

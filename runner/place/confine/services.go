@@ -22,10 +22,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serviceNotReady is the reason of a service that did not start, was not ready in time, or could not be prepared.
+// serviceNotReady is the reason for a service not started, prepared or ready in time.
 const serviceNotReady = "service_not_ready"
 
-// settledService is a service of the job with what the machine says of it.
+// settledService is a job's service with the machine's facts.
 type settledService struct {
 	job.Service
 	name string
@@ -36,9 +36,8 @@ type settledService struct {
 // runsAlready says whether it is not to be started.
 func (s settledService) runsAlready() bool { return len(s.at) > 0 }
 
-// settleServices finds out, before anything is run or asked, whether there can be
-// services, who they are to be and where those are that run already: names are resolved
-// here and never again.
+// settleServices verifies services before any cost, with their users, and resolves the names of
+// existing ones once for the run.
 func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
 	if s.services, err = s.settled(ctx, s.level()); err != nil || len(s.services) == 0 {
 		return err
@@ -72,8 +71,7 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 	return all.Close()
 }
 
-// newServices are those of a place, not started yet. listeners are for them, as many or
-// none.
+// newServices returns a place's services before their start. listeners has one for each, or none.
 func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
 	for i, settled := range s.services {
 		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}
@@ -90,8 +88,7 @@ func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.L
 	return all, nil
 }
 
-// TryServices says what would keep the services of the job from being there, where
-// commands are confined so far.
+// TryServices returns the reason against the job's services at the given level.
 func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error {
 	_, err := s.settled(ctx, level)
 	return err
@@ -120,8 +117,7 @@ func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []set
 	return all, nil
 }
 
-// resolveService finds the addresses of a service that runs already, each of which has to
-// be fit for one.
+// resolveService resolves an existing service. Each address must suit a service.
 func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort, err error) {
 	refuse := func(why string) ([]netip.AddrPort, error) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "service",
@@ -148,7 +144,7 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 	return all[:min(len(all), most)], nil
 }
 
-// userOf is whom a service takes itself for; nil for who it is.
+// userOf returns a service's user; nil for the real one.
 func userOf(service, name string) (*sandbox.User, error) {
 	if name == "" {
 		return nil, nil
@@ -176,7 +172,7 @@ func (s *Sandboxes) findsServices(p Place) bool {
 	return p.Services && len(s.services) > 0 && (p.Network.IsZero() || p.Network.Listed() || p.Network.Mode == string(sandbox.NetworkLoopback))
 }
 
-// neighbours is what the sandbox of a place has for services, and for what is opened beside it.
+// neighbours returns a place's listeners and loans for services and sandboxes beside it.
 func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
 	if p.Lends && overlaid {
 		n.Lend, n.LendToWrite = s.lends()
@@ -193,14 +189,14 @@ func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
 	return n
 }
 
-// Services are those that one sandbox reaches. Nil is none.
+// Services are one sandbox's services. Nil is none.
 type Services struct {
 	running []*service
 }
 
-// Serve starts what the commands in the sandbox of a place find at their ports, anew, and
-// waits until all of it is ready. dir is where the commands work. An outcome of a service
-// that does not get ready is one that Unready knows; who connects is refused then.
+// Serve starts new services for a place's sandbox and waits until all are ready. dir is the
+// commands' folder. Unready recognises the outcome of a service that does not get ready; its
+// connections are refused.
 func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, dir string) (*Services, error) {
 	if !s.findsServices(p) {
 		return nil, nil
@@ -227,13 +223,13 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 	return all, nil
 }
 
-// Unready says whether an error is that a service did not get ready.
+// Unready reports the outcome of a service that did not get ready.
 func Unready(err error) bool {
 	var stop *outcome.Stop
 	return errors.As(err, &stop) && stop.Reason == serviceNotReady
 }
 
-// Ended names the services that have ended, with where their logs are.
+// Ended lists ended services with their logs.
 func (all *Services) Ended() (words []string) {
 	if all == nil {
 		return nil
@@ -246,7 +242,7 @@ func (all *Services) Ended() (words []string) {
 	return words
 }
 
-// Close ends them all. The error says what did not end.
+// Close ends all. The error names survivors.
 func (all *Services) Close() (err error) {
 	if all == nil {
 		return nil
@@ -257,7 +253,7 @@ func (all *Services) Close() (err error) {
 	return err
 }
 
-// ServicesWords tell the model what its commands find; empty for nothing.
+// ServicesWords tells the model its commands' services, or returns "".
 func (s *Sandboxes) ServicesWords() string {
 	var all []string
 	for _, service := range s.services {

@@ -12,15 +12,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// strays are what setup commands made in the user's folder and in caches by which programs come to
-// code that commands may change.
+// strays are files made by setup in home and caches that lead programs to code changeable by
+// commands.
 type strays struct {
 	mu    sync.Mutex
 	found map[bool][]string // of what sees the workspace, and of what does not
 }
 
-// leaveOutStrays has a sandbox beside the agent's not see strays. One that sees nothing of the
-// workspace finds nothing to change there.
+// leaveOutStrays hides strays from a sandbox beside the agent's. Without a workspace there is
+// nothing to change.
 func (s *Sandboxes) leaveOutStrays(ctx context.Context, o *sandbox.Options, b Beside) (err error) {
 	if len(o.Below) == 0 {
 		return nil
@@ -57,15 +57,15 @@ func firstOf(paths []string) string {
 	return strings.Join(paths, ", ")
 }
 
-// InWorkspace says whether a path lies in what the run's commands may write to, or leads there, by
-// links of the machine or of setup commands.
+// InWorkspace reports whether a path is in, or leads through links into, commands' writable
+// folders.
 func (s *Sandboxes) InWorkspace(path string) bool {
 	folders := s.Changeable()
 	return LeadsInto(path, folders) || s.folders(Place{Scratch: AgentScratch}).Earlier().LeadsInto(path, folders)
 }
 
-// Linked is where a program without a slash in its name is found by an environment's PATH, if a
-// link leads from there to what commands can change; empty otherwise.
+// Linked returns a program's place in an environment's PATH if a link leads from there to
+// changeable files, or "".
 func (s *Sandboxes) Linked(program string, env []string) string {
 	earlier, folders := s.folders(Place{Scratch: AgentScratch}).Earlier(), s.Changeable()
 	for _, dir := range filepath.SplitList(settings.Environment(env).Get("PATH")) {

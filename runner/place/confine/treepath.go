@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// treePath is the path of the private trees of a checkout where no mount shows them at the checkout's path. One
-// run has it at a time, and setup, agent and checks use it in turn. So whatever is installed by that path
-// leads to the tree that commands work in.
+// treePath is the path of a checkout's private trees without mounts. One run has it at a time;
+// setup, agent and checks use it in turn. So software installed by that path leads to the tree in
+// use.
 type treePath struct {
 	dir  string   // has the tree, the file with its owner, and a folder for each tree that was moved away
 	run  string   // the run directory
@@ -33,9 +33,8 @@ const (
 	foldersOfPath = 3   // that a run may have made: of the checkout, of all trees, of all runs
 )
 
-// takePath takes the path of the private tree for this run, where all runs of the checkout have the same one. A
-// tree that another run left there, and can be resumed with, is moved away. One that this run left is there
-// again.
+// takePath takes the private tree's path, shared by all runs of the checkout, for this run. It
+// moves another run's resumable tree away and restores this run's own.
 func (s *Sandboxes) takePath() error {
 	if !s.Private() || s.Apart() || s.path != nil {
 		return nil
@@ -78,7 +77,7 @@ func (s *Sandboxes) Release() {
 	s.path = nil
 }
 
-// release removes the folders of the path that are empty, and unlocks it.
+// release removes the path's empty folders and unlocks it.
 func (p *treePath) release() {
 	if gate, err := p.gate(); err == nil {
 		p.removeEmpty()
@@ -163,10 +162,10 @@ func lockFolder(dir string, how int) (*os.File, error) {
 
 func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
 
-// aside is where the tree of a run is while another tree has the path.
+// aside returns the place of a run's tree while another one has the path.
 func (p *treePath) aside(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
 
-// owner is the directory of the run whose tree has the path; empty for none.
+// owner returns the directory of the run with the path, or "".
 func (p *treePath) owner() string {
 	raw, _ := os.ReadFile(filepath.Join(p.dir, ownerFile))
 	return string(raw)
@@ -186,8 +185,8 @@ func (p *treePath) take() error {
 	return p.takeBack()
 }
 
-// moveAside moves the tree of a run away from the path. Where that was done before, a check's tree has the path,
-// and is removed.
+// moveAside moves a run's tree away. If it has moved already, it removes a check's tree from the
+// path.
 func (p *treePath) moveAside(run string) error {
 	to := p.aside(run)
 	if _, err := os.Lstat(to); err == nil || missing(run) {
@@ -217,7 +216,7 @@ func (p *treePath) takeBack() error {
 	return sandbox.RemoveScratch(filepath.Dir(from))
 }
 
-// dropAbandoned removes the trees of runs whose directories were removed.
+// dropAbandoned removes trees of removed runs.
 func (p *treePath) dropAbandoned() (err error) {
 	for _, folder := range p.abandoned() {
 		err = errors.Join(err, sandbox.RemoveScratch(folder))
@@ -225,8 +224,7 @@ func (p *treePath) dropAbandoned() (err error) {
 	return err
 }
 
-// abandoned returns the folders with trees that were moved away and belong to runs whose directories were
-// removed.
+// abandoned returns the folders of moved trees of removed runs.
 func (p *treePath) abandoned() (folders []string) {
 	owners, _ := filepath.Glob(filepath.Join(p.dir, "*", ownerFile)) // the pattern is a good one
 	for _, name := range owners {
@@ -237,14 +235,14 @@ func (p *treePath) abandoned() (folders []string) {
 	return folders
 }
 
-// ownerIsGone says whether the tree at the path belongs to a run whose directory was removed.
+// ownerIsGone reports whether the tree at the path belongs to a removed run.
 func (p *treePath) ownerIsGone() bool {
 	owner := p.owner()
 	return owner != "" && missing(owner)
 }
 
-// DropAbandonedTrees removes work trees beside the run directories below runs whose runs were removed. A checkout
-// that a run works in now is left to that run.
+// DropAbandonedTrees removes work trees beside the run directories below runs whose runs were
+// removed. It skips checkouts in use by a run.
 func DropAbandonedTrees(runs string) error {
 	folders, err := filepath.Glob(filepath.Join(runs, treesFolder, "*"))
 	for _, dir := range folders {
@@ -274,7 +272,7 @@ func (p *treePath) discard(nobodys func() bool) error {
 	}))
 }
 
-// has says whether the tree of the run is there.
+// has reports whether the run's tree exists.
 func (p *treePath) has() bool {
 	return !missing(p.aside(p.run)) || p.owner() == p.run && !missing(p.tree())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 )
 
-// trustVariable is a variable by which a program finds the authorities that it trusts.
+// trustVariable is a variable with a program's trusted authorities.
 type trustVariable struct {
 	name string
 	adds bool // to those that the program has
@@ -29,13 +29,13 @@ var trustVariables = []trustVariable{
 	{name: "DENO_CERT", adds: true},
 }
 
-// systemBundles are the files in which programs look that follow no variable: Debian and
-// others, Fedora, Alpine; javaBundle that of Debian's Java.
+// systemBundles lists the files of programs that obey no variable: Debian and others, Fedora,
+// Alpine; javaBundle is Debian's Java.
 var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"}
 
 const javaBundle = "/etc/ssl/certs/java/cacerts"
 
-// trust has programs trust certificates in PEM, beside those that they trust anyway.
+// trust makes programs trust certificates in PEM besides their own.
 func (k *kit) trust(own []byte, variable func(name string) string) error {
 	system, err := authority.SystemBundle(variable)
 	if err != nil {
@@ -72,8 +72,8 @@ func (k *kit) addBundle(bundle []byte) (path string) {
 	}
 }
 
-// trustJava has each JVM trust what a bundle has, and go by the proxy, for which Java
-// follows no variables. options are those that it gets anyway.
+// trustJava makes each JVM trust a bundle and use the proxy, which Java does not take from
+// variables. options are its existing ones.
 func (k *kit) trustJava(bundle []byte, options string) error {
 	store, err := authority.JavaStore(bundle)
 	if err != nil {
@@ -95,8 +95,8 @@ func (k *kit) trustJava(bundle []byte, options string) error {
 	return nil
 }
 
-// javaQuoted is an option as it stands in JAVA_TOOL_OPTIONS: white space parts options
-// there, but for what is between quotes of one kind.
+// javaQuoted quotes an option for JAVA_TOOL_OPTIONS, where white space separates options unless
+// quoted.
 func javaQuoted(option string) string {
 	if !strings.ContainsAny(option, " \t\n\v\f\r'\"") {
 		return option

@@ -16,16 +16,14 @@ type uses struct {
 	counts map[use]count
 }
 
-// use is a credential by whom it went where; count says how often, and how often the
-// transcript has it while these commands are not known to have ended.
+// use is a credential with its user and target; count has the uses, and the uses already recorded.
 type (
 	use   struct{ by, name, target string }
 	count struct{ uses, told int }
 )
 
-// noteUse counts a request with a credential before it goes out, and records the first of
-// commands that were started, and each that doubles the count: what is not in the
-// transcript has no effect, and of a run that is killed most of it is there.
+// noteUse counts a request with a credential before it is sent. It records the commands' first one
+// and each doubling, so nothing unrecorded has an effect, and a killed run has recorded most.
 func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	u := &s.uses
 	u.mu.Lock()
@@ -49,7 +47,7 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 	return nil
 }
 
-// usedBefore is how often that was before the run went on.
+// usedBefore returns the uses before a resume.
 func (s *Sandboxes) usedBefore(of use) int {
 	for _, secret := range s.Used {
 		for _, known := range secret.Uses {

@@ -15,16 +15,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// pathFiles are the names and endings of files by which programs find code at a path that they were given
-// earlier: Python's editable installs, and build folders of CMake and Ninja.
+// pathFiles lists names and endings of files with paths to code: Python's editable installs, and
+// build folders of CMake and Ninja.
 var pathFiles = []string{".pth", ".egg-link", "_finder.py", "CMakeCache.txt", "build.ninja"}
 
 // longestPathFile is how much of such a file is read.
 const longestPathFile = 16 << 20
 
-// CheckWayBack looks in a private tree that was just made for what an earlier step installed by the checkout's
-// path, if commands find the tree at another path. They would be led from the tree to the checkout. If nothing
-// keeps them from there, checks would judge that instead of the change, so the run ends.
+// CheckWayBack searches a new private tree for software installed by the checkout's path in an
+// earlier step, if the tree's path differs. It would lead commands to the checkout. If nothing
+// prevents that, checks would judge the checkout instead of the change, so the run ends.
 func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
 	if s.path == nil {
 		return nil
@@ -44,7 +44,7 @@ func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
 	return nil
 }
 
-// waysBack returns the links and the files of the private tree that lead to the checkout.
+// waysBack returns the private tree's links and files that lead to the checkout.
 func (s *Sandboxes) waysBack(ctx context.Context) (found []string, err error) {
 	tree, root := s.treeFolder(), resolved(s.Root)
 	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 )
 
-// WorkTree is what setup commands and the agent of a run work in, for who keeps the checkout.
+// WorkTree is the work tree of setup and agent, for the checkout's owner.
 type WorkTree struct{ boxes *Sandboxes }
 
 // WorkTree gives the work tree of the run.
@@ -22,17 +22,16 @@ func (t WorkTree) Take() error { return t.boxes.takePath() }
 // Private says whether it is a copy of the checkout.
 func (t WorkTree) Private() bool { return t.boxes.Private() }
 
-// Seen is the path at which commands find it.
+// Seen returns its path for commands.
 func (t WorkTree) Seen() string { return t.boxes.Seen(Agent()) }
 
-// Folder has what the agent changed.
+// Folder returns the agent's changes.
 func (t WorkTree) Folder() string { return t.boxes.ChangesOf(Agent()) }
 
-// Git is where the .git of these commands in an overlay belongs.
+// Git returns the place of these commands' .git in an overlay.
 func (t WorkTree) Git(of string) string { return t.boxes.GitFolder(Place{Scratch: of}) }
 
-// GiveGit gives the agent in an overlay a .git like the one that setup commands left. Where that can't be
-// copied, because it is too large for one, it gives none.
+// GiveGit gives the agent in an overlay a copy of setup's .git, or none if that is too large.
 func (t WorkTree) GiveGit(ctx context.Context) error {
 	agent := Place{Scratch: AgentScratch}
 	if err := sandbox.RemoveScratch(t.boxes.GitFolder(agent)); err != nil {
@@ -53,7 +52,7 @@ func (t WorkTree) Open(ctx context.Context, of string) (gitops.Layer, error) {
 // Any says whether these commands may have changed anything.
 func (t WorkTree) Any(of string) bool { return t.boxes.Changed(Place{Scratch: of}) }
 
-// Drop forgets what these commands changed; of a private tree all of it.
+// Drop removes these commands' changes; of a private tree everything.
 func (t WorkTree) Drop(of string) error {
 	if t.boxes.Private() {
 		return t.boxes.DropTree()

@@ -10,7 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// markGit notes what git keeps of the checkout, as far as commands can write it: those of agent-ci sandbox work in the checkout itself.
+// markGit records the checkout's writable git files: agent-ci sandbox's commands work in the
+// checkout itself.
 func (s *Session) markGit(ctx context.Context) (err error) {
 	level, ws := s.box.Level(), s.prepared.Workspace
 	if level == sandbox.LevelNone {
@@ -26,7 +27,7 @@ func (s *Session) markGit(ctx context.Context) (err error) {
 	return err
 }
 
-// gitUnchanged is an outcome where commands changed what git obeys or the objects that it reads.
+// gitUnchanged returns an outcome if commands changed git's configuration or objects.
 func (s *Session) gitUnchanged(ctx context.Context) error {
 	if s.mark == nil {
 		return nil

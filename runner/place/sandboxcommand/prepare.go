@@ -23,7 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Options say where a command runs and what confines it.
+// Options describes a command's place and confinement.
 type Options struct {
 	Dir           string // the checkout, or a folder, where the command starts; empty is the current one
 	Mode, Network string // of policy.sandbox and policy.network; empty leaves what is configured
@@ -34,14 +34,13 @@ type Options struct {
 	builtIn bool // nothing configures the sandbox
 }
 
-// BuiltIn are options by which nothing but what is built in counts.
+// BuiltIn returns options with built-in settings only.
 func (o Options) BuiltIn() Options {
 	kept := slices.DeleteFunc(slices.Clone(o.Environ), func(variable string) bool { return strings.HasPrefix(variable, "AGENT_CI_") })
 	return Options{Dir: o.Dir, Environ: kept, builtIn: true}
 }
 
-// Prepared is a folder with what configures a sandbox there, and working files that
-// are gone after Close.
+// Prepared is a folder's sandbox configuration with working files, which Close removes.
 type Prepared struct {
 	Dir        string // absolute, without links
 	Environ    settings.Environment
@@ -51,9 +50,8 @@ type Prepared struct {
 	NoCheckout error                // why there is none; nil, too, where it does not count
 }
 
-// Prepare reads what a run in the folder would be configured by: the defaults of the
-// base commit and the variables of the environment. An error that is an outcome.Stop
-// says what to do. The caller closes what it gets.
+// Prepare reads the configuration of a run in the folder: the base commit's defaults and the
+// environment's variables. An outcome.Stop has the remedy. The caller closes the result.
 func Prepare(ctx context.Context, o Options) (*Prepared, error) {
 	dir, err := realFolder(o.Dir)
 	if err != nil {
@@ -100,9 +98,8 @@ func (p *Prepared) makeDirectory() error {
 	return err
 }
 
-// openCheckout opens the checkout that the folder lies in. That there is none is no
-// error; that there is one which cannot be read is, since it may configure the
-// sandbox.
+// openCheckout opens the folder's checkout. A missing one is no error; an unreadable one is, since
+// it may configure the sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	_, server := github.Addresses(p.Environ.Get)
 	opened, err := workspace.Open(ctx, p.Record, workspace.Options{Dir: p.Dir, Path: p.Environ.Get("PATH"), Forge: server, OpenFilter: confine.EarlyFilters(p.Record, p.Environ)})
@@ -150,7 +147,7 @@ func (o Options) keys() []string {
 	return set
 }
 
-// Sandboxes are those of commands that go by these rules.
+// Sandboxes returns the sandboxes for these rules.
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
@@ -159,8 +156,8 @@ func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	return boxes, boxes.MakeFolders()
 }
 
-// Credentials are the secrets of the configuration for kinds of commands, or all, with their
-// values, which are kept out of all that is written from here on.
+// Credentials returns the configured secrets for kinds of commands, or all, and removes their
+// values from all later output.
 func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential.Set, error) {
 	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job, kinds...)
 	if err == nil {
@@ -169,12 +166,12 @@ func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential
 	return all, err
 }
 
-// Authorities are the certificates of the files that the configuration names for hosts.
+// Authorities returns the configured certificates for hosts.
 func (p *Prepared) Authorities(ctx context.Context) (settings.Authorities, error) {
 	return settings.ReadAuthorities(ctx, p.Workspace.Commit(), p.Job)
 }
 
-// Close removes the working files, and those that others left that were killed.
+// Close removes the working files, and those of killed commands.
 func (p *Prepared) Close() error {
 	_ = p.Workspace.Close() // of which nothing is kept
 	p.Record.Close()

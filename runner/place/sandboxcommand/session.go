@@ -16,11 +16,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// patchProgram is the program by which commands apply patches.
+// patchProgram is the commands' program for patches.
 const patchProgram = "apply_patch"
 
-// Session is an open sandbox for commands of a person, made and judged as that of a
-// run's agent.
+// Session is an open sandbox for a person's commands, confined and judged like a run's agent.
 type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
@@ -28,8 +27,7 @@ type Session struct {
 	mark     *guard.Mark // of the checkout; nil where commands can't write what git keeps
 }
 
-// Open opens a sandbox. An error that is an outcome.Stop says what to do. The caller
-// closes the session.
+// Open opens a sandbox. An outcome.Stop has the remedy. The caller closes the session.
 func Open(ctx context.Context, o Options) (*Session, error) {
 	begun := o.begin()
 	defer begun.End() // unless the sandbox takes it
@@ -47,8 +45,7 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// begin starts the process inside the sandbox before the configuration is read, with
-// the network that most configurations give.
+// begin starts the inner process before the configuration is read, with the usual network.
 func (o Options) begin() *sandbox.Begun {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
@@ -87,7 +84,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	return err
 }
 
-// equip gives the commands the secrets that the configuration has for an agent's.
+// equip gives the commands the secrets configured for agents.
 func (s *Session) equip(ctx context.Context) (err error) {
 	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
 		return err
@@ -95,7 +92,7 @@ func (s *Session) equip(ctx context.Context) (err error) {
 	return s.boxes.Equip()
 }
 
-// Warnings are what to know of the configuration and of the confinement.
+// Warnings returns remarks on configuration and confinement.
 func (s *Session) Warnings() []string {
 	var all []string
 	for _, w := range s.prepared.Record.Warnings() {
@@ -111,8 +108,7 @@ func (s *Session) Warnings() []string {
 	return all
 }
 
-// Network says what commands can reach and how to allow more, in sentences; "" if they reach what
-// the machine does.
+// Network describes the commands' network and how to extend it, or returns "" for the machine's.
 func (s *Session) Network() string {
 	const more = ` If it needs more, allow hosts by --network '{allow: [proxy.golang.org]}' or by policy.network; --network full allows everything.`
 	switch network := s.boxes.Network(); network {
@@ -127,9 +123,8 @@ func (s *Session) Network() string {
 	}
 }
 
-// Start starts a command: with streams, or with a terminal of that size whose
-// output goes to Output. The rules may refuse the command; the error then is an
-// outcome.Stop like all that a person can do something about.
+// Start starts a command with streams, or with a terminal whose output goes to Output. A refusal by
+// the rules is an outcome.Stop, like any error with a remedy.
 func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.Agent())
 	if d := s.boxes.Commands().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
@@ -138,8 +133,8 @@ func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 	return s.box.Start(c)
 }
 
-// Close ends all that was started and removes what it left outside the checkout.
-// The error may be what commands did to git.
+// Close ends everything and removes leftovers outside the checkout. The error may report changes of
+// git.
 func (s *Session) Close() error {
 	if !s.box.Empty() { // what still runs could write
 		return errors.Join(s.box.Close(), s.clear())

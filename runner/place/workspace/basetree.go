@@ -8,11 +8,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// baseTreeFolder of the run directory has a tree of the base commit that nobody changes.
+// baseTreeFolder has an unmodified tree of the base commit.
 const baseTreeFolder = record.StateFolder + "/base"
 
-// BaseTree gives a fresh tree of the base commit, which is made at the first call. What a run
-// that was stopped has left of one is not used.
+// BaseTree returns a function that makes a fresh tree of the base commit at its first call. It
+// never reuses a stopped run's tree.
 func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error) {
 	return w.TreeOf(w.base)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Changes are what differs from the base since the snapshot.
+// Changes returns the differences from the base since the snapshot.
 func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
 	if !w.tree.Any(OfAgent) {
 		return w.checkout.Between(ctx, w.base, w.base.Tree)
@@ -35,14 +35,13 @@ func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err 
 	return change, err
 }
 
-// LayOver puts a change into what the agent's commands see.
+// LayOver writes a change to the agent's work tree.
 func (w *Workspace) LayOver(ctx context.Context, change *gitops.ChangeSet) error {
 	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.LayOver(ctx, change) })
 }
 
-// TakeChange looks at what the agent changed and keeps it in the run directory
-// before anything else is done with it. leaveOut may make it smaller. The change
-// set is there beside an error where that came after it.
+// TakeChange takes the agent's change and keeps it in the run directory before anything else.
+// leaveOut may reduce it. After a later error it returns the change too.
 func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error)) (*gitops.ChangeSet, error) {
 	change, err := w.Changes(ctx)
 	if err == nil {
@@ -57,15 +56,15 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 	return change, w.Keep(ctx, change, "")
 }
 
-// unreadable is the outcome of a checkout in which commands of the run have left
-// nothing that may be read, or of a folder of it.
+// unreadable returns the outcome for a checkout or folder made unreadable by the run's commands.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
 		"Commands of the run took the right to read %s (%v); the commands must not do that.", folder, outcome.RootCause(err)).Because(err)
 }
 
-// OpenWorkDir opens the working directory for an agent, whose work is more from
-// here on than what was kept. tree is where this process finds the work tree. Before a snapshot was taken no command can have made the folder unreadable.
+// OpenWorkDir opens the working directory for an agent whose work exceeds the kept change. tree is
+// the work tree's path for this process. Before the snapshot no command can have made the folder
+// unreadable.
 func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	dir := filepath.Join(tree, filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
@@ -79,9 +78,8 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	return root, nil
 }
 
-// Keep writes a change set to the run directory: as a patch for people, as a pack
-// for `publish`. movedTo is the commit of its base where that is not the one that
-// the work began on.
+// Keep writes a change set to the run directory: as a patch for people, and as a pack for
+// `publish`. movedTo is the commit of a moved base, or "".
 func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
 	diff := &clip.Head{Most: transcript.DiffBytes}
 	digest, err := w.writePatch(ctx, change, diff)
@@ -102,8 +100,8 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	})
 }
 
-// KeepWork keeps the pack of the change as it was made beside the one that follows
-// the base: a run that goes on begins on its own base again.
+// KeepWork keeps the original change's pack beside the moved one's, because a resumed run starts on
+// its own base.
 func (w *Workspace) KeepWork() error {
 	if err := w.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
 		return fmt.Errorf("keep %s: %w", record.PackFile, err)
@@ -111,7 +109,7 @@ func (w *Workspace) KeepWork() error {
 	return nil
 }
 
-// workPack is the file with the objects of the change as it was made.
+// workPack returns the file with the original change's objects.
 func workPack(d *record.Directory) string {
 	if d.Has(record.WorkPackFile) {
 		return record.WorkPackFile
@@ -149,7 +147,7 @@ func (w *Workspace) writeFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// ChangeFiles are the files of a change as the transcript tells of them.
+// ChangeFiles converts a change's files for the transcript.
 func ChangeFiles(c *gitops.ChangeSet) []changeset.File {
 	files := append([]changeset.File{}, c.Files...) // never null in JSON
 	for i := range files {
@@ -158,8 +156,7 @@ func ChangeFiles(c *gitops.ChangeSet) []changeset.File {
 	return files
 }
 
-// JSONPath is a path for JSON, which holds Unicode only: one that is not UTF-8
-// is quoted like a string of Go.
+// JSONPath returns a path for JSON: one that is not UTF-8 is quoted as a Go string.
 func JSONPath(path string) string {
 	if utf8.ValidString(path) {
 		return path
@@ -167,8 +164,8 @@ func JSONPath(path string) string {
 	return strconv.Quote(path)
 }
 
-// PutBack makes protected paths of a change what they are in the base, in the
-// checkout, and gives the change without them.
+// PutBack reverts protected paths of a change in the work tree, with a warning, and returns the
+// rest of the change.
 func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
@@ -183,7 +180,7 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	return w.Changes(ctx)
 }
 
-// Revert makes paths of a change what they are in the base, likewise, and says nothing of it.
+// Revert is PutBack without a warning.
 func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	if err := w.revert(ctx, change, paths); err != nil {
 		return change, err

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// ChangesIn are what differs from the base in a copy of what the agent works in. No command may
-// change the copy meanwhile.
+// ChangesIn returns the differences from the base in a copy of the work tree. No command may change
+// the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
 	change, err := w.checkout.In(copied).Changes(ctx, w.begun)
 	if err != nil {
@@ -19,14 +19,14 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 	return change, nil
 }
 
-// Own is what is done for the tree that the agent of the run works in, and for no copy of it.
+// Own is the extra work for the run agent's tree, which copies do not need.
 type Own struct {
 	Keep func(diff string) error // keeps a change, in git's format, before it is made; when it fails it is not made
 }
 
-// TakeOver merges what differs between two trees, of a copy as it began and of it as it is now, into
-// the layer of who works with it, all of it or nothing, and gives what that changed there. A file
-// that conflicts is a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
+// TakeOver merges the differences between two trees, a copy's original and current one, into the
+// layer of the leading agent, completely or not at all, and returns the change there. A conflict is
+// a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
 func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, before, now gitops.Tree) (*gitops.ChangeSet, error) {
 	in := w.checkout.In(into)
 	mine, err := in.Changes(ctx, w.begun)
@@ -112,7 +112,7 @@ func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree g
 	return err
 }
 
-// KeepMerge keeps a change that no call of the agent makes, where it is not too large to be read again.
+// KeepMerge keeps a change made by no call, unless it is too large to read again.
 func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
 	diff := &clip.Head{Most: record.MaxRead}
 	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
@@ -125,7 +125,7 @@ func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, kee
 	return keep(string(diff.Bytes()))
 }
 
-// Repeat makes a change again that TakeOver gave to be kept. It is made as a whole or not at all.
+// Repeat repeats a change kept by TakeOver, completely or not at all.
 func (w *Workspace) Repeat(ctx context.Context, into gitops.Layer, diff string) error {
 	in := w.checkout.In(into)
 	mine, err := in.Changes(ctx, w.begun)

@@ -1,6 +1,4 @@
-// Package workspace owns the checkout that a run works in: which commit is its
-// base, what stood there before the first turn, whether commands left git alone,
-// the change set and its files in the run directory, and how the checkout is put
-// back, or put together again for a run that goes on. It refuses to know forges,
-// tasks and what the change is for.
+// Package workspace owns a run's checkout: its base, its state before the first turn, the change
+// set with its files in the run directory, commands' changes to git, and restoring the checkout or
+// a resumed run's work. It does not know forges, tasks or a change's purpose.
 package workspace

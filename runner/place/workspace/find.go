@@ -8,21 +8,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// SearchPath is a PATH without what lies in the checkout that dir is in: commands may have put programs
-// there.
+// SearchPath removes folders inside dir's checkout from a PATH, since commands may have put
+// programs there.
 func SearchPath(path, dir string) string {
 	root, _ := gitops.WorkTree(dir)
 	return gitops.PathOutside(path, root)
 }
 
-// FindGit finds the git program on a PATH for the checkout that dir lies in, and
-// none that lies in it: commands may have put it there.
+// FindGit finds git on a PATH outside dir's checkout, where commands may have put one.
 func FindGit(path, dir string) string {
 	return gitops.FindGit(SearchPath(path, dir), "")
 }
 
-// OutsideCheckout refuses a run directory that would become a part of the change:
-// one in the checkout that dir is in.
+// OutsideCheckout refuses a run directory inside dir's checkout, because the change would include
+// it.
 func OutsideCheckout(path, dir string) error {
 	root, ok := gitops.WorkTree(dir)
 	if !ok {

@@ -13,16 +13,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// hiddenFile tells a run that goes on what was hidden from commands, in the folders
-// that they may write to, before the agent began.
+// hiddenFile lists the hidden files in writable folders before the agent's start, for a resumed
+// run.
 const hiddenFile = record.StateFolder + "/hidden.json"
 
-// Hidden is what is kept from commands, where they may write; nil until LeaveOut.
+// Hidden returns the hidden files in writable folders; nil before LeaveOut.
 func (w *Workspace) Hidden() *grants.Secrets { return w.hidden }
 
-// LeaveOut makes the checkout leave out what was found to be hidden in it, and gives
-// what is hidden: not what the base commit tracks. Of that, what somebody named ends
-// the run, and what is only known by its place is a file of the repository.
+// LeaveOut excludes the found secrets from the checkout and returns the hidden ones, which exclude
+// files tracked by the base commit. A tracked secret named explicitly ends the run; one known by
+// its place only is an ordinary file.
 func (w *Workspace) LeaveOut(found *grants.Secrets) (*grants.Secrets, error) {
 	kept := []grants.Secret{}
 	for _, secret := range found.Found {
@@ -51,7 +51,7 @@ func (w *Workspace) leaveOutHidden() {
 	w.checkout.Hide(paths)
 }
 
-// roots are the checkout and the work tree, as far as that lies elsewhere.
+// roots returns the checkout, and a work tree elsewhere.
 func (w *Workspace) roots() []string {
 	made, _ := w.rec.MadeTree()
 	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
@@ -74,7 +74,7 @@ func (w *Workspace) keepHidden() error {
 	return w.rec.WriteJSON(hiddenFile, w.hidden)
 }
 
-// tracksHidden says whether the base commit has a path, and where.
+// tracksHidden reports whether the base commit has a path, and where.
 func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err error) {
 	inside, is := w.inside(path)
 	if !is {
@@ -102,8 +102,8 @@ func hiddenTracked(secret grants.Secret, path string) error {
 			"If it is secret, replace the secret (older commits keep it), and remove the file from the repository; else %s.", secret.By, path, named, remedy)
 }
 
-// hideAgain reads what was hidden when the run was cut short. It comes before the
-// checkout is looked at: what was hidden is no work of the run.
+// hideAgain reads the files hidden by the interrupted run before the checkout is examined, because
+// they are no work of the run.
 func (w *Workspace) hideAgain() error {
 	var known grants.Secrets
 	there, err := w.rec.ReadJSON(hiddenFile, &known)

@@ -15,16 +15,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// landingFile stands in the run directory while the change is being put into the
-// checkout, which the run left as it was until then.
+// landingFile exists while the change is written to the checkout, which was untouched until then.
 const landingFile = record.StateFolder + "/landing"
 
-// Landing says whether a run that was left was putting its change into the checkout.
+// Landing reports whether an interrupted run was writing its change to the checkout.
 func Landing(d *record.Directory) bool { return d.Has(landingFile) }
 
-// landing is what is being put into the checkout. It is kept until the end of the run is
-// recorded: a run that is killed before takes out first what is there of it when it goes
-// on.
+// landing describes a change being written to the checkout. It is kept until the run's end is
+// recorded: a resumed run first reverts it.
 type landing struct {
 	Branch string       `json:"branch,omitempty"` // that the checkout is put on
 	Commit string       `json:"commit,omitempty"` // that HEAD is put on; empty: HEAD stays where it stands
@@ -40,9 +38,9 @@ type landedFile struct {
 	Mode string `json:"mode"`
 }
 
-// land does what puts a change into the checkout, on a branch at a commit or where it
-// stands, whole or not at all. It is an *inTheWayError where others changed what it goes
-// over, and keeps every git of theirs from writing meanwhile.
+// land runs do, which writes a change to the checkout, on a branch or in place, completely or not
+// at all. It returns an *inTheWayError for changes of others in the way, and locks the index
+// meanwhile.
 func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
 	if w.tree == nil { // of a bundle
 		return do()
@@ -76,8 +74,7 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 	return w.rec.WriteJSON(landingFile, l)
 }
 
-// landFromTree does something for which files with a filter are taken from the work tree as the agent left
-// them, where there are filters.
+// landFromTree runs do with filtered files taken from the agent's work tree, if there are filters.
 func (w *Workspace) landFromTree(ctx context.Context, do func() error) error {
 	if !w.checkout.HasFilters() || !w.tree.Any(OfAgent) {
 		return do()
@@ -89,8 +86,7 @@ func (w *Workspace) landFromTree(ctx context.Context, do func() error) error {
 	})
 }
 
-// takeBackBroken takes out of the checkout what is there of a change that could not be
-// put there, and gives the reason.
+// takeBackBroken reverts an incomplete change of the checkout and returns the reason.
 func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) error {
 	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
 	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.Begun {
@@ -119,13 +115,12 @@ func (w *Workspace) holdIndex(ctx context.Context) (release func() error, err er
 	return release, err
 }
 
-// holdMark tells whose the lock of the index is, to a run that goes on and to a person.
+// holdMark identifies the owner of the index's lock for a resumed run and for people.
 func holdMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
-// takeBackLanding takes out of the checkout what a killed run put there of its change,
-// unless others did anything in it since.
+// takeBackLanding reverts a killed run's landing, unless others have changed the checkout since.
 func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if !w.rec.Has(landingFile) {
 		return nil
@@ -148,7 +143,7 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	return w.takeBack(ctx, l)
 }
 
-// unchangedBeside makes sure that nothing but a landing changed the checkout.
+// unchangedBeside verifies that only a landing changed the checkout.
 func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil {
@@ -199,9 +194,8 @@ func (w *Workspace) takeOutLanded(ctx context.Context, l landing) error {
 	return w.checkout.Revert(ctx, half, ours)
 }
 
-// landedOf are the paths of a change that are what the change has, or gone, or begun:
-// what is there otherwise others have written. Files are written in the order of their
-// paths, so that the last one alone may be begun.
+// landedOf returns the changed paths in the landed, removed or partly written state. Others were
+// written by somebody else. Files are written by path, so only the last may be partial.
 func (w *Workspace) landedOf(ctx context.Context, l landing) (half *gitops.ChangeSet, ours []string, err error) {
 	half, err = w.checkout.Changes(ctx, w.snapshot)
 	if err != nil {
@@ -234,8 +228,8 @@ type inTheWayError struct{ why string }
 
 func (e *inTheWayError) Error() string { return e.why }
 
-// warnOfOthers tells, once, of what somebody else changed in the checkout while the run
-// worked, and gives it.
+// warnOfOthers reports once what somebody else changed in the checkout during the run, and returns
+// it.
 func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	if w.tree == nil || w.landed {
 		return nil, nil
@@ -251,8 +245,7 @@ func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-// giveWay is an *inTheWayError where others did something in the checkout that the change
-// would go over.
+// giveWay returns an *inTheWayError for others' changes that the change would overwrite.
 func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error {
 	paths, err := w.warnOfOthers(ctx)
 	if err != nil {
@@ -282,8 +275,8 @@ func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-// unchangedBelow makes sure that the checkout is what it was when the run worked in an
-// overlay of it: what was changed below an overlay shows in it, or does not.
+// unchangedBelow verifies that the checkout is unchanged below the run's overlay: changes below an
+// overlay show or not at random.
 func (w *Workspace) unchangedBelow(ctx context.Context) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil || len(changed) == 0 {
@@ -292,7 +285,7 @@ func (w *Workspace) unchangedBelow(ctx context.Context) error {
 	return CannotResume("the checkout, which its work lies above, was changed since (%s); put it back as it was, or start a new run", markdown.SomeFiles(changed))
 }
 
-// inUse says whether an error is that other runs work in the checkout.
+// inUse reports whether other runs work in the checkout.
 func inUse(err error) bool {
 	var stop *outcome.Stop
 	return errors.As(err, &stop) && stop.Reason == "checkout_in_use"

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Preparation says what a run needs of its checkout.
+// Preparation lists a run's requirements of its checkout.
 type Preparation struct {
 	Base    BaseBranch
 	Path    string // repository.path
@@ -22,18 +22,17 @@ type Preparation struct {
 	Shared  bool   // others may work in the checkout, too: the run changes nothing there before its end
 }
 
-// BaseBranch says which branches a change can go to.
+// BaseBranch restricts the base branch of a change.
 type BaseBranch struct {
 	Configured bool   // the job names the base, and it is the one that is set
 	TaskBranch string // that runs of this task make; empty where the job names another
 	NoneNeeded bool   // the change goes to no branch
-	// Usual asks the forge for the branch that a change goes to where the checkout
-	// does not say; nil where no forge is asked.
+	// Usual asks the forge for the default base branch; nil without a forge.
 	Usual func(context.Context) (string, error)
 }
 
-// Prepare makes sure that the run can work in the checkout: nobody else does, it is
-// clean and on its base, and can be written.
+// Prepare verifies that the run can work in the checkout: it is free, clean, on its base and
+// writable.
 func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 	if err := w.take(ctx, p.Shared); err != nil {
 		return CheckoutFailure(err)
@@ -55,8 +54,7 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 	return w.HasFolder(p.Path)
 }
 
-// take makes sure that nobody works in the checkout whom this run would disturb, or who
-// would disturb it.
+// take verifies that nobody in the checkout would disturb this run or be disturbed.
 func (w *Workspace) take(ctx context.Context, shared bool) error {
 	lock := func() error { return w.checkout.Claim() }
 	if w.shared = shared; shared {
@@ -81,9 +79,8 @@ func (w *Workspace) dirty(ctx context.Context) (string, error) {
 	return markdown.SomeFiles(paths), nil
 }
 
-// writable makes sure that a change can be made in the checkout, and be committed,
-// where one is expected: an agent that can change nothing would end as one that had
-// nothing to do.
+// writable verifies that an expected change can be made and committed. An agent unable to change
+// anything would look as if it had nothing to do.
 func (w *Workspace) writable(expected bool) error {
 	if !expected {
 		return nil
@@ -119,9 +116,8 @@ func (w *Workspace) statIn(path string) (fs.FileInfo, error) {
 	return root.Stat(filepath.FromSlash(path))
 }
 
-// findBaseBranch makes sure that the base is a branch that a change can go to:
-// not a detached HEAD, and not the branch of an earlier run, on which the
-// checkout was left.
+// findBaseBranch verifies that the base is a branch fit for changes: no detached HEAD, and not an
+// earlier run's branch left checked out.
 func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error {
 	earlier, err := w.earlierRun(ctx, wanted)
 	if err != nil {
@@ -145,8 +141,7 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 		"The checkout is on no branch (detached HEAD at %s); check out a branch, or set repository.base.", gitops.Short(w.base.SHA))
 }
 
-// earlierRun is the commit of an earlier run that the checkout stands on; nil where
-// it stands on none.
+// earlierRun returns the checked out commit of an earlier run, or nil.
 func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.Commit, error) {
 	if w.base.Branch == "" || wanted.Configured {
 		return nil, nil
@@ -161,9 +156,8 @@ func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.C
 	return nil, nil
 }
 
-// usualBase is the branch that a change goes to where the checkout does not say:
-// what the forge says, else the one branch here that the earlier run built on, else
-// origin's default. It is empty when there is none.
+// usualBase returns the default base branch: the forge's, else the earlier run's only possible one
+// here, else origin's default, or "".
 func (w *Workspace) usualBase(ctx context.Context, earlier *forge.Commit, wanted BaseBranch) (string, error) {
 	if wanted.Usual != nil {
 		return wanted.Usual(ctx)

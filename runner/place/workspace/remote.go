@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// CloneOptions say what is cloned into the run directory.
+// CloneOptions describes a clone in the run directory.
 type CloneOptions struct {
 	Options         // Dir is the user's folder, in which no git program is looked for
 	From            remote.Remote
@@ -41,8 +41,8 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	return w, nil
 }
 
-// fillLFS fetches the contents of the base's Git LFS files into a clone of the run. Files whose
-// contents cannot be fetched stay pointers, and the run warns.
+// fillLFS fetches the base's Git LFS contents into the run's clone. Missing ones stay pointers,
+// with a warning.
 func (w *Workspace) fillLFS(ctx context.Context) error {
 	if w.from == nil {
 		return nil
@@ -66,8 +66,7 @@ func DownloadLFS(from remote.Remote) gitops.FetchLFS {
 	}
 }
 
-// Fetch makes sure that a commit is here, beside the checkout. alone says that it
-// has nothing to do with what is here.
+// Fetch fetches a commit unless it exists. alone means that it is unrelated to existing ones.
 func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, alone bool) error {
 	if w.checkout.HasCommit(sha) {
 		return nil
@@ -85,7 +84,7 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, a
 	return nil
 }
 
-// Store is where git finds what the run made and fetched.
+// Store returns git's folder with the run's and fetched objects.
 func (w *Workspace) Store() (remote.Store, error) {
 	dir, borrowed, err := w.checkout.Private()
 	return remote.Store{Dir: dir, Borrowed: borrowed}, err
@@ -93,8 +92,8 @@ func (w *Workspace) Store() (remote.Store, error) {
 
 const longestPause = 4 * time.Second
 
-// Patiently does again what a git server could not be reached for: a push under
-// a lease and a fetch can be done twice.
+// Patiently retries do while a git server is unreachable. Pushes under a lease and fetches are
+// repeatable.
 func Patiently(ctx context.Context, do func() error) error {
 	for pause := time.Second; ; pause *= 2 {
 		err := do()
@@ -109,7 +108,7 @@ func Patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// RemoteFailure is the outcome that an error of a git server stands for.
+// RemoteFailure returns the outcome for a git server's error.
 func RemoteFailure(what string, err error) error {
 	var ended *outcome.Stop
 	if errors.As(err, &ended) { // by a signal or limits.time, whatever it was doing

@@ -16,17 +16,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// awayFile stands in the run directory while the work so far is not in the
-// work tree, or not all of it. It says what has the work.
+// awayFile exists while the work tree lacks work done so far, and names its place.
 const awayFile = record.StateFolder + "/away"
 
-// What has the work that is not in the work tree.
+// Places of work outside the work tree.
 const (
 	InChange  = "change"  // the objects of the last change set
 	InPatches = "patches" // the patches that the agent sent, as far as they did it
 )
 
-// Earlier says of a run that goes on what the workspace needs to know.
+// Earlier describes the resumed run for the workspace.
 type Earlier struct {
 	transcript.Workspace      // in which the run worked
 	Worked               bool // the agent had begun
@@ -37,7 +36,7 @@ type Earlier struct {
 	OnPull               bool // the change of a pull request was in the checkout before the agent began
 }
 
-// Found says how the work of a run that goes on was found.
+// Found describes how a resumed run's work was found.
 type Found struct {
 	Away string // what has the work so far; empty where it is in the work tree that the run left
 }
@@ -46,14 +45,13 @@ type Found struct {
 // all of it.
 func Pending(d *record.Directory) bool { return d.Has(awayFile) }
 
-// CannotResume is the outcome of a run that cannot go on.
+// CannotResume returns the outcome of a run that cannot resume.
 func CannotResume(format string, args ...any) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s.", fmt.Sprintf(format, args...))
 }
 
-// Resume opens the checkout for a run that goes on: the one that o names, else the
-// one in which the run worked, else the one here. Where the work so far is in no work tree,
-// BeginMove and MoveIn put it into a new one.
+// Resume opens the checkout of a resumed run: o's, else the run's own, else the current one. If no
+// work tree has the work, BeginMove and MoveIn restore it in a new one.
 func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier) (*Workspace, Found, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
@@ -97,7 +95,7 @@ func (e Earlier) locate(rec *record.Record, o Options) Options {
 	return o
 }
 
-// dropTrees removes the trees of a verification that was broken off.
+// dropTrees removes the trees of an interrupted verification.
 func (w *Workspace) dropTrees() {
 	names, _ := fs.Glob(w.rec.Root().FS(), record.StateFolder+"/verify-*")
 	for _, name := range names {
@@ -105,7 +103,7 @@ func (w *Workspace) dropTrees() {
 	}
 }
 
-// makeReady makes the checkout one above which, or beside which, the run can go on.
+// makeReady prepares the checkout for the run to resume above or beside it.
 func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found, err error) {
 	if !earlier.Worked {
 		w.rec.Remove(untrackedFolder)
@@ -132,7 +130,7 @@ func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found
 	return found, w.unchangedBelow(ctx)
 }
 
-// takeBackAlone is takeBackLanding for a run whose work tree is missing.
+// takeBackAlone is takeBackLanding without the run's work tree.
 func (w *Workspace) takeBackAlone(ctx context.Context, earlier Earlier) error {
 	if w.snapshot == nil || !w.rec.Has(landingFile) {
 		return nil
@@ -146,7 +144,7 @@ func (w *Workspace) takeBackAlone(ctx context.Context, earlier Earlier) error {
 	return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{}))
 }
 
-// findWork says what has the work so far where the work tree does not.
+// findWork reports where the agent's work is kept, if the work tree lacks it.
 func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string, err error) {
 	if left, _ := w.rec.Read(awayFile); len(left) > 0 {
 		return string(left), nil
@@ -202,7 +200,7 @@ func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) 
 	return w.HasFolder(earlier.Path)
 }
 
-// BeginMove notes that the work so far is about to be put into a new work tree.
+// BeginMove records that the work is about to move to a new work tree.
 func (w *Workspace) BeginMove(away string) error {
 	if away == "" {
 		return nil
@@ -225,8 +223,8 @@ type Move struct {
 	Untracked    bool                        // checks need what is not tracked
 }
 
-// MoveIn makes the work tree what it was when the run was stopped, as far as that can
-// be done. The setup commands have run in it.
+// MoveIn restores the interrupted run's work tree as far as possible. Setup commands have run in
+// it.
 func (w *Workspace) MoveIn(ctx context.Context, m Move) error {
 	if err := w.TakeSnapshot(ctx); err != nil {
 		return err
@@ -248,7 +246,7 @@ func (w *Workspace) MoveIn(ctx context.Context, m Move) error {
 	return nil
 }
 
-// KeepUntrackedAgain is KeepUntracked where the end of a run removed what was kept.
+// KeepUntrackedAgain is KeepUntracked after the end of a run removed the copies.
 func (w *Workspace) KeepUntrackedAgain(ctx context.Context) error {
 	if w.rec.Has(untrackedFolder) {
 		return nil
@@ -256,8 +254,7 @@ func (w *Workspace) KeepUntrackedAgain(ctx context.Context) error {
 	return w.KeepUntracked(ctx)
 }
 
-// layOver puts a change set that the run directory has the objects of into the
-// work tree.
+// layOver writes a recorded change set to the work tree.
 func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) error {
 	if change == nil || len(change.Files) == 0 {
 		return nil
@@ -287,8 +284,8 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 	return changes, nil
 }
 
-// DropState removes the working files of a run that has ended. One whose work was not in the work tree yet
-// leaves what has the work; one whose work tree alone has it leaves all.
+// DropState removes an ended run's working files. It keeps the only copy of work, if the work tree
+// lacks or alone has it.
 func (w *Workspace) DropState() {
 	if w.left {
 		return

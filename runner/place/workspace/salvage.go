@@ -24,11 +24,11 @@ type Ending struct {
 	Stays     bool              // the change is meant to come into the checkout
 	GoesOn    bool              // the run can go on, and comes to its end then
 	Change    *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
-	// Take takes the change set and keeps it, for a run that did not come to that.
+	// Take takes and keeps the change set of a run that has not done so.
 	Take func(context.Context) (*gitops.ChangeSet, error)
 }
 
-// collect gives the change set, which the run directory then has.
+// collect returns the change set after keeping it in the run directory.
 func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, error) {
 	if e.Change != nil && w.kept {
 		return e.Change, nil
@@ -40,8 +40,8 @@ func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, e
 	return change, err
 }
 
-// Salvage keeps the work of a run, and puts it into the checkout if it is meant to come there and is done.
-// It tells what it did.
+// Salvage keeps the run's work, writes finished work to the checkout if that is its destination,
+// and describes its actions.
 func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 	if w.checkout == nil {
 		return ""
@@ -77,7 +77,7 @@ func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
 	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
 }
 
-// keepHalf leaves what can take a part of the change out of the checkout later.
+// keepHalf keeps the data to revert a partial change of the checkout later.
 func (w *Workspace) keepHalf() string {
 	w.left = true
 	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s. agent-ci resume %s removes that part and continues.",
@@ -104,8 +104,8 @@ func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSe
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
 }
 
-// PutIntoCheckout lays a change that is meant to come into the checkout there, once; KeptOut says why it
-// does not.
+// PutIntoCheckout writes a change to the checkout, its destination, once. KeptOut has the reason of
+// a failure.
 func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSet) {
 	if w.tree == nil || w.landed || w.keptOut != nil {
 		return
@@ -122,8 +122,7 @@ func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSe
 	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
 }
 
-// keptOut is the outcome of a run whose change belongs into the checkout and can't be put
-// there.
+// keptOut returns the outcome for a change that cannot be written to the checkout.
 func keptOut(err error) error {
 	inTheWay, obstructed := (*inTheWayError)(nil), (*gitops.ObstructedError)(nil)
 	why := ""
@@ -139,11 +138,10 @@ func keptOut(err error) error {
 		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
 }
 
-// KeptOut is why a change that is meant to stay in the checkout is not there; nil where
-// it is.
+// KeptOut returns why a change is not in the checkout, its destination, or nil.
 func (w *Workspace) KeptOut() error { return w.keptOut }
 
-// whereLanded says where a change is that came into the checkout.
+// whereLanded describes the place of a landed change.
 func (w *Workspace) whereLanded(changed bool) (note string) {
 	if !changed {
 		note = "The work so far is in the checkout, uncommitted."
@@ -154,7 +152,7 @@ func (w *Workspace) whereLanded(changed bool) (note string) {
 	return note
 }
 
-// leftovers are what the run made that is no part of the change.
+// leftovers returns the run's files outside of the change.
 func leftovers(change *gitops.ChangeSet) (left []string) {
 	for _, p := range change.Problems {
 		if !slices.ContainsFunc(change.Files, func(f changeset.File) bool { return f.Path == p.Path }) {
@@ -164,8 +162,8 @@ func leftovers(change *gitops.ChangeSet) (left []string) {
 	return left
 }
 
-// keepLeftover moves what the run made in its work tree, and what is no part of the change,
-// to a folder of its own, since the tree goes. It says where that is.
+// keepLeftover moves the run's files outside of the change to a separate folder before the work
+// tree is removed, and describes the place.
 func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
 	if w.tree == nil || change == nil || w.left {
 		return ""
@@ -194,7 +192,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
 }
 
-// changedSubmodules are those in which anything may have changed: an overlay has nothing of the others.
+// changedSubmodules returns possibly changed submodules: an overlay has nothing of others.
 func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err error) {
 	if paths, err = w.checkout.Submodules(ctx); err != nil || !w.tree.Private() {
 		return paths, err
@@ -228,7 +226,7 @@ func (w *Workspace) moveLeftover(path string) (is bool, err error) {
 	return true, w.rec.Root().Rename(from, to)
 }
 
-// freeLeftover is a place where nothing is that the run had left before it went on.
+// freeLeftover returns an unused place.
 func (w *Workspace) freeLeftover(path string) string {
 	free := path
 	for i := 2; ; i++ {
@@ -246,8 +244,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// LeftBehind names what the run made that is no part of the change and so stays in
-// the checkout, for the end of a sentence.
+// LeftBehind lists the run's files outside of the change that stay in the checkout, as the end of a
+// sentence.
 func LeftBehind(change *gitops.ChangeSet) string {
 	left := leftovers(change)
 	if len(left) == 0 {
@@ -256,9 +254,8 @@ func LeftBehind(change *gitops.ChangeSet) string {
 	return fmt.Sprintf(" but for %s, which cannot be part of a change", markdown.SomeFiles(left))
 }
 
-// Switch puts the checkout on a branch, at a commit that has the tree of the
-// change. Where other runs work in the checkout, or something of others is in the way,
-// only the branch moves; aside says why, in a sentence.
+// Switch checks out a branch at a commit with the change's tree. If other runs or others' files are
+// in the way, only the branch moves, and aside explains it.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
 	if aside = w.aside(branch, err); aside != "" && w.On(branch) && !inUse(err) {
@@ -270,8 +267,8 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	return aside, cannotSwitch(branch, err)
 }
 
-// aside says why the checkout is not switched to a branch, which may move alone then;
-// empty where it was, or has to be.
+// aside explains why only the branch may move, or returns "" if the checkout was or must be
+// switched.
 func (w *Workspace) aside(branch string, err error) string {
 	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*inTheWayError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "

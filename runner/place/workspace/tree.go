@@ -12,45 +12,43 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Tree is what commands work in, in the place of the checkout. Its backing is an overlay of the checkout, in
-// which setup commands have a layer of their own that is frozen when they are done, or a private copy.
+// Tree is the commands' work tree instead of the checkout. Its backing is an overlay, where setup
+// commands have their own layer that is frozen afterwards, or a private copy.
 type Tree interface {
 	// Take takes its path for this run.
 	Take() error
 	// Private says whether it is a copy.
 	Private() bool
-	// Seen is the path at which commands find it.
+	// Seen returns its path for commands.
 	Seen() string
-	// Folder has what the agent changed: as the kernel keeps it for an overlay, else among all files.
+	// Folder returns the agent's changes: an overlay's layer, or the whole private tree.
 	Folder() string
-	// Git is where the .git of commands in an overlay belongs, and GiveGit gives the agent one like
-	// the one that setup commands left. A private tree has its .git in it.
+	// Git returns the place of commands' .git in an overlay. GiveGit gives the agent a copy of
+	// setup's. A private tree contains its .git.
 	Git(of Changes) string
 	GiveGit(ctx context.Context) error
-	// Open opens the tree of commands none of which runs. Nothing runs there until it
-	// is closed.
+	// Open opens the tree while no command runs. None may start until it is closed.
 	Open(ctx context.Context, of Changes) (gitops.Layer, error)
 	// Any says whether commands may have changed anything.
 	Any(of Changes) bool
-	// Drop forgets what commands changed; of a private tree all of it.
+	// Drop removes commands' changes; of a private tree everything.
 	Drop(of Changes) error
 }
 
-// Changes says whose changes a work tree has.
+// Changes names the owner of a work tree's changes.
 type Changes = string
 
-// The changes that the work tree has beside those of checks.
+// Owners of changes besides checks.
 const (
 	OfSetup Changes = "setup"
 	OfAgent Changes = "agent"
 )
 
-// leftFile stands in the run directory of a run that has ended and whose work tree alone
-// has its work.
+// leftFile exists if an ended run's work is only in its work tree.
 const leftFile = record.StateFolder + "/left"
 
-// MarkLeft notes, before the end of the run is recorded, whether the work tree alone has the
-// work: a run that has ended otherwise goes on without what its work tree has.
+// MarkLeft records before the end whether only the work tree has the work. Otherwise a resumed run
+// does not need the work tree.
 func (w *Workspace) MarkLeft() error {
 	if w.left {
 		return w.rec.Write(leftFile, nil)
@@ -59,11 +57,11 @@ func (w *Workspace) MarkLeft() error {
 	return nil
 }
 
-// LeftInTree says whether a run that has ended left its work in its work tree alone.
+// LeftInTree reports whether an ended run's work is only in its work tree.
 func LeftInTree(d *record.Directory) bool { return d.Has(leftFile) }
 
-// KeepsTree says whether the work tree outlasts the end of the run: it alone has the
-// work, or the end is not recorded and the run goes on as one that was killed.
+// KeepsTree reports whether to keep the work tree after the end: it alone has the work, or the
+// unrecorded end makes the run resumable.
 func (w *Workspace) KeepsTree(recorded bool) bool {
 	return w.tree != nil && (w.left || !recorded)
 }
@@ -92,7 +90,7 @@ func (w *Workspace) UseTree(ctx context.Context, t Tree) error {
 	})
 }
 
-// madeTreeElsewhere is where the private tree of the run is outside of its directory; empty for nowhere.
+// madeTreeElsewhere returns the private tree's place outside the run directory, or "".
 func (w *Workspace) madeTreeElsewhere() string {
 	made, _ := w.rec.MadeTree()
 	return made.Folder
@@ -171,14 +169,12 @@ func (w *Workspace) in(ctx context.Context, of Changes, do func(*gitops.Checkout
 	return errors.Join(do(w.checkout.In(layer), layer.Tree), layer.Close())
 }
 
-// NoOverlay says why the checkout can't be in an overlay, as far as git knows; empty
-// where nothing is against it.
+// NoOverlay returns the reason against an overlay known to git, or "".
 func (w *Workspace) NoOverlay(ctx context.Context) (why string, err error) {
 	return w.checkout.Unlayered(ctx, uint32(os.Geteuid()), uint32(os.Getegid()))
 }
 
-// Share lets other runs work in the checkout, too, where this one changes nothing of it
-// before its end.
+// Share admits other runs to the checkout, if this one only changes it at its end.
 func (w *Workspace) Share(ctx context.Context) error {
 	if w.shared {
 		return nil
@@ -186,7 +182,7 @@ func (w *Workspace) Share(ctx context.Context) error {
 	return CheckoutFailure(w.checkout.Share(ctx))
 }
 
-// KeepAlone makes sure that a run whose commands change the checkout is alone in it.
+// KeepAlone verifies that a run whose commands change the checkout is alone there.
 func (w *Workspace) KeepAlone() error {
 	w.shared = false
 	return CheckoutFailure(w.checkout.Claim())
@@ -213,7 +209,7 @@ func (w *Workspace) MakeGit(ctx context.Context, dir string) error {
 	return err
 }
 
-// giveGit gives the agent in an overlay the .git that setup commands left.
+// giveGit gives the agent in an overlay setup's .git.
 func (w *Workspace) giveGit(ctx context.Context) error {
 	if w.tree == nil || w.tree.Private() {
 		return nil
@@ -221,8 +217,7 @@ func (w *Workspace) giveGit(ctx context.Context) error {
 	return w.tree.GiveGit(ctx)
 }
 
-// takeSetup counts what setup commands made as there before the agent, and gives the
-// tracked files that they changed.
+// takeSetup treats setup's files as existing before the agent, and returns changed tracked files.
 func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error) {
 	if !w.tree.Any(OfSetup) {
 		return nil, nil
@@ -240,7 +235,7 @@ func (w *Workspace) takeSetup(ctx context.Context) (changed []string, err error)
 	return changed, err
 }
 
-// Shown has commands see a tree on a base, and what HEAD of its .git is.
+// Shown describes a tree on a base for commands, with HEAD of its .git.
 func (w *Workspace) Shown(base gitops.Base, tree gitops.Tree, head *gitops.Head) gitops.Shown {
 	return gitops.Shown{Tree: tree, Base: base, Head: head, Snapshot: w.begun}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Workspace is the checkout of a run, or a plain folder in which commands run that
-// belong to no run. It is used by one goroutine at a time.
+// Workspace is a run's checkout, or a plain folder for commands outside runs. For one goroutine at
+// a time.
 type Workspace struct {
 	rec      *record.Record
 	root     string
@@ -45,7 +45,7 @@ type Workspace struct {
 	moving bool            // the work of a run that goes on is not, or not all, in the work tree yet
 }
 
-// Options say which checkout is opened.
+// Options describes the checkout to open.
 type Options struct {
 	Dir    string // the checkout, or a folder in it
 	Path   string // the PATH that the git program is looked for on
@@ -54,8 +54,8 @@ type Options struct {
 	Name   string // for a person; empty for "the checkout"
 	Fresh  bool   // the files are not there yet
 
-	// OpenFilter opens places for filters of git; nil where none runs. Filters are those of the
-	// repository's own configuration that run, with what each may read.
+	// OpenFilter opens confinements for git filters; nil permits none. Filters maps permitted
+	// filters of the repository's own configuration to readable paths.
 	OpenFilter gitops.OpenFilter
 	Filters    map[string][]string
 }
@@ -85,13 +85,13 @@ func (w *Workspace) Close() error {
 	return w.checkout.Close()
 }
 
-// Checkout is what git knows of the workspace; nil for a plain folder.
+// Checkout returns the git checkout; nil for a plain folder.
 func (w *Workspace) Checkout() *gitops.Checkout { return w.checkout }
 
 // Root is the checkout, or the plain folder, absolute.
 func (w *Workspace) Root() string { return w.root }
 
-// Seen is the path at which commands find the work tree.
+// Seen returns the work tree's path for commands.
 func (w *Workspace) Seen() string {
 	if w.tree == nil {
 		return w.root
@@ -115,7 +115,7 @@ func (w *Workspace) WorkDir(path string) string {
 // Cloned says whether the run made the checkout itself.
 func (w *Workspace) Cloned() bool { return w.cloned }
 
-// ownCheckout is the name of a checkout that the run did not make.
+// ownCheckout names a checkout not made by the run.
 const ownCheckout = "the checkout"
 
 // Name is the workspace for a person, who knows their own checkout.
@@ -126,8 +126,8 @@ func (w *Workspace) Name() string {
 	return w.name
 }
 
-// Place is Name, or the path of a checkout that the current directory is not in. It is for messages
-// after which a person has to find the checkout.
+// Place is Name, or the path of a checkout outside the current directory, for messages that make
+// people look for it.
 func (w *Workspace) Place() string {
 	if w.Name() != ownCheckout {
 		return w.Name()
@@ -148,7 +148,7 @@ func (w *Workspace) Place() string {
 // On says whether a branch was checked out before the run.
 func (w *Workspace) On(branch string) bool { return w.checkout != nil && w.checkout.On(branch) }
 
-// Base is what the work starts from; the zero Base before StartOn.
+// Base returns the base commit; zero before StartOn.
 func (w *Workspace) Base() gitops.Base { return w.base }
 
 // BaseName is a base for a person.
@@ -159,7 +159,7 @@ func BaseName(b gitops.Base) string {
 	return b.Branch
 }
 
-// Commit is the base commit for who reads what configures a run.
+// Commit returns the base commit for readers of a run's configuration.
 func (w *Workspace) Commit() settings.Commit {
 	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
 }
@@ -207,17 +207,16 @@ func (w *Workspace) markSnapshot() error {
 	return w.rec.Write(markFile, raw)
 }
 
-// markFile holds what gitops must know to go on with the checkout.
+// markFile is gitops's state for resuming with the checkout.
 const markFile = record.StateFolder + "/checkout.json"
 
-// untrackedFolder holds what was not tracked before the first turn.
+// untrackedFolder holds the files untracked before the first turn.
 const untrackedFolder = record.StateFolder + "/untracked"
 
-// UntrackedDir is the folder of what was not tracked before the first turn.
+// UntrackedDir returns the folder of files untracked before the first turn.
 func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
 
-// KeepUntracked copies what was not tracked before the first turn, for checks that
-// run on a fresh tree.
+// KeepUntracked copies the files untracked before the first turn, for checks on fresh trees.
 func (w *Workspace) KeepUntracked(ctx context.Context) error {
 	if !w.tree.Private() {
 		return nil // checks find them where they are
@@ -229,7 +228,7 @@ func (w *Workspace) KeepUntracked(ctx context.Context) error {
 	return nil
 }
 
-// UnchangedBySetup makes sure that setup commands left tracked files alone.
+// UnchangedBySetup verifies that setup commands changed no tracked file.
 func (w *Workspace) UnchangedBySetup(ctx context.Context) error {
 	dirty, err := w.takeSetup(ctx)
 	if err != nil {
@@ -243,8 +242,8 @@ func (w *Workspace) UnchangedBySetup(ctx context.Context) error {
 		markdown.SomeFiles(dirty))
 }
 
-// FilterFailure is the outcome of a filter of git's that may not run, or failed; nil for another error.
-// Once commands have run, it may be that the filter does not like what they wrote.
+// FilterFailure returns the outcome of a forbidden or failed git filter, or nil. After commands
+// have run, the filter may have failed at their files.
 func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 	failed, is := errors.AsType[*gitops.FilterError](err)
 	stop, known := errors.AsType[*outcome.Stop](err)
@@ -261,8 +260,7 @@ func filterStop(ends outcome.Outcome, failed *gitops.FilterError, err error) *ou
 	return outcome.Stopf(ends, "git_filter", "%s.", outcome.Sentence(failed.Error())).Because(err)
 }
 
-// CheckoutFailure is the outcome of a checkout that cannot be worked in; nil for no
-// error.
+// CheckoutFailure returns the outcome for an unusable checkout, or nil.
 func CheckoutFailure(err error) error {
 	var damaged *gitops.ObjectError
 	var used *gitops.InUseError
@@ -302,7 +300,7 @@ func damagedRepository(damaged *gitops.ObjectError, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "damaged_repository", "%s.", outcome.Sentence(damaged.Error())).Because(err)
 }
 
-// ObjectFailure is the outcome of an object that is not what its id says; nil for any other error.
+// ObjectFailure returns the outcome for a damaged object, or nil.
 func ObjectFailure(err error) *outcome.Stop {
 	if damaged := (*gitops.ObjectError)(nil); errors.As(err, &damaged) {
 		return damagedRepository(damaged, err)

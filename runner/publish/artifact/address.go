@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Wanted says which artifact is asked for.
+// Wanted identifies an artifact.
 type Wanted struct {
 	Repository string // OWNER/REPO
 	Run        int64  // of a workflow
@@ -16,12 +16,11 @@ type Wanted struct {
 	Name       string // of the artifact; empty where none is named
 }
 
-// runPath is the path of a workflow run's page, and of what is below it.
+// runPath matches the path of a workflow run's page and pages below.
 var runPath = regexp.MustCompile(`^/([\w.-]+/[\w.-]+)/actions/runs/([0-9]{1,18})(?:/artifacts/([0-9]{1,18}))?(?:/.*)?$`)
 
-// Parse reads what a person names: OWNER/REPO and a run, or the address of a run
-// alone. A run is its number or its address, as a browser shows it, which has to be
-// one of the server.
+// Parse parses OWNER/REPO and a run, or a run's address. A run is a number, or an address of the
+// server as shown in a browser.
 func Parse(server string, words ...string) (Wanted, error) {
 	if len(words) == 1 {
 		if !strings.Contains(words[0], "/actions/runs/") {

@@ -22,20 +22,19 @@ import (
 )
 
 const (
-	// mostArchive is how many bytes an archive may have, mostUnpacked what is taken
-	// out of it.
+	// mostArchive bounds an archive in bytes, mostUnpacked the extracted bytes.
 	mostArchive  = 512 << 20
 	mostUnpacked = 2 << 30
-	// mostEntries is how many files an archive may have, mostListing how many bytes
-	// the list of them, which is held in memory.
+	// mostEntries bounds an archive's files, mostListing the bytes of their list, which is held in
+	// memory.
 	mostEntries = 20_000
 	mostListing = 8 << 20
 	// mostName is how long the name of one may be, in bytes.
 	mostName = 1 << 10
 )
 
-// archive is a zip file of a stranger. The name, kind and size of each entry were
-// checked; what is in them was not read.
+// archive is a hostile zip file. Names, kinds and sizes of entries were checked; contents were not
+// read.
 type archive struct {
 	root  string               // folder of the run directory in the archive
 	files map[string]*zip.File // by their names below root
@@ -72,8 +71,7 @@ func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	return a, a.findRoot()
 }
 
-// listing bounds what is read before the entries are known: a list of very many
-// would be held in memory as a whole.
+// listing bounds reads before the entries are known, because the list is held in memory.
 type listing struct {
 	io.ReaderAt
 	left int
@@ -89,7 +87,7 @@ func (l *listing) ReadAt(p []byte, offset int64) (int, error) {
 	return l.ReaderAt.ReadAt(p, offset)
 }
 
-// checkEntry refuses what no workflow's upload of a run directory has.
+// checkEntry refuses entries that no upload of a run directory has.
 func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	strange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
@@ -108,8 +106,8 @@ func checkEntry(f *zip.File) error {
 	return nil
 }
 
-// findRoot finds the folder that has the transcript: an upload of several paths
-// keeps the folders that they have in common away, one of a single folder does not.
+// findRoot finds the transcript's folder: uploads of several paths omit their common folders,
+// uploads of one folder do not.
 func (a *archive) findRoot() error {
 	var roots []string
 	for name, f := range a.files {
@@ -135,7 +133,7 @@ func depth(folder string) int {
 	return strings.Count(folder, "/") + 1
 }
 
-// entry is a file below the run directory; nil where there is none.
+// entry returns a file below the run directory, or nil.
 func (a *archive) entry(name string) *zip.File {
 	if f := a.files[path.Join(a.root, name)]; f != nil && f.Mode().IsRegular() {
 		return f
@@ -143,7 +141,7 @@ func (a *archive) entry(name string) *zip.File {
 	return nil
 }
 
-// others are the files of the archive beside those that were taken, by their names in it.
+// others returns the archive's unused files.
 func (a *archive) others(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
@@ -156,8 +154,7 @@ func (a *archive) others(taken map[string]bool) []string {
 	return names
 }
 
-// put takes a file out of the archive, of at most so many bytes, and gives the
-// digest of what it is.
+// put extracts a file up to most bytes and returns its digest.
 func (a *archive) put(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
 	put := transcript.FileDigest{Path: name}
 	f := a.entry(name)
@@ -195,7 +192,7 @@ func (a *archive) put(ctx context.Context, name string, most int64, to *record.D
 	return put, nil
 }
 
-// noted keeps why reading ended, so that an archive can be told from a full disk.
+// noted keeps the read error, to distinguish a bad archive from a full disk.
 type noted struct {
 	io.Reader
 	err error

@@ -38,7 +38,7 @@ type Fetched struct {
 	Notes     []string         // what a person has to know of it, a sentence each
 }
 
-// Options say what to fetch.
+// Options describes the artifact to fetch.
 type Options struct {
 	Words   []string // OWNER/REPO and a run of a workflow, or the run's address
 	Name    string   // of the artifact; empty where the run has one that is meant
@@ -47,9 +47,8 @@ type Options struct {
 	Version string
 }
 
-// Fetch puts a run of an artifact into a directory. One among the user's caches takes
-// the place of what was fetched of the same artifact before. What fails leaves
-// nothing behind.
+// Fetch extracts an artifact's run into a directory. In the user's cache it replaces an earlier
+// fetch. A failure leaves nothing.
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
@@ -103,8 +102,7 @@ func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fe
 	return fetched, fetched.moveTo(last)
 }
 
-// empty takes away what was put into a directory, and the directory, where it was made
-// for that. What cannot be removed stays.
+// empty removes extracted files, and the directory if made for them, as far as possible.
 func empty(dir *record.Directory, made bool) {
 	entries, _ := os.ReadDir(dir.Path())
 	for _, e := range entries {
@@ -131,12 +129,11 @@ func (f *Fetched) moveTo(place string) error {
 	return nil
 }
 
-// usual begins the names of artifacts that have a run. The action puts the run's id
-// behind it.
+// usual begins the action's artifact names. The run's id follows.
 const usual = "agent-ci"
 
-// choose finds the artifact that is meant. Of several with one name it is the newest.
-// Which of several runs is meant, of jobs or attempts, only a person can say.
+// choose finds the artifact: of several with one name, the newest. Only people can choose between
+// several runs of jobs or attempts.
 func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
@@ -164,7 +161,7 @@ func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
 	return unexpired(likely[0])
 }
 
-// likeliest are those that look most like what is meant.
+// likeliest returns the most likely candidates.
 func likeliest(all []github.Artifact) []github.Artifact {
 	for _, like := range []func(name string) bool{
 		func(name string) bool { return record.IsID(strings.TrimPrefix(name, usual+"-")) },
@@ -215,8 +212,7 @@ func list(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// fetchInto downloads an archive beside its run, takes the run out of it and checks
-// that.
+// fetchInto downloads an archive beside its run, extracts and verifies the run.
 func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, dir *record.Directory) (*Fetched, error) {
 	const packed = "artifact.zip"
 	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -250,8 +246,7 @@ func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, di
 	return fetched, nil
 }
 
-// writeReport makes the page as long as ctx lasts: of a transcript of a gigabyte that
-// takes minutes.
+// writeReport writes the page within ctx: for a transcript of a gigabyte it takes minutes.
 func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	log, err := dir.Open(record.TranscriptFile)
 	if err != nil {
@@ -265,8 +260,8 @@ func writeReport(ctx context.Context, dir *record.Directory) (err error) {
 	return dir.Replace(record.ReportFile, func(w io.Writer) error { return report.Write(w, lasting) })
 }
 
-// unpack takes the transcript and the result out, checks them, and then the files
-// that the transcript tells the digests of.
+// unpack extracts and verifies transcript and result, then the files with digests in the
+// transcript.
 func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, error) {
 	for _, name := range []string{record.TranscriptFile, record.ResultFile} {
 		if name == record.ResultFile && a.entry(name) == nil {
@@ -296,7 +291,7 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 	return f, nil
 }
 
-// putTold takes out a file that has to be the one that the transcript tells of.
+// putTold extracts a file that must match the transcript's digest.
 func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
 	is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
 	if err == nil && is != told {
@@ -305,8 +300,8 @@ func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *
 	return err
 }
 
-// keeps says whether a name is one of the files of a run that are kept: those of which a run tells the
-// digests. A transcript that tells of others is not a run's.
+// keeps reports whether a name is a run's file with a digest. A transcript with others is not a
+// run's.
 func keeps(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
@@ -341,16 +336,15 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	return nil
 }
 
-// noteOthers tells of files that no event tells the digest of, or that are none of those
-// that are kept.
+// noteOthers records files without a digest or not kept.
 func (f *Fetched) noteOthers(names []string) {
 	if len(names) > 0 {
 		f.Notes = append(f.Notes, fmt.Sprintf("Left out (%s), since the transcript does not tell what is in them, or nothing here needs them: %s.", transcript.Count(len(names), "file"), list(names)))
 	}
 }
 
-// compare tells where the transcript says that it is of another run than was asked
-// for. It may say anything: what it says right proves nothing.
+// compare records contradictions between the transcript and the requested run. Agreement proves
+// nothing, since it may say anything.
 func (f *Fetched) compare(w Wanted) {
 	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))

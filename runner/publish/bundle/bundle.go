@@ -20,15 +20,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Bundle is the run directory of a run that was made elsewhere.
+// Bundle is a run directory made elsewhere.
 type Bundle struct {
 	Head string           // end of its transcript's chain
 	View *transcript.View // what its transcript says
 }
 
-// Open checks the chain of the transcript in the run directory of rec and reads
-// what the transcript says. rec gets the id of the run. Head is there beside an
-// error once the chain was checked.
+// Open verifies the transcript's chain in rec's run directory and parses it. rec gets the run's id.
+// Head is set, even with an error, after the chain was verified.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
 	if err := plainFiles(rec.Directory); err != nil {
 		return b, badBundle("%s", outcome.Trimmed(err))
@@ -55,22 +54,21 @@ func badBundle(format string, args ...any) error {
 	return refusedBundle("%s; make it again with agent-ci run", fmt.Sprintf(format, args...))
 }
 
-// refusedBundle is for what can be mended without another run.
+// refusedBundle reports a problem that needs no new run.
 func refusedBundle(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
 }
 
-// mostBytes is how large the files of a bundle may be that are read or written
-// here.
+// mostBytes bounds a bundle's files, in bytes.
 var mostBytes = map[string]int64{
 	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
 }
 
-// Limit is how many bytes a file of a run directory may have that strangers made.
+// Limit bounds a foreign run directory's file, in bytes.
 func Limit(name string) int64 { return cmp.Or(mostBytes[name], mostBytes[record.PatchFile]) }
 
-// plainFiles makes sure that a directory from elsewhere has files where files
-// belong: no links, which lead to others, and no pipes, which never end.
+// plainFiles verifies that a foreign directory has regular files: no links, which lead elsewhere,
+// and no pipes, which never end.
 func plainFiles(d *record.Directory) error {
 	for name, most := range mostBytes {
 		info, err := d.Root().Lstat(name)
@@ -90,9 +88,8 @@ func plainFiles(d *record.Directory) error {
 	return nil
 }
 
-// publishable says whether a run ended with something to publish. That the agent
-// found nothing to change says something of the task's pull request, which a
-// token can look up.
+// publishable verifies that a run ended with something to publish. A run without a change affects
+// the task's pull request, which requires a token.
 func (b Bundle) publishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
 	if made.Publish.Feedback() { // what its agent found is not said by another half
@@ -119,7 +116,7 @@ func (b Bundle) publishable(hasToken bool) error {
 	return badBundle("its run ended as %s/%s", end.Outcome, end.Reason)
 }
 
-// NothingToPublish is the end of a half whose bundle has no change.
+// NothingToPublish returns the end for a bundle without a change.
 func (b Bundle) NothingToPublish() *outcome.Stop {
 	end := b.View.Finished
 	return outcome.Stopf(outcome.NoChanges, "nothing_to_publish", "The run ended as %s/%s: there is nothing to publish.", end.Outcome, end.Reason)
@@ -147,8 +144,7 @@ func safeRunID(id string) bool {
 	return id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
 }
 
-// unpack reads the objects of the change and compares them with what the transcript
-// says.
+// unpack reads the change's objects and compares them with the transcript.
 func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Checkout) (*gitops.ChangeSet, error) {
 	pack, err := rec.Open(record.PackFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// pins are what the second half knows of the task without its bundle: from its
-// own configuration and from the event of the workflow that both halves run in.
+// pins is the second half's own knowledge of the task, from its configuration and the workflow's
+// event.
 type pins struct {
 	job     *job.Job
 	event   intake.Event
@@ -41,9 +41,9 @@ func (h Half) readPins(ctx context.Context) (pins, error) {
 	return pins{j, h.Event, subjectOf(h.Event, j)}, refuseForksRun(h.Event)
 }
 
-// refuseForksRun ends a second half that a fork's run started. A pull request may
-// bring a workflow that is named like the first half, so that who opened it wrote
-// all of the bundle; trust.forks speaks of events, not of bundles.
+// refuseForksRun ends a second half started by a fork's run. A pull request may include a workflow
+// named like the first half, whose author then wrote the whole bundle; trust.forks is about events,
+// not bundles.
 func refuseForksRun(e intake.Event) error {
 	if !e.InActions || e.Event == nil || e.WorkflowRun == nil {
 		return nil
@@ -55,9 +55,8 @@ func refuseForksRun(e intake.Event) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "The workflow run that started this one was for a fork, which can write the whole bundle; nothing of it is published.")
 }
 
-// pinningJob is the configuration of the commit that the checkout stands on. On the
-// event of a pull request its author may have written that commit: then only what
-// this half was given counts.
+// pinningJob returns the checked out commit's configuration. On a pull request's event its author
+// may have written that commit, so only this half's own input counts.
 func (h Half) pinningJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.template(ctx)
@@ -65,11 +64,10 @@ func (h Half) pinningJob(ctx context.Context) (*job.Job, error) {
 	return h.goBy(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
 }
 
-// taskEvents are the events that bring an issue or a pull request as the task.
+// taskEvents lists events whose issue or pull request is the task.
 var taskEvents = []string{"issues", "issue_comment", "pull_request_review", "pull_request_review_comment", "workflow_dispatch", "repository_dispatch"}
 
-// subjectOf is the number of the event's issue or pull request, where the event is
-// the task of the job.
+// subjectOf returns the number of the task's issue or pull request in the event, or 0.
 func subjectOf(e intake.Event, j *job.Job) int {
 	switch {
 	case !e.InActions || e.Event == nil || j.Task.From != "event" || !slices.Contains(taskEvents, e.Name):
@@ -89,8 +87,7 @@ func subjectOf(e intake.Event, j *job.Job) int {
 	return number
 }
 
-// asker is who asked for the work, where the event is the task and tells. That of
-// a dispatch names nobody as asking.
+// asker returns the requester, if the event is the task and names one. A dispatch does not.
 func (k pins) asker() actions.Account {
 	e := k.event
 	switch {
@@ -104,9 +101,8 @@ func (k pins) asker() actions.Account {
 	return e.Sender
 }
 
-// place makes sure that the proposal is published where this half knows that it
-// belongs, and names the branch that its pull request goes to. told is the base
-// branch that the bundle names; a run on a detached HEAD knew none.
+// place verifies the proposal's destination from this half's knowledge and names the base branch.
+// told is the bundle's base branch, "" for a detached HEAD.
 func (k pins) place(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
 	in := to.Server.Repository(to.Repository)
 	pull, err := k.readPull(ctx, in)
@@ -122,7 +118,7 @@ func (k pins) place(ctx context.Context, to publish.Forge, told string, p *publi
 	return k.leaveOthersAlone(ctx, in, p)
 }
 
-// readPull is the pull request that the event is about; nil for none.
+// readPull returns the event's pull request, or nil.
 func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullRequest, error) {
 	e := k.event
 	switch {
@@ -135,8 +131,7 @@ func (k pins) readPull(ctx context.Context, in forge.Repository) (*forge.PullReq
 	return nil, nil
 }
 
-// baseBranch is the branch that the pull request goes to: one that this half knows,
-// whatever the bundle says.
+// baseBranch returns the pull request's base branch, known to this half regardless of the bundle.
 func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.PullRequest, told string, p *publish.Proposal) (string, error) {
 	known, why, err := k.knownBases(ctx, in, pull)
 	if err != nil {
@@ -159,7 +154,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 	return branch, nil
 }
 
-// knownBases are the branches that the pull request may go to, and why.
+// knownBases returns the permitted base branches with the reason.
 func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.PullRequest) (branches []string, why string, err error) {
 	if k.job.Repository.Base != "" {
 		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
@@ -174,8 +169,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 	return append(branches, usual), why + "the default branch is " + usual, nil
 }
 
-// refuseOtherTask makes sure that the bundle's branch is that of its task, and
-// its task the event's.
+// refuseOtherTask verifies that the bundle's branch is its task's, and the task the event's.
 func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
 	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
 		return refusedBundle("its branch %s is not %s%s, that of its task; if it is meant, say so to this half with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
@@ -194,8 +188,7 @@ func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t inta
 	return nil
 }
 
-// refuseOtherJob compares with the issue and the name of the job that this half
-// was given, where no event tells the task.
+// refuseOtherJob compares issue and job name with this half's, if no event tells the task.
 func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	fits := k.isKeyNamed(t.Key)
 	if own, err := form.ParseIssue(k.job.Task.Issue); err == nil {
@@ -213,15 +206,15 @@ func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 	return nil
 }
 
-// isKeyNamed says whether key is that of the job with the name that is known: the
-// name itself, or with the issue that an event brought. A job without one has any.
+// isKeyNamed reports whether key belongs to the known job name: the name, or with an event's issue.
+// Without a name any key fits.
 func (k pins) isKeyNamed(key string) bool {
 	name, number := intake.IssueOfKey(key)
 	return k.job.Name == "" || key == k.job.Name || number != 0 && name == k.job.Name
 }
 
-// isKeyOf says whether key is that of an issue which an event brought. Which name
-// the first half had is not known where this one has none.
+// isKeyOf reports whether key belongs to an event's issue. Without a name here, the first half's
+// name is unknown.
 func (k pins) isKeyOf(number int, key string) bool {
 	name, of := intake.IssueOfKey(key)
 	return of == number && (k.job.Name == "" || name == k.job.Name)
@@ -252,8 +245,8 @@ func notOfEvent(subject string, t intake.Task) error {
 // fixesIssue is how the pull requests and commits of runs name their issue.
 var fixesIssue = regexp.MustCompile(`(?m)^Fixes #([0-9]{1,9})\r?$`)
 
-// leaveOthersAlone ends a second half, which no event or job tells whose branch
-// this is, where what is open there was made for another issue.
+// leaveOthersAlone ends a second half without event or job whose branch has an open pull request
+// for another issue.
 func (k pins) leaveOthersAlone(ctx context.Context, in forge.Repository, p *publish.Proposal) error {
 	branch := p.Task.Branch
 	if k.subject != 0 || branch == k.job.PullRequest.Branch {

@@ -1,9 +1,7 @@
-// Package bundle makes a proposal of the run directory that a run left elsewhere.
-// Whoever could write to that directory may have written all of it, so nothing of
-// it is believed: its chain is checked, its objects are compared with what its
-// transcript tells, and where it belongs is found without it. The rules come from
-// the base commit, the job file and the environment of this half, and a bundle can
-// only make them stricter.
+// Package bundle makes a proposal from a foreign run directory. It is untrusted, because whoever
+// could write it may have written everything: its chain is verified, its objects are compared with
+// its transcript, and its destination is found independently. The rules come from the base commit,
+// the job file and this half's environment; a bundle can only make them stricter.
 //
-// It knows no agent, and runs no command of the repository.
+// It knows no agent and runs no command of the repository.
 package bundle

@@ -24,20 +24,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Half is what the second half has of its own, whatever the bundle says.
+// Half is the second half's own input, regardless of the bundle.
 type Half struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace // whose work tree stays as it is
 	Source    *settings.Source
 	Event     intake.Event // of the workflow that both halves run in
 	Operator  string       // path of the operator's file; empty for none
-	// Forge finds out where a job publishes.
+	// Forge returns a job's destination.
 	Forge func(*job.Job) (publish.Forge, error)
 }
 
-// Propose makes a proposal of a bundle, each of whose values was checked; without a
-// change where the bundle has none. The proposal is there beside an error as far as
-// it came. How a change is judged that follows its base is the caller's to add.
+// Propose makes a proposal from a bundle with all values verified, without a change if the bundle
+// has none. With an error it returns the proposal so far. The caller adds the judgement for a moved
+// base.
 func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
 	known, err := h.readPins(ctx)
 	if p.Job = known.job; err != nil {
@@ -65,10 +65,8 @@ func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publis
 	return to, p, err
 }
 
-// openBase finds the commit that the bundle builds on, without moving the work
-// tree. A shallow checkout of a later one does not have it: then it is fetched.
-// That it belongs to the base branch is made sure of before anything is
-// published.
+// openBase finds the bundle's base commit without moving the work tree, and fetches it into a
+// shallow checkout if needed. Its membership in the base branch is verified before publishing.
 func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
 	err := h.Workspace.SetBase(ctx, spec)
@@ -78,7 +76,7 @@ func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (git
 	return h.Workspace.Base(), workspace.CheckoutFailure(err)
 }
 
-// goBy takes over settings, whose secrets are kept out of the record from there on.
+// goBy adopts settings and removes their secrets from the record.
 func (h Half) goBy(set *settings.Settings, err error) (*job.Job, error) {
 	if err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func (h Half) goBy(set *settings.Settings, err error) (*job.Job, error) {
 	return &set.Job, nil
 }
 
-// template reads what this half goes by on the base of the workspace.
+// template reads this half's configuration on the workspace's base.
 func (h Half) template(ctx context.Context) (*job.Job, error) {
 	return h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
@@ -96,7 +94,7 @@ func (h Half) template(ctx context.Context) (*job.Job, error) {
 // compared with each file of its change.
 const mostProtected = 10_000
 
-// cautious is a job that also holds back what the bundle's own does.
+// cautious returns a job with the bundle's own restrictions added.
 func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	var made job.Job
 	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
@@ -149,7 +147,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	return nil
 }
 
-// table is that of the checks; it is green where there were none.
+// table returns the bundle's checks; green without any.
 func (b Bundle) table() transcript.Verify {
 	if b.View.Verify == nil {
 		return transcript.Verify{Passed: true}
@@ -157,7 +155,7 @@ func (b Bundle) table() transcript.Verify {
 	return *b.View.Verify
 }
 
-// stopped is the limit that ended the agent's work; nil where none did.
+// stopped returns the limit that ended the agent's work, or nil.
 func (b Bundle) stopped() *outcome.Stop {
 	end := b.View.Finished
 	if end.Outcome != string(outcome.BudgetExceeded) {
@@ -166,8 +164,8 @@ func (b Bundle) stopped() *outcome.Stop {
 	return outcome.Stopf(outcome.BudgetExceeded, end.Reason, "The agent was stopped before it was done: %s was used up.", settings.LimitKey(end.Reason))
 }
 
-// task is the bundle's, and whom the commit names as its co-author. Where the event
-// tells who asked, the bundle need not be believed.
+// task returns the bundle's task with the commit's co-author. An event's requester overrides the
+// bundle.
 func (b Bundle) task(asker actions.Account) intake.Task {
 	told := b.View.Task
 	t := intake.Task{Key: b.View.Started.Key, Title: told.Title, Branch: b.View.Workspace.Branch}
@@ -189,13 +187,13 @@ func (b Bundle) task(asker actions.Account) intake.Task {
 	return t
 }
 
-// isDigest says whether text is a SHA-256 in hex, which can stand in a trailer.
+// isDigest reports a SHA-256 in hex, safe in a trailer.
 func isDigest(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// mayFollow ends a half whose bundle is not on a commit of the base branch: who
-// wrote the bundle chose the commit, and with it what configures this half.
+// mayFollow ends a half whose bundle is not on the base branch: its author chose the commit, and
+// with it this half's configuration.
 func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 	switch {
 	case now.Tip == "":
@@ -206,8 +204,8 @@ func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 	return nil
 }
 
-// change is the bundle's, as its objects tell: what is judged is what they say. A
-// bundle without one closes a pull request, for which its base must be one as well.
+// change returns the change of the bundle's objects, which are judged. A bundle without one closes
+// a pull request and must have that base too.
 func (h Half) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
 	if !b.hasChange() {
 		now, err := publish.LookUpBase(ctx, to.Server.Repository(to.Repository), base)

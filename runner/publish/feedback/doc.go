@@ -1,7 +1,6 @@
-// Package feedback publishes what an agent found on an issue or a pull request: a
-// review with findings on lines of the diff, labels of a closed list, or one comment. It
-// owns the schema of the object that the agent gives for that, and how its words are
-// made harmless.
+// Package feedback publishes an agent's findings on an issue or pull request: a review with
+// findings on lines of the diff, labels from a closed list, or one comment. It owns the schema of
+// the agent's object and makes its words harmless.
 //
-// It knows no agent and no sandbox, and makes no change.
+// It knows no agent or sandbox, and changes no file.
 package feedback

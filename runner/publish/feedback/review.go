@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// review publishes a review that comments: an agent neither approves nor blocks. What
-// it found on lines that the diff does not have stands in the text.
+// review publishes a commenting review: an agent neither approves nor blocks. Findings outside the
+// diff are in the text.
 func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error) {
 	var o reviewObject
 	if err := decode(raw, &o); err != nil {
@@ -71,8 +71,8 @@ func lines(all []placed) string {
 	return strings.Join(places, ", ")
 }
 
-// place tells findings on lines of the diff from those beside it. A run that goes on
-// reads the diff anew: of a pull request that moved meanwhile it knows no line.
+// place separates findings on the diff from others. A resumed run reads the diff again and knows no
+// line of a pull request that moved.
 func (s Speaker) place(ctx context.Context, findings []finding) (on []placed, beside []finding, err error) {
 	files := s.On.Files
 	if s.On.Pull == nil {
@@ -103,8 +103,7 @@ func (s Speaker) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
 	return files, nil
 }
 
-// placeOf is where on the new side of the diff a finding stands. Its last line is left
-// out where that is not in the same hunk.
+// placeOf returns a finding's place on the diff's new side, without a last line in another hunk.
 func placeOf(f finding, files []forge.PullFile) (forge.LineComment, bool) {
 	i := slices.IndexFunc(files, func(file forge.PullFile) bool { return file.Path == f.Path })
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// End is the end of a run that said something.
+// End returns the end of a run that posted something.
 func (s *Said) End() *outcome.Stop {
 	switch s.As {
 	case job.AsReview:

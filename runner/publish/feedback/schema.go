@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Bounds of what an agent says, in the units of JSON Schema: characters and elements.
+// Bounds of the agent's object, in JSON Schema's characters and elements.
 const (
 	maxFindings = 50
 	maxTitle    = 200
@@ -17,7 +17,7 @@ const (
 	maxComment  = 50_000
 )
 
-// The objects that agents give.
+// The agents' objects.
 type (
 	reviewObject struct {
 		Summary  string    `json:"summary"`
@@ -42,8 +42,7 @@ type (
 
 type object = map[string]any
 
-// Schema is the JSON Schema of the object that an agent gives for what the job
-// publishes.
+// Schema returns the JSON Schema of the agent's object for a job's publication.
 func Schema(p job.Publish) (settings.OutputSchema, error) {
 	properties := map[string]object{
 		job.AsReview: {

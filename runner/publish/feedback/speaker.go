@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Speaker says on an issue or a pull request what an agent found.
+// Speaker posts an agent's findings on an issue or pull request.
 type Speaker struct {
 	Record    *record.Record
 	Server    forge.Forge
@@ -29,7 +29,7 @@ type Speaker struct {
 	Link      string // page of the CI run; may be empty
 }
 
-// Said is what was said.
+// Said is the posted content.
 type Said struct {
 	As        string
 	On        intake.Subject

@@ -62,8 +62,8 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	return publish.Lessons(ctx, to, p, *l.written, "lessons-"+claimsDigest(all))
 }
 
-// claimsDigest names lessons by what they claim: what another run proposes alike is the same pull
-// request, and stays closed when a person closed it.
+// claimsDigest identifies lessons by their claims: equal proposals share a pull request, which
+// stays closed once a person has closed it.
 func claimsDigest(all []memory.Lesson) string {
 	sum := sha256.New()
 	for _, made := range all {

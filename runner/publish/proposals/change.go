@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// filed are those of the file of lessons in a change.
+// filed are the lessons in a change's file.
 type filed struct {
 	there bool            // the change has the file
 	ours  bool            // as the runner writes it: as in the base, with nothing but proposed lessons behind
@@ -49,8 +49,7 @@ func (l *Lessons) inChange(change *gitops.ChangeSet) (found filed, err error) {
 	return found, err
 }
 
-// file is the file of lessons of a tree; it is not fit where something there could not be read
-// as one.
+// file returns a tree's file of lessons. fit is false if it cannot be read as one.
 func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	raw, err = fileIn(l.workspace.Checkout(), tree)
 	if errors.As(err, new(config.Problems)) {
@@ -59,8 +58,7 @@ func (l *Lessons) file(tree gitops.Tree) (raw []byte, fit bool, err error) {
 	return raw, true, err
 }
 
-// Written are the paths of a change that the runner wrote, and not the agent: the file of
-// lessons, as long as the evidence of each holds.
+// Written returns the paths written by the runner: the file of lessons, while all evidence holds.
 func (l *Lessons) Written(change *gitops.ChangeSet) ([]string, error) {
 	found, err := l.inChange(change)
 	if err != nil || !found.ours {
@@ -80,8 +78,8 @@ func (l *Lessons) Written(change *gitops.ChangeSet) ([]string, error) {
 	return []string{lessons.Path}, nil
 }
 
-// append puts the proposed lessons behind those that the base of a change has. Lessons alone
-// are no work: a change without anything else stays as it is.
+// append adds the proposed lessons to those of a change's base. Lessons alone are no work: an empty
+// change stays.
 func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
 	all, err := l.pinned(change)
 	if err != nil || change.Empty() {
@@ -90,7 +88,7 @@ func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops
 	return l.put(ctx, change, all)
 }
 
-// put puts lessons into the file of a change, which is as in its base.
+// put adds lessons to a change whose file equals its base's.
 func (l *Lessons) put(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
@@ -117,7 +115,7 @@ func (l *Lessons) notWritten(why string) {
 	l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not written: %s.", why)
 }
 
-// record writes which lessons are proposed to people, where that is not what was written last.
+// record records the lessons proposed to people, if they differ from the last record.
 func (l *Lessons) record(place string, all []memory.Lesson) error {
 	now := &transcript.Lessons{File: lessons.Path, In: place, Lessons: recorded(all)}
 	if l.written == nil && len(all) == 0 || l.written != nil && reflect.DeepEqual(l.written, now) {
@@ -127,7 +125,7 @@ func (l *Lessons) record(place string, all []memory.Lesson) error {
 	return l.rec.Append(transcript.TypeLessons, now)
 }
 
-// Brought are the lessons of a change, for who reviews it: what a bundle says of them is not believed.
+// Brought returns a change's lessons for reviewers, regardless of a bundle's claims.
 func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error) {
 	found, err := l.inChange(change)
 	if err != nil || len(found.added) == 0 {
@@ -175,8 +173,7 @@ func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.Ch
 	return change, cmp.Or(err, l.record(transcript.LessonsInChange, all))
 }
 
-// lay puts the file of lessons of a change into what the agent works in. What stands in its
-// way there is no reason to end a run.
+// lay writes a change's file of lessons to the work tree. An obstacle does not end the run.
 func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	alone, err := checkout.Between(ctx, change.Base, change.Base.Tree)
@@ -240,8 +237,8 @@ func (l *Lessons) found(ctx context.Context, change *gitops.ChangeSet) (_ *gitop
 	return change, written, err
 }
 
-// TakeEarlier takes the lessons off the change that an earlier run of the task made, to be
-// written anew with those of this one.
+// TakeEarlier removes an earlier run's lessons from its change, to add them again with the new
+// ones.
 func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if !hasFile(change) {
 		return change, nil
@@ -271,8 +268,8 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 	return l.workspace.Checkout().Without(ctx, change, lessons.Path)
 }
 
-// unpinned is evidence that held beside a change, to be pinned anew: what comes now may be of another
-// base, and change the files that show a lesson.
+// unpinned removes the pins from evidence that held with a change, because the base and its files
+// may differ now.
 func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]string, error) {
 	all := slices.Clone(evidence)
 	for i, text := range evidence {
@@ -291,8 +288,8 @@ func (l *Lessons) unpinned(evidence []string, change *gitops.ChangeSet) ([]strin
 	return all, nil
 }
 
-// Onto is a change on another base. Its lessons are put behind those that the base has by then:
-// two runs that add some are in no conflict.
+// Onto moves a change to another base. Its lessons follow the base's, so two runs with lessons do
+// not conflict.
 func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
 	found, err := l.inChange(change)

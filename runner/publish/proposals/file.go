@@ -42,7 +42,7 @@ func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	return nil, lessons.NoFile(lessons.Path)
 }
 
-// isFree says whether a tree has nothing at a path, nor anything but a folder where its folder would be.
+// isFree reports that a tree has nothing at a path, and only folders above.
 func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	id, err := in.IDAt(tree, name)
 	if err != nil || id != "" {
@@ -55,13 +55,13 @@ func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	return in.IsFolder(tree, folder)
 }
 
-// Gone is a lesson whose evidence is gone.
+// Gone is a lesson without its evidence.
 type Gone struct {
 	ID       string   `json:"id"`
 	Evidence []string `json:"gone"` // that is not there any more
 }
 
-// GoneIn returns the lessons of the base commit whose evidence is gone.
+// GoneIn returns the base commit's lessons without their evidence.
 func GoneIn(ws *workspace.Workspace, j *job.Job) (gone []Gone, err error) {
 	_, all, err := read(ws)
 	if err != nil {
@@ -85,7 +85,7 @@ func GoneIn(ws *workspace.Workspace, j *job.Job) (gone []Gone, err error) {
 	return gone, nil
 }
 
-// evidenceStands says whether evidence is still there. Of runs nothing is known.
+// evidenceStands reports whether evidence still exists. Runs are not checked.
 func evidenceStands(checkout *gitops.Checkout, base gitops.Base, j *job.Job, text string) (bool, error) {
 	e, err := lessons.ParseEvidence(text)
 	switch {

@@ -1,6 +1,6 @@
-// Package proposals owns the lessons of one run: those that it is given from the base commit, those
-// that its agent proposes, and how these come into its change or into a pull request of their own.
-// The file that a repository keeps lessons in is package lessons'.
+// Package proposals owns the lessons of one run: those from the base commit, those proposed by its
+// agent, and their way into the change or a separate pull request. Package lessons owns the
+// repository's file.
 package proposals
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Lessons are those of one run.
+// Lessons are one run's lessons.
 type Lessons struct {
 	Given memory.Memory // by the base commit
 
@@ -41,14 +41,14 @@ type Lessons struct {
 	proposed []memory.Lesson
 }
 
-// Most that one run proposes, and that it takes over of earlier runs of its task.
+// Bounds of a run's proposed lessons, and of those taken over from earlier runs.
 const (
 	mostProposed = 5
 	mostCarried  = 20
 )
 
-// Read reads the lessons of the commit that configures a run, for a task in these words. What is
-// wrong with them ends no run: the lessons are left out.
+// Read reads the configuring commit's lessons for a task's words. Invalid lessons are omitted and
+// never end a run.
 func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.Job, words string) *Lessons {
 	l := &Lessons{rec: rec, day: dayOf(rec.ID, began)}
 	if !worker.OffersMemory(j) {
@@ -101,19 +101,19 @@ func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	return l
 }
 
-// ForReplay returns the lessons of a run whose calls propose theirs again.
+// ForReplay returns the lessons of a run whose calls are replayed.
 func (l *Lessons) ForReplay() *Lessons {
 	l.proposed, l.written = nil, nil
 	return l
 }
 
-// In says where the agent works, and by which job. A run that speaks makes no change.
+// In sets the agent's workspace and job. A run that posts feedback makes no change.
 func (l *Lessons) In(ws *workspace.Workspace, j *job.Job, speaks bool) *Lessons {
 	l.workspace, l.job, l.speaks = ws, j, speaks
 	return l
 }
 
-// Ran says which checks have run: they are evidence.
+// Ran records which checks have run, as evidence.
 func (l *Lessons) Ran(tables ...[]transcript.VerifyRow) {
 	var names []string
 	for _, row := range slices.Concat(tables...) {
@@ -126,7 +126,7 @@ func (l *Lessons) Ran(tables ...[]transcript.VerifyRow) {
 	l.checks = names
 }
 
-// Record writes which lessons the run is given.
+// Record records the run's lessons.
 func (l *Lessons) Record() error {
 	if l.event == nil {
 		return nil
@@ -142,7 +142,7 @@ func recorded(all []memory.Lesson) []transcript.Lesson {
 	return recorded
 }
 
-// dayOf is the day of a run by its id, which a replay has too; else that on which it began.
+// dayOf returns the day in a run's id, which a replay shares, or else of its beginning.
 func dayOf(id string, began time.Time) string {
 	stamp, _, _ := strings.Cut(id, "-")
 	if made, err := time.Parse("20060102T150405Z", stamp); err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Taker takes the lessons that the agent proposes; nil where the job wants none.
+// Taker receives the agent's lessons; nil if the job wants none.
 func (l *Lessons) Taker() worker.TakeLesson {
 	if !l.job.Memory.Proposes() || l.speaks {
 		return nil
@@ -39,7 +39,7 @@ func (l *Lessons) Taker() worker.TakeLesson {
 	}
 }
 
-// propose notes a lesson. It is in the record before it is anywhere else.
+// propose records a lesson before anything else.
 func (l *Lessons) propose(made memory.Lesson) error {
 	if err := l.rec.Append(transcript.TypeLesson, transcript.Lesson(made)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (l *Lessons) propose(made memory.Lesson) error {
 	return nil
 }
 
-// whyNot says, for the model, what is wrong with a proposal beside its evidence.
+// whyNot explains to the model what is wrong with a proposal, except its evidence.
 func (l *Lessons) whyNot(p memory.Proposal, id string) string {
 	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
 	for _, made := range l.proposed {
@@ -71,12 +71,12 @@ func (l *Lessons) whyNot(p memory.Proposal, id string) string {
 	return ""
 }
 
-// hasSecret says whether a text has a secret, or the mark that stands for one in a record.
+// hasSecret reports a secret, or the mark of a removed one.
 func (l *Lessons) hasSecret(text string) bool {
 	return l.rec.Redact(text) != text || strings.Contains(text, "[secret ")
 }
 
-// evidence reads evidence that a model names, and makes sure that it is there.
+// evidence parses and verifies the model's evidence.
 func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidence, refusal string, err error) {
 	e, wrong := lessons.ParseEvidence(text)
 	switch {
@@ -108,16 +108,15 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 	return e, "", nil
 }
 
-// hasPin says whether a pin is the beginning of the base commit, which has the path, or of an id
-// that the path has.
+// hasPin reports whether a pin is a prefix of the base commit, if that has the path, or of the
+// path's id.
 func hasPin(pin, inBase, here, base string) bool {
 	of := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
 	return of(inBase) || of(here) || inBase != "" && of(base)
 }
 
-// pinned are the proposed lessons as they are written beside a change: each path names a commit or
-// a blob that has it. What is not there any more is no evidence, and without evidence there is no
-// lesson.
+// pinned returns the proposed lessons for a change, each path pinned to a commit or blob. Missing
+// evidence is dropped, and lessons without evidence too.
 func (l *Lessons) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
 	for _, made := range l.proposed {
@@ -141,7 +140,7 @@ func (l *Lessons) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	return all, nil
 }
 
-// WarnOfUnshown warns of the proposed lessons that are left out beside a change.
+// WarnOfUnshown warns about lessons omitted with a change.
 func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	shown, err := l.pinned(change)
 	if err != nil || len(shown) == len(l.proposed) {
@@ -155,7 +154,7 @@ func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
 	return nil
 }
 
-// pin is evidence with a commit or blob; the zero value for what does not hold beside the change.
+// pin pins evidence to a commit or blob, or returns zero if it does not hold with the change.
 func (l *Lessons) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evidence, error) {
 	if e.Path == "" {
 		if e.Run != "" || !slices.Contains(l.checks, e.Check) { // no model gives a run as evidence, whatever a bundle says

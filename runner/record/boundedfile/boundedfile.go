@@ -1,6 +1,5 @@
-// Package boundedfile owns reading what a user, a workflow or a run directory names:
-// it waits for nobody, ends with the context and holds no more than it was
-// allowed to. It refuses to know what the files mean.
+// Package boundedfile reads files named by users, workflows or run directories. It never blocks
+// forever, obeys the context, and bounds memory. It does not know the meaning of the files.
 package boundedfile
 
 import (
@@ -14,9 +13,8 @@ import (
 	"time"
 )
 
-// Read reads a file that somebody named. Of one that is longer than most bytes
-// it gives one byte more, so that the caller can tell. A pipe is read while
-// somebody writes to it and ctx lasts.
+// Read reads a named file. Of a longer file it returns most+1 bytes, so the caller can tell. It
+// reads a pipe while somebody writes and ctx lasts.
 func Read(ctx context.Context, path string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -59,7 +57,7 @@ func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	return ReadOpen(f, name, most)
 }
 
-// ReadOpen reads a file that OpenIn opened, of at most so many bytes.
+// ReadOpen reads a file of OpenIn up to most bytes.
 func ReadOpen(f *os.File, name string, most int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {

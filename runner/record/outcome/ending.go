@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Of is the outcome that an error of a stage stands for. Its cause decides where
-// ctx has ended: a signal or a deadline.
+// Of returns the outcome of a stage's error. If ctx has ended, its cause decides: signal or
+// deadline.
 func Of(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	cause := context.Cause(ctx)
@@ -33,13 +33,13 @@ func Of(ctx context.Context, err error) *Stop {
 	return Stopf(InternalError, "unexpected", "%s; see transcript.jsonl.", Sentence(err.Error())).Because(err)
 }
 
-// isDeadline says whether an error is what the end of the time makes of work that
-// it breaks off. What else fails by then has failed for a reason of its own.
+// isDeadline reports whether an error may follow from the end of the time. Other errors have their
+// own cause.
 func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// lack is something that the machine has too little of.
+// lack is a shortage of the machine.
 type lack struct {
 	numbers []error
 	reason  string
@@ -54,7 +54,7 @@ var lacks = []lack{
 	{[]error{syscall.ENOMEM}, "memory", "The machine has no memory left: %s; give it more, or end other processes."},
 }
 
-// stop is the outcome of a run that met a lack, maybe taken for something else.
+// stop returns the outcome of a run with a shortage, even if mistaken for something else.
 func (l *lack) stop(err error) *Stop {
 	var stop *Stop
 	if errors.As(err, &stop) && stop.Reason == l.reason {
@@ -66,7 +66,7 @@ func (l *lack) stop(err error) *Stop {
 	return Stopf(InternalError, l.reason, l.words, Trimmed(err)).Because(err)
 }
 
-// lackIn is what an error comes from; nil where it is no lack.
+// lackIn returns the shortage behind an error, or nil.
 func lackIn(err error) *lack {
 	for i, l := range lacks {
 		if slices.ContainsFunc(l.numbers, func(number error) bool { return errors.Is(err, number) }) {
@@ -76,8 +76,7 @@ func lackIn(err error) *lack {
 	return nil
 }
 
-// RootCause is an error's own words without the path that the sentence around it
-// names.
+// RootCause returns an error's own words without a path, which the surrounding sentence names.
 func RootCause(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -89,7 +88,7 @@ func RootCause(err error) error {
 // Trimmed is an error's text without a full stop, for the end of a sentence.
 func Trimmed(err error) string { return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".") }
 
-// Said is what an error says to people, without a full stop: the message of a Stop, else its text.
+// Said returns an error for people without a full stop: the message of a Stop, or else its text.
 func Said(err error) string {
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
 		return strings.TrimSuffix(stop.Message, ".")

@@ -1,6 +1,5 @@
-// Package outcome owns the closed list of ways in which a run can end, the
-// exit code of each, and the error that carries one from where it is decided
-// to the top of the run. It knows nothing of how a run works.
+// Package outcome owns the closed list of outcomes, their exit codes, and the error that carries
+// one to the top of the run. It knows nothing of how runs work.
 package outcome
 
 import (
@@ -53,8 +52,8 @@ var known = map[Outcome]struct {
 	Cancelled:          {130, "Cancelled"},
 }
 
-// ExitCode is the process's exit status for o. For Cancelled it is 130 (SIGINT,
-// 128+2); a run that SIGTERM ended exits with 143 instead.
+// ExitCode returns the exit status. Cancelled has 130 (SIGINT, 128+2); a run ended by SIGTERM exits
+// with 143 instead.
 func (o Outcome) ExitCode() int {
 	if end, is := known[o]; is {
 		return end.code

@@ -1,6 +1,5 @@
-// Package price owns what the tokens of an answer cost: the price list of a model,
-// with the tiers of length and of service, and by it the cost of one answer. It knows
-// no model by its name, and no API.
+// Package price owns the cost of tokens: a model's price list, with tiers of length and service,
+// and the cost of an answer. It knows neither models nor APIs.
 package price
 
 import (
@@ -18,14 +17,14 @@ type Rates struct {
 	Output     float64 `json:"output"`
 }
 
-// List is what a model costs.
+// List is a model's price list.
 type List struct {
 	Rates
 	Tiers   []Tier           `json:"tiers,omitempty"`   // by length
 	Service map[string]Rates `json:"service,omitempty"` // by the name of a tier of service
 }
 
-// Tier is what an answer costs as a whole whose input is longer.
+// Tier is the price of a whole answer with a longer input.
 type Tier struct {
 	Above int64 `json:"above"` // tokens of input
 	Rates
@@ -34,8 +33,8 @@ type Tier struct {
 // Known says whether there is a price. One of 0 is a price, too.
 func (l *List) Known() bool { return l != nil }
 
-// Common is what two lists agree on: nil where an answer at the default tier of
-// service costs otherwise, and of the other tiers those that have the same price.
+// Common returns the agreement of two lists: the same default prices, and the service tiers with
+// the same price. It returns nil if the default prices differ.
 func Common(a, b *List) *List {
 	if a == nil || b == nil || a.Rates != b.Rates || !slices.Equal(a.Tiers, b.Tiers) {
 		return nil
@@ -49,7 +48,7 @@ func Common(a, b *List) *List {
 	return &common
 }
 
-// Tokens are those of one answer. Cached and CacheWrite are parts of Input.
+// Tokens counts the tokens of one answer. Cached and CacheWrite are parts of Input.
 type Tokens struct{ Input, Cached, CacheWrite, Output int64 }
 
 // Usage counts the tokens of an answer, or of several. Cached and CacheWrite are parts of Input, Reasoning of Output.
@@ -72,15 +71,15 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// Total is what counts against limits.tokens.
+// Total returns the tokens counted against limits.tokens.
 func (u Usage) Total() int64 { return u.Input + u.Output }
 
-// Cost is what one answer with this usage costs, in US dollars.
+// Cost returns the cost of one answer in US dollars.
 func (u Usage) Cost(list *List) float64 {
 	return list.Of(Tokens{Input: u.Input, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Output}, u.ServiceTier)
 }
 
-// Of is what one answer costs, in US dollars, that came at a tier of service.
+// Of returns the cost of one answer at a service tier in US dollars.
 func (l *List) Of(t Tokens, service string) float64 {
 	r := l.rates(t.Input, service)
 	plain := t.Input - t.Cached - t.CacheWrite
@@ -88,14 +87,14 @@ func (l *List) Of(t Tokens, service string) float64 {
 		float64(t.CacheWrite)*cmp.Or(r.CacheWrite, r.Input) + float64(t.Output)*r.Output) / 1e6
 }
 
-// Sum adds what answers cost, without the dust that adding such numbers leaves.
+// Sum adds costs without floating-point dust.
 func Sum(a, b float64) float64 {
 	const parts = 1e12 // of a dollar
 	return math.Round((a+b)*parts) / parts
 }
 
-// rates are those for an answer of that input. A tier of service that has a price of
-// its own has it for any length.
+// rates returns the rates for an answer's input length. A service tier with its own price ignores
+// the length.
 func (l *List) rates(input int64, service string) Rates {
 	if own, named := l.Service[service]; named {
 		return own
@@ -109,7 +108,7 @@ func (l *List) rates(input int64, service string) Rates {
 	return rates
 }
 
-// Bound says what Of knows of a tier of service.
+// Bound tells how well Of knows a service tier.
 type Bound int
 
 const (
@@ -118,7 +117,7 @@ const (
 	AtLeast       // the tier may cost more than what is booked
 )
 
-// standard are the tiers whose price is that of the list.
+// standard lists the tiers at the list's price.
 var standard = []string{"", "auto", "default"}
 
 // Bound is how true the cost of an answer at a tier of service is. One without a price
@@ -134,8 +133,8 @@ func (l *List) Bound(service string) Bound {
 	return AtLeast
 }
 
-// WithCacheWrites is the list with writes to the cache at times the price of input,
-// where it has no price for them.
+// WithCacheWrites returns the list with cache writes at times the input price, if it has no price
+// for them.
 func (l *List) WithCacheWrites(times float64) *List {
 	if l == nil || times == 0 {
 		return l

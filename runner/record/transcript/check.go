@@ -2,13 +2,13 @@ package transcript
 
 import "strings"
 
-// Flaky is the state of a check that was red and green on one tree.
+// Flaky is the state of a check with different results on one tree.
 const Flaky = "flaky"
 
 // NotConcerned is why a check was not run: the change touches no path of its verify[].when.
 const NotConcerned = "when"
 
-// Good says whether a state of a check counts as green, by what its job has of flaky.
+// Good reports whether a state counts as green under the job's setting for flaky.
 func Good(state, flaky string) bool {
 	return state == "green" || state == Flaky && flaky == "accept"
 }
@@ -21,8 +21,8 @@ type CheckRun struct {
 	Log      string  `json:"log"` // below the run directory
 }
 
-// StateOf is what the runs of a check on one tree say of it: green or red where all do,
-// flaky where they differ, and timeout where the last one took too long.
+// StateOf combines the runs of a check on one tree: green or red if all agree, flaky if they
+// differ, timeout if the last one timed out.
 func StateOf(runs []CheckRun) string {
 	if len(runs) == 0 {
 		return ""
@@ -34,8 +34,8 @@ func StateOf(runs []CheckRun) string {
 	return last
 }
 
-// Deciding is the run by which a check is judged and shown: the first that came out as
-// all of them say, and of a flaky check the red one. It is zero where there is none.
+// Deciding returns the run to judge and show: the first with the common result, or of a flaky check
+// the red one. It is zero without any.
 func Deciding(runs []CheckRun) (run CheckRun) {
 	state := StateOf(runs)
 	for _, run := range runs {
@@ -49,8 +49,7 @@ func Deciding(runs []CheckRun) (run CheckRun) {
 	return run
 }
 
-// Origin says which run the baseline of a check is from, for the end of its state; empty
-// for this one.
+// Origin describes the run of a cached baseline, as the end of its state, or returns "".
 func (r VerifyRow) Origin() string {
 	if r.From == "" {
 		return ""
@@ -70,7 +69,7 @@ func (r VerifyRow) Took() float64 {
 	return seconds
 }
 
-// Told is a state with the runs that it comes from, where there was more than one.
+// Told returns a state with the number of its runs, if there were several.
 func Told(state string, runs []CheckRun) string {
 	if len(runs) < 2 {
 		return state

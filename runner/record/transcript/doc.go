@@ -1,8 +1,7 @@
-// Package transcript owns the record of a run: the hash-chained event log on disk
-// (Log, Read, VerifyChain), and what is known of a run, folded from its events
-// (View). It refuses to know how a run works, what people are shown of it and what
-// a secret looks like; the last comes in as Options.Redact.
+// Package transcript owns the transcript of a run: the hash-chained event log on disk (Log, Read,
+// VerifyChain) and the state folded from its events (View). It does not know how runs work, how
+// they are shown, or the form of secrets; Options.Redact removes those.
 //
-// Everything in a transcript but the names of events is hostile text. It is
-// stored as it was and made harmless where it is shown, by package markdown.
+// Everything in a transcript except event names is hostile text. It is stored unchanged and escaped for
+// display by package markdown.
 package transcript

@@ -8,10 +8,9 @@ import (
 // lineStart begins every line of this version.
 const lineStart = `{"v":1,"seq":`
 
-// envelope reads a line that is as Append writes it, far faster than event. Its
-// Data are a part of the line, and nothing says yet that they are JSON: the line
-// may have fields twice or in another order, and the data only seem to end where
-// they do. Who decodes them sees a syntax error then, and asks event.
+// envelope parses a line as written by Append, much faster than event. Its Data may be invalid
+// JSON: the line may repeat or reorder fields. A syntax error in Data makes the caller use event
+// instead.
 func (l line) envelope() (e Event, ok bool) {
 	rest, ok := bytes.CutPrefix(l.text, []byte(lineStart))
 	if !ok {

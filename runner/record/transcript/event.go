@@ -28,7 +28,7 @@ type Event struct {
 	Prev string `json:"prev"`
 }
 
-// By is the agent of the event; empty for the one of the run.
+// By returns the event's agent, or "" for the run's own.
 func (e Event) By() string {
 	if e.Agent == MainAgent {
 		return ""
@@ -36,8 +36,7 @@ func (e Event) By() string {
 	return e.Agent
 }
 
-// Type names what an event tells. Types may be added; readers keep and skip
-// those that they don't know.
+// Type is the name of an event. Types may be added; readers keep and skip unknown ones.
 type Type string
 
 // The event types, with the type of their data.
@@ -76,7 +75,7 @@ const (
 	TypeRunFinished   Type = "run.finished"   // RunFinished
 )
 
-// RunStarted is the first event: what runs, and under which settings.
+// RunStarted is the first event: program, version and settings.
 type RunStarted struct {
 	RunID   string          `json:"run_id"`
 	Version string          `json:"version"`       // of agent-ci
@@ -87,40 +86,36 @@ type RunStarted struct {
 	// Price of the model in US dollars for a million tokens; nil when it is not
 	// known.
 	Price *price.List `json:"price,omitempty"`
-	// Scripted names the scripted session that stands in for the model; empty
-	// when a model is asked.
+	// Scripted is the name of the scripted session used instead of a model, or empty.
 	Scripted string `json:"scripted,omitempty"`
-	// OutputSchema is what task.output_schema names.
+	// OutputSchema is the schema of task.output_schema.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	Link         string          `json:"link,omitempty"` // page of the CI run
-	// Artifacts is the page where the files of the run are to be had that the action
-	// uploads at its end; empty where it uploads none.
+	// Artifacts is the page with the files uploaded by the action at the end, or empty.
 	Artifacts string `json:"artifacts,omitempty"`
 }
 
-// Task is what was asked, as it goes to the model.
+// Task is the task as sent to the model.
 type Task struct {
 	Source string `json:"source"` // prompt, issue, job, event
 	Title  string `json:"title,omitempty"`
 	Text   string `json:"text"`
-	// Request are the words of Text that ask for more on a pull request of a run; empty
-	// for a task that goes on with none.
+	// Request holds the words of Text that ask for more on a run's pull request, or empty.
 	Request string `json:"request,omitempty"`
 	Issue   string `json:"issue,omitempty"` // OWNER/REPO#N
 	URL     string `json:"url,omitempty"`
 	SHA256  string `json:"sha256"` // of Text
-	// Snapshot is the SHA-256 of what people wrote for the task, as it was when
-	// it was asked for, before anything was removed from it.
+	// Snapshot is the SHA-256 of the people's text for the task when requested, before any removal.
 	Snapshot string `json:"snapshot,omitempty"`
 	Trigger  string `json:"trigger,omitempty"` // of an event: "label agent-ci"
 	Actor    string `json:"actor,omitempty"`   // the account that asked
 	ActorID  int64  `json:"actor_id,omitempty"`
-	// Author and AuthorID are the account that wrote the issue; not of a bot.
+	// Author and AuthorID are the account of the issue's author, unless it is a bot.
 	Author   string `json:"author,omitempty"`
 	AuthorID int64  `json:"author_id,omitempty"`
-	// Subject is what something is to be said on; nil for a task that makes a change.
+	// Subject is the target of a review or comment; nil for a change.
 	Subject *Subject `json:"subject,omitempty"`
-	// Repair is what a run mends of a run's own pull request; nil for another task.
+	// Repair is the part of a run's own pull request to fix; nil for other tasks.
 	Repair *Repair `json:"repair,omitempty"`
 }
 
@@ -131,7 +126,7 @@ type Repair struct {
 	SpentUSD float64 `json:"spent_usd"` // by attempts before this one
 }
 
-// Subject is an issue or pull request that a run says something on.
+// Subject is an issue or pull request to comment on.
 type Subject struct {
 	Repository string `json:"repository"` // OWNER/REPO
 	Number     int    `json:"number"`
@@ -156,17 +151,16 @@ type Policy struct {
 	Level    string   `json:"level"`
 	Layers   []string `json:"layers"`
 	WorkTree string   `json:"work_tree,omitempty"` // what commands work in: overlay, private
-	// NoOverlay says why they work in the checkout itself though the job lets them work in
-	// an overlay of it; empty where neither is so.
+	// NoOverlay is the reason against an overlay, if the job permits one.
 	NoOverlay string `json:"no_overlay,omitempty"`
-	// Seen is the path at which commands find the work tree; empty for that of the checkout.
+	// Seen is the work tree's path for commands; empty for the checkout's path.
 	Seen string `json:"seen,omitempty"`
 }
 
 func (p Policy) Unconfined() bool { return p.Level == "none" }
 
-// WorkTreeWords say what commands work in, and why in no overlay; empty where that is
-// not recorded.
+// WorkTreeWords describes the work tree and the reason against an overlay, or returns "" if not
+// recorded.
 func (p Policy) WorkTreeWords() string {
 	if p.NoOverlay == "" {
 		return p.WorkTree
@@ -174,7 +168,7 @@ func (p Policy) WorkTreeWords() string {
 	return p.WorkTree + " (no overlay: " + p.NoOverlay + ")"
 }
 
-// Setup is one setup command, after it ran, or another command of the job that runs before the agent.
+// Setup is a finished setup command, or another command of the job before the agent.
 type Setup struct {
 	Kind     string  `json:"kind,omitempty"` // applies_if, recipe; empty for a setup command
 	Name     string  `json:"name"`
@@ -185,8 +179,7 @@ type Setup struct {
 	Tail     string  `json:"tail,omitempty"` // its last lines, of a command that failed
 }
 
-// Network is a host that commands asked the proxy for, and what became of it. It
-// is told once for each that differs.
+// Network is a host requested by commands, with the decision. It is recorded once per distinct row.
 type Network struct {
 	By       string `json:"by"`       // the sandbox: agent, setup, verify-N
 	Target   string `json:"target"`   // host and port; as it was asked for where that can't be read
@@ -194,19 +187,17 @@ type Network struct {
 	Allowed  bool   `json:"allowed"`
 	Rule     string `json:"rule,omitempty"` // that decided; empty where none is for it
 	Reason   string `json:"reason"`
-	// Request is of a refusal for a secret the first request that came to it: method and
-	// path, of at most RequestBytes.
+	// Request is the first request refused for a secret: method and path, up to RequestBytes.
 	Request string `json:"request,omitempty"`
-	// Remedy is what a person can do to have it let through, the end of a sentence; empty
-	// where nothing does.
+	// Remedy is the change that would allow the request, as the end of a sentence, or empty.
 	Remedy string `json:"remedy,omitempty"`
 	Via    string `json:"via,omitempty"` // host and port of the machine's proxy that it is reached by
 }
 
-// RequestBytes is the most of a request that stands in the transcript.
+// RequestBytes bounds a request in the transcript.
 const RequestBytes = 100
 
-// Service is what became of a service that a sandbox reaches.
+// Service is the state of a service for a sandbox.
 type Service struct {
 	Name  string `json:"name"`
 	By    string `json:"by"`           // the sandbox: agent, setup, verify-N
@@ -214,7 +205,7 @@ type Service struct {
 	Port  int    `json:"port"`         // at which commands find it
 	At    string `json:"at,omitempty"` // the address of one that runs already
 	Why   string `json:"why,omitempty"`
-	// ExitCode is of a service that has ended.
+	// ExitCode is set for an exited service.
 	ExitCode *int    `json:"exit_code,omitempty"`
 	Seconds  float64 `json:"seconds"`       // since its start
 	Log      string  `json:"log,omitempty"` // path below the run directory
@@ -228,7 +219,7 @@ const (
 	ServiceEnded      = "ended"
 )
 
-// ModelRequest holds only what is new in a request, and the digest of all of it.
+// ModelRequest contains the new part of a request and the digest of the whole.
 type ModelRequest struct {
 	Turn   int    `json:"turn"` // from 1
 	Model  string `json:"model"`
@@ -241,7 +232,7 @@ type ModelRequest struct {
 	Aside    bool              `json:"aside,omitempty"`
 }
 
-// ModelResponse is what came back, each item as the API sent it.
+// ModelResponse is an answer with its items as sent by the API.
 type ModelResponse struct {
 	Turn    int               `json:"turn"`
 	ID      string            `json:"id,omitempty"`
@@ -249,19 +240,19 @@ type ModelResponse struct {
 	Output  []json.RawMessage `json:"output"`
 	Usage   Usage             `json:"usage"`
 	Seconds float64           `json:"seconds"`
-	// Aside says that the runner asked for something of its own: a summary of
-	// the conversation, or the output that the job wants.
+	// Aside marks a request of the runner itself: a summary of the conversation, or the job's
+	// output.
 	Aside bool `json:"aside,omitempty"`
 }
 
-// Incomplete is the status of an answer that broke off.
+// Incomplete is the status of an aborted answer.
 const Incomplete = "incomplete"
 
 // Usage counts tokens.
 type Usage = price.Usage
 
-// ModelRetry says that a request failed and will be sent again, or that the
-// next one goes on behind the calls of its answer that had started.
+// ModelRetry reports a failed request to be repeated, or continued after its calls that had
+// started.
 type ModelRetry struct {
 	Turn    int     `json:"turn"`
 	Attempt int     `json:"attempt"`
@@ -271,7 +262,7 @@ type ModelRetry struct {
 	Usage   *Usage  `json:"usage,omitempty"` // of the answer that failed
 }
 
-// ModelFailure says that a request failed for good.
+// ModelFailure reports a final failure.
 type ModelFailure struct {
 	Turn     int    `json:"turn"`
 	Attempts int    `json:"attempts"`
@@ -283,24 +274,24 @@ type ModelFailure struct {
 	Usage    *Usage `json:"usage,omitempty"` // of the answer that failed
 }
 
-// ModelFallback says that another model goes on with the run.
+// ModelFallback reports a switch to another model.
 type ModelFallback struct {
 	Turn   int    `json:"turn"` // the last one before
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Reason string `json:"reason"` // kind of the failure
 	Why    string `json:"why"`    // its words
-	// LeftOut are the places in the conversation, from 0, of items that the other model
-	// can't read: it goes on without them.
+	// LeftOut lists the positions in the conversation, from 0, of items that the other model cannot
+	// read.
 	LeftOut []int       `json:"left_out,omitempty"`
 	Price   *price.List `json:"price,omitempty"` // of the other model; missing when it is not known
 }
 
-// Refused is the reason of a compaction that took out, or renamed, what the API refused.
+// Refused is the reason of a compaction that removed or renamed items refused by the API.
 const Refused = "refused"
 
-// Compaction says that the conversation was made shorter, or repaired. Items stand for all
-// inputs and outputs before.
+// Compaction reports a shortened or repaired conversation. Items replace all earlier inputs and
+// outputs.
 type Compaction struct {
 	Turn   int    `json:"turn"`   // the last one before
 	Method string `json:"method"` // endpoint, summary, trimming, repair, none
@@ -328,8 +319,8 @@ type ToolStarted struct {
 	Agent   string `json:"-"`                 // that made the call, by the event; empty for the one of the run
 }
 
-// Shown is the input of a call for a reader of the run: empty where it is text that stands in the
-// words of the answer as it is.
+// Shown returns the input of a call for readers. It is empty for text already in the answer's
+// words.
 func (t ToolStarted) Shown() string {
 	if t.Written && !json.Valid([]byte(t.Input)) {
 		return ""
@@ -337,10 +328,10 @@ func (t ToolStarted) Shown() string {
 	return t.Input
 }
 
-// CameOf begins the message by which a model that writes is told what came of its answer.
+// CameOf is the beginning of the message with results for a model without tools.
 const CameOf = "What came of your last answer, from the runner."
 
-// ToolFinished is the end of a call; each started call has one.
+// ToolFinished is the end of a call. Each started call has one.
 type ToolFinished struct {
 	Turn      int            `json:"turn"`
 	Number    int            `json:"number"`
@@ -367,7 +358,7 @@ type CallRef struct {
 	Agent  string `json:"agent,omitempty"` // that made it; empty for the run's own
 }
 
-// By is the call as one of the agent of an event.
+// By returns the call as one of an event's agent.
 func (r CallRef) By(agent string) CallRef {
 	if r.Agent = agent; agent == MainAgent {
 		r.Agent = ""
@@ -375,8 +366,8 @@ func (r CallRef) By(agent string) CallRef {
 	return r
 }
 
-// String is the number of a call; behind that of its script's call, where a script made it, and
-// behind its agent, where that is not the run's own.
+// String returns the number of a call, after the numbers of its script's call and the name of its
+// agent.
 func (r CallRef) String() string {
 	if r.Agent != "" {
 		return r.Agent + " " + r.By("").String()
@@ -400,10 +391,10 @@ func (r CallRef) path() []int {
 	return []int{r.Number}
 }
 
-// Ref is which call it is.
+// Ref identifies the call.
 func (d ToolStarted) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
-// Ref is which call it is.
+// Ref identifies the call.
 func (d ToolFinished) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 type Plan struct {
@@ -416,7 +407,7 @@ type PlanStep struct {
 	Status string `json:"status"` // pending, in_progress, completed
 }
 
-// Done counts the steps that are done.
+// Done counts the finished steps.
 func (p Plan) Done() (n int) {
 	for _, step := range p.Steps {
 		if step.Status == "completed" {
@@ -426,8 +417,8 @@ func (p Plan) Done() (n int) {
 	return n
 }
 
-// Current returns the index of the step that is in progress, or else of the first step that is not done; -1
-// if all are done.
+// Current returns the index of the step in progress, or else of the first unfinished step; -1 if
+// all are done.
 func (p Plan) Current() (at int, begun bool) {
 	if at = slices.IndexFunc(p.Steps, func(s PlanStep) bool { return s.Status == "in_progress" }); at >= 0 {
 		return at, true
@@ -443,9 +434,8 @@ type Verify struct {
 	Rows    []VerifyRow `json:"rows"`
 }
 
-// VerifyRow is one verify command. Before and After are "green", "red",
-// "timeout", "flaky" or empty for not run. Log and Seconds are those of the run that
-// decided: see Deciding.
+// VerifyRow is one verify command. Before and After are "green", "red", "timeout", "flaky", or
+// empty if not run. Log and Seconds are those of the deciding run.
 type VerifyRow struct {
 	Name    string  `json:"name"`
 	Run     string  `json:"run"`
@@ -455,39 +445,35 @@ type VerifyRow struct {
 	Passed  bool    `json:"passed"` // missing in JSON where the check did not come to the change
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log,omitempty"` // below the run directory
-	// Flaky is "accept" where flaky counts as green; else it counts as red.
+	// Flaky is "accept" if flaky counts as green.
 	Flaky string `json:"flaky,omitempty"`
-	// NotRun says why the check was not run: "when" where the change touches nothing of
-	// its.
+	// NotRun is the reason for not running: "when" if the change touches none of its paths.
 	NotRun string     `json:"not_run,omitempty"`
 	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
-	// From is the run that took the baseline, where it was kept; empty for this run.
+	// From is the run with the cached baseline; empty for this run.
 	From string `json:"from,omitempty"`
-	// Proof has the classes of the test files of the change, by a check that proves them;
-	// ProofMore is how many more there are.
+	// Proof has the classes of the change's test files, by a proving check. ProofMore counts the
+	// omitted ones.
 	Proof     []Proof `json:"proof,omitempty"`
 	ProofMore int     `json:"proof_more,omitempty"`
-	// OldTests are the tests of the base that the change took away or that fail on it.
+	// OldTests lists the base's tests that the change removed or breaks.
 	OldTests []OldTest `json:"old_tests,omitempty"`
 	// OldTestsUnknown is why more is not known of them; empty where all is.
 	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
-	// Tail has the last lines of Log; empty for a check that is green.
+	// Tail has the last lines of Log; empty for a green check.
 	Tail string `json:"tail,omitempty"`
-	// Failing are the tests that fail by the red runs, and FailingMore how many
-	// there are beyond those; of a check that is green there are none. Fixed are those
-	// that failed before and pass now, as the output tells.
+	// Failing lists the failing tests of the red runs, FailingMore counts the omitted ones. Fixed
+	// lists tests that failed before and pass now, by the output.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
 	Fixed       []string      `json:"fixed,omitempty"`
-	// BeforePartial says that more tests may have failed before than were told, so that
-	// none that fails now is called new.
+	// BeforePartial reports an incomplete list of earlier failures, so no failure is called new.
 	BeforePartial bool `json:"before_partial,omitempty"`
-	// Worse says in what a check that was red before is worse with the change; empty for
-	// nothing that is known.
+	// Worse describes the deterioration of a check that was red before, if known.
 	Worse string `json:"worse,omitempty"`
 }
 
-// MarshalJSON leaves out passed where the check neither ran on the change nor had to: it did not fail.
+// MarshalJSON omits passed if the check neither ran on the change nor had to.
 func (r VerifyRow) MarshalJSON() ([]byte, error) {
 	type plain VerifyRow
 	if r.After != "" || r.NotRun != "" {
@@ -499,19 +485,18 @@ func (r VerifyRow) MarshalJSON() ([]byte, error) {
 	}{plain: plain(r)})
 }
 
-// FailingTest is a test that fails, as the output of a check tells.
+// FailingTest is a failing test in a check's output.
 type FailingTest struct {
 	Name    string `json:"name"`
 	File    string `json:"file,omitempty"` // as the output names it
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message,omitempty"`
 	New     bool   `json:"new"` // it did not fail before
-	// Runs are those that name it, from 1, where other red runs of the check on the same files
-	// do not.
+	// Runs lists the runs with this failure, from 1, if other red runs on the same files lack it.
 	Runs []int `json:"runs,omitempty"`
 }
 
-// Only says in words which runs name the test, where not all red ones do; else it is empty.
+// Only describes the runs with this failure, or is empty if all red runs have it.
 func (t FailingTest) Only() string {
 	if len(t.Runs) == 0 {
 		return ""
@@ -526,7 +511,7 @@ func (t FailingTest) Only() string {
 	return "only in runs " + strings.Join(runs, ", ")
 }
 
-// Place is where the test says that it failed; empty where it doesn't.
+// Place returns the place of the failure, or "".
 func (t FailingTest) Place() string {
 	if t.File == "" || t.Line == 0 {
 		return t.File
@@ -534,8 +519,8 @@ func (t FailingTest) Place() string {
 	return fmt.Sprintf("%s:%d", t.File, t.Line)
 }
 
-// Tests says in words what became of the tests of a check: "2 new failures, 1 test fixed";
-// empty where nothing is known of any.
+// Tests describes the tests of a check: "2 new failures, 1 test fixed". It is empty without
+// information.
 func (r VerifyRow) Tests() string {
 	fresh := 0
 	for _, t := range r.Failing {
@@ -561,8 +546,8 @@ func (r VerifyRow) Tests() string {
 	return strings.Join(parts, ", ")
 }
 
-// TestsAfter is Tests of a check that ran on the change. It is empty for one that did not:
-// what its row has are the tests of the base.
+// TestsAfter is Tests of a check that ran on the change. Otherwise it is empty, because the row has
+// the base's tests.
 func (r VerifyRow) TestsAfter() string {
 	if r.After == "" {
 		return ""
@@ -570,7 +555,7 @@ func (r VerifyRow) TestsAfter() string {
 	return r.Tests()
 }
 
-// CheckFailed is the Result of a check that did not come out as its job demands.
+// CheckFailed is the Result of a check that missed the job's demand.
 const CheckFailed = "failed"
 
 // Result says in words how a check came out after the change.
@@ -596,17 +581,16 @@ type Change struct {
 	Insertions int              `json:"insertions"`
 	Deletions  int              `json:"deletions"`
 	Patch      string           `json:"patch"` // path below the run directory
-	// BaseSHA is the commit that the change is on, where that is not the one of
-	// the workspace: the base moved.
+	// BaseSHA is the commit below the change, if the base moved.
 	BaseSHA string `json:"base_sha,omitempty"`
 	SHA256  string `json:"sha256"` // of the patch
-	// Diff is the beginning of the patch, in whole lines, for people: of at most DiffBytes.
-	// The end is left out where DiffCut is set.
+	// Diff is the beginning of the patch for people, in whole lines, up to DiffBytes. DiffCut
+	// reports a cut.
 	Diff    string `json:"diff,omitempty"`
 	DiffCut bool   `json:"diff_cut,omitempty"`
 }
 
-// DiffBytes is the most of a patch that stands in the transcript.
+// DiffBytes bounds a patch in the transcript.
 const DiffBytes = 200_000
 
 // Lines are how many came and went.
@@ -617,12 +601,12 @@ func (c *Change) Lines() string {
 // Size is how many files and lines it changes.
 func (c *Change) Size() string { return Count(len(c.Files), "file") + ", " + c.Lines() }
 
-// PublishBegun is the operation of a step that is about to be made: a run that is killed
-// within it knows by that what is its own.
+// PublishBegun is the operation of a step about to be made. A resumed run recognises its own work
+// by it.
 const PublishBegun = "begun"
 
-// Publish is one step of publishing: commit, push or pull_request; or what was said on
-// an issue or pull request: review, labels or comment.
+// Publish is a publishing step: commit, push or pull_request; or a post on an issue or pull
+// request: review, labels or comment.
 type Publish struct {
 	Step      string `json:"step"`
 	Branch    string `json:"branch,omitempty"`
@@ -639,31 +623,31 @@ type Publish struct {
 	Of string `json:"of,omitempty"` // what is published beside the change: lessons; empty for the change
 }
 
-// OfLessons says of a step of publishing that it is of lessons in a pull request of their own.
+// OfLessons marks a publishing step of lessons in a separate pull request.
 const OfLessons = "lessons"
 
-// Warning is something that a reader of the pull request should know.
+// Warning is a remark for readers of the pull request.
 type Warning struct {
 	Code    string `json:"code"` // snake_case
 	Message string `json:"message"`
 }
 
-// RunResumed says that a run which was killed or stopped goes on.
+// RunResumed reports that a killed or stopped run continues.
 type RunResumed struct {
 	Version string `json:"version"` // of agent-ci
-	// Torn is how many bytes of a last line that was not whole were cut off.
+	// Torn is the number of bytes removed from an incomplete last line.
 	Torn int `json:"torn,omitempty"`
-	// Undone says that a patch which was half applied was taken back.
+	// Undone reports a half applied patch that was undone.
 	Undone bool `json:"undone,omitempty"`
-	// Elsewhere says that the work did not stand in the checkout and was put
-	// into it again: the last change, or the patches of a run that was killed.
+	// Elsewhere reports that the work was restored: the last change, or the patches of a killed
+	// run.
 	Elsewhere bool `json:"elsewhere,omitempty"`
 	// After is how the run had ended, as outcome/reason; empty when it was
 	// killed.
 	After string `json:"after,omitempty"`
-	// WorkTree is what commands work in from here on, where that is not as before.
+	// WorkTree is the work tree from here on, if changed.
 	WorkTree string `json:"work_tree,omitempty"`
-	// Limits are those that are not as before, as KEY=VALUE.
+	// Limits lists changed limits as KEY=VALUE.
 	Limits []string `json:"limits,omitempty"`
 	// Seconds is how long the run had lived by then, also without events.
 	Seconds float64 `json:"seconds,omitempty"`
@@ -682,8 +666,7 @@ type RunFinished struct {
 	// CostUSD is nil when no price is known.
 	CostUSD *float64 `json:"cost_usd,omitempty"`
 	Seconds float64  `json:"seconds"`
-	// Files are those of the run directory, but for the transcript and what is
-	// made of it.
+	// Files lists the files of the run directory, except the transcript and files made from it.
 	Files   []FileDigest `json:"files,omitempty"`
 	BaseSHA string       `json:"base_sha,omitempty"` // the commit that the change is on
 	HeadSHA string       `json:"head_sha,omitempty"` // the commit of the change
@@ -693,7 +676,7 @@ type RunFinished struct {
 	Next    string       `json:"next,omitempty"`     // how to resume the run, for people; empty if it cannot be resumed
 }
 
-// FileDigest is a file of the run directory as it was at the end of the run.
+// FileDigest is a file of the run directory at the end of the run.
 type FileDigest struct {
 	Path   string `json:"path"`
 	Bytes  int64  `json:"bytes"`

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Excerpt is a text of which some lines in the middle may be missing.
+// Excerpt is a text with a possible gap of lines.
 type Excerpt struct {
 	Head   string
 	Hidden int    // lines between Head and Tail that are not there
@@ -23,7 +23,7 @@ type Cut struct {
 
 func (c Cut) text(s string) Excerpt { return c.excerpt(s, c.Lines) }
 
-// excerpt cuts s. The result holds nothing of s alive that it does not show.
+// excerpt cuts s. The result does not keep the rest in memory.
 func (c Cut) excerpt(s string, lines int) Excerpt {
 	s = strings.TrimRight(s, "\n")
 	if c == (Cut{}) {

@@ -1,13 +1,13 @@
 package transcript
 
-// MCPServer is what became of a server of the Model Context Protocol.
+// MCPServer is the state of an MCP server.
 type MCPServer struct {
 	Name     string `json:"name"`               // in the job
 	State    string `json:"state"`              // ready, failed, ended, changed
 	Command  string `json:"command,omitempty"`  // of a server that is started here
 	Host     string `json:"host,omitempty"`     // and port, of one at an address
 	Revision string `json:"revision,omitempty"` // of the protocol, that was spoken
-	// Server and Version are what the server calls itself.
+	// Server and Version are the server's own name and version.
 	Server  string    `json:"server,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Tools   []MCPTool `json:"tools,omitempty"`
@@ -20,12 +20,12 @@ type MCPServer struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// MCPTool is a tool of a server that the model may call.
+// MCPTool is a server's tool offered to the model.
 type MCPTool struct {
 	Name   string `json:"name"`   // for the model
 	Tool   string `json:"tool"`   // the server's own name
 	SHA256 string `json:"sha256"` // of its schema as the server gave it
-	// Unchecked is by what of that schema arguments are not checked here.
+	// Unchecked names the part of the schema without a check of arguments.
 	Unchecked string `json:"unchecked,omitempty"`
 }
 
@@ -58,7 +58,7 @@ type Hook struct {
 	WentOn   bool    `json:"went_on,omitempty"` // it failed, and on_error let the run go on
 }
 
-// Ref is which call the hook was asked about; the zero value for none.
+// Ref identifies the hook's call, or is zero.
 func (d Hook) Ref() CallRef { return CallRef{d.Number, d.Caller, d.Agent} }
 
 // The decisions of hooks.

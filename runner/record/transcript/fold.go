@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// Project folds the events of a log into a view whose Entries have excerpts of
-// messages, inputs and outputs, so that a long run takes little memory. A torn last
-// line is noted in the view.
+// Project folds a log into a view with excerpts in Entries, so a long run needs little memory. The
+// view notes an incomplete last line.
 func Project(r io.Reader, c Cut) (*View, error) {
 	return foldAll(r, fold{entries: true, cut: c})
 }
 
-// Survey is Project without Entries. visit, which may be nil, gets each event after
-// it was folded, with the view so far; an error of visit ends the survey.
+// Survey is Project without Entries. visit, which may be nil, receives each folded event with the
+// view so far. Its error ends the survey.
 func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return foldAll(r, fold{visit: visit})
 }
@@ -60,12 +59,11 @@ func (f *fold) start(view *View) {
 	f.scripts = map[scriptKey]*Call{}
 }
 
-// Follower keeps a view of a run up to date while its events are written. The view has no
-// Entries.
+// Follower updates a view while events are written. The view has no Entries.
 type Follower struct{ fold fold }
 
-// Follow returns a follower of a run that begins, or of one that is resumed: its view starts with
-// the plan, the models and the agents of known.
+// Follow returns a follower of a new or resumed run. Its view starts with the plan, models and
+// agents of known.
 func Follow(known *View) *Follower {
 	view := &View{
 		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
@@ -84,10 +82,10 @@ func Follow(known *View) *Follower {
 	return f
 }
 
-// Take folds an event that this process wrote.
+// Take folds an event of this process.
 func (f *Follower) Take(e Event) error { return f.fold.take(e) }
 
-// View returns what is known by now. The next Take changes it.
+// View returns the current view. The next Take changes it.
 func (f *Follower) View() *View { return f.fold.view }
 
 type callKey struct {
@@ -137,8 +135,7 @@ func (f *fold) take(e Event) error {
 	return nil
 }
 
-// folds says what each type of event does to a view; others do nothing. Data that
-// are no JSON change nothing.
+// folds maps event types to changes of a view. Other types, and invalid JSON, change nothing.
 var folds = map[Type]func(*fold, Event) error{
 	TypeRunStarted:    folding((*fold).runStarted),
 	TypeRunResumed:    folding((*fold).runResumed),
@@ -173,8 +170,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
 
-// folding decodes the data of an event into a fresh value, so that nothing of an
-// earlier one stays, and folds it.
+// folding decodes an event into a fresh value and folds it.
 func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 	return func(f *fold, e Event) error {
 		var data T
@@ -197,8 +193,7 @@ func (f *fold) compaction(e Event, d struct {
 	f.book(e, d.Usage)
 }
 
-// spending is what the events of requests that came to nothing, and of requests for
-// a shorter conversation, tell of tokens.
+// spending is the token usage of failed requests and of summaries.
 type spending struct {
 	Usage Usage `json:"usage"`
 }
@@ -208,8 +203,8 @@ func (f *fold) runStarted(e Event, d RunStarted) {
 	f.view.Models = []ModelUse{{Price: d.Price}} // its name is told by the first request
 }
 
-// runResumed begins another life of the run. It lived without events too, of which
-// the event itself tells.
+// runResumed begins another life of the run. The event has the lifetime before, including time
+// without events.
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
@@ -251,7 +246,7 @@ func (f *fold) publish(_ Event, d Publish) {
 	f.view.Work.Published = d.Step
 }
 
-// request is what a view wants of one: not the items that it sent.
+// request is the part of a request for a view, without its items.
 type request struct {
 	Model string `json:"model"`
 }
@@ -296,7 +291,7 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 	}
 }
 
-// countTurn takes the turn that an agent has come to.
+// countTurn records an agent's current turn.
 func (f *fold) countTurn(e Event, turn int) {
 	of := &f.turns
 	if a := f.agent(e); a != nil {
@@ -315,8 +310,8 @@ func (f *fold) modelFallback(e Event, d ModelFallback) {
 	f.view.Models = append(f.view.Models, ModelUse{Model: d.To, Price: d.Price})
 }
 
-// beforeCalls is where the words of a response belong: before its calls, which
-// may have started while it was on its way.
+// beforeCalls returns the position of a response's words: before its calls, which may have started
+// earlier.
 func (f *fold) beforeCalls(agent string, turn int) int {
 	at := len(f.view.Entries)
 	for i, e := range slices.Backward(f.view.Entries) {
@@ -331,8 +326,7 @@ func (f *fold) beforeCalls(agent string, turn int) int {
 	return at
 }
 
-// messageText is the text of an output item that is a message, else "". Items
-// come as the API sent them, so that one of a shape that is not known is none.
+// messageText returns the text of a message item, or "" for any other or unknown item.
 func messageText(item json.RawMessage) string {
 	var message struct {
 		Type    string          `json:"type"`
@@ -344,7 +338,7 @@ func messageText(item json.RawMessage) string {
 	return PartsText(message.Content)
 }
 
-// PartsText is the text of the parts of a message; "" for what is no list of parts.
+// PartsText returns the text of a message's parts, or "" for anything else.
 func PartsText(content json.RawMessage) string {
 	var parts []struct {
 		Text    string `json:"text"`
@@ -421,8 +415,8 @@ func (c *Call) finish(f ToolFinished, cut Cut) {
 	}
 }
 
-// tellsOfFiles says whether the detail of a call lists files that it changed, or
-// that of one of its commands does.
+// tellsOfFiles reports whether the detail of a call, or of one of its commands, lists changed
+// files.
 func tellsOfFiles(detail map[string]any) bool {
 	files, _ := detail["files"].([]any)
 	commands, _ := detail["commands"].([]any)

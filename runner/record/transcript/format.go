@@ -18,7 +18,7 @@ func Thousands(n int64) string {
 	return digits
 }
 
-// Count is n with its noun, in the plural where it is due.
+// Count returns n with its noun, in the plural if needed.
 func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -50,8 +50,7 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
-// bookkeeping are the lines of a command's output that are for the model alone: what the
-// part of the output is called, and how many tokens it has.
+// bookkeeping matches output lines meant for the model only: chunk name and token count.
 var bookkeeping = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
 })

@@ -2,12 +2,12 @@ package transcript
 
 import "slices"
 
-// Hooks are the hooks that a run has, in the order in which they are asked.
+// Hooks lists the hooks of a run in order of their calls.
 type Hooks struct {
 	Hooks []HookActive `json:"hooks"`
 }
 
-// HookActive is a hook that a run has.
+// HookActive is a hook of a run.
 type HookActive struct {
 	Name     string   `json:"name"` // of the operator's file: operator/NAME
 	On       string   `json:"on"`
@@ -20,7 +20,7 @@ type HookActive struct {
 	OnError  string   `json:"on_error,omitempty"`
 }
 
-// HookUse is what became of a hook in a run.
+// HookUse is the use of a hook in a run.
 type HookUse struct {
 	Name     string  `json:"name"`
 	On       string  `json:"on"`
@@ -45,8 +45,7 @@ func (u *HookUse) Count(d Hook) {
 	}
 }
 
-// NewHookUses are the hooks of a run that were not asked yet; was has what earlier lives of the
-// run counted.
+// NewHookUses returns unused hooks with the counts of earlier lives of the run.
 func NewHookUses(active []HookActive, was []HookUse) []HookUse {
 	uses := make([]HookUse, 0, len(active))
 	for _, h := range active {

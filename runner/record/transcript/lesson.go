@@ -2,7 +2,7 @@ package transcript
 
 import "slices"
 
-// Memory is what the run remembers of earlier ones: all of it, as it stays for the run.
+// Memory holds the lessons of earlier runs, fixed for the whole run.
 type Memory struct {
 	File    string   `json:"file"`    // of the base commit
 	SHA256  string   `json:"sha256"`  // of its content
@@ -10,8 +10,8 @@ type Memory struct {
 	Chosen  []string `json:"chosen"`  // ids of those that fit the task, the best first
 }
 
-// Lesson is something that is known of the repository. As an event it is one that the model
-// proposes, or that an earlier run of the task did, whose pull request this one goes on with.
+// Lesson is a known fact about the repository. As an event it is a lesson proposed by the model or
+// by the earlier run whose pull request this one continues.
 type Lesson struct {
 	ID       string   `json:"id"`
 	Claim    string   `json:"claim"`
@@ -20,8 +20,8 @@ type Lesson struct {
 	Date     string   `json:"date"`
 }
 
-// Lessons are those that the runner wrote to the file, evidence pinned, as they are proposed to
-// people. The last event holds.
+// Lessons lists the lessons in the file as proposed to people, with fixed evidence. The last event
+// counts.
 type Lessons struct {
 	File    string   `json:"file"`
 	In      string   `json:"in"` // change, pull_request
@@ -34,10 +34,10 @@ const (
 	LessonsAlone    = "pull_request"
 )
 
-// mostProposed bounds what a record can have a view hold: no run comes near.
+// mostProposed bounds the lessons of a view. Real runs have fewer.
 const mostProposed = 200
 
-// lesson adds one that is proposed, once.
+// lesson adds a proposed lesson once.
 func (f *fold) lesson(_ Event, d Lesson) {
 	v := f.view
 	if len(v.Proposed) < mostProposed && !slices.ContainsFunc(v.Proposed, func(known Lesson) bool { return known.ID == d.ID }) {

@@ -22,8 +22,7 @@ const MainAgent = "main"
 // MaxLine is the longest line of a log in bytes, without its newline.
 const MaxLine = 64 << 20
 
-// ErrTooLarge says that an event is longer than MaxLine. The log goes on
-// without it.
+// ErrTooLarge reports an event above MaxLine. The log continues without it.
 var ErrTooLarge = errors.New("event is longer than a line of a transcript may be (64 MiB)")
 
 var errClosed = errors.New("transcript is closed")
@@ -31,13 +30,12 @@ var errClosed = errors.New("transcript is closed")
 // genesis is the Prev of the first event.
 var genesis = strings.Repeat("0", 2*sha256.Size)
 
-// Options are what a log may be given. The zero value is fine.
+// Options configures a log. The zero value is valid.
 type Options struct {
 	// Clock gives events their time; time.Now if nil.
 	Clock func() time.Time
-	// Redact returns a text without what must not be written. It gets each
-	// string of an event's data, decoded. It is the last line of defence, behind
-	// the removal where text enters the run.
+	// Redact removes secrets from a decoded string of an event's data. It is the last defence after
+	// the removal at the sources.
 	Redact func(string) string
 	// Ahead gets the digest of each line before the line is in the file.
 	Ahead func(digest string)
@@ -46,8 +44,8 @@ type Options struct {
 	Sink func(Event)
 }
 
-// Log appends the events of one agent to a transcript, which it may share with others. Its methods
-// may be called from several goroutines.
+// Log appends the events of one agent to a transcript that agents may share. It is safe for
+// concurrent use.
 type Log struct {
 	*ledger
 	agent string
@@ -56,7 +54,7 @@ type Log struct {
 // As is the same log for the events of another agent.
 func (l *Log) As(agent string) *Log { return &Log{l.ledger, agent} }
 
-// ledger is the file that logs of several agents write to.
+// ledger is the file of several agents' logs.
 type ledger struct {
 	options Options
 	dir     string // synced once, so that the file's name is durable too
@@ -72,7 +70,7 @@ type ledger struct {
 	head atomic.Pointer[string] // written with mu held, and read without: somebody can't wait for it
 }
 
-// file is what a Log needs of an *os.File.
+// file is the part of *os.File used by a Log.
 type file interface {
 	Write([]byte) (int, error)
 	Truncate(size int64) error
@@ -80,8 +78,8 @@ type file interface {
 	Close() error
 }
 
-// Create starts the log of a new run at path, readable by its owner only. It
-// fails if the file is there already.
+// Create starts the log of a new run at path, readable by its owner only. It fails if the file
+// exists.
 func Create(path string, o Options) (*Log, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -101,8 +99,8 @@ func newLog(f file, o Options) *Log {
 	return l
 }
 
-// Append writes an event of the log's agent, in one write, and returns it
-// as written. After a failed write every Append fails with that error.
+// Append writes an event in one write and returns it. After a failed write every Append fails with
+// that error.
 func (l *Log) Append(t Type, data any) (Event, error) {
 	raw, err := encodeData(data, l.options.Redact)
 	if err != nil {
@@ -159,8 +157,8 @@ func (l *Log) write(e Event) error {
 // first event.
 func (l *Log) Head() string { return *l.head.Load() }
 
-// Sync returns when every event appended before the call is on disk. A failed
-// Sync fails the log: what the disk holds is then unknown.
+// Sync returns after all earlier events are on disk. A failure fails the log, because the disk's
+// content is then unknown.
 func (l *Log) Sync() error {
 	l.mu.Lock()
 	upto, err := l.seq, l.err
@@ -195,8 +193,8 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Abandon gives the head of a log that somebody may still be writing to, and closes
-// it unless somebody is: a sink may wait for its reader for ever.
+// Abandon returns the head of a log and closes it, unless somebody is writing: a sink may block
+// forever.
 func (l *Log) Abandon() (head string, err error) {
 	if l.mu.TryLock() {
 		l.mu.Unlock()
@@ -205,8 +203,7 @@ func (l *Log) Abandon() (head string, err error) {
 	return l.Head(), err
 }
 
-// Close makes the log durable and closes it. It returns the error of a write
-// that failed before; what stood in the log by then is made durable all the same.
+// Close syncs and closes the log. It returns an earlier write error, after syncing all before it.
 func (l *Log) Close() error {
 	err := l.Sync()
 	l.mu.Lock()

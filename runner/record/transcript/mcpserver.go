@@ -2,7 +2,7 @@ package transcript
 
 import "slices"
 
-// mcpServer notes what became of a server of tools. Which tools it had stays.
+// mcpServer updates a server's state and keeps its tools.
 func (f *fold) mcpServer(_ Event, d MCPServer) {
 	i := slices.IndexFunc(f.view.MCPServers, func(known MCPServer) bool { return known.Name == d.Name })
 	if i < 0 {
@@ -12,8 +12,7 @@ func (f *fold) mcpServer(_ Event, d MCPServer) {
 	f.view.MCPServers[i] = f.view.MCPServers[i].Then(d)
 }
 
-// Then is what is known of a server after something more became of it. Which tools it had
-// stays.
+// Then returns the server's state after a later event and keeps its tools.
 func (s MCPServer) Then(later MCPServer) MCPServer {
 	switch {
 	case s.Name == "" || later.File != "":

@@ -6,17 +6,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// ModelUse is what one of the models of a run was used for.
+// ModelUse is the use of one model in a run.
 type ModelUse struct {
 	Model string `json:"model"`
 	Usage Usage  `json:"usage"`
-	// CostUSD is what that cost, each answer at the tier that it names; 0 where there is no Price.
+	// CostUSD is the cost, each answer at its service tier; 0 without Price.
 	CostUSD float64     `json:"cost_usd,omitempty"`
 	Price   *price.List `json:"price,omitempty"` // nil when it is not known
 }
 
-// CostOf is what models have cost, in US dollars; false where the price of one that was
-// used is not known.
+// CostOf returns the cost of models in US dollars. It reports false if a used model's price is
+// unknown.
 func CostOf(models []ModelUse) (cost float64, known bool) {
 	for _, m := range models {
 		switch {
@@ -29,7 +29,7 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 	return cost, known
 }
 
-// Booked adds the usage of one answer to that of the last of the models.
+// Booked adds one answer's usage to the last model.
 func Booked(models []ModelUse, more Usage) []ModelUse {
 	if len(models) == 0 {
 		models = []ModelUse{{}}

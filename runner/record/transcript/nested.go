@@ -2,8 +2,8 @@ package transcript
 
 import "sync"
 
-// Nested finds the calls that scripts made by what they were: a script that runs again may make
-// them in another order. It is safe for concurrent use.
+// Nested finds a script's calls by their content, because a repeated script may call in another
+// order. It is safe for concurrent use.
 type Nested struct {
 	mu   sync.Mutex
 	left map[nestedCall][]CallRef
@@ -15,7 +15,7 @@ type nestedCall struct {
 	tool, input string
 }
 
-// Add takes a call that began, if a script made it.
+// Add adds a started call of a script.
 func (n *Nested) Add(d ToolStarted) {
 	if d.Caller == 0 {
 		return
@@ -29,7 +29,7 @@ func (n *Nested) Add(d ToolStarted) {
 	n.left[call] = append(n.left[call], d.Ref())
 }
 
-// Take is the first call like d of the same script that was not taken yet.
+// Take returns the first unused call equal to d of the same script.
 func (n *Nested) Take(d ToolStarted) (ref CallRef, is bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -15,7 +15,7 @@ const (
 	Unknown    = "unknown"            // it could not be found out
 )
 
-// Proof is what a check says of a test file of the change that was laid on the base.
+// Proof is the result of a check for the change's test file on the base.
 type Proof struct {
 	File   string   `json:"file"`
 	Class  string   `json:"class"`
@@ -25,21 +25,21 @@ type Proof struct {
 	Log    string   `json:"log,omitempty"`    // of the run on the base, below the run directory
 }
 
-// OldTest is a test of the base that is not what it was: gone, or failing on the change
-// where the tests of the base are put back. It may be a file that a check runs, too.
+// OldTest is a test of the base that is missing or fails with the change. It may also be a file
+// that a check runs.
 type OldTest struct {
 	Name  string `json:"name,omitempty"` // empty: the file as a whole
 	File  string `json:"file"`
 	Line  int    `json:"line,omitempty"` // of the file on the base
 	Gone  bool   `json:"gone,omitempty"`
 	Fails bool   `json:"fails,omitempty"`
-	// Shared says that it is this one or another that is shared.
+	// Shared reports that this file or another shared one differs.
 	Shared bool `json:"shared,omitempty"`
-	// Script says that it is no test: the check runs this file, and passes only as the change has it.
+	// Script marks a file run by the check, which only passes with the change's version.
 	Script bool `json:"script,omitempty"`
 }
 
-// State is what became of the test, in words.
+// State describes the test's state.
 func (o OldTest) State() string {
 	switch {
 	case o.Script && o.Shared:
@@ -59,7 +59,7 @@ func (o OldTest) State() string {
 // bestFirst are the classes by how much they prove.
 var bestFirst = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
 
-// rank is the place of a class among these; the last for one that is not known.
+// rank returns the position of a class, or the last one for an unknown class.
 func rank(class string) int {
 	if i := slices.Index(bestFirst, class); i >= 0 {
 		return i
@@ -67,8 +67,7 @@ func rank(class string) int {
 	return len(bestFirst)
 }
 
-// Proofs are the classes of the test files of a change: the best of each, where several
-// checks prove.
+// Proofs returns the best class of each test file over all proving checks.
 func (v Verify) Proofs() []Proof {
 	var all []Proof
 	at := map[string]int{}
@@ -96,7 +95,7 @@ func (v Verify) MoreProofs() (more int) {
 	return more
 }
 
-// OldTests are the tests of the base that are gone or fail, of all checks that prove.
+// OldTests returns the missing or failing tests of the base over all proving checks.
 func (v Verify) OldTests() []OldTest {
 	var all []OldTest
 	for _, row := range v.Rows {
@@ -114,8 +113,8 @@ func (v Verify) OldTests() []OldTest {
 	return all
 }
 
-// CountOldTests counts the tests of the base that are gone or fail, and the files that checks run
-// and pass only with as the change has them.
+// CountOldTests counts missing or failing tests of the base, and scripts that need the change's
+// version.
 func (v Verify) CountOldTests() (tests, scripts int) {
 	for _, o := range v.OldTests() {
 		if o.Script {

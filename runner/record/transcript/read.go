@@ -10,8 +10,8 @@ import (
 	"iter"
 )
 
-// TornError says that a log ends within a line: its writer was killed or the
-// disk was full. Everything before the line is whole.
+// TornError reports a log that ends within a line, after a kill or on a full disk. All earlier
+// lines are complete.
 type TornError struct {
 	Line   int   // number of the torn line, from 1
 	Offset int64 // where it begins; cutting the file here mends it
@@ -22,14 +22,13 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("transcript line %d is torn: the run ended while it was written", e.Line)
 }
 
-// notEvent is the error of a line that is none.
+// notEvent reports an invalid line.
 func notEvent(number int, err error) error {
 	return fmt.Errorf("transcript line %d is not an event: %w", number, err)
 }
 
-// Read yields the events of a log in order. An error ends it: *TornError after
-// the last whole event, one that names a line that is no event, or what r
-// returned. It does not check the chain; VerifyChain does.
+// Read yields the events of a log in order. An error ends it: *TornError after the last complete
+// event, an invalid line, or r's error. VerifyChain checks the chain.
 func Read(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for line, err := range lines(r) {
@@ -94,7 +93,7 @@ func lines(r io.Reader) iter.Seq2[line, error] {
 	}
 }
 
-// readLine returns a line with its newline; what there is of it with an error.
+// readLine returns a line with its newline, or its beginning with an error.
 func readLine(br *bufio.Reader) ([]byte, error) {
 	text, err := br.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

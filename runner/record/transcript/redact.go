@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// opaque are the keys whose values must come back to the API, or be compared,
-// as they are, and are no text that a secret could have got into.
+// opaque lists keys of values that must stay unchanged for the API or for comparison. Secrets
+// cannot occur there.
 var opaque = map[string]bool{
 	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true, `"fingerprint"`: true, `"caller_id"`: true,
 }
 
-// RedactJSON applies redact to each string of a JSON text, decoded. One that
-// redact leaves alone comes back as it was.
+// RedactJSON applies redact to each decoded string of a JSON text. Unchanged text keeps its bytes.
 func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, raw); err != nil {
@@ -27,9 +26,8 @@ func RedactJSON(raw []byte, redact func(string) string) ([]byte, error) {
 	return clean, nil
 }
 
-// redactStrings applies redact to each string of a JSON text without blanks,
-// decoded: a secret with a quote or a newline in it stands escaped in the JSON
-// and would not be found there. What redact leaves alone keeps its bytes.
+// redactStrings applies redact to each decoded string of compact JSON, because a secret with a
+// quote or newline is escaped there. Unchanged text keeps its bytes.
 func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	out := make([]byte, 0, len(raw))
 	key := ""
@@ -56,8 +54,7 @@ func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 	return append(out, raw...), nil
 }
 
-// literalLen is the length of the string literal, quotes included, that valid
-// JSON begins with.
+// literalLen returns the length of the string literal at the beginning of valid JSON, with quotes.
 func literalLen(raw []byte) int {
 	for i := 1; i < len(raw); i++ {
 		switch raw[i] {

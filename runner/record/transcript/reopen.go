@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// Reopen goes on with the log of a run that was killed. A torn last line is cut
-// off; how long it was is the second result. The chain before it is checked:
-// events are not added to a log that was altered.
+// Reopen continues the log of a killed run after verifying its chain. It cuts an incomplete last
+// line and returns its length.
 func Reopen(path string, o Options) (*Log, int, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {

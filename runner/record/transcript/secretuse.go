@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// SecretUsed says that a secret of the job goes out with a request of commands: the first
-// time and whenever the count has doubled, before it does, and with the count once the
-// commands have ended.
+// SecretUsed reports requests of commands with a secret: before the first one, before each doubling
+// of the count, and with the final count.
 type SecretUsed struct {
 	By     string `json:"by"`              // the sandbox: agent, setup, verify-N
 	Name   string `json:"name"`            // of the secret in the job
@@ -31,11 +30,11 @@ func (u SecretUse) Count() string {
 	return count
 }
 
-// SecretRule begins the rule of a refused request that had a placeholder where it has no
-// business; the name of the secret follows, or those of several with commas.
+// SecretRule begins the rule of a request with a misplaced placeholder. The names of its secrets
+// follow, separated by commas.
 const SecretRule = "policy.secrets: "
 
-// Secret is what became of one secret of a run.
+// Secret is the use of one secret in a run.
 type Secret struct {
 	Name    string
 	Uses    []SecretUse // with the highest count of each place and host, as they came
@@ -43,7 +42,7 @@ type Secret struct {
 }
 
 func (f *fold) secretUsed(_ Event, d SecretUsed) {
-	s := f.view.secret(d.Name)
+	s := f.view.secretNamed(d.Name)
 	i := slices.IndexFunc(s.Uses, func(known SecretUse) bool { return known.By == d.By && known.Target == d.Target })
 	if i < 0 {
 		s.Uses = append(s.Uses, SecretUse{SecretUsed: d})
@@ -53,8 +52,7 @@ func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	known.Uses, known.Ended = max(known.Uses, d.Uses), d.Ended
 }
 
-// loseUses notes that what was used since it was told last is not known: the run goes on
-// after it was killed.
+// loseUses marks the counts since the last report as unknown after a kill.
 func (v *View) loseUses() {
 	for _, s := range v.Secrets {
 		for i := range s.Uses {
@@ -69,13 +67,13 @@ func (f *fold) network(_ Event, d Network) {
 		return
 	}
 	for name := range strings.SplitSeq(names, ", ") {
-		s := f.view.secret(name)
+		s := f.view.secretNamed(name)
 		s.Refused = append(s.Refused, d)
 	}
 }
 
-// secret is the one of that name, which is added where the view has none.
-func (v *View) secret(name string) *Secret {
+// secretNamed returns the secret called name, adding it to the view if it is new.
+func (v *View) secretNamed(name string) *Secret {
 	i := slices.IndexFunc(v.Secrets, func(s Secret) bool { return s.Name == name })
 	if i < 0 {
 		v.Secrets = append(v.Secrets, Secret{Name: name})

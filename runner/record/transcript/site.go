@@ -7,16 +7,14 @@ import (
 	"sync"
 )
 
-// Site is a repository on a forge. Of what agent-ci itself made or knows there, it has
-// the addresses, each in a form that can stand in Markdown and HTML as it is; "" for
-// what has none.
+// Site is a repository on a forge. It holds addresses of objects known to agent-ci, safe in
+// Markdown and HTML, or "".
 type Site struct {
 	Server     string // https://github.com
 	Repository string // OWNER/REPO
 }
 
-// sitePatterns are what parts of an address must be, so that nothing of a stranger's
-// text gets into one.
+// sitePatterns restricts the parts of an address, so it cannot contain hostile text.
 type sitePatterns struct{ server, repository, issue, commit, page *regexp.Regexp }
 
 var ofSite = sync.OnceValue(func() sitePatterns {
@@ -31,8 +29,8 @@ var ofSite = sync.OnceValue(func() sitePatterns {
 	}
 })
 
-// Site is where the run's repository is by what the transcript says, which is to be
-// believed no more than its other texts.
+// Site returns the run's repository as named in the transcript. It is no more trustworthy than
+// other text there.
 func (v *View) Site() Site {
 	pages := []string{v.Started.Link, v.Task.URL}
 	for _, p := range v.Publish {
@@ -83,8 +81,8 @@ func (s Site) Commit(sha string) string {
 	return s.Server + "/" + s.Repository + "/commit/" + sha
 }
 
-// Page is address, where it is that of a workflow's run, an issue or a pull request, and
-// on the site's server; a site without one takes any server with https.
+// Page returns address if it is the page of a workflow run, issue or pull request on the site's
+// server. A zero site permits any https server.
 func (s Site) Page(address string) string {
 	m := ofSite().page.FindStringSubmatch(address)
 	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {

@@ -6,14 +6,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Skills are the skills that the model is told of, as it can load them for the whole run.
+// Skills lists the skills offered to the model during the run.
 type Skills struct {
 	File   string  `json:"file"`   // with their texts, below the run directory
 	SHA256 string  `json:"sha256"` // of it
 	Skills []Skill `json:"skills"`
 }
 
-// Skill is one of them, as the base commit has it.
+// Skill is a skill of the base commit.
 type Skill struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`   // of its SKILL.md, from the root of the repository
@@ -21,7 +21,7 @@ type Skill struct {
 	Bytes  int    `json:"bytes"`  // of that file
 }
 
-// LoadedSkill is the name of the skill that a call gave to the model; empty for none.
+// LoadedSkill returns the skill that a call loaded, or "".
 func (d ToolFinished) LoadedSkill() string {
 	if d.Tool != dialect.LoadSkill || d.Failed {
 		return ""
@@ -30,12 +30,12 @@ func (d ToolFinished) LoadedSkill() string {
 	return name
 }
 
-// SkillDetail is under what name the detail of a call has the skill that it gave to the model.
+// SkillDetail is the key of the loaded skill in a call's detail.
 const SkillDetail = "skill"
 
 func (f *fold) skills(_ Event, d Skills) { f.view.Skills = d }
 
-// skillLoaded takes a skill that was given to the model, once.
+// skillLoaded records a loaded skill once.
 func (f *fold) skillLoaded(d ToolFinished) {
 	name := d.LoadedSkill()
 	known := func(s Skill) bool { return s.Name == name }

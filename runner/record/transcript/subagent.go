@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// AgentStarted says that an agent of the run started another, whose events are those that name it.
+// AgentStarted reports a new agent. Its events carry its name.
 type AgentStarted struct {
 	Name    string   `json:"name"`
 	Role    string   `json:"role"`
@@ -17,7 +17,7 @@ type AgentStarted struct {
 	Writes  string   `json:"writes"`          // none, own, shared
 	Paths   []string `json:"paths,omitempty"` // that it may change; empty for all
 	Forked  bool     `json:"forked,omitempty"`
-	// The share of the run's budget that it has; 0 where there is no limit.
+	// The agent's share of the run's budget; 0 is unlimited.
 	Turns     int     `json:"turns,omitempty"`
 	ToolCalls int     `json:"tool_calls,omitempty"`
 	Tokens    int64   `json:"tokens,omitempty"`
@@ -26,15 +26,14 @@ type AgentStarted struct {
 	Price *price.List `json:"price,omitempty"` // of its model; missing when it is not known
 }
 
-// AgentFinished says that an agent which another started has ended its turn. It may be given
-// another one.
+// AgentFinished reports the end of an agent's turn. It may get another one.
 type AgentFinished struct {
 	Status string `json:"status"`           // completed, errored, interrupted, shutdown
 	Reason string `json:"reason,omitempty"` // of errored and shutdown, in snake_case
 	Text   string `json:"text,omitempty"`   // its last words, or what went wrong
 }
 
-// Agent is what is known of an agent that another one started.
+// Agent is an agent started by another.
 type Agent struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
@@ -54,10 +53,10 @@ type Agent struct {
 	Most    int        `json:"-"` // calls that it may make, with agents of its own; 0 where there is no limit
 }
 
-// AgentRunning is the status of an agent of which no end is recorded.
+// AgentRunning is the status of an agent without a recorded end.
 const AgentRunning = "running"
 
-// AgentNamed is the agent of an event; nil for the run's own, and for one that is not known.
+// AgentNamed returns an event's agent, or nil for the run's own and unknown ones.
 func (v *View) AgentNamed(id string) *Agent {
 	for _, a := range v.Agents {
 		if a.ID == id {
@@ -75,7 +74,7 @@ func (v *View) NameOf(id string) string {
 	return id
 }
 
-// Words tell of an agent, for people: who asked it, how it stands, what it took.
+// Words describes an agent: parent, status and usage.
 func (a *Agent) Words(v *View) string {
 	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
 	if a.Reason != "" {
@@ -88,7 +87,7 @@ func (a *Agent) Words(v *View) string {
 	return words
 }
 
-// AllModels are those that any agent asked.
+// AllModels returns the models of all agents.
 func (v *View) AllModels() []ModelUse {
 	all := append([]ModelUse(nil), v.Models...)
 	for _, a := range v.Agents {
@@ -97,8 +96,8 @@ func (v *View) AllModels() []ModelUse {
 	return all
 }
 
-// CallsOfAgents is how many calls of the run's limit agents have that others started: those that one
-// made, and while it works all that it may make.
+// CallsOfAgents returns the calls of other agents that count against the run's limit: those made,
+// or the whole share while an agent works.
 func (v *View) CallsOfAgents() (calls int) {
 	for _, a := range v.Agents {
 		switch {
@@ -122,7 +121,7 @@ func (v *View) askedByRunning(a *Agent) bool {
 	return false
 }
 
-// agent is the agent of an event that another one started; nil for the run's own.
+// agent returns an event's agent, or nil for the run's own.
 func (f *fold) agent(e Event) *Agent {
 	if e.By() == "" {
 		return nil
@@ -153,7 +152,7 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 	}
 }
 
-// book adds what an agent of a run has used to that of the run.
+// book adds an agent's usage to the run's.
 func (f *fold) book(e Event, more Usage) {
 	f.view.Usage = f.view.Usage.Add(more)
 	a := f.agent(e)

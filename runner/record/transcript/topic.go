@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// topicWidth is the most that a topic takes, in UTF-16 units.
+// topicWidth bounds a topic, in UTF-16 units.
 const topicWidth = 100
 
-// topicKeys are the arguments that say what a call is about, the most telling first.
+// topicKeys lists the arguments that describe a call, best first.
 var topicKeys = sync.OnceValue(func() []string {
 	command := func(t dialect.Tool) string {
 		if t.Name == dialect.WriteStdin { // what it types says less than to which command
@@ -30,9 +30,8 @@ var topicKeys = sync.OnceValue(func() []string {
 	)
 })
 
-// Topic is what a call is about, in one line of at most 100 characters, from its
-// arguments as the model wrote them: the command, the path, the files of a
-// patch. The text is the model's.
+// Topic returns the subject of a call in one line of at most 100 characters, from the model's
+// arguments: command, path, or the patch's files. It is hostile text.
 func Topic(input string) string {
 	text := input
 	var args map[string]json.RawMessage
@@ -74,12 +73,12 @@ func argument(value json.RawMessage) string {
 
 var patchMarks = []string{"*** Add File: ", "*** Update File: ", "*** Delete File: "}
 
-// patchCommand is what stands before a patch in a command that applies it; its
-// group is the delimiter of the here-document.
+// patchCommand matches the text before a patch in a command that applies it. Its group is the
+// heredoc's delimiter.
 var patchCommand = regexp.MustCompile(`^\s*(?:[\w./]*sh -l?c )?(?:cd [\w./'"-]+ &&\s+)?(?:apply_?patch\s+)?(?:<<-?\s*['"]?(\w+)['"]?\s*)?['"]?$`)
 
-// isPatch says whether text is a V4A patch, or a command that applies one and
-// does nothing else: what else it did must not be hidden behind the files.
+// isPatch reports whether text is a V4A patch or a command that only applies one. Other effects
+// must not be hidden behind the files.
 func isPatch(text string) bool {
 	before, patch, found := strings.Cut(text, "*** Begin Patch")
 	if !found {
@@ -116,7 +115,7 @@ func some(files []string) string {
 	return strings.Join(files, ", ")
 }
 
-// Files are those that the call changed, in one line; empty where it does not tell of any.
+// Files returns the files changed by the call in one line, or "".
 func (f ToolFinished) Files() string {
 	all, _ := f.Detail["files"].([]any)
 	var names []string
@@ -129,8 +128,8 @@ func (f ToolFinished) Files() string {
 	return markdown.Cut(some(names), topicWidth)
 }
 
-// Readable lays out arguments for a person: one a line, texts of several lines
-// as such. A text alone (a patch, a script) is that text.
+// Readable formats arguments for people: one a line, with multi-line texts as they are. A single
+// text, such as a patch, is returned alone.
 func Readable(input string) string {
 	args, ok := arguments(input)
 	if !ok {
@@ -153,8 +152,8 @@ type member struct {
 	value json.RawMessage
 }
 
-// arguments are the members of a JSON object in their order; false for what is
-// none, or an empty one.
+// arguments returns the members of a JSON object in order. It reports false for others and an empty
+// one.
 func arguments(input string) ([]member, bool) {
 	d := json.NewDecoder(strings.NewReader(input))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// ChainError names the first event of a log that is not as it was written.
+// ChainError names the first altered event of a log.
 type ChainError struct {
 	position
 	Err error // what does not fit
@@ -25,13 +25,12 @@ func (e *ChainError) Error() string {
 
 func (e *ChainError) Unwrap() error { return e.Err }
 
-// VerifyChain reads a log and checks that its events follow each other without gap
-// and that each states the digest of the line before. It returns the chain's
-// head, which is what Log.Head returned after the last event: a changed last
-// line, or lines cut off the end, show in nothing else.
+// VerifyChain verifies that the events of a log follow each other without a gap, each with the
+// digest of the line before. It returns the chain's head, equal to Log.Head after the last event.
+// Only the head reveals a changed last line or missing lines at the end.
 //
-// The error is a *ChainError where the chain breaks. A log with a torn last
-// line comes back with the head of its whole lines and a *TornError.
+// The error is a *ChainError for a broken chain. A log with an incomplete last line returns the head of
+// its complete lines and a *TornError.
 func VerifyChain(r io.Reader) (head string, err error) {
 	c, err := followChain(r)
 	if err != nil && !errors.As(err, new(*TornError)) {
@@ -40,7 +39,7 @@ func VerifyChain(r io.Reader) (head string, err error) {
 	return c.head, err
 }
 
-// followChain is VerifyChain with all that is known of the chain.
+// followChain is VerifyChain that returns the whole state.
 func followChain(r io.Reader) (*chain, error) {
 	c := &chain{head: genesis}
 	for line, err := range lines(r) {
@@ -54,15 +53,15 @@ func followChain(r io.Reader) (*chain, error) {
 	return c, c.broken()
 }
 
-// chain follows the lines of a log. Where a digest does not fit, either of two
-// lines was changed; the line after them tells which, so that it is waited for.
+// chain follows the lines of a log. A wrong digest means that one of two lines was changed; the
+// next line decides which.
 type chain struct {
 	head  string
 	last  position
 	doubt *doubt
 }
 
-// doubt is a line that states another digest than that of the line before.
+// doubt is a line with a wrong digest of the line before.
 type doubt struct{ before, line position }
 
 func (c *chain) add(l line) error {
@@ -85,8 +84,7 @@ func (c *chain) add(l line) error {
 	return nil
 }
 
-// broken is the error of a doubt that nothing has resolved: it blames the line
-// before the doubtful one.
+// broken returns the error of an unresolved doubt: it blames the line before.
 func (c *chain) broken() error {
 	if c.doubt == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// View is what is known of a run, folded from its events. What an event replaces
-// (plan, verification, change) is there in its last form only.
+// View is the state of a run, folded from its events. It only has the last plan, verification and
+// change.
 type View struct {
 	StartedAt time.Time
 	Started   RunStarted
@@ -31,10 +31,9 @@ type View struct {
 	Hooks     []HookUse // that the run has, in the order in which they are asked
 	Warnings  []Warning
 	Skills    Skills // that the model is told of
-	// LoadedSkills are those of them that were given to the model, in that order.
+	// LoadedSkills lists the skills loaded by the model, in order.
 	LoadedSkills []Skill
-	// MCPServers are the servers of tools, as they came: with the tools that they had at the
-	// start, and what became of them last.
+	// MCPServers lists the MCP servers in order, with their initial tools and last state.
 	MCPServers []MCPServer
 	Entries    []Entry // messages and calls, as they came; Survey leaves them out
 	Turns      int
@@ -49,8 +48,8 @@ type View struct {
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
 	Finished    *RunFinished // nil while the run goes on, or when it was killed
-	// Lived is how long the run lived before it was last resumed. Since and Until
-	// are the times of the first event after that and of the last one.
+	// Lived is the lifetime before the last resume. Since and Until are the times of the first
+	// event after it and of the last event.
 	Lived        time.Duration
 	Since, Until time.Time
 	Events       int64
@@ -58,21 +57,20 @@ type View struct {
 	Torn         bool   // the log's last line was not whole
 }
 
-// Work is how far the agent's own work is, on the commit that it began on. View's
-// Change and Verify are also those on a base that moved after that.
+// Work is the state of the agent's work on its original base. View's Change and Verify may be on a
+// moved base.
 type Work struct {
 	Change *Change // nil when there is none yet
 	Verify *Verify // the last table of Change, else of the base; nil before the baseline
 	// Attempts is how many verifications there were before the last answer.
 	Attempts int
-	// Done says that the last answer called no tool, and that a change set was
-	// taken after it.
+	// Done reports that the last answer called no tool and a change set was taken afterwards.
 	Done bool
 	// Published is the last step of publishing since the last request.
 	Published string
 }
 
-// Entry is a message of an agent or a call that it made; one of the two is set.
+// Entry is a message or a call of an agent. One of them is set.
 type Entry struct {
 	Agent   string
 	Name    string // of the agent, for people
@@ -82,7 +80,7 @@ type Entry struct {
 
 // Call is one tool call from its start to its end.
 type Call struct {
-	// By is the script's call that made this one; nil for a call of the model's own.
+	// By is the call of the script that made this one, or nil.
 	By       *Call
 	Turn     int
 	ID       string
@@ -99,7 +97,7 @@ type Call struct {
 	Changed  bool // its tool tells of files that it changed
 }
 
-// Begun says that the run came to work: it tells of settings and of a workspace.
+// Begun reports whether the run started to work: it has settings and a workspace.
 func (v *View) Begun() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
 
 // OnPull says that the run goes on with a pull request, whose change was in the checkout before the
@@ -108,10 +106,10 @@ func (v *View) OnPull() bool {
 	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
 }
 
-// Moved says that the last change is on a base that moved after the work began.
+// Moved reports whether the last change is on a moved base.
 func (v *View) Moved() bool { return v.Change != nil && v.Change.BaseSHA != "" }
 
-// Commit is the last commit that was made of the change; empty for none.
+// Commit returns the last commit of the change, or "".
 func (v *View) Commit() string {
 	for _, step := range slices.Backward(v.Publish) {
 		if step.Step == "commit" {
@@ -121,7 +119,7 @@ func (v *View) Commit() string {
 	return ""
 }
 
-// Summary is what the agent said last.
+// Summary returns the agent's last words.
 func (v *View) Summary() string {
 	if v.Finished != nil && v.Finished.Summary != "" {
 		return v.Finished.Summary

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Answer is what an API said when it was asked whether it is there.
+// Answer is an API's answer to a probe.
 type Answer struct {
 	Asked     bool   `json:"asked"` // nothing is asked unless a person wants it
 	Reachable bool   `json:"reachable"`
@@ -28,8 +28,8 @@ type Answer struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// ask gets a page once, with a limit of time and size; without a key where that is
-// empty. The error in the answer is the transport's, without the address.
+// ask requests a page once within limits of time and size, without a key if "". The answer's error
+// omits the address.
 func ask(ctx context.Context, address, key string, headers map[string]string) (Answer, http.Header, []byte) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -73,8 +73,7 @@ type Model struct {
 	BaseURL string `json:"base_url"`
 	KeyName string `json:"key_variable"`
 	KeySet  bool   `json:"key_set"`
-	// Identity says where the job's token comes from, with model.auth: oidc, which needs
-	// no key; empty where that is not known.
+	// Identity is the origin of the job's token for model.auth: oidc, or "" if unknown.
 	Auth     string `json:"auth"`
 	Identity string `json:"identity,omitempty"`
 	Answer
@@ -112,8 +111,8 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 	}
 }
 
-// examineIdentity finds out whether the machine gives the token of a job and, online,
-// whether that gives a key.
+// examineIdentity finds out whether the machine provides a job's token and, online, whether that
+// yields a key.
 func (d *Diagnosis) examineIdentity(ctx context.Context, p *sandboxcommand.Prepared, base string, online bool) (key string, let bool) {
 	m := &d.Model
 	m.KeyName = ""
@@ -141,7 +140,7 @@ func whyNoKey(err error) string {
 	return outcome.Sentence(err.Error()) + "."
 }
 
-// GitHub says what the token is good for, as far as GitHub tells.
+// GitHub describes the token's permissions, as far as GitHub reports them.
 type GitHub struct {
 	APIURL      string          `json:"api_url"`
 	Repository  string          `json:"repository,omitempty"`

@@ -67,7 +67,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	return nil
 }
 
-// examineWorkTree finds out which backing the work tree of a run would have.
+// examineWorkTree finds the backing of a run's work tree.
 func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxes) {
 	if boxes.NoOverlay == nil { // there is no checkout
 		return
@@ -78,7 +78,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Reached().WorkTree, boxes.WhyNoOverlay()
 }
 
-// ProcessLimit is the layer that limits processes; empty where none does.
+// ProcessLimit returns the layer that limits processes, or "".
 func ProcessLimit(layers []string) string {
 	i := slices.IndexFunc(layers, func(layer string) bool { return strings.Contains(layer, "processes") })
 	if i < 0 {

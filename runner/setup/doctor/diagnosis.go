@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Diagnosis is what a run would find here. docs/reference/doctor.md describes it as
-// JSON; keys may be added.
+// Diagnosis is a machine's state for runs. docs/reference/doctor.md describes its JSON; keys may be
+// added.
 type Diagnosis struct {
 	Version     int         `json:"version"` // of this shape: 1
 	AgentCI     string      `json:"agent_ci"`
@@ -25,8 +25,7 @@ type Diagnosis struct {
 	Problems    []Problem   `json:"problems"`
 }
 
-// Problem is something that keeps a run from starting (error) or that a person
-// should know.
+// Problem is an obstacle for runs (error) or a remark for people.
 type Problem struct {
 	About    string `json:"about"`    // configuration, confinement, git, model, github
 	Severity string `json:"severity"` // error or warning
@@ -89,8 +88,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	return d, nil
 }
 
-// prepare reads the configuration. Where it has a mistake, the machine is looked at
-// all the same.
+// prepare reads the configuration. Mistakes do not stop the diagnosis.
 func (d *Diagnosis) prepare(ctx context.Context, o sandboxcommand.Options) (*sandboxcommand.Prepared, error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if stop, is := errors.AsType[*outcome.Stop](err); is && stop.Reason != "run_directory" && stop.Reason != "no_such_path" {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Endpoint is what small requests found out of the endpoint of a model.
+// Endpoint is the result of probing a model's endpoint.
 type Endpoint struct {
 	Capabilities []Capability   `json:"capabilities"`
 	Settings     map[string]any `json:"settings"` // keys of model that a job should set, with their values
@@ -22,7 +22,7 @@ type Endpoint struct {
 	CostUSD      *float64       `json:"cost_usd"` // null where the price is not known
 }
 
-// Capability is something that an endpoint can, or can't, do.
+// Capability is an ability of an endpoint.
 type Capability struct {
 	Name  string `json:"name"`
 	Works bool   `json:"works"`
@@ -37,7 +37,7 @@ const (
 	mostSilence   = time.Minute
 )
 
-// trials ask an endpoint, each request by what those before found out.
+// trials probe an endpoint, each request using earlier results.
 type trials struct {
 	at       model.Endpoint
 	api      model.Responder
@@ -49,7 +49,7 @@ type trials struct {
 	redact   func(string) string // secrets out of what an endpoint says
 }
 
-// examineEndpoint tries what a run needs of the endpoint, and what it would use.
+// examineEndpoint probes the requirements of runs and further abilities.
 func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepared, at model.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
 	defer cancel()
@@ -108,7 +108,7 @@ func (t *trials) speak(wire string) (err error) {
 	return err
 }
 
-// ask sends one request, and again for each quirk that its refusal tells of.
+// ask sends a request, and repeats it for each quirk in a refusal.
 func (t *trials) ask(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	for t.found.Requests < mostRequests {
 		t.found.Requests++
@@ -131,7 +131,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
 }
 
-// add tells of a capability; why is of one that does not work.
+// add adds a capability, with the reason if missing.
 func (t *trials) add(name string, works bool, why string) {
 	if works {
 		why = ""
@@ -143,7 +143,7 @@ func (t *trials) works(name string) bool {
 	return slices.ContainsFunc(t.found.Capabilities, func(c Capability) bool { return c.Name == name && c.Works })
 }
 
-// answered takes an answer that is cut at its limit of tokens for one.
+// answered also accepts an answer cut at its token limit.
 func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
 func whyNot(failure *model.Failure) string {
@@ -153,7 +153,7 @@ func whyNot(failure *model.Failure) string {
 	return failure.Error()
 }
 
-// answers finds a wire, and a way of reading it, by which there is an answer at all.
+// answers finds a protocol and format with any answer.
 func (t *trials) answers(ctx context.Context) *model.Failure {
 	asked := said("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, asked)
@@ -180,7 +180,7 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 	return nil
 }
 
-// tryAll tries what a run does beside asking.
+// tryAll probes further needs of runs.
 func (t *trials) tryAll(ctx context.Context) {
 	asked := said(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings
@@ -204,7 +204,7 @@ func (t *trials) tryAll(ctx context.Context) {
 	t.add("usage", !t.guessed, "it is not told, and estimated")
 }
 
-// The definitions of what the trials offer and ask for.
+// Definitions for the probes.
 const (
 	report = `{"type":"function","name":"report","description":"Notes a value.","strict":false,` +
 		`"parameters":{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}}`
@@ -212,8 +212,8 @@ const (
 	okSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
 )
 
-// tools has the model make calls, and gives what came with their outputs; nothing where it made
-// none.
+// tools makes the model call tools and returns its reaction to their output, or nothing without
+// calls.
 func (t *trials) tools(ctx context.Context, settings model.Settings, asked []json.RawMessage) []json.RawMessage {
 	answer, failure := t.ask(ctx, settings, asked)
 	calls := callsOf(answer)
@@ -262,7 +262,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	return items
 }
 
-// callsOf are the ids of the calls of an answer, which may be nil.
+// callsOf returns the ids of an answer's calls; the answer may be nil.
 func callsOf(answer *model.Response) (ids []string) {
 	if answer == nil {
 		return nil
@@ -279,7 +279,7 @@ func callsOf(answer *model.Response) (ids []string) {
 	return ids
 }
 
-// kindsOfTools tries the kinds of tools that the Responses API alone has.
+// kindsOfTools probes the Responses API's own kinds of tools.
 func (t *trials) kindsOfTools(ctx context.Context) {
 	asked := said("Answer with the word yes.")
 	settings := t.settings
@@ -301,7 +301,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 	t.add("tools in the input", answered(failure), whyNot(failure))
 }
 
-// said is a conversation in which the user says something.
+// said returns a conversation with a user's message.
 func said(text string) []json.RawMessage {
 	raw, err := model.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
 	if err != nil {

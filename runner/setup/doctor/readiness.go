@@ -10,10 +10,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 )
 
-// ofModel are the reasons of findings that are about the model; the others are about the configuration.
+// ofModel maps reasons of findings about the model. Others concern the configuration.
 var ofModel = map[string]string{"no_api_key": "model", "no_identity": "model", "base_url": "model", "no_price": "model"}
 
-// examineReadiness reports what a run of the defaults would lack here, by the check that a run makes first.
+// examineReadiness reports a default run's missing requirements, with the run's own first check.
 func (d *Diagnosis) examineReadiness(ctx context.Context, p *sandboxcommand.Prepared) error {
 	found, err := look.Lacks(ctx, p.Record, p.Workspace, preflight.Options{Job: p.Job, Environ: p.Environ, Publish: publish.ToForge})
 	for _, f := range found {

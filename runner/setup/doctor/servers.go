@@ -29,7 +29,7 @@ type Server struct {
 	Others   []string     `json:"others"` // tools that it has and the job does not allow
 }
 
-// ServerTool is a tool that the model could call.
+// ServerTool is a tool offered to the model.
 type ServerTool struct {
 	Name      string `json:"name"` // for the model
 	Tool      string `json:"tool"` // the server's own name
@@ -37,8 +37,8 @@ type ServerTool struct {
 	Unchecked string `json:"unchecked,omitempty"` // by what of its schema arguments are not checked here
 }
 
-// LookAtServers starts the servers of tools of a job, or of the defaults, as a run would, and
-// tells what they offer. The error says what keeps a run from coming so far.
+// LookAtServers starts a job's or the defaults' tool servers like a run and returns their tools.
+// The error explains an impossible start.
 func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Server, err error) {
 	p, err := sandboxcommand.Prepare(ctx, o)
 	if err != nil {

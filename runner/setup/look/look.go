@@ -25,7 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Options say which run it is.
+// Options describes the run.
 type Options struct {
 	settings.Given
 	Dir      string // the checkout, or a folder in it

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Toolchain is what a repository is tested by, as far as its files tell.
+// Toolchain is a repository's test tool, as far as files show.
 type Toolchain struct {
 	Setup  []Command
 	Checks []Command
 }
 
-// Command is one that a run makes, as a job names it.
+// Command is a command for the job.
 type Command struct {
 	Name, Run string
 	Network   string // YAML of its network; empty for that of the job
 	Timeout   string // empty for that of a job that says nothing
 }
 
-// Detect returns the toolchains that the root of a repository names. What a file does not say, such
-// as how a package without a test script is tested, is left to a person.
+// Detect returns the toolchains in a repository's root. It leaves unknown details, such as a
+// package without a test script, to people.
 func Detect(repo fs.FS) []Toolchain {
 	r := repository{repo}
 	var all []Toolchain
@@ -35,10 +35,10 @@ func Detect(repo fs.FS) []Toolchain {
 	return r.withMake(all)
 }
 
-// preset is a network that opens the registry of a package manager.
+// preset opens a package manager's registry.
 func preset(name string) string { return "{allow: [{preset: " + name + "}]}" }
 
-// repository is the root of one.
+// repository is a repository's root.
 type repository struct{ fs.FS }
 
 func (r repository) has(name string) bool {
@@ -69,7 +69,7 @@ func (r repository) golang() (t Toolchain) {
 	return t
 }
 
-// nodeManagers are the package managers by their lock files, the first of which counts.
+// nodeManagers lists package managers by lock file, in order of precedence.
 var nodeManagers = []struct{ lock, name, install string }{
 	{"pnpm-lock.yaml", "pnpm", "pnpm install --frozen-lockfile"},
 	{"yarn.lock", "yarn", "yarn install --frozen-lockfile"},
@@ -78,7 +78,7 @@ var nodeManagers = []struct{ lock, name, install string }{
 	{"", "npm", "npm install"},
 }
 
-// noTest is what npm init writes for a package without tests.
+// noTest is npm init's script for packages without tests.
 const noTest = "no test specified"
 
 func (r repository) node() (t Toolchain) {
@@ -111,7 +111,7 @@ func (r repository) node() (t Toolchain) {
 	return t
 }
 
-// pythonFiles are those that may name pytest, and pythonRequirements of them those that pip installs.
+// pythonFiles lists files that may name pytest, pythonRequirements those for pip.
 var (
 	pythonFiles        = []string{"pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "pytest.ini", "conftest.py", "tests/conftest.py"}
 	pythonRequirements = []string{"requirements.txt", "requirements-dev.txt", "requirements-test.txt", "dev-requirements.txt", "test-requirements.txt"}
@@ -148,7 +148,7 @@ func (r repository) python() (t Toolchain) {
 	return t
 }
 
-// withExtra is the package here with the extra that its tests need, where it has one.
+// withExtra returns the package with its extra for tests, if any.
 func withExtra(project string) string {
 	section := pythonExtra.FindStringSubmatch(project)
 	for _, name := range []string{"test", "tests", "testing", "dev"} {
@@ -174,8 +174,8 @@ func (r repository) rust() (t Toolchain) {
 	return Toolchain{[]Command{{"crates", fetch, preset("cargo"), "10m"}}, []Command{{"cargo test", test, "", "20m"}}}
 }
 
-// maven runs the tests once in setup: what they need is fetched as they begin, and Maven follows no
-// variables to the proxy of a list of hosts.
+// maven runs the tests once in setup, because they download their needs at start, and Maven ignores
+// proxy variables.
 func (r repository) maven() (t Toolchain) {
 	if !r.has("pom.xml") {
 		return t
@@ -216,7 +216,7 @@ func (r repository) gradle() (t Toolchain) {
 // makeTest is a rule for the target test, with its commands.
 var makeTest = regexp.MustCompile(`(?m)^test[ \t]*:(?:$|[^=:\n][^\n]*$)((?:\n\t[^\n]*)*)`)
 
-// withMake adds the target test of a Makefile, in place of the tests that it runs.
+// withMake replaces tests by a Makefile's target test that runs them.
 func (r repository) withMake(all []Toolchain) []Toolchain {
 	i := slices.IndexFunc([]string{"GNUmakefile", "makefile", "Makefile"}, r.has)
 	if i < 0 {
@@ -232,7 +232,7 @@ func (r repository) withMake(all []Toolchain) []Toolchain {
 	return append(all, Toolchain{Checks: []Command{{"make test", "make test", "", "10m"}}})
 }
 
-// The examples of the defaults that stand where nothing is known.
+// Default examples for unknown toolchains.
 var (
 	setupExample  = regexp.MustCompile(`(?m)^# setup:\n(?:#   - .*\n)+`)
 	verifyExample = regexp.MustCompile(`(?m)^# verify:\n(?:#   - .*\n)+`)
@@ -268,7 +268,7 @@ func Checks(all []Toolchain) (names []string) {
 	return names
 }
 
-// plain is a text that needs no quotes in a flow mapping.
+// plain matches text without quotes in a flow mapping.
 var plain = regexp.MustCompile(`^[A-Za-z./][A-Za-z0-9 ./_=-]*$`)
 
 func (c Command) yaml() string {

@@ -1,5 +1,4 @@
-// Package onboard owns what a repository begins with: the workflow and the defaults
-// that init writes, and, on GitHub, the pull request that adds them with the secret,
-// the label and the setting which they need, or removes them. It refuses to know runs,
-// and how a person is asked.
+// Package onboard sets up a repository: the workflow and defaults of init, and on GitHub the pull
+// request with them and its secret, label and setting, or their removal. It does not know runs or
+// the dialogue with people.
 package onboard

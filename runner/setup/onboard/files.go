@@ -9,22 +9,22 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The paths of what is added to a repository.
+// Paths of the added files.
 const (
 	DefaultsPath = ".github/agent-ci.yml"
 	workflowPath = ".github/workflows/agent-ci-%s.yml"
 )
 
-// WorkflowPath is where the workflow of a name stands.
+// WorkflowPath returns a workflow's path.
 func WorkflowPath(name string) string { return fmt.Sprintf(workflowPath, name) }
 
-// File is one of those that are added.
+// File is an added file.
 type File struct {
 	Path    string
 	Content []byte
 }
 
-// Of is a workflow that takes the key from the provider's secret.
+// Of returns a workflow with the provider's secret.
 func (p Provider) Of(workflow []byte) []byte {
 	workflow = bytes.ReplaceAll(workflow, []byte("${{ secrets.OPENAI_API_KEY }}"), []byte("${{ secrets."+p.Secret+" }}"))
 	if p.KeyEnv == "" {
@@ -42,7 +42,7 @@ func (p Provider) Of(workflow []byte) []byte {
 	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
 }
 
-// withModel is the repository's defaults with the model that is asked.
+// withModel returns the defaults with a model.
 func withModel(defaults []byte, p Provider, model string) ([]byte, error) {
 	type settings struct {
 		Name    string `yaml:"name"`

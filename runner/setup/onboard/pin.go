@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Build is what a program knows of what it was built from.
+// Build describes a program's build.
 type Build struct {
 	Version  string // v1.2.3 of a release; else anything
 	Commit   string // all of it; empty for unknown
@@ -14,15 +14,14 @@ type Build struct {
 
 const (
 	action = "agent-ci/agent-ci"
-	// toFillIn stands for a commit that nobody but a person knows.
+	// toFillIn stands for an unknown commit, for people to fill in.
 	toFillIn = "COMMIT"
-	// setupGo gets Go, by which the action builds a commit that is no release.
+	// setupGo installs Go, for building an unreleased commit of the action.
 	setupGo = "actions/setup-go@b7ad1dad31e06c5925ef5d2fc7ad053ef454303e # v7.0.0"
 )
 
-// Pinned is a workflow whose uses of the action name what this program is: its release,
-// or the commit that it was built from. Where that is not known a person has to fill it
-// in.
+// Pinned pins a workflow's uses of the action to this program's release or commit. An unknown one
+// is left to people.
 func (b Build) Pinned(workflow []byte) []byte {
 	uses := regexp.MustCompile(`(?m)^( *)- uses: ` + action + `@v0\b.*$`)
 	return uses.ReplaceAllFunc(workflow, func(line []byte) []byte {
@@ -38,7 +37,7 @@ func (b Build) Pinned(workflow []byte) []byte {
 // Known says whether nothing is left to be filled in.
 func (b Build) Known() bool { return b.ref() != toFillIn }
 
-// Unknown says why a commit has to be filled in, and which.
+// Unknown explains a commit to fill in.
 func (b Build) Unknown() string {
 	why := "this program does not know which commit it was built from"
 	if b.Modified {

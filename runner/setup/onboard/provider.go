@@ -22,19 +22,17 @@ type Provider struct {
 	BaseURL string // empty for OpenAI's own
 	Wire    string // the value of model.wire; empty for the Responses API
 	Secret  string // that holds the key, and the variable that it is read from
-	// KeyEnv is the variable that the repository's defaults take the key from; empty for
-	// the one that the action sets.
+	// KeyEnv is the defaults' variable with the key, or "" for the action's.
 	KeyEnv string
 	Model  string // that a person is offered; empty where none is known
-	// checks is the path below the address that refuses a wrong key, with status 401 or
-	// 403 or the one of refuses.
+	// checks is the path that refuses a wrong key with 401, 403 or refuses.
 	checks  string
 	refuses int
 }
 
 const openAI = "https://api.openai.com/v1"
 
-// Providers are those whose addresses are known, and one for any other.
+// Providers returns the known providers and a generic one.
 func Providers() []Provider {
 	return []Provider{
 		{Name: "openai", Title: "OpenAI", Secret: "OPENAI_API_KEY", Model: "gpt-5.4", checks: "models"},
@@ -55,8 +53,8 @@ func Lookup(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// At is the provider at another address; empty leaves it. The secret is that of whose
-// address it is: a key for one address is never sent to another.
+// At returns the provider at another address; "" keeps it. The secret belongs to the address: a key
+// is never sent elsewhere.
 func (p Provider) At(baseURL string) (Provider, error) {
 	if baseURL == "" {
 		return p, nil
@@ -89,8 +87,7 @@ func secretFor(address string) string {
 	return all[len(all)-1].Secret
 }
 
-// OfDefaults is what the repository's defaults say of the provider, and which model they
-// name.
+// OfDefaults returns the provider and model in a repository's defaults.
 func OfDefaults(content []byte) (p Provider, model string, err error) {
 	var defaults struct {
 		Model struct {
@@ -115,7 +112,7 @@ func OfDefaults(content []byte) (p Provider, model string, err error) {
 	return p, m.Name, nil
 }
 
-// actionKey is the variable that the action puts the key into.
+// actionKey is the action's variable with the key.
 const actionKey = "OPENAI_API_KEY"
 
 // same says whether a key for one provider may be used for the other.
@@ -128,8 +125,7 @@ func (p Provider) String() string {
 	return fmt.Sprintf("%s with the API %s and the secret %s", cmp.Or(p.BaseURL, openAI), cmp.Or(p.Wire, "responses"), p.Secret)
 }
 
-// Check asks the provider once whether it takes a key. checked is false where it does
-// not tell.
+// Check asks the provider once about a key. checked is false without a clear answer.
 func (p Provider) Check(ctx context.Context, key string) (checked bool, err error) {
 	address := cmp.Or(p.BaseURL, openAI)
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)

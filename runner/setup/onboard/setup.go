@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Label is the one that asks for work, as the workflow has it.
+	// Label requests work, as in the workflow.
 	Label            = "agent-ci"
 	labelColor       = "5319e7"
 	labelDescription = "Ask agent-ci to work on this issue"
@@ -21,7 +21,7 @@ const (
 	setupBranch = "agent-ci-setup"
 )
 
-// Repository is what is asked of a repository on GitHub.
+// Repository is the used part of a GitHub repository.
 type Repository interface {
 	forge.Repository
 	PutSecret(ctx context.Context, name, value string) error
@@ -32,32 +32,31 @@ type Repository interface {
 	Blob(ctx context.Context, id string) ([]byte, error)
 }
 
-// Setup is what a person wants to be set up.
+// Setup is a requested setup.
 type Setup struct {
 	Provider Provider
 	Model    string
 	Key      string // of the provider
 	Replace  bool   // the secret, where it is there
 	Workflow string // the name of one
-	// Read gives the content of a file that init writes, by its name: a workflow's or
-	// "agent-ci".
+	// Read returns a file of init by name: a workflow's or "agent-ci".
 	Read func(name string) ([]byte, error)
-	// Toolchains are those of the repository; nil where its files are not known.
+	// Toolchains are the repository's; nil if unknown.
 	Toolchains []Toolchain
 	Build      Build
 	Server     string // root of GitHub's pages
 }
 
-// Report is what came of it, in sentences for a person.
+// Report is the result in sentences.
 type Report struct {
 	Done []string
 	Left []string // what the person has to do
 	URL  string   // of the pull request; empty for none
 }
 
-// Do sets a repository up. What the token may not do is left to the person; that the
-// files cannot be added is an error, which comes with what was done before. Nothing is
-// changed where it can be seen to fail, and the secret is set last: others may use it.
+// Do sets up a repository. Steps beyond the token's permissions are left to people. If the files
+// cannot be added, it returns an error with the report so far. It changes nothing if failure is
+// foreseeable, and sets the secret last, because others may use it.
 func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) {
 	found, err := s.look(ctx, r)
 	if err != nil {
@@ -125,7 +124,7 @@ func tip(ctx context.Context, r Repository) (branch string, head *forge.Commit, 
 	return branch, head, err
 }
 
-// secret sets the secret, unless it is there and may not be replaced.
+// secret sets the secret, unless it exists and may not be replaced.
 func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
 	page, name := s.Server+"/"+r.Name()+"/settings/secrets/actions", s.Provider.Secret
 	there, err := r.HasSecret(ctx, name)
@@ -143,8 +142,8 @@ func (s Setup) secret(ctx context.Context, r Repository, report *Report) error {
 	return report.add(ctx, err, done, "add the secret "+name+" with the key: "+page+"/new")
 }
 
-// add says that something was done, or what to click where it failed. What lets all
-// else fail too is an error.
+// add reports success, or what to click after a failure. It returns errors that would fail
+// everything else too.
 func (report *Report) add(ctx context.Context, err error, done, click string) error {
 	switch {
 	case err == nil:
@@ -157,7 +156,7 @@ func (report *Report) add(ctx context.Context, err error, done, click string) er
 	return nil
 }
 
-// settings sets the setting and the label, or says what to click.
+// settings sets setting and label, or reports what to click.
 func (s Setup) settings(ctx context.Context, r Repository, report *Report) error {
 	page := s.Server + "/" + r.Name()
 	err := report.add(ctx, r.LetWorkflowsOpenPullRequests(ctx), "workflows may open pull requests",
@@ -168,7 +167,7 @@ func (s Setup) settings(ctx context.Context, r Repository, report *Report) error
 	return report.add(ctx, r.CreateLabel(ctx, Label, labelColor, labelDescription), "the label "+Label+" is there", "make the label "+Label+": "+page+"/labels")
 }
 
-// reason is why a call failed, without what it was.
+// reason returns the reason of a failed call alone.
 func reason(err error) string {
 	if failed, ok := errors.AsType[*forge.Error](err); ok {
 		return failed.Message

@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// standing are the files of a tree that a setup is about, id by path: the defaults and
-// all workflows.
+// standing maps the relevant existing files to ids: defaults and workflows.
 type standing map[string]string
 
 func lookAt(ctx context.Context, r Repository, tree string) (standing, error) {
@@ -48,9 +47,8 @@ func isWorkflow(at string) bool {
 	return at != DefaultsPath && (path.Ext(at) == ".yml" || path.Ext(at) == ".yaml")
 }
 
-// agree fails where the files that are there and those that are to be added would send a
-// key to another provider than the one that it is for. It gives the model that the
-// defaults which are there name.
+// agree fails if existing and new files would send a key to another provider. It returns the model
+// in the existing defaults.
 func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model string, err error) {
 	id, has := there[DefaultsPath]
 	if has {
@@ -84,8 +82,8 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 	return model, nil
 }
 
-// objects says why a workflow cannot be used with a provider; empty for nothing. Only one
-// that is wanted has to pass a key.
+// objects explains why a workflow does not suit a provider, or returns "". Only a wanted one must
+// pass a key.
 func (p Provider) objects(workflow []byte, wanted bool) string {
 	if !wanted && !strings.Contains(string(workflow), "agent-ci") {
 		return ""
@@ -112,7 +110,7 @@ func (p Provider) objects(workflow []byte, wanted bool) string {
 	return ""
 }
 
-// passed are the values of a workflow that become the model's key.
+// passed returns a workflow's values for the model's key.
 func passed(n *yaml.Node) (values []string) {
 	for i, each := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
@@ -125,7 +123,7 @@ func passed(n *yaml.Node) (values []string) {
 	return values
 }
 
-// ground is what a setup finds before it changes anything.
+// ground is the state before a setup.
 type ground struct {
 	base    string // the default branch
 	head    *forge.Commit
@@ -135,7 +133,7 @@ type ground struct {
 	model   string   // that the defaults which are there name
 }
 
-// look fails where a setup would not be carried out whole.
+// look fails if a setup would remain incomplete.
 func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
 	if g.base, g.head, err = tip(ctx, r); err != nil {
 		return g, err

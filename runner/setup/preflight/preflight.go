@@ -1,7 +1,6 @@
-// Package preflight owns what can be known of a run before anything is spent on it: whether its
-// models have the price that a limit needs, and whether this machine has its keys, secrets and
-// programs. It refuses to know networks, forges, sandboxes and how a run works: it looks, and
-// neither asks nor starts anything.
+// Package preflight checks a run's requirements before any cost: prices for limits, and this
+// machine's keys, secrets and programs. It knows no networks, forges, sandboxes or runs: it only
+// looks, and asks or starts nothing.
 package preflight
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Kind says what a finding means for a run.
+// Kind is a finding's consequence for a run.
 type Kind string
 
 // The kinds of findings.
@@ -27,7 +26,7 @@ const (
 	Note    Kind = "note"    // a run here may do without, or bring it itself
 )
 
-// Finding is one thing that is wrong or missing.
+// Finding is a mistake or a missing requirement.
 type Finding struct {
 	Kind    Kind   `json:"kind"`
 	Reason  string `json:"reason"`        // of the outcome
@@ -35,24 +34,24 @@ type Finding struct {
 	Message string `json:"message"`       // a sentence that says what to do
 }
 
-// Findings are in the order in which a run would come to them.
+// Findings are in the order of a run.
 type Findings []Finding
 
-// Options say which run it is.
+// Options describes the run.
 type Options struct {
 	Job      *job.Job
 	Environ  settings.Environment
 	Scripted bool   // the answers come from a file: no key and no price is needed
 	Publish  string // mode that was asked for; empty for what the environment allows
 	Path     string // where programs of hooks and servers are looked for
-	// Changeable reports whether the agent could change a file; nil where its folder is not known. A run
-	// says itself why it takes no such program.
+	// Changeable reports whether the agent could change a file; nil if the folder is unknown. The
+	// run itself explains such a refused program.
 	Changeable func(path string) bool
-	// InBase reports whether the base commit has a path; nil where that commit is not known.
+	// InBase reports whether the base commit has a path; nil if the commit is unknown.
 	InBase func(path string) (bool, error)
 }
 
-// Check returns all that is wrong or missing. The error is of the machine itself.
+// Check returns all findings. The error is the machine's.
 func Check(ctx context.Context, o Options) (Findings, error) {
 	var all Findings
 	if !o.Scripted {
@@ -86,7 +85,7 @@ func Check(ctx context.Context, o Options) (Findings, error) {
 	return all, err
 }
 
-// Add adds what an error, which may be nil, says.
+// Add adds an error, which may be nil.
 func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
 	if err == nil {
 		return
@@ -95,7 +94,7 @@ func (fs *Findings) Add(ctx context.Context, kind Kind, err error) {
 	*fs = append(*fs, Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 }
 
-// Refused are the findings with which a run here ends.
+// Refused returns the findings that end a run.
 func (fs Findings) Refused() Findings {
 	var refused Findings
 	for _, f := range fs {
@@ -106,7 +105,7 @@ func (fs Findings) Refused() Findings {
 	return refused
 }
 
-// Stop is how a run ends by the findings, with all of them in its message; nil where it can begin.
+// Stop returns the run's end with all findings, or nil if it can begin.
 func (fs Findings) Stop() error {
 	refused := fs.Refused()
 	if len(refused) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// program is what a hook, a server or a tool of a job is started by.
+// program is a program of a job's hook, server or tool.
 type program struct {
 	of     string // "hook lint"
 	key    string // where the job names it
@@ -23,11 +23,11 @@ type program struct {
 	path   string // where a bare name is looked for
 	home   string // the folder that ~/ names
 	hint   string // for one that is missing; may be empty
-	// needed says that a run ends without it, and installable that setup commands may bring it.
+	// needed ends a run without the program. installable means that setup commands may install it.
 	needed, installable bool
 }
 
-// programs returns the programs that are missing.
+// programs returns the missing programs.
 func (o Options) programs() (found Findings, err error) {
 	for _, p := range slices.Concat(o.hooks(), o.servers(), o.tools()) {
 		f, err := o.look(p)
@@ -89,10 +89,10 @@ func (o Options) tools() (all []program) {
 	return all
 }
 
-// installs says whether the run has commands before the agent, which may install programs.
+// installs reports commands before the agent, which may install programs.
 func (o Options) installs() bool { return len(o.Job.Setup) > 0 }
 
-// look looks for a program; nil where it is there, or where that cannot be known.
+// look checks a program. It returns nil if it exists or is unknowable.
 func (o Options) look(p program) (*Finding, error) {
 	switch name := filepath.FromSlash(job.AtHome(p.name, p.home)); {
 	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
@@ -129,7 +129,7 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)), nil
 }
 
-// missing is the finding that the program is not where this machine would have it.
+// missing returns the finding of a missing program.
 func (p program) missing(where string) *Finding {
 	if p.installable {
 		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.of, p.name, where, p.hint))
@@ -137,7 +137,7 @@ func (p program) missing(where string) *Finding {
 	return p.finding(Missing, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; install it, or correct %s%s.", p.of, p.name, where, p.key, p.hint))
 }
 
-// finding is a note where a run does without the program.
+// finding returns a note if a run can do without the program.
 func (p program) finding(kind Kind, stop *outcome.Stop) *Finding {
 	if !p.needed {
 		kind = Note

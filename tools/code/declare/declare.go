@@ -1,7 +1,6 @@
-// Package declare owns how a tool is told to a model that calls it in a script: as a method in
-// TypeScript, made of the JSON Schemas of its input and result. Names, descriptions and schemas may be
-// of strangers: none of them gets out of its place, and each is told in bounds. The same tools are
-// declared the same, byte for byte.
+// Package declare describes tools for scripts as TypeScript methods, from the JSON Schemas of input
+// and result. Names, descriptions and schemas may be hostile: none escapes its place, and all are
+// bounded. Equal tools have byte-identical declarations.
 package declare
 
 import (
@@ -23,7 +22,7 @@ const (
 	mostValues  = 40     // that are told one by one
 )
 
-// Method declares a tool under a name that Names gave.
+// Method declares a tool under a name from Names.
 func Method(name string, spec tools.Spec) string {
 	input := "input: string"
 	if spec.Grammar == "" {
@@ -45,7 +44,7 @@ func Method(name string, spec tools.Spec) string {
 
 const anyObject = "Record<string, unknown>"
 
-// Type is the type of the values that fit a schema, or otherwise where that can't be said in short.
+// Type returns the type of a schema, or otherwise if too long.
 func Type(raw json.RawMessage, otherwise string, indent int) string {
 	var root any
 	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {
@@ -66,7 +65,7 @@ func needed(raw json.RawMessage) bool {
 	return raw == nil || json.Unmarshal(raw, &schema) != nil || len(schema.Required) > 0
 }
 
-// comment is text in a comment of its own lines, out of which it does not get.
+// comment formats text as a comment that it cannot end.
 func comment(text string, indent int) string {
 	if text = harmless(text); text == "" {
 		return ""
@@ -85,7 +84,7 @@ func comment(text string, indent int) string {
 	return all.String()
 }
 
-// harmless is text that neither ends a comment nor a block of code around it.
+// harmless makes text unable to end a comment or a surrounding code block.
 func harmless(text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	return strings.ReplaceAll(text, "```", "'''")

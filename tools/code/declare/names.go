@@ -10,8 +10,8 @@ import (
 // mostName is how many bytes the name of a tool may have in a script.
 const mostName = 128
 
-// Identifier makes a name one that JavaScript takes behind a dot: what is no ASCII letter, digit, _ or $
-// becomes _.
+// Identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
+// _ and $ becomes _.
 func Identifier(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '$' {
@@ -25,9 +25,8 @@ func Identifier(name string) string {
 	return name
 }
 
-// Names gives tools the names by which scripts call them, whatever the order of the tools. One whose name
-// is an identifier keeps it; of others that come to the same one, all but the first by the alphabet get a
-// number.
+// Names assigns tools their names in scripts, independent of order. Identifiers stay; of names that
+// become equal, all but the alphabetically first get a number.
 func Names(tools []string) map[string]string {
 	names, taken := map[string]string{}, map[string]bool{}
 	for _, name := range tools {

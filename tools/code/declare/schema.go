@@ -21,7 +21,7 @@ type writer struct {
 
 const unknown = "unknown"
 
-// of is the type of what fits a schema, whose lines after the first stand indented.
+// of returns the type of a schema, with later lines indented.
 func (w *writer) of(at any, indent, depth int) string {
 	w.types++
 	node, is := at.(map[string]any)
@@ -54,7 +54,7 @@ func (w *writer) of(at any, indent, depth int) string {
 	return w.untyped(node, indent, depth)
 }
 
-// untyped is a schema that says by its keywords alone what it is for.
+// untyped returns the type implied by a schema's keywords.
 func (w *writer) untyped(node map[string]any, indent, depth int) string {
 	switch {
 	case node["properties"] != nil:
@@ -65,7 +65,7 @@ func (w *writer) untyped(node map[string]any, indent, depth int) string {
 	return unknown
 }
 
-// whole is what fits several schemas and what stands beside them.
+// whole returns the type of a value for several schemas.
 func (w *writer) whole(node map[string]any, parts []any, indent, depth int) string {
 	if node["properties"] != nil {
 		rest := maps.Clone(node)
@@ -193,7 +193,7 @@ func (w *writer) object(node map[string]any, indent, depth int) string {
 	return all.String()
 }
 
-// rest is the type of properties that have no schema of their own, if there may be any.
+// rest returns the type of additional properties, if any.
 func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text string, more bool) {
 	switch rest := node["additionalProperties"].(type) {
 	case map[string]any:
@@ -204,7 +204,7 @@ func (w *writer) rest(node map[string]any, named bool, indent, depth int) (text 
 	return unknown, !named
 }
 
-// remark is the description of a property, in one line.
+// remark returns a property's description in one line.
 func (w *writer) remark(schema any, indent int) string {
 	node, _ := schema.(map[string]any)
 	text, _ := node["description"].(string)
@@ -214,7 +214,7 @@ func (w *writer) remark(schema any, indent int) string {
 	return comment(strings.Join(strings.Fields(clip.Visible(text, mostRemark)), " "), indent)
 }
 
-// literals is one of some values; their kind where they are too many or too long.
+// literals returns a union of values, or their type if too many or too long.
 func literals(values []any) string {
 	var all, kinds []string
 	short := len(values) <= mostValues
@@ -253,10 +253,10 @@ func literal(value any) (text, kind string) {
 	return "", unknown
 }
 
-// quoted is a text as a literal of one line that does not end a block of code around it.
+// quoted returns a text as a one-line literal that cannot end a code block.
 func quoted(raw []byte) string { return strings.ReplaceAll(string(raw), "`", "\\u0060") }
 
-// key is the name of a property as a type has it.
+// key returns a property's name in a type.
 func key(name string) string {
 	if name != "" && Identifier(name) == name {
 		return name

@@ -4,8 +4,8 @@ package engine
 
 import "runtime/debug"
 
-// confine limits the process itself, as far as that can be done here: the race detector takes more
-// memory than a process may have.
+// confine limits the process as far as possible here: the race detector needs more memory than
+// permitted.
 func confine() error {
 	debug.SetMemoryLimit(memory / 4)
 	return nil

@@ -1,5 +1,4 @@
-// Package engine owns the process in which a script of code mode runs: the language, what the
-// script finds in it, its limits, and how its errors are told. It gets a script and the results of
-// calls on its standard input and reports calls and outputs on its standard output; what calls do,
-// it doesn't know.
+// Package engine is the process of one code mode script: the language, its environment, limits and
+// errors. It reads the script and results of calls from standard input and writes calls and output
+// to standard output. It does not know what calls do.
 package engine

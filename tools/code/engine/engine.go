@@ -18,9 +18,9 @@ const (
 	// how long in all.
 	mostBusy     = 30 * time.Second
 	mostComputed = 5 * time.Minute
-	// grace is how long the language may take to notice that.
+	// grace is the language's time to notice that.
 	grace = 500 * time.Millisecond
-	// tellEvery is how often a script that computes is told of.
+	// tellEvery is the interval of reports about a computing script.
 	tellEvery = 50 * time.Millisecond
 )
 
@@ -29,7 +29,7 @@ func Main(input io.Reader, output io.Writer, problems io.Writer) int {
 	return Within(mostBusy, input, output, problems)
 }
 
-// Within is Main for scripts that compute no longer than busy without waiting for anything.
+// Within is Main with a limit for computing without waiting.
 func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.Writer) int {
 	os.Clearenv()
 	if err := confine(); err != nil {
@@ -57,7 +57,7 @@ func Within(busy time.Duration, input io.Reader, output io.Writer, problems io.W
 	return 0
 }
 
-// listen hands on what became of calls. The host that has gone needs no answer.
+// listen forwards results of calls. A host that has gone needs no answer.
 func listen(orders *message.Reader, settled chan<- []message.Settled) {
 	for {
 		var order message.Order
@@ -90,17 +90,17 @@ func (s *script) serve(settled <-chan []message.Settled) {
 	}
 }
 
-// stuck says why a script that has not ended waits for nothing.
+// stuck returns the reason of a script that has not ended but waits for nothing.
 func (s *script) stuck() string {
-	// Where there was no memory left to fail with, some is free again by now, but not much: an
-	// array that grows asks for half as much again as it has.
+	// If memory ran out, some is free again by now, but not for half as much again as a growing
+	// array has.
 	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
 		return told(noMemory, "", "")
 	}
 	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
 }
 
-// more are those that are there already.
+// more returns the results already available.
 func more(settled <-chan []message.Settled) (all []message.Settled) {
 	for {
 		select {
@@ -112,7 +112,7 @@ func more(settled <-chan []message.Settled) (all []message.Settled) {
 	}
 }
 
-// outbox gathers what is to be reported, and writes it in few pieces.
+// outbox collects reports and writes them in few pieces.
 type outbox struct {
 	mu    sync.Mutex
 	to    io.Writer
@@ -158,10 +158,10 @@ func (o *outbox) write() {
 	o.next, o.bytes = message.Report{}, 0
 }
 
-// stopped is what a host function panics with to end the script, past all that could catch it.
+// stopped is the panic of a host function that ends the script, uncatchable for it.
 type stopped struct{ message.End }
 
-// turn lets the script compute until it waits, and reports what it did.
+// turn lets the script compute until it waits, and reports its actions.
 func (s *script) turn(do func() error) {
 	most := min(s.busy, mostComputed-s.computed)
 	began := time.Now()
@@ -188,7 +188,7 @@ func (s *script) turn(do func() error) {
 	}
 }
 
-// tell reports what the script does while it computes, until it is stopped.
+// tell reports the script's actions while it computes, until stop.
 func (s *script) tell() (stop func()) {
 	over := make(chan struct{})
 	var telling sync.WaitGroup
@@ -210,8 +210,7 @@ func (s *script) tell() (stop func()) {
 	}
 }
 
-// compute runs JavaScript and then all jobs that wait for nothing. The end is that of the script,
-// or nil.
+// compute runs JavaScript and all pending jobs. end is nil unless the script ended.
 func (s *script) compute(do func() error, until time.Time) (end *message.End) {
 	defer func() {
 		switch value := recover().(type) {
@@ -246,8 +245,7 @@ func (s *script) within(until time.Time, do func() error) error {
 	return do()
 }
 
-// failure is the end that an error means which the script could not be given; one of a script that was
-// interrupted means nothing.
+// failure returns the end for an error that the script did not receive, or nil for an interruption.
 func failure(err error, until time.Time) *message.End {
 	if err == nil || !time.Now().Before(until) {
 		return nil

@@ -22,10 +22,10 @@ var prelude string
 // memory is how many bytes a script may have.
 const memory = 256 << 20
 
-// main is what the script is called in stacks.
+// main is the script's name in stacks.
 const main = "exec_main.mjs"
 
-// script is one script, with the language that it is written in. All of it belongs to one goroutine.
+// script is a script with its language, for one goroutine.
 type script struct {
 	vm     *quickjs.VM
 	enter  quickjs.Value // the prelude's way in
@@ -44,7 +44,7 @@ type script struct {
 	ended    bool
 }
 
-// newScript makes all that does not depend on the script itself.
+// newScript prepares everything independent of the script.
 func newScript(o *outbox) (*script, error) {
 	vm, err := quickjs.NewVM()
 	if err != nil {
@@ -75,7 +75,7 @@ func newScript(o *outbox) (*script, error) {
 	return s, err
 }
 
-// resolve lets nothing be imported but the script itself, by the prelude, which is first.
+// resolve only imports the script itself, by the prelude.
 func (s *script) resolve(_ *quickjs.VM, _, name string) (string, error) {
 	if s.loaded || name != main {
 		return "", errors.New("nothing can be imported in a script; what there is to call is in tools")
@@ -86,7 +86,7 @@ func (s *script) resolve(_ *quickjs.VM, _, name string) (string, error) {
 
 func (s *script) load(*quickjs.VM, string) (string, error) { return s.source, nil }
 
-// functions are those that the prelude builds on.
+// functions returns the prelude's host functions.
 func (s *script) functions() map[string]quickjs.HostFunc {
 	return map[string]quickjs.HostFunc{
 		"call": s.call, "item": s.item, "stored": s.recall, "keep": s.keep, "timer": s.setTimer, "untimer": s.clearTimer,
@@ -102,7 +102,7 @@ func (s *script) functions() map[string]quickjs.HostFunc {
 	}
 }
 
-// argument is one of those that the prelude gave, of which nothing else is certain.
+// argument returns an argument of the prelude, of unknown type.
 func argument[T any](arguments []any, i int) T {
 	var none T
 	if i >= len(arguments) {
@@ -148,7 +148,7 @@ func (s *script) item(arguments []any) (any, error) {
 	return nil, nil
 }
 
-// flood ends a script that shows too much.
+// flood ends a script with too much output.
 func flood() stopped {
 	return stopped{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
 		message.MostItems, message.MostShown>>20)}}
@@ -218,8 +218,8 @@ func (s *script) begin(run message.Run) {
 	s.goOn("start", map[string]any{"names": names, "missing": missing(run.Source, names), "all": run.Tools})
 }
 
-// missing returns the names that a script calls as methods of tools and that are not among names. A
-// name that the script mentions in any other way, such as in a test whether the tool exists, is left out.
+// missing returns the names that a script calls as methods of tools but that are not in names. It
+// omits names mentioned in any other way, such as in a test for the tool.
 func missing(source string, names []string) []string {
 	all := []string{}
 	calls := map[string]int{}
@@ -235,13 +235,13 @@ func missing(source string, names []string) []string {
 	return all
 }
 
-// settle goes on with what became of calls.
+// settle continues with results of calls.
 func (s *script) settle(settled []message.Settled) {
 	s.underWay -= len(settled)
 	s.goOn("settle", settled)
 }
 
-// fire goes on with the timers that are due.
+// fire continues with due timers.
 func (s *script) fire() { s.goOn("fire", s.timers.take(time.Now())) }
 
 func (s *script) goOn(kind string, given any) {

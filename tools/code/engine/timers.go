@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// timer is one that a script has set.
+// timer is a timer set by a script.
 type timer struct {
 	id  int
 	due time.Time
 	at  int // in the heap
 }
 
-// timers are those that are set, the next one first.
+// timers holds the set timers, next one first.
 type timers struct {
 	queue queue
 	byID  map[int]*timer
@@ -42,7 +42,7 @@ func (t *timers) next() (due time.Time, is bool) {
 	return t.queue[0].due, true
 }
 
-// take takes away those that are due, in their order.
+// take removes and returns the due timers in order.
 func (t *timers) take(now time.Time) (ids []int) {
 	for len(t.queue) > 0 && !t.queue[0].due.After(now) {
 		ids = append(ids, t.queue[0].id)

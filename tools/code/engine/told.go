@@ -25,14 +25,14 @@ var made = sync.OnceValue(func() patterns {
 	}
 })
 
-// Errors of the language that are told in other words.
+// Errors of the language to reword.
 const (
 	noFunction = "TypeError: not a function"
 	noMemory   = "RangeError: out of memory"
 )
 
-// told is an error of a script in words, with the stack as models know it. What was no sentence of
-// the language has no stack, only its place.
+// told formats a script's error with the stack form known to models. Errors without a sentence of
+// the language have a place only.
 func told(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
 	if place := made().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
@@ -56,7 +56,7 @@ func told(words, stack, source string) string {
 	return words
 }
 
-// where is a place, with the function that has it if that has a name.
+// where formats a place with its named function.
 func where(function, place string) string {
 	if function == "<anonymous>" {
 		return place
@@ -64,7 +64,7 @@ func where(function, place string) string {
 	return function + " (" + place + ")"
 }
 
-// named says what is no function, which the language does not.
+// named names the value that is no function, which the language does not.
 func named(words, stack, source string) string {
 	place := made().place.FindStringSubmatch(stack)
 	if place == nil {

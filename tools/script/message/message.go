@@ -1,5 +1,5 @@
-// Package message owns the lines of JSON by which programs that run JavaScript and their host talk to each
-// other, and how long a line may be; and the messages and limits of code mode. It knows neither side.
+// Package message owns the JSON lines between hosts and programs that run JavaScript, their maximum
+// length, and code mode's messages and limits. It knows neither side.
 package message
 
 import (
@@ -14,8 +14,8 @@ import (
 // Longest is how many bytes a line may have.
 const Longest = 32 << 20
 
-// The limits of a script. The engine holds them, so that the script is told, and the host
-// holds them again, since an engine may have been broken by its script.
+// The limits of a script. The engine enforces them to inform the script; the host repeats it,
+// because a script may break the engine.
 const (
 	MostItems    = 10_000   // texts and images that a script shows in all
 	MostShown    = 16 << 20 // bytes of them
@@ -27,33 +27,33 @@ const (
 	LargestValue = 64 << 10 // bytes of one of them
 )
 
-// Order is what the host tells the engine: first the script, then what became of its calls.
+// Order is a host's message to the engine: first the script, then results of calls.
 type Order struct {
 	Run     *Run      `json:"run,omitempty"`
 	Settled []Settled `json:"settled,omitempty"`
 }
 
-// Run is a script to run, and what is there for it.
+// Run is a script with its environment.
 type Run struct {
 	Source string            `json:"source"`
 	Tools  []Tool            `json:"tools"`
 	Stored map[string]string `json:"stored,omitempty"` // values as JSON
 }
 
-// Tool is one that the script can call.
+// Tool is a callable tool.
 type Tool struct {
 	Name        string `json:"name"` // as scripts have it
 	Description string `json:"description"`
 }
 
-// Settled is a call that has ended: with a value, or with an error in words.
+// Settled is an ended call with a value or an error.
 type Settled struct {
 	ID    int             `json:"id"`
 	Value json.RawMessage `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"` // where there is no value
 }
 
-// Report is what the engine tells of a stretch of the script.
+// Report is the engine's report on a stretch of the script.
 type Report struct {
 	Ready  bool              `json:"ready,omitempty"` // for a script: the first report, and nothing else
 	Calls  []Call            `json:"calls,omitempty"`
@@ -63,12 +63,12 @@ type Report struct {
 	End    *End              `json:"end,omitempty"`   // nothing comes behind it
 }
 
-// Empty says that there is nothing to tell.
+// Empty reports an empty Report.
 func (r Report) Empty() bool {
 	return !r.Ready && len(r.Calls) == 0 && len(r.Items) == 0 && len(r.Stored) == 0 && !r.Yield && r.End == nil
 }
 
-// Call is a call that the script makes.
+// Call is a script's call.
 type Call struct {
 	ID    int    `json:"id"`
 	Tool  string `json:"tool"`
@@ -76,7 +76,7 @@ type Call struct {
 	Text  bool   `json:"text,omitempty"` // the input is the text that the script gave, else JSON
 }
 
-// Kind is what an item is.
+// Kind is the kind of an Item.
 type Kind string
 
 // The kinds of items.
@@ -86,7 +86,7 @@ const (
 	Audio Kind = "audio" // which nobody can be shown
 )
 
-// Item is something that the script shows.
+// Item is an output of the script.
 type Item struct {
 	Kind  Kind   `json:"kind"`
 	Value string `json:"value,omitempty"`
@@ -110,7 +110,7 @@ func Write(to io.Writer, message any) error {
 	return err
 }
 
-// ErrTooLong says that a line has more than Longest bytes.
+// ErrTooLong reports a line above Longest bytes.
 var ErrTooLong = errors.New("a line is too long")
 
 // Reader reads lines.

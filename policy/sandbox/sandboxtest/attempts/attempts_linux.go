@@ -17,32 +17,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attempt tries to get out. No error means that it did.
+// Attempt is an attack on a sandbox. A nil error means success.
 type Attempt struct {
 	Name string
 	Do   func(World) error
-	// Open says in which tier the attempt succeeds, and what is done about it.
+	// Open maps tiers where the attempt succeeds to the countermeasure.
 	Open map[string]string
-	// Unproven is true where trying without a sandbox would do harm or needs what
-	// not every machine has. All others have to succeed there for user 0.
+	// Unproven marks attempts that would do harm without a sandbox or need special machines. All
+	// others must succeed there as user 0.
 	Unproven bool
-	// Roots is true where it is user 0's thing that is attacked: it is open to no
-	// other.
+	// Roots marks attacks only possible for user 0.
 	Roots bool
-	// Hidden is true where it is what Hidden of the world names that is attacked.
+	// Hidden marks attacks on World.Hidden.
 	Hidden bool
-	// Overlaid is true where it is an overlay of the workspace that is attacked.
+	// Overlaid marks attacks on an overlay of the workspace.
 	Overlaid bool
-	// Secrets is true where it is what commands have of secrets that is attacked.
+	// Secrets marks attacks on commands' secrets.
 	Secrets bool
-	// Served is true where it is the host of a secret that is attacked, through a tunnel.
+	// Served marks attacks on a secret's host through a tunnel.
 	Served bool
 }
 
-// ErrNothing says that what an attempt reached holds nothing worth it.
+// ErrNothing reports that an attempt reached nothing of value.
 var ErrNothing = errors.New("nothing of the secret is there")
 
-// Why attempts succeed where Landlock is alone.
+// Reasons for success under Landlock alone.
 const (
 	CheckedAfterwards = "Landlock grants the workspace whole; what git keeps is compared afterwards"
 	notLandlocks      = "Landlock does not cover the attributes of files; the owner outside is the user who started agent-ci"
@@ -55,7 +54,7 @@ func All() []Attempt {
 	return slices.Concat(fileAttempts(), secretAttempts(), hiddenAttempts(), gitAttempts(), overlayAttempts(), cacheAttempts(), placeholderAttempts(), tunnelAttempts(), processAttempts(), kernelAttempts(), networkAttempts(), rightsAttempts(), attributeAttempts(), setidAttempts())
 }
 
-// On are the attempts for which there is something in a world.
+// On returns the attempts possible in a world.
 func On(w World) []Attempt {
 	return slices.DeleteFunc(All(), func(a Attempt) bool {
 		return a.Overlaid && w.Changes == "" || a.Secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
@@ -162,7 +161,7 @@ func secretAttempts() []Attempt {
 	}
 }
 
-// hiddenAttempts are on what is hidden in folders that commands may write to.
+// hiddenAttempts attack hidden files in writable folders.
 func hiddenAttempts() []Attempt {
 	hidden := []Attempt{
 		{Name: "read a hidden file of the workspace", Do: func(w World) error { return readSecret(w.workspace("conf/deep/cred")) }},
@@ -190,11 +189,11 @@ func hiddenAttempts() []Attempt {
 	return hidden
 }
 
-// errOwnGit is that an attempt reached no git folder but one that is thrown away with the tree of a check.
-// That of the checkout is compared from outside.
+// errOwnGit reports an attempt that only reached a check's disposable git folder. The checkout's is
+// compared from outside.
 var errOwnGit = errors.New("the git folder is the tree's own")
 
-// ownGit reports whether the git folder is that of the tree of a check.
+// ownGit reports whether the git folder belongs to a check's tree.
 func (w World) ownGit() bool {
 	_, err := os.Lstat(w.workspace(".git/lent"))
 	return err == nil
@@ -430,7 +429,7 @@ func rightsAttempts() []Attempt {
 // write opens a file for writing and changes nothing.
 func write(path string) error { return openFor(path, unix.O_WRONLY) }
 
-// writeFirst does so with the first of the paths that exists.
+// writeFirst writes to the first existing path.
 func writeFirst(paths ...string) error {
 	var err error
 	for _, path := range paths {
@@ -463,7 +462,7 @@ func swapAndBack(path, other string) error {
 
 func putInPlace(path, to string) error { return errors.Join(create(path), os.Rename(path, to)) }
 
-// by links a file to a name in the workspace, and tries something with that.
+// by links a file into the workspace and tries something with the link.
 func (w World) by(link func(from, to string) error, file, name string, try func(path string) error) error {
 	return errors.Join(link(file, w.workspace(name)), try(w.workspace(name)))
 }
@@ -543,8 +542,8 @@ func cloned(flags uintptr) error {
 	return err
 }
 
-// clone3 asks for a namespace in a way that a filter can't look into. A wrong
-// size tells whether the kernel looked at the call at all.
+// clone3 requests a namespace invisibly for a filter. A wrong size shows whether the kernel saw the
+// call.
 func clone3(World) error {
 	err := call(unix.SYS_CLONE3, 0, 1, 0, 0, 0, 0)
 	if errors.Is(err, unix.EINVAL) {
@@ -553,8 +552,7 @@ func clone3(World) error {
 	return err
 }
 
-// by32Bit calls getpid by the numbers of another architecture, which is how a
-// filter of the first is got around.
+// by32Bit calls getpid with another architecture's number, the usual way around a filter.
 func by32Bit(World) error {
 	if runtime.GOARCH != "amd64" {
 		return errors.New("not on this processor")
@@ -600,7 +598,7 @@ func connectTCP(protocol, port int) error {
 	return unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
 }
 
-// sendUDP knows by the answer that somebody got it.
+// sendUDP recognises a receiver by its answer.
 func sendUDP(w World) error {
 	c, err := net.Dial("udp4", fmt.Sprintf("127.0.0.1:%d", w.UDP))
 	if err != nil {
@@ -621,7 +619,7 @@ func sendDatagram(path string) error {
 	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: path})
 }
 
-// BindSocket makes a socket that nobody listens on.
+// BindSocket makes a socket without a listener.
 func BindSocket(path string) error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -630,7 +628,7 @@ func BindSocket(path string) error {
 	return errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Close(fd))
 }
 
-// openBlockDevice tries all that the kernel names.
+// openBlockDevice tries all block devices.
 func openBlockDevice(World) error {
 	table, err := os.ReadFile("/proc/partitions")
 	if err != nil {
@@ -647,8 +645,7 @@ func openBlockDevice(World) error {
 	return err
 }
 
-// inheritedDescriptor looks for one that neither the command's own program
-// opened nor is its input and output.
+// inheritedDescriptor searches a descriptor inherited from outside, except standard streams.
 func inheritedDescriptor(World) error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

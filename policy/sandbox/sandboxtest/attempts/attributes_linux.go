@@ -13,8 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// target is something of the machine's, and which of its attributes its owner can
-// change where nothing is confined.
+// target is a file of the machine with the attributes that its owner can change outside a sandbox.
 type target struct {
 	name    string
 	path    func(World) string
@@ -22,7 +21,7 @@ type target struct {
 	roots   bool     // user 0 owns it, so that others are held everywhere
 }
 
-// attributeChanges set what is there already, so that trying does no harm.
+// attributeChanges rewrite existing values, so an attempt does no harm.
 var attributeChanges = map[string]func(path string, now unix.Stat_t) error{
 	"mode": func(path string, now unix.Stat_t) error { return unix.Chmod(path, now.Mode&0o7777) },
 	"mode by a descriptor": func(path string, now unix.Stat_t) error {
@@ -53,7 +52,7 @@ func byDescriptor(path string, change func(fd int) error) error {
 	return errors.Join(change(fd), unix.Close(fd))
 }
 
-// setAccessList gives a file the list that says what its mode says (acl(5)).
+// setAccessList gives a file an access list equal to its mode (acl(5)).
 func setAccessList(path string, mode uint32) error {
 	const user, group, others, nobodyElse = 0x01, 0x04, 0x20, ^uint32(0)
 	list := binary.LittleEndian.AppendUint32(nil, 2) // the version
@@ -121,8 +120,7 @@ func attributeAttempts() []Attempt {
 	return all
 }
 
-// change succeeds if one of the changes does; where nothing is confined all have
-// to, so that none fails by being wrong.
+// change succeeds if one of the changes does. Without confinement all must, to prove each.
 func (t target) change(w World) error {
 	var now unix.Stat_t
 	if err := unix.Stat(t.path(w), &now); err != nil {
@@ -140,7 +138,7 @@ func (t target) change(w World) error {
 	return nil
 }
 
-// changeMounts goes through all mounts but those that are commands' own.
+// changeMounts tries all mounts except the commands' own.
 func changeMounts(w World) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -177,8 +175,7 @@ func changeMounts(w World) error {
 	return refused
 }
 
-// setidForms are the ways to have a file with the bits set-user-ID and
-// set-group-ID, by paths of files that are not there yet.
+// setidForms lists ways to create a file with set-user-ID or set-group-ID bits.
 var setidForms = []struct {
 	name string
 	do   func(path string, mode uint32) error
@@ -224,14 +221,14 @@ var setidForms = []struct {
 	{"chmod while a folder and a file change places", chmodExchanged},
 }
 
-// here is AT_FDCWD as a register has it.
+// here is AT_FDCWD in a register.
 const here = ^uintptr(99)
 
 func onFile(change func(string, uint32) error) func(string, uint32) error {
 	return func(path string, mode uint32) error { return errors.Join(create(path), change(path, mode)) }
 }
 
-// chmodExchanged changes the mode of what is a folder half of the time.
+// chmodExchanged changes the mode of a path that alternates between folder and file.
 func chmodExchanged(path string, mode uint32) error {
 	folder := path + ".folder"
 	if err := errors.Join(create(path), os.Mkdir(folder, 0o755)); err != nil {
@@ -281,7 +278,7 @@ func setidAttempts() []Attempt {
 	return all
 }
 
-// leave has a file made with a bit, and succeeds if it is there.
+// leave creates a file with a bit, and succeeds if it exists.
 func leave(form func(string, uint32) error, path string, bit uint32) error {
 	err := form(path, bit|0o755)
 	var left unix.Stat_t

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cacheAttempts are on a folder of caches: what commands change there is their own, and
-// what is hidden in it stays so.
+// cacheAttempts attack a cache folder: commands' changes must stay their own, and hidden files
+// hidden.
 func cacheAttempts() []Attempt {
 	return []Attempt{
 		{Name: "add to a folder of caches through agent-ci's root", Do: func(w World) error {

@@ -1,4 +1,3 @@
-// Package attempts owns the ways out of a sandbox that the batteries try, the
-// world that is attacked, and how an attempt ends. It knows neither how commands
-// are confined nor what runs them.
+// Package attempts owns the attacks on a sandbox in the batteries, the attacked world, and the
+// results. It does not know how commands are confined or run.
 package attempts

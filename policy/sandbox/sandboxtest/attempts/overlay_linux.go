@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overlayAttempts are on the overlay that a workspace is in, on what it keeps its
-// changes in and on what lies below it.
+// overlayAttempts attack the workspace's overlay, its changes and lower files.
 func overlayAttempts() []Attempt {
 	return overlaid([]Attempt{
 		{Name: "add to the changes of an overlay by their path", Do: func(w World) error { return create(w.changes("upper/planted")) }},
@@ -79,7 +78,7 @@ func overlaid(all []Attempt) []Attempt {
 	return all
 }
 
-// enterOpen makes a file in a folder that another process has open.
+// enterOpen makes a file in a folder opened by another process.
 func enterOpen(process int) error {
 	const most = 64
 	refused := errors.New("it has no folder open")
@@ -93,8 +92,7 @@ func enterOpen(process int) error {
 	return refused
 }
 
-// marked gives a file or folder a mark that overlayfs keeps for itself, and succeeds
-// if that has a file gone.
+// marked sets a mark reserved for overlayfs, and succeeds if that removes a file.
 func marked(path, mark, gone string) error {
 	if err := unix.Setxattr(path, "user.overlay."+mark, []byte("y"), 0); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// placeholderAttempts are on what commands have of secrets: placeholders, the proxy, and
-// the certificate of the run's authority.
+// placeholderAttempts attack commands' use of secrets: placeholders, proxy, and the run's
+// certificate.
 func placeholderAttempts() []Attempt {
 	return withSecrets([]Attempt{
 		{Name: "take a placeholder to another host", Do: func(w World) error { return tunnelTo("other.siege.example:443", w.placeholder()) }},
@@ -53,7 +53,7 @@ func withSecrets(all []Attempt) []Attempt {
 
 func (w World) placeholder() string { return os.Getenv(w.Placeholder) }
 
-// kit is the folder of what commands use secrets by.
+// kit returns the folder for using secrets.
 func (w World) kit() string { return filepath.Dir(os.Getenv("SSL_CERT_FILE")) }
 
 // ask sends a request to the proxy, and gives the first line of the answer.
@@ -78,7 +78,7 @@ func ask(request string) (net.Conn, int, error) {
 	return conn, answer.StatusCode, nil
 }
 
-// letThrough is that a request is not refused, whatever becomes of it then.
+// letThrough succeeds if a request is not refused.
 func letThrough(request string) error {
 	conn, status, err := ask(request)
 	if conn != nil {
@@ -94,7 +94,7 @@ func tunnelTo(address, placeholder string) error {
 	return letThrough("CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\nAuthorization: Bearer " + placeholder + "\r\n\r\n")
 }
 
-// handshake is that the run's authority vouches for a name in a tunnel to another one.
+// handshake succeeds if the run's authority vouches for a name in another one's tunnel.
 func handshake(w World, name string) error {
 	address := w.Bound + ":443"
 	conn, status, err := ask("CONNECT " + address + " HTTP/1.1\r\nHost: " + address + "\r\n\r\n")
@@ -113,7 +113,7 @@ func handshake(w World, name string) error {
 	return tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12}).Handshake()
 }
 
-// findIn is that a file below a folder has a text.
+// findIn succeeds if a file below a folder contains a text.
 func findIn(folder, text string) error {
 	found := ErrNothing
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

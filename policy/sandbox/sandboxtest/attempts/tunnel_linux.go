@@ -26,7 +26,7 @@ const (
 	GitPlaceholder   = "IN_GIT"
 )
 
-// ServeHost is what Host answers: all that it was asked.
+// ServeHost answers as Host: it echoes requests.
 func ServeHost(w http.ResponseWriter, r *http.Request) {
 	asked, err := httputil.DumpRequest(r, true)
 	if err != nil {
@@ -37,8 +37,7 @@ func ServeHost(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(asked)
 }
 
-// tunnelAttempts use placeholders in a tunnel to the very host that they are for, which
-// answers whatever it is asked.
+// tunnelAttempts misuse placeholders in a tunnel to their own host, which answers anything.
 func tunnelAttempts() []Attempt {
 	const right = PathOfHost + "/a"
 	inside := func(name, method, path, header, body string) Attempt {
@@ -69,7 +68,7 @@ func tunnelAttempts() []Attempt {
 	}
 }
 
-// fill makes a request but for its host, which %s stands for.
+// fill builds a request with %s for its host.
 func (w World) fill(method, path, header, body string) string {
 	password := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + w.variable(GitPlaceholder)))
 	fill := strings.NewReplacer("%", "%%", "PLACEHOLDER", w.variable(w.Placeholder), "GIT", password)
@@ -77,8 +76,7 @@ func (w World) fill(method, path, header, body string) string {
 	return fill.Replace(method+" "+path+" HTTP/1.1\r\n"+header) + fmt.Sprintf("\r\nHost: %%s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// variable is what commands have of a secret: the secret itself where nothing is kept
-// from them.
+// variable returns a secret's variable: the secret itself without protection.
 func (w World) variable(name string) string {
 	if w.Bare {
 		return Secret
@@ -86,8 +84,7 @@ func (w World) variable(name string) string {
 	return os.Getenv(name)
 }
 
-// reach is that the host answers a request in a tunnel to it. A tunnel that does not come
-// about is none that holds.
+// reach succeeds if the host answers a request in its tunnel. A failed tunnel proves nothing.
 func (w World) reach(serverName, host, request string) error {
 	response, _, err := w.exchange(serverName, host, request)
 	switch {
@@ -99,7 +96,7 @@ func (w World) reach(serverName, host, request string) error {
 	return nil
 }
 
-// readEcho is that the host's answer tells the value that it was sent.
+// readEcho succeeds if the host's answer reveals the value.
 func readEcho(w World) error {
 	response, text, err := w.exchange(w.Host, w.Host, w.fill("GET", PathOfHost+"/a", "Authorization: Bearer PLACEHOLDER", ""))
 	if err != nil {
@@ -114,8 +111,8 @@ func readEcho(w World) error {
 	return ErrNothing
 }
 
-// exchange sends a request through a tunnel to Host, by TLS for a server name. The error
-// is that of its TLS.
+// exchange sends a request through a tunnel to Host, with TLS for a server name. The error is that
+// of its TLS.
 func (w World) exchange(serverName, host, request string) (*http.Response, string, error) {
 	conn := w.tunnel()
 	defer conn.Close()
@@ -157,7 +154,7 @@ func (w World) tunnel() net.Conn {
 	return conn
 }
 
-// check ends an attempt that can't be made, which is then no proof.
+// check aborts an impossible attempt, which proves nothing.
 func check(err error) {
 	if err != nil {
 		panic(err)

@@ -13,7 +13,7 @@ type Verdict struct {
 	Why     string
 }
 
-// How a process that makes an attempt exits.
+// Exit statuses of an attempt's process.
 const (
 	exitEscaped  = 10
 	exitHeld     = 11

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Secret stands in all that must not be read, and in the victim's environment.
+// Secret is the content of everything unreadable, and of the victim's environment.
 const Secret = "the-secret-of-the-outside"
 
-// World is what there is to attack. It is handed to the attempts as JSON.
+// World lists the targets of attacks. Attempts receive it as JSON.
 type World struct {
 	Workspace  string // writable
 	Outside    string // holds secret.txt, which is world-readable, and may be written by the user
@@ -33,8 +33,7 @@ type World struct {
 	SharedKey  int    // of a System V segment
 	Shared     string // file in /dev/shm
 	Bare       bool   // nothing is confined
-	// Bound is the host that a secret of commands is for, and Placeholder their variable of
-	// it; empty where they have none.
+	// Bound is the host of a secret, Placeholder its variable; empty without one.
 	Bound, Placeholder string
 	Host               string // that secrets of commands are for, where it answers; empty where there is none
 	Proxy, Trust       string // address and file of certificates by which it is reached; empty where variables have them
@@ -48,26 +47,25 @@ func (w World) extra(name string) string     { return filepath.Join(w.Extra, nam
 func (w World) cache(name string) string     { return filepath.Join(w.Cache, name) }
 func (w World) changes(name string) string   { return filepath.Join(w.Changes, name) }
 
-// of is what the kernel tells of a process.
+// of returns a path in a process's /proc folder.
 func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }
 
 // CacheVariable names the folder of caches, for who confines commands and for them.
 const CacheVariable = "DENO_DIR"
 
-// Baseline is a file of the folder in which agent-ci keeps what earlier runs found of bases.
+// Baseline returns a cached baseline of agent-ci.
 func (w World) Baseline() string { return w.home(".local/state/agent-ci/baselines/kept") }
 
-// HiddenCache is the file of the folder of caches that policy.deny_read is to name.
+// HiddenCache returns the cache file for policy.deny_read.
 func (w World) HiddenCache() string { return w.cache("deep/cred") }
 
-// Hidden are the files that policy.deny_read is to name in folders that commands
-// may write to. Landlock alone can't keep them.
+// Hidden returns the files for policy.deny_read in writable folders. Landlock alone cannot protect
+// them.
 func (w World) Hidden() []string {
 	return []string{w.workspace("conf/deep/cred"), w.extra("a/cred")}
 }
 
-// NewWorld makes what is attacked below base, but for what lives and for what
-// git keeps of the workspace.
+// NewWorld creates the targets below base, except processes and git files.
 func NewWorld(base string) (World, error) {
 	in := func(name string) string { return filepath.Join(base, name) }
 	for name, content := range map[string]string{
@@ -91,16 +89,15 @@ func NewWorld(base string) (World, error) {
 	}, os.Symlink(in("outside/kube"), in("home/.kube"))
 }
 
-// SetVictim makes a process the one that is attacked.
+// SetVictim selects the attacked process.
 func (w *World) SetVictim(pid int) (err error) {
 	w.Victim = pid
 	w.Namespace, err = os.Readlink(of(pid, "ns/pid"))
 	return err
 }
 
-// mistaken is true where the victim's number is that of a process or thread
-// inside: in a namespace of processes numbers begin at 1 again, so that what was
-// attacked is not the victim.
+// mistaken reports whether the victim's number belongs to a process inside, because a pid namespace
+// counts from 1.
 func (w World) mistaken() bool {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil || own == w.Namespace {
@@ -110,7 +107,7 @@ func (w World) mistaken() bool {
 	return err == nil
 }
 
-// Inhabit makes what lives outside: listeners, shared memory.
+// Inhabit creates living targets: listeners and shared memory.
 func (w *World) Inhabit() (stop func(), err error) {
 	var open []interface{ Close() error }
 	defer func() {
@@ -155,7 +152,7 @@ func (w *World) Inhabit() (stop func(), err error) {
 	}, nil
 }
 
-// share makes the memory that is shared.
+// share creates the shared memory.
 func (w *World) share() (forget func(), err error) {
 	w.SharedKey = int(crc32.ChecksumIEEE([]byte(w.Abstract)) >> 1)
 	id, err := unix.SysvShmGet(w.SharedKey, 4096, unix.IPC_CREAT|0o600)

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
-// attack makes the attempts that a tier is to hold, and tells of those that got
-// out: attack WORLD TIER. Where nothing confines, only those that do no harm.
+// attack runs the attempts that a tier must withstand and reports successes: attack WORLD TIER.
+// Without confinement it runs harmless ones only.
 func attack(args []string) error {
 	if len(args) != 2 {
 		return errors.New("usage: attack WORLD TIER")
@@ -61,8 +61,7 @@ func attack(args []string) error {
 	return tidy(dir, before)
 }
 
-// tidy removes what came into a folder, so that the next attack begins as this
-// one did.
+// tidy removes new files from a folder for the next attack.
 func tidy(dir string, before []os.DirEntry) error {
 	after, err := os.ReadDir(dir)
 	if err != nil {
@@ -77,7 +76,7 @@ func tidy(dir string, before []os.DirEntry) error {
 	return err
 }
 
-// try makes an attempt in a process of its own, again where it hit itself.
+// try runs an attempt in its own process, again if it hit itself.
 func try(world string, a attempts.Attempt) (attempts.Verdict, error) {
 	for range 5 {
 		cmd := exec.Command("/proc/self/exe", "attempt", world, a.Name)
@@ -116,8 +115,7 @@ func attempt(args []string) error {
 	return nil
 }
 
-// supervisor is the first process of the namespace, and without one that which
-// agent-ci started.
+// supervisor returns the namespace's first process, or without one agent-ci's child.
 func supervisor(w attempts.World) (int, error) {
 	own, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil || own != w.Namespace {
@@ -148,8 +146,8 @@ func parentOf(pid int) (parent int, err error) {
 	return parent, err
 }
 
-// leaveBehind starts a process that nothing of it is a child of, in a session of
-// its own, and of which it is known whose it is.
+// leaveBehind starts an identifiable process in its own session without living ancestors in the
+// command.
 func leaveBehind(mark string) error {
 	self, err := os.Executable()
 	if err != nil {

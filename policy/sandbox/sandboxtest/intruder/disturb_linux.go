@@ -14,17 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
-// operation is something that is done to files.
+// operation is a file operation.
 type operation struct {
 	words int // that it takes
-	// changed are those of the words that it changes. They have to lie in the siege:
-	// where nothing holds the operation, what it does to the machine would stay.
+	// changed lists the words with changed paths. They must be in the siege: without protection the
+	// machine would stay changed.
 	changed []int
 	do      func(a, b string) error
 }
 
-// operations are by the word that begins a line. What fails is passed over: the
-// kernel or the sandbox did not let it happen.
+// operations maps the first word of a line. Failures are ignored: the kernel or sandbox refused.
 var operations = map[string]operation{
 	"rename": {2, []int{0, 1}, os.Rename},
 	"exchange": {2, []int{0, 1}, func(a, b string) error {
@@ -67,7 +66,7 @@ func (o operation) of(words []string) error {
 	return o.do(words[0], words[len(words)-1])
 }
 
-// inSiege says whether a path is below the folder that the workspace is in.
+// inSiege reports whether a path is below the workspace's parent folder.
 func inSiege(real string) bool {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -77,9 +76,8 @@ func inSiege(real string) bool {
 	return err == nil && strings.HasPrefix(abs+"/", filepath.Dir(dir)+"/")
 }
 
-// ofSiege changes attributes of what a path leads to, if that is of the siege
-// itself. A device is the machine's wherever it is mounted: it is given the mode
-// that it has.
+// ofSiege changes attributes of a path in the siege. A device belongs to the machine and keeps its
+// mode.
 func ofSiege(change func(path string) error) func(path string) error {
 	return func(path string) error {
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -136,7 +134,7 @@ func replaceBy(path string, do func() error) error {
 	return do()
 }
 
-// copyFile copies what can be read of a small file.
+// copyFile copies the readable part of a small file.
 func copyFile(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {

@@ -13,15 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest/attempts"
 )
 
-// without are the calls that a kernel without a layer does not know, by tier:
-// agent-ci finds out what there is by trying.
+// without lists the calls unknown to a kernel without a layer, by tier. agent-ci detects that by
+// trying.
 var without = map[string]string{
 	"landlock":   "mount_setattr",
 	"namespaces": "landlock_create_ruleset",
 }
 
-// host inhabits the world of a file, and runs a program in it where no more than
-// a tier's layers are: host WORLD TIER PROGRAM ARGUMENT…
+// host creates the world in a file and runs a program with only a tier's layers: host WORLD TIER
+// PROGRAM ARGUMENT…
 func host(args []string) error {
 	if len(args) < 3 {
 		return errors.New("usage: host WORLD TIER PROGRAM ARGUMENT…")
@@ -43,7 +43,7 @@ func host(args []string) error {
 	})
 }
 
-// runHeld runs a program that begins when begin has been told its number.
+// runHeld runs a program after begin has received its number.
 func runHeld(argv []string, begin func(pid int) error) error {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", `read -r _ && exec "$@" </dev/null`, "sh"}, argv...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -61,7 +61,7 @@ func runHeld(argv []string, begin func(pid int) error) error {
 	return errors.Join(err, hold.Close(), cmd.Wait())
 }
 
-// forget makes a system call unknown to this process and those that it starts.
+// forget makes a system call unknown to this process and its children.
 func forget(call string) error {
 	if call == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// roles are what the program can be.
+// roles maps names to the program's roles.
 var roles = map[string]func(args []string) error{
 	"host": host, "attack": attack, "attempt": attempt, "linger": linger, "disturb": disturb, "poison": poison,
 }

@@ -2,25 +2,24 @@ package testresults
 
 import "slices"
 
-// Before is what is known of the tests of a check on the base.
+// Before is the knowledge of a check's tests on the base.
 type Before struct {
 	Green    bool // the check passed
 	Failing  []string
 	Complete bool // Failing has all of them
 }
 
-// Change is what became of tests, by their names.
+// Change is the difference in tests, by name.
 type Change struct {
 	New    []string // fail now and did not before
 	Mended []string // failed before, and the output names them as passed
-	// Silent failed before, and the output does not name them, though it would if they
-	// failed: they passed, or were left out where the tool doesn't tell that.
+	// Silent lists tests that failed before and are not in the output, though a failure would be:
+	// they passed, or were omitted by a tool that does not say so.
 	Silent []string
 }
 
-// Compare tells what of the results is new since before. A test is new only where the
-// base is known: it is green, or names all tests that fail there. One that was skipped,
-// or that wasn't run as far as can be told, is neither.
+// Compare finds new results. A test is new only if the base is green or all its failures are known.
+// Skipped or unrun tests are neither.
 func Compare(before Before, now *Results, green bool) Change {
 	var c Change
 	if before.Green || len(before.Failing) > 0 && before.Complete {

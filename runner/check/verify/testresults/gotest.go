@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxTests is how many tests of one tool are told apart where all are held until its end.
+// maxTests bounds the tests of one tool held in memory.
 const maxTests = 20_000
 
-// goPackage is what go test says of one package (https://pkg.go.dev/cmd/test2json).
+// goPackage is go test's report on a package (https://pkg.go.dev/cmd/test2json).
 type goPackage struct {
 	left    *int   // how many tests may still be kept, of all packages
 	current string // the test that prints
@@ -66,7 +66,7 @@ func (p *goPackage) line(text string) {
 	}
 }
 
-// test is what is kept of a test; nil where there are too many.
+// test returns a test's record, or nil if there are too many.
 func (p *goPackage) test(name string) *Test {
 	if p.tests == nil {
 		p.tests = map[string]*Test{}
@@ -86,7 +86,7 @@ func (p *goPackage) room() bool {
 	return !p.cut
 }
 
-// say keeps the first thing that a test says of itself.
+// say keeps a test's first message.
 func (p *goPackage) say(name, file string, line int, message string) {
 	if t := p.test(name); t != nil && t.Message == "" {
 		t.File, t.Line, t.Message = clean(file, maxName), line, clean(message, maxMessage)
@@ -109,8 +109,7 @@ func (p *goPackage) result(name, end string) {
 	}
 }
 
-// end gives what a package of that name has come to. other is what it failed for where
-// no test failed; nil where it ended well.
+// end adds a package's results. other is its failure without a failed test, or nil after success.
 func (p *goPackage) end(name string, to *Results, other *Test) {
 	prefix := name + "."
 	if name == "" {
@@ -139,10 +138,10 @@ func (p *goPackage) end(name string, to *Results, other *Test) {
 	*p = goPackage{left: p.left}
 }
 
-// noTest is what a package says that fails without a test of it.
+// noTest is the message of a package that fails without a failed test.
 const noTest = "the package failed, and none of its tests"
 
-// goText is the text that go test prints, with -v or without.
+// goText parses go test's text output, with or without -v.
 type goText struct {
 	of     goPackage // that prints
 	told   Results
@@ -176,8 +175,7 @@ func (g *goText) compilerSays(text string) {
 	errorIn(g.builds, g.build, goError().FindStringSubmatch(text))
 }
 
-// built is the package of which a line of go build tells, without what it is built for:
-// "p_test [p.test]" is p.
+// built returns the package in a line of go build: "p_test [p.test]" is p.
 func built(of string) string {
 	if _, test, ok := strings.Cut(of, " ["); ok {
 		return strings.TrimSuffix(strings.TrimSuffix(test, "]"), ".test")
@@ -185,7 +183,7 @@ func built(of string) string {
 	return strings.TrimSuffix(strings.Trim(of, "[]"), "_test")
 }
 
-// maxAlso is how many more files than one are named of a package that does not compile.
+// maxAlso bounds the further files named for a package that does not compile.
 const maxAlso = 100
 
 // errorIn notes an error of the compiler as goError finds it: the first one of a package,
@@ -200,7 +198,7 @@ func errorIn(builds map[string]*Test, of string, m []string) {
 	}
 }
 
-// ended takes the line that ends a package.
+// ended handles a package's last line.
 func (g *goText) ended(text string) bool {
 	fields := strings.Fields(text)
 	if len(fields) < 2 || !strings.Contains(text, "\t") || fields[0] != "ok" && fields[0] != "FAIL" {
@@ -225,7 +223,7 @@ func (g *goText) ended(text string) bool {
 	return true
 }
 
-// well tells of a package that passed. any is false where none of its tests was to run.
+// well adds a passed package. any is false if none of its tests was to run.
 func well(name string, p *goPackage, to *Results, any bool) {
 	named := p.named || !any
 	p.end(name, to, nil)
@@ -236,12 +234,11 @@ func well(name string, p *goPackage, to *Results, any bool) {
 	ran(name, to, named)
 }
 
-// goTest is how the name of a test goes on after its package: other packages may begin
-// as that one does.
+// goTest matches the continuation of a test's name after its package, since package names may be
+// prefixes of others.
 var goTest = lazily(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
-// ran tells of a package that compiled, and whose tests ran. Where each test of it is
-// named, the others did not run.
+// ran adds a package whose tests ran. If each test is named, no others ran.
 func ran(name string, to *Results, named bool) {
 	if to.seen = true; !named {
 		to.whole(scope{begins: name + ".", rest: goTest})
@@ -257,15 +254,14 @@ func loadFailure(name, how string, said *Test) *Test {
 	return &t
 }
 
-// end gives what came after the last package too: the output of a test program that go
-// test did not start.
+// end adds output after the last package: that of a test program without go test.
 func (g *goText) end() *Results {
 	g.told.partial = g.told.partial || len(g.of.failing) > 0 && !g.of.ended
 	g.of.end("", &g.told, nil)
 	return &g.told
 }
 
-// goJSON is what go test -json and test2json print.
+// goJSON parses the output of go test -json and test2json.
 type goJSON struct {
 	packages map[string]*goPackage
 	builds   map[string]*Test
@@ -334,7 +330,7 @@ func (g *goJSON) event(p *goPackage, action, name, test, output, failedBuild str
 	}
 }
 
-// end also gives what packages told that had no end.
+// end adds packages without an end.
 func (g *goJSON) end() *Results {
 	for _, name := range g.order {
 		p := g.packages[name]

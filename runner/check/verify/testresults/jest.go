@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// jest is what jest prints (https://jestjs.io/docs/cli): a line for each file, and for
-// each test that fails a part that begins with a bullet.
+// jest parses jest's output (https://jestjs.io/docs/cli): a line per file, and a part with a bullet
+// per failing test.
 type jest struct {
 	told    Results
 	file    string // whose results come
@@ -61,7 +61,7 @@ func (j *jest) begin(file string, passed bool) {
 	}
 }
 
-// each takes the line of a test of a file, below those of its groups.
+// each handles a test's line below its groups.
 func (j *jest) each(text string) {
 	name := strings.TrimLeft(text, " ")
 	depth := min((len(text)-len(name))/2-1, 20)
@@ -90,8 +90,8 @@ func (j *jest) each(text string) {
 	}
 }
 
-// total takes the line that counts the tests of a run. Where some were skipped, a file
-// whose tests have no lines may have them.
+// total handles the line with test totals. After skipped tests, a file without test lines may have
+// them.
 func (j *jest) total(text string) {
 	j.seen = true
 	if !strings.Contains(text, "skipped") && !strings.Contains(text, "todo") {

@@ -15,8 +15,7 @@ import (
 // MaxJUnit is how long a file of JUnit's XML may be, in bytes.
 const MaxJUnit = 8 << 20
 
-// Unread is what a comment in reports says that were put together where others could not
-// be read.
+// Unread is the comment in joined reports after an unreadable one.
 const Unread = " agent-ci: not all reports could be read "
 
 // Bounds on the elements of a report.
@@ -57,7 +56,7 @@ type junitReader struct {
 	told    Results
 }
 
-// xmlOpen is an element that has not ended.
+// xmlOpen is an open element.
 type xmlOpen struct {
 	is    string
 	suite string // the name of a suite

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// layout describes what the lines of a tool's default output mean.
+// layout describes a tool's default output.
 type layout struct {
 	tool   string // whose output it is
 	rules  []rule // the first that fits a line counts
@@ -14,8 +14,7 @@ type layout struct {
 	nested bool   // groups fail too, under their own names
 }
 
-// rule gives a meaning to the lines that fit a pattern. Its named groups are the parts of
-// the line.
+// rule gives matching lines a meaning. Its named groups are the line's parts.
 type rule struct {
 	in   string // the section of the output in which it holds; empty for all
 	has  string // what each such line contains, which is faster to look for
@@ -23,11 +22,11 @@ type rule struct {
 	does func(*printed, parts)
 }
 
-// parts are the named groups of a pattern, as a line has them.
+// parts are a line's named groups.
 type parts map[string]string
 
-// printed reads the output of one tool by its layout. Nothing of it counts unless the line
-// with the totals comes, which other programs do not print.
+// printed parses one tool's output by its layout. It only counts if the line with the totals
+// appears, which other programs do not print.
 type printed struct {
 	layout
 	told     Results
@@ -79,7 +78,7 @@ func (p *printed) line(text string) {
 	}
 }
 
-// says takes the first line that says why the open tests fail.
+// says keeps the first line with the reason of the open tests' failure.
 func (p *printed) says(of parts) {
 	for _, t := range p.open {
 		if t.Message == "" {
@@ -88,7 +87,7 @@ func (p *printed) says(of parts) {
 	}
 }
 
-// named returns the name of a test, with the groups that it is in.
+// named returns a test's name with its groups.
 func (p *printed) named(of parts) string {
 	name := of["name"]
 	if in, is := of["in"]; is {
@@ -124,7 +123,7 @@ func (p *printed) skips(of parts) {
 	}
 }
 
-// failing opens a test that fails. Tests that fail for one reason follow each other.
+// failing opens a failing test. Tests with the same reason follow each other.
 func (p *printed) failing(t Test) {
 	if len(p.tests) >= maxTests {
 		p.stopped = true
@@ -141,19 +140,19 @@ func (p *printed) failed(of parts) {
 	p.failing(Test{Name: p.named(of), File: clean(of["file"], maxName), Line: number(of["line"])})
 }
 
-// alone is a test that fails, of which no line tells the reason.
+// alone adds a failing test without a reason.
 func (p *printed) alone(of parts) {
 	p.open = nil
 	p.failed(of)
 	p.open = nil
 }
 
-// load is a file of which no test ran.
+// load adds a file whose tests did not run.
 func (p *printed) load(of parts) {
 	p.failing(Test{Name: p.named(parts{"name": of["file"]}), File: clean(of["file"], maxName), Load: true})
 }
 
-// thrown is where a test failed, perhaps in what it calls.
+// thrown sets the place of a failure, possibly in called code.
 func (p *printed) thrown(of parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
@@ -171,7 +170,7 @@ func (p *printed) frame(of parts) {
 	p.says(of)
 }
 
-// totals takes the line that counts the tests which fail.
+// totals handles the line with the number of failing tests.
 func (p *printed) totals(of parts) {
 	p.total = true
 	for _, count := range counts().FindAllString(of["fails"], 5) {
@@ -183,7 +182,7 @@ var counts = lazily(`[0-9]+`)
 
 func (p *printed) stops(parts) { p.stopped = true }
 
-// enter gives the action that begins a section.
+// enter returns the action that begins a section.
 func enter(section string) func(*printed, parts) {
 	return func(p *printed, _ parts) {
 		p.section, p.open, p.title = section, nil, nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pytest is what pytest prints (https://docs.pytest.org/en/stable/how-to/output.html):
-// its short summary names what fails, and with -v a line each test.
+// pytest parses pytest's output (https://docs.pytest.org/en/stable/how-to/output.html): the short
+// summary of failures, and with -v a line per test.
 type pytest struct {
 	told      Results
 	section   string
@@ -73,7 +73,7 @@ func (p *pytest) heading(text string) {
 	}
 }
 
-// each takes the line of a test, as -v has it.
+// each handles a test's line of -v.
 func (p *pytest) each(text string) {
 	m := pyEach().FindStringSubmatch(text)
 	if m == nil {
@@ -91,7 +91,7 @@ func (p *pytest) each(text string) {
 	}
 }
 
-// dots takes a line with a letter for each test, which may go on that of the line before.
+// dots handles a line with a letter per test, possibly continuing the one before.
 func (p *pytest) dots(text string) {
 	m := pyDots().FindStringSubmatch(text)
 	if m == nil {
@@ -116,8 +116,7 @@ func (p *pytest) mark(file string, all bool) {
 	}
 }
 
-// total takes the last line of a run of pytest. All tests that fail are named before it,
-// as many as it says.
+// total handles pytest's last line. It follows the names of all counted failures.
 func (p *pytest) total(text string) {
 	fails := 0
 	for _, m := range pyFails().FindAllStringSubmatch(text, 2) {
@@ -161,8 +160,7 @@ func (p *pytest) found(text string) {
 	p.places[p.block] = append(p.places[p.block], pyPlace{clean(m[1], maxName), number(m[2])})
 }
 
-// flush gives the tests of the summary, each with the first line of its failure that is
-// in the file of the test.
+// flush adds the summary's tests, each with its failure's first line in the test's file.
 func (p *pytest) flush() {
 	for _, t := range p.summaries {
 		_, block, _ := strings.Cut(t.Name, "::")

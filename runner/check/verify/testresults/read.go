@@ -23,7 +23,7 @@ const mostOfEach = 32 << 20
 // format reads one kind of output, line by line.
 type format interface {
 	line(text string)
-	// end gives what the lines told; nil for nothing.
+	// end returns the results, or nil without any.
 	end() *Results
 }
 
@@ -33,8 +33,8 @@ type Options struct {
 	Relative func(line string) string
 }
 
-// Read reads the output of a check to its end, and of a long one the beginning and the
-// end. Every kind of output is looked for, since a check may run several tools.
+// Read parses a check's output, of a long one both ends, for all kinds at once, because a check may
+// run several tools.
 func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Results, err error) {
 	defer orError(&err)
 	formats := append([]format{newGoText(), newGoJSON(), &pytest{}, &tap{}, &jest{}}, printedBy(printers)...)
@@ -58,8 +58,7 @@ func Read(ctx context.Context, output io.ReadSeeker, options Options) (told *Res
 	return all, nil
 }
 
-// eachLine gives the lines of an output to do. cut says that some in its middle are left
-// out.
+// eachLine calls do for the lines of an output. cut reports a gap in the middle.
 func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (cut bool, err error) {
 	size, err := output.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -103,8 +102,7 @@ func linesOf(ctx context.Context, output io.Reader, do func(text string)) error 
 	}
 }
 
-// orError makes an error of a panic: what is read decides nothing, so that a mistake
-// here may not end a run.
+// orError converts a panic to an error: results decide nothing, so a bug here must not end a run.
 func orError(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("read test results: %v", p)
@@ -132,7 +130,7 @@ func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// number is a number of a line; 0 for what is none.
+// number parses a number, or returns 0.
 func number(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 10_000_000 {
@@ -141,8 +139,8 @@ func number(s string) int {
 	return n
 }
 
-// withoutParents leaves out the names for which there is another that goes on after
-// separator: a group fails with each of its parts.
+// withoutParents removes groups, which fail with each of their parts. separator follows a group's
+// name.
 func withoutParents(tests []Test, separator string) []Test {
 	parent := map[string]bool{} // whether it is one
 	for _, t := range tests {

@@ -9,13 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// MaxFailing is the most failing tests that results list. More are counted.
+// MaxFailing bounds the listed failing tests. More are counted.
 const MaxFailing = 10_000
 
 // maxPackages is how many packages are told apart.
 const maxPackages = 500
 
-// Bounds on what is kept of an output.
+// Bounds of the kept output.
 const (
 	maxNames   = 100_000 // of tests of one kind: failing, passed, skipped
 	maxScopes  = 2000
@@ -23,21 +23,21 @@ const (
 	maxMessage = 300 // bytes
 )
 
-// Test is a test that fails.
+// Test is a failing test.
 type Test struct {
 	Name    string // as its own tool names it, with its package or file
 	File    string // as the output names it; empty where it doesn't
 	Line    int    // 0 where the output doesn't tell
 	Message string // the first line that says why; may be empty
 	Package string // of Go, in which it is
-	// Thrown says that File and Line are where it failed, perhaps in what the test calls.
+	// Thrown marks File and Line as the failure's place, possibly in called code.
 	Thrown bool
-	// Load says that no test ran: something does not compile or load.
+	// Load reports a file that does not compile or load, so no test ran.
 	Load bool
 	Also []string // files besides File that do not compile
 }
 
-// Results are what an output says of tests.
+// Results are the tests in an output.
 type Results struct {
 	Failing []Test // in the order of the output, each name once
 	More    int    // failing tests beyond MaxFailing
@@ -51,8 +51,8 @@ type Results struct {
 	partial bool          // more tests may fail than those
 }
 
-// from takes a place of a failure's trace. The place is the test's own if its file is the test's file,
-// or has the name of the test's class. If no place is, the first one says where the test failed.
+// from considers a place in a failure's trace: the test's own if the file is the test's, or named
+// after its class. Without such a place, the first one counts.
 func (t *Test) from(file string, line int) {
 	own := !t.Thrown && t.File != "" && strings.HasSuffix("/"+t.File, "/"+file) || t.inClass(file)
 	switch {
@@ -63,14 +63,13 @@ func (t *Test) from(file string, line int) {
 	}
 }
 
-// inClass says whether a file is called as a class, or a module, that the test is named
-// after.
+// inClass reports whether a file is named after the test's class or module.
 func (t *Test) inClass(file string) bool {
 	stem, _, _ := strings.Cut(file[strings.LastIndexByte(file, '/')+1:], ".")
 	return stem != "" && slices.Contains(strings.FieldsFunc(t.Name, func(r rune) bool { return strings.ContainsRune(`.$\:`, r) }), stem)
 }
 
-// Unit is what a tool runs at a time, and tells that it ran.
+// Unit is a tool's unit of work that ran.
 type Unit struct{ Kind, Name string }
 
 // Kinds of units.
@@ -80,8 +79,7 @@ const (
 	Class   = "class"   // of Java and the like
 )
 
-// Units returns the units of a kind that ran. There are none where the output does not
-// tell all of them.
+// Units returns the units of a kind that ran, or nil if the output does not list all.
 func (r *Results) Units(kind string) (names []string) {
 	if len(r.units) >= maxScopes {
 		return nil
@@ -103,8 +101,8 @@ func (r *Results) unit(kind, name string) {
 	}
 }
 
-// scope says which tests an output would name if they failed: it has gone through all
-// of them. It is those whose names begin so and go on as rest.
+// scope describes tests that would be named if they failed, because all of them ran: those with a
+// prefix and a matching rest.
 type scope struct {
 	begins string
 	rest   func() *regexp.Regexp // nil for anything
@@ -120,17 +118,17 @@ func (r *Results) Known() bool {
 	return r.seen || len(r.Failing) > 0 || len(r.passed) > 0 || len(r.skipped) > 0 || len(r.ran) > 0
 }
 
-// Complete says whether Failing and More are all tests that fail, as far as the output
-// tells: nothing was stopped, crashed, did not compile or was left out.
+// Complete reports whether Failing and More are all failures: nothing was stopped, crashed,
+// uncompiled or omitted.
 func (r *Results) Complete() bool { return r.Known() && !r.partial }
 
-// Ran says whether the output tells of a test that passed.
+// Ran reports whether a test passed.
 func (r *Results) Ran() bool { return len(r.passed) > 0 || len(r.ran) > 0 }
 
-// NamesEach says whether the output names tests that passed, and does not only count any.
+// NamesEach reports whether the output names passed tests instead of counting them.
 func (r *Results) NamesEach() bool { return len(r.passed) > 0 && len(r.ran) == 0 }
 
-// Tells says whether the output names a test that fits, whatever became of it.
+// Tells reports whether the output names a test that fits, with any result.
 func (r *Results) Tells(fits func(name string) bool) bool {
 	for _, names := range []map[string]bool{r.passed, r.skipped, r.failing} {
 		for name := range names {
@@ -142,16 +140,15 @@ func (r *Results) Tells(fits func(name string) bool) bool {
 	return false
 }
 
-// Named says whether the output names a test as one that passed.
+// Named reports whether the output names a test as passed.
 func (r *Results) Named(name string) bool { return r.passed[name] && !r.failing[name] }
 
-// Passed says whether the output tells that a test passed: by its name, or since it
-// would have named one that fails.
+// Passed reports whether a test passed: by name, or because its failure would have been named.
 func (r *Results) Passed(name string) bool {
 	return r.named(name) || !r.failing[name] && !r.skipped[name] && slices.ContainsFunc(r.ran, func(s scope) bool { return s.has(name) })
 }
 
-// named says whether the output names a test as one that passed, and never as another.
+// named reports whether the output only names a test as passed.
 func (r *Results) named(name string) bool {
 	return r.passed[name] && !r.failing[name] && !r.skipped[name]
 }
@@ -196,7 +193,7 @@ func (r *Results) whole(s scope) {
 	}
 }
 
-// Join adds what another part of the output said, or another run.
+// Join adds the results of another part or run.
 func (r *Results) Join(more *Results) {
 	for _, t := range more.Failing {
 		r.fail(t)
@@ -217,7 +214,7 @@ func (r *Results) Join(more *Results) {
 	}
 }
 
-// clean is one line of at most so many bytes, without what cannot be seen.
+// clean returns one visible line up to most bytes.
 func clean(s string, most int) string {
 	if len(s) > 4*most {
 		s = s[:4*most]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// tap is the Test Anything Protocol, versions 12 to 14 (https://testanything.org), with
-// the comments in which bats says where, and the lines in which mocha says why.
+// tap parses the Test Anything Protocol, versions 12 to 14 (https://testanything.org), with bats's
+// comments about places and mocha's lines about reasons.
 type tap struct {
 	planned bool // else it only looks like TAP
 	groups  []string
@@ -70,7 +70,7 @@ func (p *tap) line(text string) {
 	}
 }
 
-// titled takes a comment in which tape names a test, right after the version or later.
+// titled handles tape's comment with a test's name, after the version or later.
 func (p *tap) titled(text string) bool {
 	m := tapTitle().FindStringSubmatch(text)
 	if m == nil || tapGroup().MatchString(text) || tapCount().MatchString(text) {
@@ -83,7 +83,7 @@ func (p *tap) titled(text string) bool {
 	return true
 }
 
-// planning takes a line by which output is TAP.
+// planning handles a line that identifies TAP.
 func (p *tap) planning(text string) {
 	m := tapPlan().FindStringSubmatch(text)
 	if m == nil {
@@ -94,8 +94,8 @@ func (p *tap) planning(text string) {
 	}
 }
 
-// enter begins a group of tests, whose own line comes after them. What came before in comments is then
-// what node has of the streams of tests.
+// enter begins a group of tests, whose own line follows them. Earlier comments are then node's,
+// with the tests' output.
 func (p *tap) enter(depth int, name string) {
 	p.tape = false
 	for len(p.groups) <= min(depth, 20) {
@@ -134,7 +134,7 @@ func (p *tap) test(depth int, failed bool, number, about string) {
 	}
 }
 
-// asserts takes a line of tape, which is of the test whose title came last.
+// asserts handles tape's line about the last titled test.
 func (p *tap) asserts(failed bool, about string) {
 	switch {
 	case !failed:
@@ -145,7 +145,7 @@ func (p *tap) asserts(failed bool, about string) {
 	}
 }
 
-// name is that of a test with the groups that it is in.
+// name returns a test's name with its groups.
 func (p *tap) name(depth int, number, about string) string {
 	about = strings.TrimSpace(tapTime().ReplaceAllString(about, ""))
 	if about == "" {
@@ -188,8 +188,7 @@ func (p *tap) says(body string) {
 	}
 }
 
-// mocha takes a line below a test that is no YAML: what mocha says of the failure, and its
-// trace.
+// mocha handles mocha's lines below a test, other than YAML: reason and trace.
 func (p *tap) mocha(body string) {
 	t := p.last()
 	if m := tapMocha().FindStringSubmatch(body); m != nil && t.File == "" {

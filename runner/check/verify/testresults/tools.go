@@ -12,9 +12,8 @@ const (
 	ofPHPUnit = `^[0-9]+\) (?P<suite>[\w\\]+)(?P<joined>::)(?P<name>\w+(?: with data set (?:#[0-9]+|"[^"]*"|@\S+))?)(?: \(.*\))?$`
 )
 
-// printers are the tools whose results are read from what they print by default. What
-// fits none of these patterns is passed over. Each pattern is of real outputs, which are
-// in testdata.
+// printers lists tools with parsed default output. Other lines are skipped. Each pattern comes from
+// real output in testdata.
 var printers = []layout{
 	{tool: "vitest", rules: []rule{
 		{has: " FAIL ", fits: lazily(`^ FAIL +` + ofVitest + ` \[ (?P<path>.+) \]$`), does: (*printed).vitestLoad},
@@ -128,7 +127,7 @@ var printers = []layout{
 	}},
 }
 
-// vitestName is the name of a test with its file, and the project that it is of.
+// vitestName returns a test's name with file and project.
 func (p *printed) vitestName(of parts) string {
 	name := of["file"] + " > " + of["name"]
 	if of["suite"] != "" {
@@ -155,7 +154,7 @@ func (p *printed) vitestSkips(of parts) {
 	p.told.unit(File, of["file"])
 }
 
-// vitestFile takes the line of a file. Its tests that fail are named.
+// vitestFile handles a file's line. Its failing tests are named.
 func (p *printed) vitestFile(of parts) {
 	begins := of["file"] + " > "
 	if of["suite"] != "" {
@@ -167,8 +166,7 @@ func (p *printed) vitestFile(of parts) {
 	}
 }
 
-// vitestFiles takes the line that counts files. Those that did not run are counted in no
-// part, or as skipped.
+// vitestFiles handles the line with file totals. Files that did not run are in no part, or skipped.
 func (p *printed) vitestFiles(of parts) {
 	ran := 0
 	for _, count := range counts().FindAllString(of["counts"], 5) {
@@ -192,8 +190,8 @@ func (p *printed) nodePlace(of parts) {
 	p.place = Test{File: clean(of["file"], maxName), Line: number(of["line"])}
 }
 
-// nodeAgain takes the name of a test that was told before, below its place. A file that
-// fails outside of its tests is called as its path is.
+// nodeAgain handles a repeated test name below its place. A file failing outside tests is named by
+// its path.
 func (p *printed) nodeAgain(of parts) {
 	p.again(of)
 	for _, t := range p.open {
@@ -205,7 +203,7 @@ func (p *printed) nodeAgain(of parts) {
 	p.place = Test{}
 }
 
-// again opens a test that was told before, and that has no message or place yet.
+// again opens a test named before, without message and place so far.
 func (p *printed) again(of parts) {
 	p.open = nil
 	name := clean(of["name"], maxName)
@@ -224,7 +222,7 @@ func (p *printed) mochaPasses(of parts) { p.inTree((*printed).passes, of) }
 func (p *printed) mochaSkips(of parts)  { p.inTree((*printed).skips, of) }
 func (p *printed) mochaGroup(of parts)  { p.inTree((*printed).group, of) }
 
-// inTree does something in the tree of tests, which comes before the totals.
+// inTree acts in the tree of tests, which precedes the totals.
 func (p *printed) inTree(do func(*printed, parts), of parts) {
 	switch p.section {
 	case "":
@@ -234,7 +232,7 @@ func (p *printed) inTree(do func(*printed, parts), of parts) {
 	}
 }
 
-// mochaCounts takes the first of the totals. How many tests fail is told where some do.
+// mochaCounts handles the first total. Failures are counted if there are any.
 func (p *printed) mochaCounts(parts) {
 	p.total, p.section, p.open = true, "counts", nil
 }
@@ -244,7 +242,7 @@ func (p *printed) mochaTotals(of parts) {
 	p.section = "failing"
 }
 
-// mochaTitle takes a line of the name of a test, of which the last one ends with a colon.
+// mochaTitle handles a line of a test's name. The last one ends in a colon.
 func (p *printed) mochaTitle(of parts) {
 	if p.section == "failing" {
 		p.title = nil
@@ -260,7 +258,7 @@ func (p *printed) mochaTitle(of parts) {
 	p.section, p.title = "failing", nil
 }
 
-// mochaPlace takes the line of a trace that is in the test itself.
+// mochaPlace handles the trace line in the test itself.
 func (p *printed) mochaPlace(of parts) {
 	for _, t := range p.open {
 		if t.Line == 0 {
@@ -285,7 +283,7 @@ func (p *printed) noTarget(parts) {
 	p.open, p.stopped = nil, true
 }
 
-// mavenClass takes the line of a class. Its tests that fail are named.
+// mavenClass handles a class's line. Its failing tests are named.
 func (p *printed) mavenClass(of parts) {
 	if p.open = nil; of["skipped"] == "0" {
 		p.told.whole(scope{begins: of["class"] + "."})
@@ -298,7 +296,7 @@ func (p *printed) mavenFails(of parts) {
 	p.failed(parts{"name": of["suite"] + "." + of["name"]})
 }
 
-// rspecAgain takes the place of an example that was told before.
+// rspecAgain handles the place of an example named before.
 func (p *printed) rspecAgain(of parts) {
 	if p.again(of); len(p.open) == 0 {
 		p.failed(of)
@@ -317,7 +315,7 @@ func (p *printed) phpunitTotals(of parts) {
 	p.section, p.open = "", nil
 }
 
-// ctestTest takes the line of a test. Each has one, unless the run was stopped.
+// ctestTest handles a test's line. Each has one, unless the run was stopped.
 func (p *printed) ctestTest(of parts) {
 	p.stopped = of["at"] != of["of"]
 }
@@ -347,10 +345,10 @@ func (p *printed) gradleFails(of parts) {
 func (p *printed) gradlePasses(of parts) { p.passes(parts{"name": gradleName(of)}) }
 func (p *printed) gradleSkips(of parts)  { p.skips(parts{"name": gradleName(of)}) }
 
-// gradleName is the name of a test as in the reports that Gradle writes.
+// gradleName returns a test's name as in Gradle's reports.
 func gradleName(of parts) string { return of["class"] + "." + of["name"] }
 
-// unittestLoad takes a module that can't be imported.
+// unittestLoad handles a module that cannot be imported.
 func (p *printed) unittestLoad(of parts) {
 	p.open = nil
 	file := strings.ReplaceAll(of["module"], ".", "/") + ".py"
@@ -367,8 +365,7 @@ func (p *printed) unittestFails(of parts) {
 func (p *printed) unittestPasses(of parts) { p.passes(parts{"name": unittestName(of)}) }
 func (p *printed) unittestSkips(of parts)  { p.skips(parts{"name": unittestName(of)}) }
 
-// unittestName is the name of a test with its class. Since Python 3.11 the class has the
-// test in it.
+// unittestName returns a test's name with its class. Since Python 3.11 the class includes the test.
 func unittestName(of parts) string {
 	return strings.TrimSuffix(of["suite"], "."+of["name"]) + "." + of["name"]
 }

@@ -24,19 +24,18 @@ const (
 // GitHub takes 65,536; the rest is room for people's edits.
 const DefaultLimit = 58_000
 
-// MaxComments is the most comments that a transcript goes on in.
+// MaxComments bounds the comments that continue a transcript.
 const MaxComments = 20
 
-// Options are what a body needs to be told beside the run's view.
+// Options adds information to the run's view.
 type Options struct {
 	Mode  Mode // Full if empty
 	Limit int  // of the body and of each comment, in UTF-16 code units; DefaultLimit if 0
-	// Comments is the most comments that the transcript may go on in.
+	// Comments bounds the comments of the transcript.
 	Comments int
-	// RunDir is where readers find the run directory: the name of the folder or
-	// of the artifact, "RUN_DIR" if empty.
+	// RunDir is the folder or artifact with the run directory, "RUN_DIR" if empty.
 	RunDir string
-	// Head stands first in the body, as it is: marks that no page shows.
+	// Head is raw text at the top of the body: invisible marks.
 	Head string
 	// Template is the repository's own template of a pull request, as it was
 	// written; it may be empty.
@@ -44,37 +43,32 @@ type Options struct {
 	// Draft says why the pull request is a draft, a sentence for each reason. A
 	// red verification and unconfined commands are told without it.
 	Draft []string
-	// Notes are sentences that a reader must know and that are no reason for a
-	// draft.
+	// Notes lists important sentences that do not make the pull request a draft.
 	Notes []string
-	// Facts are sentences without their full stop that stand beside those of the run.
+	// Facts lists sentences without a full stop for the run's facts.
 	Facts []string
-	// Earlier are the requests that the change came of before this one, the newest
-	// first.
+	// Earlier lists the earlier requests for the change, newest first.
 	Earlier []sections.Request
 	// Remember has the body keep its request and the earlier ones for a later body.
 	Remember bool
-	// Closing stands below the verdict, as it is: "Fixes #7", where the task came
-	// from. It is the only text here that may have an effect.
+	// Closing is raw text below the verdict: "Fixes #7" for the task's origin. It is the only text
+	// with an effect.
 	Closing string
-	// Site is where the links of the body go; the zero value makes none but to the
-	// workflow's run.
+	// Site is the target of links. The zero value only links to the workflow run.
 	Site transcript.Site
 }
 
-// Posts are a pull request's body and the comments that the transcript goes on
-// in, in their order.
+// Posts holds a pull request's body and the comments that continue the transcript, in order.
 type Posts struct {
 	Body     string
 	Comments []string
 }
 
-// Excerpts are what a body shows of texts: the View for Compose has these.
+// Excerpts is the cut of texts in a body. Compose needs a View made with it.
 var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
 
-// Compose is the pull request's body: what was done and how well, then as much of
-// the transcript as there is room for there and in comments, cut between two calls.
-// The error is that the limit leaves no room even for where the transcript is.
+// Compose returns the pull request's body: the result, then as much of the transcript as fits there
+// and in comments, cut between calls. It fails if the limit has no room for the transcript's place.
 func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
 	if o.Remember {
@@ -107,14 +101,14 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	return Posts{Body: o.Head + strings.TrimLeft(first.String()+laid[0], "\n") + end.body(v, o), Comments: comments(v, laid, end)}, nil
 }
 
-// source is the run with what the body is told beside it. Its links go to the site of the body alone.
+// source returns the run with the options. Links go to the body's site only.
 func (o Options) source(v *transcript.View) *sections.Source {
 	links := sections.LinksOf(v, transcript.Site{})
 	links.Site = o.Site
 	return &sections.Source{View: v, Links: links, Draft: o.Draft, Notes: o.Notes, Facts: o.Facts, Earlier: o.Earlier}
 }
 
-// ending is what has to be said after the last call that is shown.
+// ending is the text after the last shown call.
 type ending struct {
 	comments int // that follow the body
 	hidden   int // calls shown nowhere but in the run directory
@@ -140,9 +134,8 @@ func (e ending) body(v *transcript.View, o Options) string {
 	return s + "The whole transcript is " + markdown.Code(markdown.Cut(o.RunDir, fieldWidth)+"/transcript.jsonl") + digest + ".\n"
 }
 
-// Title is the pull request's title where the job names none: the task's, else
-// the first line of the summary, else that of the task. It is one line without
-// effects, at most 256 UTF-16 code units, and never empty.
+// Title returns the pull request's default title: the task's, else the first line of the summary,
+// else of the task. It is one line without effects, up to 256 UTF-16 units, never empty.
 func Title(v *transcript.View) string {
 	return cmp.Or(
 		markdown.Title(v.Task.Title), markdown.Title(markdown.Headline(v.Summary())), markdown.Title(markdown.Headline(v.Task.Text)),

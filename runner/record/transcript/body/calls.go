@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// shownEntries are the messages and calls that a mode shows, in their order.
+// shownEntries returns the messages and calls of a mode, in order.
 func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	if mode == None {
 		return nil
@@ -26,10 +26,10 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 	return underScripts(all)
 }
 
-// isPlan reports whether a call writes the plan, which has a section of its own.
+// isPlan reports whether a call writes the plan, which has its own section.
 func isPlan(e transcript.Entry) bool { return e.Call != nil && dialect.Is(e.Call.Tool, dialect.Plans) }
 
-// withoutPlans leaves out the calls that wrote the plan.
+// withoutPlans removes the calls that wrote the plan.
 func withoutPlans(all []transcript.Entry) []transcript.Entry { return slices.DeleteFunc(all, isPlan) }
 
 // planCalls returns how many calls wrote the plan.
@@ -42,8 +42,7 @@ func planCalls(v *transcript.View) (n int) {
 	return n
 }
 
-// underScripts moves each call that a script made behind that script, in their order, even if the
-// model had continued by then.
+// underScripts moves each call of a script behind that script, in order.
 func underScripts(all []transcript.Entry) []transcript.Entry {
 	made := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
@@ -60,8 +59,7 @@ func underScripts(all []transcript.Entry) []transcript.Entry {
 	return sorted
 }
 
-// summaryEntry is the index of the message that is shown as the summary, -1 if
-// there is none.
+// summaryEntry returns the index of the message shown as summary, or -1.
 func summaryEntry(v *transcript.View) int {
 	if v.Summary() != v.LastMessage {
 		return -1
@@ -88,7 +86,7 @@ func entryText(e transcript.Entry, mode Mode) string {
 	return "\n" + callFold(e.Call)
 }
 
-// leftOut stands where calls are not shown.
+// leftOut marks omitted calls.
 func leftOut(calls int, mode Mode) string {
 	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
 	if mode == Digest {
@@ -97,7 +95,7 @@ func leftOut(calls int, mode Mode) string {
 	return "\n" + words
 }
 
-// messageBlock quotes what the agent said between two calls.
+// messageBlock quotes the agent's words between calls.
 func messageBlock(e transcript.Entry) string {
 	var b strings.Builder
 	b.WriteString("\n")
@@ -111,7 +109,7 @@ func messageBlock(e transcript.Entry) string {
 	return b.String()
 }
 
-// callTitle says in a line which call it was, and how it ended.
+// callTitle describes a call and its end in one line.
 func callTitle(c *transcript.Call) document.Text {
 	return document.Join(" ", document.Text{{Text: c.Tool, Style: document.Strong}}, document.Mono(c.Topic), document.Words("· "+callEnd(c)))
 }
@@ -140,7 +138,7 @@ func excerpt(title string, e transcript.Excerpt) []document.Block {
 	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(shown(e))}
 }
 
-// shown is an excerpt with a line for the lines that it does not have.
+// shown formats an excerpt with a line for its gap.
 func shown(e transcript.Excerpt) string {
 	if e.Hidden == 0 {
 		return e.Head

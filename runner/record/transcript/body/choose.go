@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// block is a part of the transcript that stands by itself: a call with its
-// output, a message. Whoever shows a transcript cuts between blocks only.
+// block is an indivisible part of the transcript: a call with its output, or a message. Transcripts
+// are cut between blocks.
 type block struct {
 	text          string
 	length, atTop int  // of the text, and of it at the top of a page
@@ -32,15 +32,15 @@ func entryBlock(e transcript.Entry, mode Mode, before int) block {
 // transcriptHead stands before the first block.
 const transcriptHead = "\n## Transcript\n\n"
 
-// room is what is left of a page and of those after it, in UTF-16 code units.
+// room is the space left on this page and further ones, in UTF-16 units.
 type room struct {
 	left, page int
 	following  int // pages
 	begun      bool
 }
 
-// take lays a block on the page that has room for it, or on the next. It returns the block's text as it is
-// there, whether a page was turned, and whether there is room at all.
+// take places a block on this page or the next. It returns the placed text, whether it turned the
+// page, and whether there was room.
 func (r *room) take(b block) (text string, turned, fits bool) {
 	text, length := b.text, b.length
 	if !r.begun {
@@ -57,7 +57,7 @@ func (r *room) take(b block) (text string, turned, fits bool) {
 	return text, turned, true
 }
 
-// lay lays blocks on pages, of which there is at least one.
+// lay places blocks on one or more pages.
 func (r room) lay(all []block) (pages []string, fits bool) {
 	var page strings.Builder
 	for _, b := range all {
@@ -74,9 +74,8 @@ func (r room) lay(all []block) (pages []string, fits bool) {
 	return append(pages, page.String()), true
 }
 
-// choose picks the blocks that are shown where there is no room for all: those of calls that changed files,
-// as far as they fit, and of the others as many from the beginning as fit beside them. They keep their order,
-// with a line where calls are left out.
+// choose selects blocks if not all fit: those of calls that changed files, and from the beginning
+// as many others as fit beside them. It keeps the order and marks gaps.
 func choose(all []transcript.Entry, mode Mode, r room) []block {
 	begun, changed := whatFits(all, mode, r)
 	if len(changed) == 0 {
@@ -104,8 +103,8 @@ func whatChanged(all []block) []block {
 	return slices.DeleteFunc(slices.Clone(all), func(b block) bool { return !b.changed })
 }
 
-// whatFits gives the blocks that fit from the beginning, and of those behind them
-// the ones of calls that changed files.
+// whatFits returns the blocks that fit from the beginning, and the later ones of calls that changed
+// files.
 func whatFits(all []transcript.Entry, mode Mode, r room) (begun, changed []block) {
 	calls, full := 0, false
 	for _, e := range all {
@@ -135,7 +134,7 @@ func callsIn(e transcript.Entry) int {
 	return 1
 }
 
-// withGaps puts a line where calls are left out between blocks.
+// withGaps marks gaps between blocks.
 func withGaps(all []block, mode Mode) []block {
 	var kept []block
 	calls := 0

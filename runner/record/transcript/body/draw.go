@@ -10,13 +10,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// The defaults of a document.Limit where room is short.
+// Default limits if space is short.
 const (
 	defaultMost  = 50
 	defaultShare = 6_000
 )
 
-// fieldWidth is the most that one field of the transcript takes, in UTF-16 units before escaping.
+// fieldWidth bounds a field of the transcript, in UTF-16 units before escaping.
 const fieldWidth = 300
 
 func text(s string) string { return markdown.Text(markdown.Cut(s, fieldWidth)) }
@@ -55,7 +55,7 @@ func (p *page) blocks(head string, all []document.Block) {
 	}
 }
 
-// rows is a block as rows, of which as many are shown as there is room for.
+// rows draws a block as rows, to show as many as fit.
 func (p *page) rows(b document.Block) section {
 	switch b := b.(type) {
 	case document.Paragraph:
@@ -93,7 +93,7 @@ func (p *page) rows(b document.Block) section {
 	return section{}
 }
 
-// limited is a section with the limit of its block, where the page has one at all.
+// limited applies the block's limit to a section, if the page is limited.
 func (p *page) limited(s section, l document.Limit) section {
 	if s.more = l.Noun; p.whole {
 		return s
@@ -157,27 +157,27 @@ func Verdict(v *transcript.View, doubts bool) string {
 	return markdown.Sign(tone) + markdown.Line(verdict) + "\n"
 }
 
-// Ending is how a run ended: a sign, which may be empty, and words.
+// Ending describes the end of a run: a sign, possibly empty, and words.
 func Ending(outcome, reason string) (sign, words string) {
 	tone, words := sections.Ending(outcome, reason)
 	return markdown.Sign(tone), markdown.Text(words)
 }
 
-// Sentence is what agent-ci says, as Markdown in which pull requests of a site are links.
+// Sentence renders a sentence of agent-ci with links to pull requests of a site.
 func Sentence(site transcript.Site, s string) string {
 	return markdown.Line(sections.Links{Site: site}.Sentence(s))
 }
 
-// Failures are the tests that fail, and the last lines of commands that failed, folded: of at most limit
-// UTF-16 code units.
+// Failures renders failing tests and the last lines of failed commands, folded, up to limit UTF-16
+// units.
 func Failures(v *transcript.View, limit int) string {
 	p := &page{left: limit, share: limit * 2 / 3}
 	p.draw((&sections.Source{View: v}).On(sections.Failures))
 	return p.String()
 }
 
-// Document is a run as one document: what was asked, its result, and every message and call with as much of
-// its text as the view has. It has no limit.
+// Document renders a run as one document without a limit: task, result, and every message and call
+// with the view's text.
 func Document(v *transcript.View) string {
 	p := &page{left: math.MaxInt, whole: true}
 	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
@@ -194,20 +194,20 @@ func Document(v *transcript.View) string {
 	return p.String()
 }
 
-// Outline is the result of a run, as Markdown of at most limit UTF-16 code units, without its calls. Its
-// links go to the site, or where that is the zero value, to the one that the transcript names.
+// Outline renders the result of a run without calls, up to limit UTF-16 units. Links go to site, or
+// if that is zero, to the site in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
 	p := &page{left: limit}
 	p.draw(sourceOf(v, site).On(sections.Summary))
 	return strings.TrimLeft(p.String(), "\n")
 }
 
-// sourceOf is a run that begins with how it ended.
+// sourceOf returns a source that begins with the run's end.
 func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
 	return &sections.Source{View: v, Links: sections.LinksOf(v, site), Told: v.Finished != nil}
 }
 
-// Lessons is the body of a pull request that has nothing but lessons of a run.
+// Lessons renders the body of a pull request with only lessons.
 func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone := *v
 	alone.Lessons = &l
@@ -222,8 +222,8 @@ func Checklist(p transcript.Plan, limit int) string {
 	return List("", rowsOf(sections.Steps(p).Items, item), "step", limit)
 }
 
-// List is rows of whole lines below a head, as many as fit in limit UTF-16 code units. Rows that are left
-// out are counted below them.
+// List renders rows of whole lines below a head, up to limit UTF-16 units, and counts the omitted
+// rows.
 func List(head string, rows []string, name string, limit int) string {
 	p := &page{left: limit}
 	p.section(section{head: head, rows: rows, more: name})

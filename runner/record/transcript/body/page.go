@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// page is Markdown of limited length. What is put on it is put whole or not at
-// all, so that nothing is ever cut within a fence or an element.
+// page is Markdown of limited length. Parts are added completely or not at all, so no fence or
+// element is ever cut.
 type page struct {
 	strings.Builder
 	left  int  // UTF-16 code units
@@ -29,7 +29,7 @@ func (p *page) put(s string) bool {
 	return true
 }
 
-// section is a part of a page that is shown row by row, as far as there is room.
+// section is a part of a page shown row by row within the limit.
 type section struct {
 	head  string   // before the first row
 	rows  []string // each whole lines
@@ -75,8 +75,8 @@ func (s section) moreLine(left int) string {
 	return "\n… and " + transcript.Count(left, "more "+s.more) + ".\n"
 }
 
-// CommentMark is the first line of each comment that a transcript goes on in. A
-// later run knows by it, and by their author, the comments of an earlier one.
+// CommentMark is the first line of each comment that continues a transcript. With the author, it
+// identifies comments of earlier runs.
 const CommentMark = "<!-- agent-ci: transcript -->"
 
 // comments are the pages after the first, each with its heading.
@@ -96,7 +96,7 @@ func commentHead(v *transcript.View, part, parts int) string {
 	return fmt.Sprintf("%s\n**Transcript of run %s, part %d of %d**\n\n", CommentMark, code(v.Started.RunID), part, parts)
 }
 
-// commentFrame is the room that a comment needs beside its blocks.
+// commentFrame is the room for a comment's own text.
 func commentFrame(v *transcript.View) int {
 	parts := 1 + MaxComments
 	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.NotShown(v.Calls) + "\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Request is what a later pull request's body tells of an earlier request for work on it.
+// Request is an earlier request in a later pull request's body.
 type Request = sections.Request
 
 // How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
@@ -24,7 +24,7 @@ const (
 	leastText = 80
 )
 
-// requestOf is what a later body tells of a run.
+// requestOf returns the run's request for later bodies.
 func requestOf(v *transcript.View) Request {
 	return Request{
 		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(asked(v), keptText),
@@ -36,8 +36,8 @@ func asked(v *transcript.View) string {
 	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
 }
 
-// A body remembers its request, and the earlier ones that it tells, in a comment that no
-// page shows: text that is shown could not be told from what people wrote into it.
+// A body stores its request and the earlier ones in an invisible comment. Visible text could be
+// confused with people's edits.
 const (
 	rememberStart = "<!-- agent-ci: requests "
 	rememberEnd   = " -->\n"
@@ -49,8 +49,8 @@ const (
 	mostRequests   = 50
 )
 
-// remembered is the mark for a later body, as far as there is room: of the oldest requests the summaries are
-// left out first, then what is long, and at last whole requests, which are counted.
+// remembered returns the comment for a later body, within the limit. It drops the oldest summaries
+// first, then long texts, at last whole requests, which it counts.
 func remembered(v *transcript.View, earlier []Request) string {
 	all := append([]Request{requestOf(v)}, earlier...)
 	packed := pack(all)
@@ -98,8 +98,8 @@ func pack(all []Request) string {
 	return base64.StdEncoding.EncodeToString(packed.Bytes())
 }
 
-// Requests are those that a body of a run remembers, the newest first; none where it
-// remembers nothing that can be read. Whoever may edit the body may have written them.
+// Requests returns the requests stored in a run's body, newest first, or nil if invalid. Anyone who
+// may edit the body may have written them.
 func Requests(body string) []Request {
 	_, rest, _ := strings.Cut(body, rememberStart)
 	packed, _, found := strings.Cut(rest, " -->")

@@ -12,8 +12,7 @@ const (
 	templateEnd  = "<!-- agent-ci: end of template -->"
 )
 
-// templateShare is the most of a body that the template takes, in UTF-16 code
-// units.
+// templateShare bounds the template in a body, in UTF-16 units.
 const templateShare = 8_000
 
 // form adds the repository's template, if there is room for all of its frame.
@@ -33,8 +32,7 @@ func (p *page) form(template string) {
 	}
 }
 
-// KeepTicks is body with those boxes of the template ticked that somebody ticked
-// in an earlier body.
+// KeepTicks ticks the template's boxes that somebody ticked in an earlier body.
 func KeepTicks(body, earlier string) string {
 	earlier = strings.ReplaceAll(earlier, "\r\n", "\n") // a page sends what was edited there so
 	from, to := templateIn(earlier)
@@ -58,14 +56,13 @@ func KeepTicks(body, earlier string) string {
 	return body[:from] + kept.String() + body[to:]
 }
 
-// isItem says whether s is what stands before the box of a list item.
+// isItem reports whether s is the mark of a list item before its box.
 func isItem(s string) bool {
 	mark := strings.Trim(s, " 0123456789")
 	return mark == "-" || mark == "."
 }
 
-// templateIn is what stands between the marks of the template, which are never a
-// part of text from elsewhere.
+// templateIn returns the bounds of the template between its marks, which never occur in other text.
 func templateIn(body string) (from, to int) {
 	mark := "\n" + templateMark + "\n"
 	begin := strings.Index(body, mark)

@@ -1,6 +1,6 @@
-// Package document owns the form of what is shown of a run: sections of paragraphs, tables, lists
-// and folds. Its texts are raw, also those of strangers. The packages that draw a document escape
-// them: body for Markdown, report for HTML, progress for a terminal.
+// Package document owns the structure of text about a run: sections of paragraphs, tables, lists
+// and folds. Its texts are raw and may be hostile. Drawing packages escape them: body for Markdown,
+// report for HTML, progress for terminals.
 package document
 
 import "fmt"
@@ -21,7 +21,7 @@ type Block any
 type (
 	// Paragraph is a sentence or a few.
 	Paragraph struct{ Text Text }
-	// Message is what a model wrote: its own Markdown.
+	// Message is a model's Markdown.
 	Message struct {
 		Text  string
 		Share int // UTF-16 code units that it takes where room is short
@@ -48,7 +48,7 @@ type (
 		Limit
 		Folds []Fold
 	}
-	// Alert is what a reader must not overlook.
+	// Alert is an important remark.
 	Alert struct {
 		Limit
 		Severe bool
@@ -56,14 +56,14 @@ type (
 	}
 )
 
-// Limit says how much of a block is worth showing where room is short.
+// Limit bounds a block if space is short.
 type Limit struct {
 	Noun  string // for what is left out: "… and 3 more files."
 	Most  int    // rows; 0 for the default of who draws it
 	Share int    // UTF-16 code units; 0 for the default of who draws it
 }
 
-// Item is one of a list, with a box where it is a step.
+// Item is a list item, with a box for a step.
 type Item struct {
 	Text Text
 	Box  Box
@@ -89,13 +89,13 @@ type Column struct {
 // Line is a row of a table.
 type Line []Text
 
-// Fact is a value with its name. An empty name is for a value that says itself what it is.
+// Fact is a named value. An empty name suits a self-explanatory value.
 type Fact struct {
 	Name  string
 	Value Text
 }
 
-// Fold is one of Folds.
+// Fold is an element of Folds.
 type Fold struct {
 	ID     string // its place on a page; empty for none
 	Title  Text
@@ -171,7 +171,7 @@ func Mono(s string) Text {
 	return Text{{Text: s, Style: Monospace}}
 }
 
-// Join puts texts together, with a separator between those that are not empty.
+// Join joins the non-empty texts with a separator.
 func Join(separator string, all ...Text) (joined Text) {
 	for _, t := range all {
 		if len(t) > 0 && len(joined) > 0 && separator != "" {
@@ -182,7 +182,7 @@ func Join(separator string, all ...Text) (joined Text) {
 	return joined
 }
 
-// String is the text without its styles, and without what is for pages alone.
+// String returns the text without styles and page-only parts.
 func (t Text) String() (s string) {
 	for _, span := range t {
 		if !span.Paged {

@@ -11,8 +11,8 @@ var (
 // Sign is the sign for a tone in plain text.
 func Sign(tone Tone) string { return signs[tone] }
 
-// Lines is blocks as plain text, a row a line: what a terminal shows, and the timeline of a page. It is raw, as
-// its texts are.
+// Lines returns blocks as plain text, a row a line, for terminals and timelines. It is raw like its
+// texts.
 func Lines(blocks ...Block) string {
 	var b strings.Builder
 	for _, block := range blocks {
@@ -38,7 +38,7 @@ func Lines(blocks ...Block) string {
 	return b.String()
 }
 
-// row is a line of a table: what it is about, a colon, and the cells that are not empty.
+// row formats a table's line: its subject, a colon, and the non-empty cells.
 func row(line Line) string {
 	var cells []string
 	for _, cell := range line[1:] {

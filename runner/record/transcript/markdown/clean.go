@@ -7,18 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Clean shows or removes what is in a text without being seen: terminal colours
-// and cursor moves, characters of format (bidirectional controls, zero width,
-// tags) and variation selectors are removed, other control characters are shown
-// as their pictures, what Unicode has not assigned as U+FFFD. Lines and tabs
-// stay, "\r\n" becomes "\n".
+// Clean makes invisible characters of a text visible or removes them. It removes terminal
+// sequences, format characters (bidirectional controls, zero width, tags) and variation selectors.
+// It replaces other control characters by their pictures, and unassigned ones by U+FFFD. Lines and
+// tabs stay; "\r\n" becomes "\n".
 func Clean(s string) string {
 	return clean(s, func(*strings.Builder, rune, rune) {})
 }
 
-// Show is Clean where there is room to tell: a character that Clean removes is
-// shown by its number, as in ‹U+202E›. Only what chooses between two pictures of
-// the character before it, or joins two emoji, is removed here too.
+// Show is Clean with numbers for removed characters, as in ‹U+202E›. It only removes characters
+// that choose between two pictures of the character before, or join emoji.
 func Show(s string) string {
 	return clean(s, func(b *strings.Builder, before, r rune) {
 		if !isStyle(before, r) {
@@ -27,7 +25,7 @@ func Show(s string) string {
 	})
 }
 
-// clean calls hidden for each character that cannot be seen, with the one before it.
+// clean calls hidden for each invisible character, with the one before.
 func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	if plainPrefix(s) == len(s) {
 		return s
@@ -61,8 +59,7 @@ func clean(s string, hidden func(b *strings.Builder, before, r rune)) string {
 	return b.String()
 }
 
-// The characters by which emoji are written: Unicode Technical Standard #51,
-// sections 1.4.3 and 1.4.6.
+// Characters for writing emoji: Unicode Technical Standard #51, sections 1.4.3 and 1.4.6.
 const (
 	textStyle  = 0xfe0e
 	emojiStyle = 0xfe0f
@@ -79,7 +76,7 @@ func isStyle(before, r rune) bool {
 	return false
 }
 
-// plainPrefix is how much of s, from its start, is ASCII that can be seen.
+// plainPrefix returns the length of the visible ASCII at the beginning of s.
 func plainPrefix(s string) int {
 	for i := range len(s) {
 		if c := s[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
@@ -89,8 +86,8 @@ func plainPrefix(s string) int {
 	return len(s)
 }
 
-// terminalSequence is the length of the control sequence (ECMA-48, section 5.4)
-// that s begins with, else 0.
+// terminalSequence returns the length of the control sequence (ECMA-48, section 5.4) at the
+// beginning of s, or 0.
 func terminalSequence(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -125,8 +122,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// invisible are characters that are shown as nothing, though their category is
-// that of letters, marks or symbols.
+// invisible lists invisible characters in categories of letters, marks or symbols.
 var invisible = map[rune]bool{
 	0x034f: true,                                           // combining grapheme joiner
 	0x115f: true, 0x1160: true, 0x3164: true, 0xffa0: true, // Hangul fillers
@@ -134,9 +130,8 @@ var invisible = map[rune]bool{
 	0x2800: true, // blank Braille pattern
 }
 
-// Hidden says whether r is shown as nothing, or steers how its neighbours are
-// shown: a character of format (bidirectional controls, zero width, tags), a
-// variation selector, a filler.
+// Hidden reports whether r is invisible or controls its neighbours: a format character
+// (bidirectional controls, zero width, tags), a variation selector, a filler.
 func Hidden(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) ||
 		r >= 0xe0000 && r <= 0xe0fff || invisible[r]

@@ -52,34 +52,29 @@ func lazily(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// closing is a closing keyword with the reference after it. GitHub heeds them
-// in a commit's message too, and a squash merge makes the body one, with all
-// that is a code block here.
+// closing matches a closing keyword with its reference. GitHub also obeys them in a commit message,
+// and a squash merge makes one of the body, including code.
 var closing = lazily(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
 
-// command is a workflow command: at the start of a line, or of the old form
-// anywhere. A step that prints the body would run it.
+// command matches a workflow command: at the start of a line, or in the old form anywhere. A step
+// that prints the body would run it.
 var command = lazily(`(?m)^[ \t]*(::)|(##\[)`)
 
-// skip keeps CI from running where a squash merge makes the body a commit's
-// message.
+// skip matches words that stop CI, if a squash merge makes a commit message of the body.
 var skip = lazily(`(?i)(\[)(?:` + skipWords + `)\]`)
 
-// slash is a command to a bot, which reads comments and bodies as they were
-// written, code and all: "/approve" at the start of a line. A path of several
-// parts is none.
+// slash matches a command to a bot at the start of a line, such as "/approve". Bots read raw
+// bodies, including code. A path with several parts does not match.
 var slash = lazily(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
-// bot is the name of an agent or a bot that takes orders from whoever it lets,
-// in whatever text names it, code too; the account that writes a body may be one
-// of those. The list is of what is in wide use. Other names stay, since "@" is
-// common in code.
+// bot matches mentions of widely used agents and bots, which obey mentions even in code. The body's
+// account may be one that they obey. Other mentions stay, since "@" is common in code.
 var bot = lazily(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
-// ownMark begins the comments by which agent-ci knows what it wrote.
+// ownMark is the prefix of agent-ci's own marks in comments.
 const ownMark = "<!-- agent-ci:"
 
-// inertCode takes the effect from what has one even in code.
+// inertCode removes effects that work even in code.
 func inertCode(s string) string {
 	if containsFold(s, "fix") || containsFold(s, "close") || containsFold(s, "resolve") {
 		s = widen(s, closing())
@@ -119,11 +114,10 @@ func containsFold(s, part string) bool {
 	return false
 }
 
-// wide are the characters that a reference or a command can't do without.
+// wide maps characters essential for references and commands to full-width ones.
 var wide = strings.NewReplacer("#", "＃", "-", "－", ":", "：", "@", "＠", "[", "［", "/", "／")
 
-// widen writes such characters in full width in the last group of each match
-// that took part in it.
+// widen replaces these characters in each match's last group by full-width ones.
 func widen(s string, pattern *regexp.Regexp) string {
 	var b strings.Builder
 	done := 0

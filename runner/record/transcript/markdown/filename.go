@@ -7,9 +7,9 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// FileName is a path for people: as it is, or quoted like a string of Go where it
-// has in it what cannot be seen, steers a terminal, is not UTF-8 or reads like a
-// quote. Two paths never come out the same.
+// FileName returns a path for people: unchanged, or as a Go string if it contains invisible
+// characters, terminal controls or invalid UTF-8, or looks quoted. Different paths have different
+// results.
 func FileName(path string) string {
 	quoted := strconv.Quote(path)
 	if quoted == `"`+path+`"` && path != "" && path == strings.TrimSpace(path) && !strings.ContainsFunc(path, Hidden) {

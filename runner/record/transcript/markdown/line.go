@@ -66,7 +66,7 @@ func inLine(span document.Span, first bool) string {
 	return between(s, first)
 }
 
-// escapedName is the name of a link, in which a reference to an issue does nothing.
+// escapedName returns a link's name. References to issues have no effect in it.
 func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
 
 func shortened(span document.Span) string {
@@ -100,8 +100,8 @@ func HTMLLine(t document.Text) string {
 	return b.String()
 }
 
-// between is the text next to spans, with the blanks that separate it from them. Only the first text of a
-// line can begin a block.
+// between returns the text beside spans with its separating blanks. Only a line's first text can
+// begin a block.
 func between(s string, first bool) string {
 	if first {
 		return strings.TrimLeft(Text(s)+trailingBlank(s), " ")

@@ -1,7 +1,6 @@
 package markdown
 
-// Link is a link of our own: an address that was made and not found, and what it is
-// called, which is Markdown already.
+// Link is a link of our own with a generated address. Its name is Markdown.
 type Link struct {
 	Name, Address string
 }

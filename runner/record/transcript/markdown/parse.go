@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Block is a line of a message, or a block of code in it.
+// Block is a line of a message or a code block.
 type Block struct {
 	Kind  Kind
 	Level int    // of a heading, from 1; depth of an item and its lines, from 0
@@ -20,7 +20,7 @@ type Block struct {
 // CodeText is a block of code as one text.
 func (b Block) CodeText() string { return strings.Join(b.Code, "\n") }
 
-// Kind says what a block is.
+// Kind is the kind of a block.
 type Kind int
 
 // The kinds of blocks.
@@ -88,7 +88,7 @@ func closesFence(line, mark string) bool {
 	return len(line) >= len(mark) && strings.Trim(line, mark[:1]) == ""
 }
 
-// item reads a list item, which is at most one level deeper than the item before.
+// item parses a list item, at most one level deeper than the item before.
 func item(m []string, before []Block, form bool) Block {
 	b := Block{Kind: Item, Mark: "-"}
 	if n := len(before); n > 0 && (before[n-1].Kind == Item || before[n-1].Kind == ItemLine) {
@@ -130,7 +130,7 @@ func spans(s string, style document.Style) (text document.Text) {
 	return text
 }
 
-// nextSpan finds the first marked part of s. It is an empty one at the end of s if there is none.
+// nextSpan returns the first marked part of s, or an empty one at the end.
 func nextSpan(s string) (start int, inside string, end int) {
 	for start < len(s) {
 		mark := spanMark(s[start:])

@@ -6,26 +6,25 @@ import (
 	"strings"
 )
 
-// live is what GitHub makes something of in a title and in a commit's message,
-// and what keeps CI from running: "[skip ci]" and its kin.
+// live matches text with effects in titles and commit messages, and words that stop CI, such as
+// "[skip ci]".
 var live = lazily(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
 	`|(\[)(?:` + skipWords + `)\]`)
 
-// skipWords stand in brackets in a commit's message that no CI is to run for.
+// skipWords stop CI in brackets in a commit message.
 const skipWords = "skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]skip"
 
 // maxTitle is GitHub's limit, in UTF-16 units.
 const maxTitle = 256
 
-// Title is s as a title of a pull request and the subject of a commit: one line
-// of plain text without effects, at most 256 UTF-16 units. A title is read and not
-// copied, so that a zero width space is in the way of an effect.
+// Title returns s as a pull request's title or a commit's subject: one line of plain text without
+// effects, up to 256 UTF-16 units. Titles are not copied, so a zero width space may break an
+// effect.
 func Title(s string) string {
 	return Cut(part(oneLine(s), live()), maxTitle)
 }
 
-// part puts a zero width space behind the first character of the last group of each match
-// that took part in it.
+// part inserts a zero width space after the first character of each match's last group.
 func part(s string, pattern *regexp.Regexp) string {
 	const zeroWidth = "\u200b"
 	var b strings.Builder
@@ -38,7 +37,7 @@ func part(s string, pattern *regexp.Regexp) string {
 	return b.String() + s[done:]
 }
 
-// trailer is a line that git takes for a trailer, see git-interpret-trailers(1).
+// trailer matches lines that git reads as trailers, see git-interpret-trailers(1).
 var trailer = lazily(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 
 // Commit is s as a part of a commit's message: plain text of several lines
@@ -48,13 +47,11 @@ func Commit(s string) string {
 	return trailer().ReplaceAllString(strings.TrimSpace(s), " $1")
 }
 
-// longHeadline is from where a headline ends with its first sentence, in UTF-16
-// units.
+// longHeadline is the length from which a headline ends after its first sentence, in UTF-16 units.
 const longHeadline = 72
 
-// Headline is the first line of running text of a message, without the marks of
-// Markdown at its start; a heading stands in for it where there is no other
-// text. It is not made harmless: Title is for that.
+// Headline returns the first line of running text of a message, without leading Markdown marks, or
+// a heading if there is none. The result is not safe; use Title.
 func Headline(s string) string {
 	heading := ""
 	for line := range strings.Lines(s) {
@@ -70,8 +67,8 @@ func Headline(s string) string {
 	return withoutMarks(heading)
 }
 
-// withoutMarks is a line without its list mark, quote and bold marks; "" where
-// nothing of it can be read aloud.
+// withoutMarks returns a line without list, quote and bold marks, or "" if nothing readable is
+// left.
 func withoutMarks(line string) string {
 	if m := itemLine().FindStringSubmatch(line); m != nil {
 		line = m[3]

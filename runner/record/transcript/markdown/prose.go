@@ -6,15 +6,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// The most that is shown of one line, and in one block of code, in UTF-16 units and lines.
+// The maximum of a line in UTF-16 units, and of a code block in lines.
 const (
 	lineUnits  = 2000
 	fenceUnits = 2 * lineUnits
 	fenceLines = 60
 )
 
-// Prose is a message as rows of Markdown, each of whole lines, that can be shown up to any of them. A long
-// line and a long block of code are cut.
+// Prose returns a message as rows of Markdown, each of whole lines, so any number of them can be
+// shown. It cuts long lines and code blocks.
 func Prose(s string) []string {
 	lines := strings.Split(Clean(s), "\n")
 	for i := range lines {
@@ -29,12 +29,12 @@ func Prose(s string) []string {
 	return rows(all, false)
 }
 
-// Whole is Prose that leaves nothing out: a long line, or block of code, continues in another one.
+// Whole is Prose without cuts: a long line or code block continues in another one.
 func Whole(s string) []string {
 	return rows(Parse(strings.Join(wrapped(strings.Split(Clean(s), "\n")), "\n")), false)
 }
 
-// guidance is what a template says to the person who fills it in; no page shows it.
+// guidance matches a template's comments to its author.
 var guidance = lazily(`(?s)<!--.*?(?:-->|$)`)
 
 // Template is a template of a pull request as rows of Markdown. Headings stay headings and boxes stay boxes,
@@ -86,7 +86,7 @@ func (b Block) rows(form bool) (rows []string) {
 	return []string{text + "\n"}
 }
 
-// bold is a text whose plain parts are bold.
+// bold makes the plain parts of a text bold.
 func bold(t document.Text) document.Text {
 	for i := range t {
 		if t[i].Style == document.Plain {
@@ -96,8 +96,7 @@ func bold(t document.Text) document.Text {
 	return t
 }
 
-// wrapped are lines of which none is longer than lineUnits. A long one continues in the next, after a blank
-// where there is one.
+// wrapped breaks lines longer than lineUnits, at a blank if possible.
 func wrapped(lines []string) (all []string) {
 	for _, line := range lines {
 		for Units(line) > lineUnits {

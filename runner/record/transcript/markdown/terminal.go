@@ -2,8 +2,8 @@ package markdown
 
 import "strings"
 
-// Screen is a line as a terminal shows it in the end, cleaned: what steers the terminal
-// is gone, and so is what a carriage return goes back over.
+// Screen returns a line as finally shown by a terminal: without control sequences and text
+// overwritten after a carriage return.
 func Screen(line string) string {
 	var b strings.Builder
 	for rest := strings.TrimRight(line, "\r\n"); rest != ""; {
@@ -20,9 +20,8 @@ func Screen(line string) string {
 	return Clean(shown[strings.LastIndexByte(strings.TrimRight(shown, "\r"), '\r')+1:])
 }
 
-// escapeSequence is the length of the control sequence, the control string or the other
-// escape sequence (ECMA-48, sections 5.4 and 5.6; ECMA-35, section 13.2) that s begins
-// with, else 0.
+// escapeSequence returns the length of the control sequence, control string or other escape
+// sequence (ECMA-48, sections 5.4 and 5.6; ECMA-35, section 13.2) at the beginning of s, or 0.
 func escapeSequence(s string) int {
 	if len(s) < 2 {
 		return 0
@@ -41,8 +40,8 @@ func escapeSequence(s string) int {
 	return 0
 }
 
-// controlString is the length of a control string, such as the title of a window; all of
-// s where it does not end there.
+// controlString returns the length of a control string, such as a window title, or all of s without
+// its end.
 func controlString(s string) int {
 	for i := 2; i < len(s); i++ {
 		switch {

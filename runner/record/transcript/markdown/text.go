@@ -5,7 +5,7 @@ import (
 	"unicode/utf16"
 )
 
-// apart is put between two characters that GitHub would take together.
+// apart separates two characters that GitHub would combine.
 const apart = "&#8203;" // zero width space
 
 // Text is s as running text on one line. It may begin a line, stand in a list
@@ -18,11 +18,10 @@ func Text(s string) string {
 	return escaped(s)
 }
 
-// escaped is one clean line without markup or effects, except for what it might
-// be at the start of a line.
+// escaped returns one clean line without markup or effects, except at the start of a line.
 func escaped(s string) string { return inert(s, isMarkup) }
 
-// inert is one clean line without effects, and without what escape says.
+// inert returns one clean line without effects, with further escapes.
 func inert(s string, escape func(s string, i int) bool) string {
 	var b strings.Builder
 	b.Grow(len(s) + len(s)/8)
@@ -46,9 +45,8 @@ func HTML(s string) string {
 	return inert(oneLine(s), func(string, int) bool { return false })
 }
 
-// startsBlock says whether a line that begins with s would be more than a
-// paragraph or, with "::" and "/", a command. What isMarkup escapes anywhere
-// is not asked for again; neither is an ordered list's number, see isMarkup.
+// startsBlock reports whether s would start a block or, with "::" and "/", a command. isMarkup
+// covers other characters, including an ordered list's number.
 func startsBlock(s string) bool {
 	return s != "" && strings.IndexByte("#-+=:/", s[0]) >= 0
 }
@@ -69,9 +67,8 @@ func isListNumber(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// inertAt is how what stands at s[i] is written so that neither HTML nor GitHub's
-// own rules for plain text see anything in it, and how many bytes of s that is; 0
-// if there is nothing to see.
+// inertAt returns a harmless form of the text at s[i], for HTML and GitHub's rules for plain text,
+// and its length in s. It returns 0 if there is no need.
 func inertAt(s string, i int) (text string, n int) {
 	rest := s[i+1:]
 	switch s[i] {
@@ -127,7 +124,7 @@ func isWord(c byte) bool {
 	return isDigit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// Units is the length of s in UTF-16 code units, in which GitHub counts.
+// Units returns the length of s in UTF-16 units, in which GitHub counts.
 func Units(s string) int {
 	units := 0
 	for _, r := range s {
@@ -136,8 +133,8 @@ func Units(s string) int {
 	return units
 }
 
-// Cut shortens s to at most limit UTF-16 units, at least 1, the last of which is
-// "…" if anything was cut. No character is cut in half.
+// Cut shortens s to limit UTF-16 units, at least 1, ending in "…" if cut. It never splits a
+// character.
 func Cut(s string, limit int) string {
 	if len(s) <= limit { // no character has more units than bytes
 		return s

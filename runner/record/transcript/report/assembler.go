@@ -17,10 +17,9 @@ type assembler struct {
 	cut   cutter
 	out   func(*entry)
 	start time.Time
-	// scripted says that no model was asked.
+	// scripted reports a scripted session.
 	scripted bool
-	// endless are the events that begin what no event ends; nil when that is
-	// not known yet.
+	// endless lists events that begin something without an end; nil if unknown.
 	endless map[int64]bool
 	queue   []*entry
 	calls   map[callKey][]*entry // without an end, oldest first
@@ -111,7 +110,7 @@ func (a *assembler) note(e transcript.Event) error {
 	return nil
 }
 
-// end gives the entries that are still waited for, and those after them.
+// end releases all waiting entries.
 func (a *assembler) end() {
 	for _, n := range a.queue {
 		a.out(n)
@@ -127,7 +126,7 @@ func (a *assembler) enter(e transcript.Event, kind, name string) *entry {
 	return n
 }
 
-// await keeps what comes after n back until n is whole.
+// await holds back entries after n until n is complete.
 func (a *assembler) await(n *entry) {
 	n.open = !a.endless[n.Seq]
 	a.waiting[n.Seq] = true
@@ -174,7 +173,7 @@ func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStart
 	a.await(n)
 }
 
-// call is the entry of a call, which names the script that made it.
+// call returns the entry of a call, with the script that made it.
 func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	n := a.enter(e, "call", d.Tool)
 	switch {
@@ -187,7 +186,7 @@ func (a *assembler) call(e transcript.Event, d transcript.ToolStarted) *entry {
 	return n
 }
 
-// input shows the arguments of a call; those that are a patch as a diff.
+// input shows the arguments of a call; a patch as a diff.
 func (a *assembler) input(n *entry, tool, input string) {
 	patch, alone := patchOf(tool, input)
 	if patch != nil {

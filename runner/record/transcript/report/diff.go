@@ -26,20 +26,19 @@ type fileDiff struct {
 	Hunks            []hunk
 }
 
-// hunk is one place of a file. Blocks alternate between what stays and what
-// changes.
+// hunk is one place of a file. Blocks alternate between unchanged and changed lines.
 type hunk struct {
 	Place  string // the lines that the patch names to find it
 	Blocks []change
 }
 
-// change is lines that stay, or lines that give way to others.
+// change is unchanged lines, or lines with their replacement.
 type change struct {
 	Keep     string
 	Old, New []line
 }
 
-// line is a line of a file, in pieces of which those that changed are marked.
+// line is a line of a file in pieces, with changed ones marked.
 type line []piece
 
 type piece struct {
@@ -59,8 +58,7 @@ func (f fileDiff) node() g.Node {
 	return h.Div(h.Class("diff"), h.P(h.Class("name"), name), hunkList(f.Hunks))
 }
 
-// hunkList are the hunks of a file, each behind its place or behind a sign that lines are
-// left out.
+// hunkList draws the hunks of a file, each after its place or a sign for omitted lines.
 func hunkList(all []hunk) g.Node {
 	var nodes g.Group
 	for i, one := range all {
@@ -98,8 +96,8 @@ func (p piece) node() g.Node {
 	return g.Text(p.Text)
 }
 
-// patchOf finds the patch in the arguments of a call of a tool, in whatever form models
-// write one. Alone says that the arguments are nothing else.
+// patchOf finds the patch in a call's arguments, in any form. alone reports that there is nothing
+// else.
 func patchOf(tool, input string) (patch *v4a.Patch, alone bool) {
 	if patch = edit(tool, input); patch != nil {
 		return patch, true
@@ -154,7 +152,7 @@ func patchIn(text string) (patch *v4a.Patch, alone bool) {
 	return patch, strings.TrimSpace(text[:from]+text[to:]) == ""
 }
 
-// operation reads the arguments of the patch tool that is built into the API.
+// operation parses the arguments of the API's own patch tool.
 func operation(input string) *v4a.Patch {
 	var o struct {
 		Type string `json:"type"`
@@ -178,7 +176,7 @@ func operation(input string) *v4a.Patch {
 	return patch
 }
 
-// opWritten is a file that write gave another text, or made: the arguments do not tell which.
+// opWritten is a file written or made by write; the arguments do not distinguish.
 const opWritten v4a.Op = "write"
 
 // edit reads the arguments of edit and write.
@@ -237,7 +235,7 @@ func patchSize(p *v4a.Patch) (bytes, lines int) {
 	return bytes, lines
 }
 
-// hunks are those of a section; an added file is one of inserted lines.
+// hunks returns the hunks of a section. An added file has one of inserted lines.
 func hunks(s v4a.Section) []v4a.Hunk {
 	if s.Op != v4a.Add || s.Content == "" {
 		return s.Hunks
@@ -291,7 +289,7 @@ func (b *diffBuilder) hunk(h v4a.Hunk) hunk {
 	return out
 }
 
-// lines are those of one block of a hunk: some that stay, or some that change.
+// lines holds the lines of one block of a hunk by kind.
 type lines map[v4a.Kind][]string
 
 // endsBefore says whether a line of a kind belongs to another block.

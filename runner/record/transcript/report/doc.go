@@ -1,11 +1,8 @@
-// Package report shows a run as a page for people: one HTML file that needs
-// nothing else and asks nothing of any network. It owns what stands on the page,
-// how much of each text, and how that looks; it refuses to know how a run works
-// and where its files lie, and reads the transcript alone.
+// Package report renders a run as a single HTML page without network access. It owns the content,
+// the length of texts, and the look. It only reads the transcript and does not know how runs work
+// or where files are.
 //
-// All of a transcript is hostile text. It goes into the page as gomponents.Text
-// and as values of attributes, which gomponents escapes, its invisible characters
-// shown (markdown.Show). Links lead to places of the page, or to addresses that
-// transcript.Site made or checked. The page's Content-Security-Policy lets nothing
-// load or run but the style and the script that are built in here.
+// All text of a transcript is hostile. gomponents escapes it as Text and attribute values, and
+// markdown.Show makes invisible characters visible. Links go to places on the page, or to addresses of
+// transcript.Site. The Content-Security-Policy only permits the built-in style and script.
 package report

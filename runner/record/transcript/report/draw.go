@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// mostRows is the most that a list or table shows, sentenceUnits the most of a sentence or a few in UTF-16
-// units, and overviewBytes the most of one text.
+// mostRows bounds a list or table, sentenceUnits a sentence or a few in UTF-16 units, and
+// overviewBytes a text.
 const (
 	mostRows      = 200
 	sentenceUnits = 2_000
@@ -21,7 +21,7 @@ const (
 	tailBytes     = 40_000
 )
 
-// tones are the classes of tones, and signs what stands before a result.
+// tones maps tones to classes, signs to the sign of a result.
 var (
 	tones = map[document.Tone]string{document.Good: "good", document.Doubtful: "open", document.Bad: "bad"}
 	signs = map[document.Tone]string{document.Good: "✓ ", document.Bad: "✗ "}
@@ -44,7 +44,7 @@ func draw(all []document.Section, diffs g.Node) (nodes g.Group) {
 	return nodes
 }
 
-// Section is a part of a page that the list of sections may lead to.
+// Section draws a part of the page that the table of contents may link to.
 func Section(id, heading string, content ...g.Node) g.Node {
 	heads := id + "-h"
 	return g.Group{h.Section(h.ID(id), h.Aria("labelledby", heads), h.H2(h.ID(heads), g.Text(heading)), g.Group(content)), g.Text("\n")}
@@ -55,7 +55,7 @@ func drawn(blocks []document.Block) g.Node { return g.Map(blocks, drawBlock) }
 // Blocks draws blocks.
 func Blocks(blocks ...document.Block) g.Node { return drawn(blocks) }
 
-// Figures draws facts that stand beside each other.
+// Figures draws facts side by side.
 func Figures(all document.Facts) g.Node { return facts("figures", all) }
 
 // Line draws a text on one line.
@@ -105,7 +105,7 @@ func list(l document.List) g.Node {
 	return h.Ul(g.Map(items, func(i document.Item) g.Node { return h.Li(Line(i.Text)) }))
 }
 
-// table is a table whose rows are stacks of named cells where the page is narrow.
+// table draws a table whose rows become stacks of named cells on a narrow page.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
 	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(mostRows, t.Most))], func(cells document.Line) g.Node {
@@ -145,7 +145,7 @@ func inline(s document.Span) g.Node {
 	return node
 }
 
-// styled is a text in the style of a span.
+// styled draws a text in the style of a span.
 func styled(s document.Span, text string) g.Node {
 	switch {
 	case s.Style == document.Monospace:
@@ -162,7 +162,7 @@ func styled(s document.Span, text string) g.Node {
 
 func code(text string) g.Node { return h.Code(g.Text(text)) }
 
-// cutNote tells of what is not shown; nothing for no text.
+// cutNote reports omitted text; nil for "".
 func cutNote(text string) g.Node {
 	if text == "" {
 		return nil

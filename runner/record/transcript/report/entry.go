@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// entry is one item of the timeline: an event, or a turn or a call with the
-// event that ended it.
+// entry is an item of the timeline: an event, or a turn or call with its final event.
 type entry struct {
 	Seq   int64 // of the event that began it
 	Until int64 // of the event that ended it; 0 for an event alone or one without end
@@ -66,7 +65,7 @@ func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	}
 }
 
-// refusal is the rule by which the policy refused a call; empty where it did not.
+// refusal returns the rule of a refused call, or "".
 func refusal(f transcript.ToolFinished) string {
 	switch rule := f.Detail["denied"].(type) {
 	case nil:
@@ -81,8 +80,7 @@ func refusal(f transcript.ToolFinished) string {
 	return "policy"
 }
 
-// item is what the page shows of an item of the Responses API. Fields that an
-// item has in another shape than expected are empty.
+// item is the shown part of a Responses API item. Fields of an unexpected shape are empty.
 type item struct {
 	Type    string          `json:"type"`
 	Role    string          `json:"role"`
@@ -90,7 +88,7 @@ type item struct {
 	Summary json.RawMessage `json:"summary"`
 }
 
-// contents is the text of a message or of a summary: a string, or parts.
+// contents returns the text of a message or summary: a string or parts.
 func contents(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -99,8 +97,8 @@ func contents(raw json.RawMessage) string {
 	return transcript.PartsText(raw)
 }
 
-// sent is what a new item of a request tells the model; nothing of one that
-// stands in the timeline already, such as the output of a call.
+// sent returns the model's new information in a request's item, or "" for items elsewhere in the
+// timeline, such as call outputs.
 func sent(raw json.RawMessage) (role, text string) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
@@ -112,7 +110,7 @@ func sent(raw json.RawMessage) (role, text string) {
 	return i.Role, text
 }
 
-// shownElsewhere are the items that are calls, each with entries of its own.
+// shownElsewhere lists items of calls, which have their own entries.
 var shownElsewhere = []string{
 	"function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call",
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
@@ -134,8 +132,7 @@ func (a *assembler) output(n *entry, raw json.RawMessage) {
 	}
 }
 
-// settings shows under which instructions and with which tools the model was
-// asked.
+// settings shows the instructions and tools of a request.
 func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	var settings struct {
 		Instructions string        `json:"instructions"`
@@ -157,7 +154,7 @@ func (a *assembler) settings(n *entry, raw json.RawMessage) {
 	a.part(n, "Tools offered", strings.Join(toolNames(tools), ", "))
 }
 
-// offeredTool is a tool that a model was told of, or a namespace of such.
+// offeredTool is a tool or a namespace of tools offered to a model.
 type offeredTool struct {
 	Type  string        `json:"type"`
 	Name  string        `json:"name"`
@@ -175,7 +172,7 @@ func toolNames(all []offeredTool) (names []string) {
 	return names
 }
 
-// offeredInInput are the tools that an item of a request tells of.
+// offeredInInput lists the tools in an item of a request.
 func offeredInInput(raw json.RawMessage) string {
 	var item struct {
 		Type  string        `json:"type"`

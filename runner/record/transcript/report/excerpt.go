@@ -21,7 +21,7 @@ const (
 	lineBytes  = 40        // the marks around a line of a diff or a message
 )
 
-// excerpt is a text of which the middle may be missing. What is there is clean.
+// excerpt is clean text with a possible gap.
 type excerpt struct {
 	Head   string
 	Hidden string // how much is missing; empty when nothing is
@@ -39,15 +39,15 @@ func (x excerpt) node() g.Node {
 	return h.Pre(text, g.Text(x.Tail))
 }
 
-// cutter says what a text may take on the page, in bytes, when all of it would take
-// so much. Its first use is to find that out.
+// cutter returns the permitted size of a text on the page, given its full size in bytes. The first
+// pass only collects sizes.
 type cutter func(bytes int) int
 
 // limit is the same for all texts.
 func limit(bytes int) cutter { return func(int) int { return bytes } }
 
-// scale finds the limit under which all texts fit on a page: short ones whole,
-// long ones cut to the same length.
+// scale finds the limit under which all texts fit on a page: short ones whole, long ones equally
+// cut.
 type scale struct{ lengths []int }
 
 func (s *scale) most(bytes int) int {
@@ -68,19 +68,18 @@ func (s *scale) limit(page, entries int) int {
 	return textBytes
 }
 
-// cut shows what c allows of a text: of a long one more of its start than of
-// its end.
+// cut cuts a text to c's limit, keeping more of its start than of its end.
 func cut(c cutter, s string) excerpt { return plainWeights.cut(c, s) }
 
-// cutProse is cut for a text that prose lays out.
+// cutProse is cut for prose.
 func cutProse(c cutter, s string) excerpt { return proseWeights.cut(c, s) }
 
-// weights are what the bytes of a text take on the page.
+// weights are the sizes of a text's bytes on the page.
 type weights [256]int
 
 var plainWeights, proseWeights = escapes(), laidOut()
 
-// escapes are what gomponents.Text makes of a byte.
+// escapes are the sizes after gomponents.Text.
 func escapes() *weights {
 	var w weights
 	for b := range w {
@@ -156,8 +155,7 @@ func (w *weights) reach(s string, most int) int {
 	return at
 }
 
-// backwards is where the part of s begins that ends with it and takes at most
-// so many bytes of a page.
+// backwards returns the start of the longest end of s within the given size on the page.
 func (w *weights) backwards(s string, most int) int {
 	at := len(s)
 	for at > 0 && most >= w[s[at-1]] {
@@ -170,7 +168,7 @@ func (w *weights) backwards(s string, most int) int {
 	return at
 }
 
-// lineEnd leaves a part of a line away where that does not take half the text.
+// lineEnd drops an incomplete line, unless that is half the text.
 func lineEnd(s string) string {
 	if end := strings.LastIndexByte(s, '\n'); end > len(s)/2 {
 		return s[:end]
@@ -188,10 +186,10 @@ func lineStart(s string, from int) string {
 // fieldUnits is the most of a short field: a name, a path, a command's first line.
 const fieldUnits = 120
 
-// Field is the text of a stranger as a part of a line.
+// Field returns hostile text as a part of a line.
 func Field(s string) string { return field(s) }
 
-// field is a text as a part of a line.
+// field returns a text as a part of a line.
 func field(s string) string {
 	return markdown.Cut(strings.Join(strings.Fields(markdown.Show(markdown.Cut(s, 2*fieldUnits))), " "), fieldUnits)
 }

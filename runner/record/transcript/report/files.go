@@ -10,13 +10,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// filesBytes is what the diffs of the change may take on the page, in bytes.
+// filesBytes bounds the diffs of the change on the page.
 const filesBytes = 600_000
 
 // openLines is up to how many lines of them are shown unfolded.
 const openLines = 200
 
-// changed is a file of the change with its diff.
+// changed is a changed file with its diff.
 type changed struct {
 	changeset.File
 	N     int // its place in the list, from 1
@@ -24,7 +24,7 @@ type changed struct {
 	Open  bool
 }
 
-// changed are the diffs of the change's files, as far as there is room. It notes the place of each.
+// changed draws the diffs of changed files within the limit, and records their places.
 func (o *overview) changed() g.Node {
 	if o.View.Change == nil || !sections.Begun(o.View) {
 		return nil
@@ -47,7 +47,7 @@ func (o *overview) changed() g.Node {
 	return append(all, cutNote(o.undiffed()))
 }
 
-// undiffed says what of the change no diff is shown of; empty for nothing.
+// undiffed describes changes without a shown diff, or returns "".
 func (o *overview) undiffed() string {
 	c := o.View.Change
 	if c == nil || !c.DiffCut && c.Diff != "" {

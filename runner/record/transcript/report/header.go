@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// header begins with the verdict. places are the sections that the list leads to.
+// header draws the top, beginning with the verdict. places are the linked sections.
 func (o *overview) header(links sections.Links, alerts []document.Section, places []document.Section) g.Node {
 	var verdict g.Node
 	if tone, words := sections.Verdict(o.View, false); len(words) > 0 {

@@ -5,7 +5,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// overview is what the first reading finds: what the page says around the timeline.
+// overview is the result of the first pass: everything around the timeline.
 type overview struct {
 	View    *transcript.View
 	limit   int
@@ -20,7 +20,7 @@ type overview struct {
 // mostPatches is how many calls are named beside a file.
 const mostPatches = 5
 
-// note takes from an entry what the overview tells.
+// note collects an entry's facts for the overview.
 func (o *overview) note(e *entry) {
 	o.entries++
 	if e.Bad {

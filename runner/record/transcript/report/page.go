@@ -45,9 +45,8 @@ func (o *overview) page(entries g.Node) g.Node {
 	))
 }
 
-// Head is the head of a page of agent-ci. Its Content-Security-Policy (CSP Level 3) lets the
-// page load nothing and send nothing, and of style and script it allows these two alone.
-// Both stand on the page as they are: they must be built in.
+// Head returns the head of a page. Its Content-Security-Policy (CSP Level 3) permits no network,
+// and only these two built-in texts as style and script.
 func Head(title, style, script string) g.Node {
 	policy := fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", digest(style), digest(script))
 	return h.Head(
@@ -61,7 +60,7 @@ func Head(title, style, script string) g.Node {
 	)
 }
 
-// Style is what pages of agent-ci look like.
+// Style returns the style sheet of agent-ci's pages.
 func Style() string { return style }
 
 func digest(s string) string {

@@ -19,8 +19,8 @@ func prose(e excerpt) g.Node {
 	return nodes
 }
 
-// message is the blocks of a message. Lines without a gap between them are one paragraph. Code begins with a
-// newline, which HTML leaves out.
+// message draws the blocks of a message. Adjacent lines form one paragraph. Code begins with a
+// newline, which HTML ignores.
 func message(all []markdown.Block) (nodes g.Group) {
 	for i := 0; i < len(all); {
 		b := all[i]
@@ -46,7 +46,7 @@ func message(all []markdown.Block) (nodes g.Group) {
 	return nodes
 }
 
-// continues reports whether a line is of the paragraph or item that b begins.
+// continues reports whether a line continues the paragraph or item that b begins.
 func continues(b, next markdown.Block) bool {
 	return next.Kind == markdown.ItemLine || b.Kind == markdown.ParagraphLine && next.Kind == b.Kind && !next.Gap
 }

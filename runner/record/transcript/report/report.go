@@ -12,11 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// Write reads a transcript twice from its start and writes it as an HTML page.
-// In memory it holds the numbers of the first reading and, of the second, the
-// calls that have not ended. Texts are cut, the longest ones first, so that a
-// page of up to 5,000 events has at most 6 MB. A torn last line is noted on the
-// page; other faults of the log are errors, as in transcript.Read.
+// Write reads a transcript twice from its start and writes an HTML page. It keeps the numbers of
+// the first pass and unfinished calls of the second in memory. It cuts the longest texts, so a page
+// with up to 5,000 events has at most 6 MB. The page notes an incomplete last line. Other faults of
+// the log are errors, as in transcript.Read.
 func Write(w io.Writer, log io.ReadSeeker) error {
 	first, err := survey(log)
 	if err != nil {
@@ -33,8 +32,7 @@ func Write(w io.Writer, log io.ReadSeeker) error {
 	return nil
 }
 
-// survey is the first reading: what the page says before the timeline, and how
-// much of each text there is room for.
+// survey is the first pass: the content before the timeline, and the limits of texts.
 func survey(log io.ReadSeeker) (*overview, error) {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -57,8 +55,8 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	return first, nil
 }
 
-// writeEntries is the second reading, of the events that the first one saw. It writes
-// each entry as soon as it is whole.
+// writeEntries is the second pass over the events of the first. It writes each complete entry at
+// once.
 func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 	if _, err := log.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read transcript: %w", err)

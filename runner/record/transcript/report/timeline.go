@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// longTimeline is from how many entries on only those that can be seen are laid out.
+// longTimeline is the number of entries from which only visible ones are laid out.
 const longTimeline = 500
 
 func (o *overview) timelineSection(entries g.Node) g.Node {
@@ -77,7 +77,7 @@ func (e *entry) node() g.Node {
 	}
 }
 
-// turn is a turn, what was sent and thought in it folded.
+// turn draws a turn, with its input and reasoning folded.
 func (e *entry) turn() g.Node {
 	var until, parts g.Node
 	if e.Until != 0 {
@@ -105,7 +105,7 @@ func (e *entry) turn() g.Node {
 // labelled is a text of a class.
 func labelled(class, text string) g.Node { return h.Span(h.Class(class), Line(document.Words(text))) }
 
-// folded is an entry of which more than its line can be shown.
+// folded draws an entry with more than one line.
 func (e *entry) folded() g.Node {
 	var by, diff g.Node
 	if e.By != 0 {
@@ -127,7 +127,7 @@ func (e *entry) folded() g.Node {
 	}
 }
 
-// node has the place of the event that the part came with.
+// node draws a part with a link to its event.
 func (p part) node() g.Node {
 	return g.Group{
 		h.P(h.Class("part"), g.If(p.Seq != 0, h.ID(sections.EventID(p.Seq))), Line(document.Words(p.Title))),
@@ -155,7 +155,7 @@ func (e *entry) words() g.Node {
 	return words
 }
 
-// capitalised is a line that begins with a capital letter.
+// capitalised returns a line with an initial capital.
 func capitalised(line document.Text) document.Text {
 	line = slices.Clone(line)
 	first, size := utf8.DecodeRuneInString(line[0].Text)
@@ -163,7 +163,7 @@ func capitalised(line document.Text) document.Text {
 	return line
 }
 
-// message is what the agent says in the entry.
+// message draws the agent's words in the entry.
 func (e *entry) message() g.Node {
 	if len(e.Message) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// hunkHead is the line that a hunk of a unified diff begins with.
+// hunkHead matches the first line of a unified diff's hunk.
 var hunkHead = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 })
@@ -57,7 +57,7 @@ func firstByte(text string) byte {
 	return text[0]
 }
 
-// unifiedPath is the path of a line such as "+++ b/path", which git quotes where it must.
+// unifiedPath returns the path of a line such as "+++ b/path", which git may quote.
 func unifiedPath(name string) string {
 	name = strings.TrimSuffix(name, "\t")
 	if unquoted, err := strconv.Unquote(name); err == nil {

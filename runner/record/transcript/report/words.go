@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// compare puts lines that were removed beside those that came in their place.
-// Lines that are alike have the words marked in which they differ.
+// compare puts removed lines beside their replacements. It marks the different words of similar
+// lines.
 func compare(old, fresh []string) change {
 	c := change{Old: whole(old), New: whole(fresh)}
 	for i := range min(len(old), len(fresh)) {
@@ -27,8 +27,8 @@ func whole(texts []string) []line {
 	return lines
 }
 
-// mark marks what is between the words that a and b begin with and end with alike. They are alike when these
-// are at least a third of the longer one, blanks not counted.
+// mark marks the words between the common beginning and end of a and b. They are similar if these
+// make a third of the longer line, ignoring blanks.
 func mark(a, b []string) (old, fresh line, alike bool) {
 	head, tail := 0, 0
 	for head < min(len(a), len(b)) && a[head] == b[head] {

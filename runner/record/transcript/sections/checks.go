@@ -43,12 +43,12 @@ var tones = map[string]document.Tone{
 	transcript.Proven: document.Good,
 }
 
-// state is what a check was on one tree.
+// state returns the styled state of a check.
 func state(word string) document.Text {
 	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: tones[word]}}
 }
 
-// flakyRuns are the runs of a flaky check, which differ.
+// flakyRuns describes the different runs of a flaky check.
 func flakyRuns(row transcript.VerifyRow) string {
 	if row.After != transcript.Flaky {
 		return ""
@@ -63,8 +63,8 @@ func hasOutput(row transcript.VerifyRow) bool {
 
 func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 
-// failures are the tests of each check that fail or were fixed, and the output of each check that failed.
-// They stand in the document since the files that have them are gone with the machine of a job.
+// failures lists each check's failing and fixed tests, and the output of failed checks. The
+// document contains them because a CI job's files vanish with its machine.
 func failures(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
@@ -88,7 +88,7 @@ func failures(s *Source) document.Section {
 	return all
 }
 
-// lastLines is the end of what a command that failed printed.
+// lastLines returns the end of a failed command's output.
 func lastLines(id, name, end, tail string) document.Fold {
 	return document.Fold{
 		ID: id, Open: true, Title: document.Text{{Text: "The last lines of "}, {Text: name, Style: document.Strong}, {Text: " (" + end + ")"}},
@@ -96,7 +96,7 @@ func lastLines(id, name, end, tail string) document.Fold {
 	}
 }
 
-// testsOf names the tests of a check that fail, and those that the change fixed.
+// testsOf lists the failing and fixed tests of a check.
 func testsOf(row transcript.VerifyRow) document.Fold {
 	list := document.List{Limit: document.Limit{Noun: "test", Most: 40}}
 	add := func(text document.Text) { list.Items = append(list.Items, document.Item{Text: text}) }
@@ -133,13 +133,13 @@ func failingTest(t transcript.FailingTest) (text document.Text) {
 	return text
 }
 
-// classes are what the classes of test files mean.
+// classes describes the classes of test files.
 var classes = map[string]string{
 	transcript.NotRed: "passes without the change", transcript.LoadError: "does not load without the change", transcript.NoTests: "no test of it ran",
 	transcript.FlakyProof: "fails and passes without the change",
 }
 
-// redProof says which tests of the change fail without the rest of it.
+// redProof lists the change's tests that fail without the rest of it.
 func redProof(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
@@ -186,7 +186,7 @@ func fileName(path string) document.Text {
 	return document.Mono(markdown.FileName(path))
 }
 
-// existingTests says which tests of the base the change deletes or breaks.
+// existingTests lists the base's tests that the change deletes or breaks.
 func existingTests(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}

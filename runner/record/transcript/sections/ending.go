@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// reasonWords are the reasons that the words of their outcome do not fit.
+// reasonWords overrides the outcome's words for some reasons.
 var reasonWords = map[string]string{
 	"model_failed/script_mismatch": "The scripted session did not fit",
 	"model_failed/identity":        "No access to the model",
@@ -16,13 +16,12 @@ var reasonWords = map[string]string{
 	"model_failed/unreachable":     "The model could not be reached",
 }
 
-// changedWords are what became of a change, by the reason of the outcome.
+// changedWords describes the destination of a change, by the outcome's reason.
 var changedWords = map[string]string{
 	"pull_request": "Pull request ready", "pushed": "Branch pushed", "committed": "Change committed", "left_in_checkout": "Change is in the checkout",
 }
 
-// Ending is how a run ended, in words for people. The tone is neutral for a run that changed nothing and did
-// not fail.
+// Ending describes the end of a run. The tone is neutral for a successful run without changes.
 func Ending(ended, reason string) (tone document.Tone, words string) {
 	o := outcome.Outcome(ended)
 	words = cmp.Or(reasonWords[ended+"/"+reason], o.Words())

@@ -12,7 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Links are what a run made or knows on a forge. Their names are links in sentences of agent-ci.
+// Links holds objects on a forge known to the run. Their names become links in agent-ci's
+// sentences.
 type Links struct {
 	Site    transcript.Site
 	Issue   string // OWNER/REPO#N
@@ -20,8 +21,8 @@ type Links struct {
 	Commits []string // that the forge has
 }
 
-// LinksOf are the links of a run at a site that is trusted; where none is given, at the one that the
-// transcript names.
+// LinksOf returns the links of a run at a trusted site. A zero site means the one named in the
+// transcript.
 func LinksOf(v *transcript.View, site transcript.Site) Links {
 	if site == (transcript.Site{}) {
 		site = v.Site()
@@ -40,11 +41,11 @@ func LinksOf(v *transcript.View, site transcript.Site) Links {
 	return l
 }
 
-// aboutPull is the beginning of a sentence about a pull request that the run found.
+// aboutPull matches the beginning of a sentence about an existing pull request.
 var aboutPull = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Pull request #([1-9]\d{0,8})\b`) })
 
-// Sentence is a sentence of agent-ci with links to what the run made. The address of a pull request is
-// left out where its name is a link.
+// Sentence adds links to a sentence of agent-ci. It omits the address of a pull request whose name
+// is a link.
 func (l Links) Sentence(s string) document.Text {
 	pulls := l.Pulls
 	if m := aboutPull().FindStringSubmatch(s); m != nil {
@@ -77,7 +78,7 @@ var names = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 })
 
-// linked is a sentence in which known names are links.
+// linked makes links of known names in a sentence.
 func linked(s string, known map[string]document.Span) (text document.Text) {
 	done := 0
 	add := func(end int) {
@@ -95,7 +96,7 @@ func linked(s string, known map[string]document.Span) (text document.Text) {
 	return text
 }
 
-// link is a name that leads to an address, and text as code where there is none.
+// link links a name to an address, or adds text as code without one.
 func link(name document.Span, address, text string) document.Text {
 	if address == "" {
 		return document.Mono(text)

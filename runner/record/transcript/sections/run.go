@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// facts collects facts, without those that have no value.
+// facts collects facts with a value.
 type facts struct{ all document.Facts }
 
 func (f *facts) add(name string, value document.Text) {
@@ -23,7 +23,7 @@ func (f *facts) add(name string, value document.Text) {
 
 func (f *facts) words(name, value string) { f.add(name, document.Words(value)) }
 
-// block is nil where there is no fact.
+// block returns nil without facts.
 func (f *facts) block() document.Block {
 	if len(f.all) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (f *facts) block() document.Block {
 	return f.all
 }
 
-// runFacts are what the run took, and under which rules.
+// runFacts returns the run's usage and rules.
 func runFacts(s *Source) document.Section {
 	f := &facts{}
 	s.usage(f)
@@ -42,14 +42,14 @@ func runFacts(s *Source) document.Section {
 	return section("run", "Run", f.block())
 }
 
-// origin is where lessons come from.
+// origin describes the origin of lessons.
 func origin(s *Source) document.Section {
 	f := &facts{}
 	s.identity(f)
 	return section("run", "Run", f.block())
 }
 
-// identity is which run it was, and of what.
+// identity describes the run and its subject.
 func (s *Source) identity(f *facts) {
 	if issue := s.View.Task.Issue; issue != "" {
 		f.add("Task", s.Links.issue(issue))
@@ -62,7 +62,7 @@ func (s *Source) identity(f *facts) {
 	}
 }
 
-// usage is what the run took.
+// usage describes the run's consumption.
 func (s *Source) usage(f *facts) {
 	v := s.View
 	f.words("Work", work(v))
@@ -143,10 +143,10 @@ func runDetails(s *Source) document.Section {
 	return section("details", "Details", f.block())
 }
 
-// jobBytes is the most of all settings that is shown.
+// jobBytes bounds the list of all settings.
 const jobBytes = 40_000
 
-// settings are the keys of the job that are not the defaults, and all of them folded.
+// settings lists the job's changed keys, and all of them folded.
 func settings(s *Source) document.Section {
 	f := &facts{}
 	var set map[string]any

@@ -1,6 +1,6 @@
-// Package sections owns what is told of a run, as sections of raw text folded from its view, and on
-// which page each section stands. How a section is drawn, and how hostile text is escaped, is for the
-// packages that draw it. It refuses to know Markdown, HTML and terminals.
+// Package sections owns the sections about a run and their pages. It folds them from the run's view
+// as raw text. Other packages draw them and escape hostile text. It does not know Markdown, HTML or
+// terminals.
 package sections
 
 import (
@@ -8,22 +8,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Source is what sections are made of.
+// Source is the input of sections.
 type Source struct {
 	View  *transcript.View
 	Links Links
-	// Told says that the reader has seen already how the run ended.
+	// Told reports that the reader already knows the run's end.
 	Told bool
-	// Draft are the reasons why the pull request is a draft, Notes what a reader must know beside
-	// them, Facts sentences without a full stop that stand with those of the run.
+	// Draft lists the reasons for a draft. Notes lists further remarks for readers. Facts lists
+	// sentences without a full stop for the run's facts.
 	Draft, Notes, Facts []string
 	// Earlier are the requests before this one, the newest first.
 	Earlier []Request
-	// Timeline is what only a reading of all events tells; nil without one.
+	// Timeline needs a pass over all events; may be nil.
 	Timeline *Timeline
 }
 
-// Timeline is what a page with all events knows of them.
+// Timeline holds the facts from all events.
 type Timeline struct {
 	Patches                     map[string][]int64 // the events of calls that name a path in a patch
 	Diffs                       map[string]string  // the places of diffs, by their paths
@@ -32,13 +32,13 @@ type Timeline struct {
 	Thinking, Working, Checking float64 // seconds of the model, of calls and of checks
 }
 
-// Refusal is a call or a host that the policy refused.
+// Refusal is a call or host refused by the policy.
 type Refusal struct {
 	Event             int64
 	Tool, Topic, Rule string
 }
 
-// Place is where sections are shown. Several are or-ed.
+// Place is a set of pages.
 type Place int
 
 // The places.
@@ -56,7 +56,7 @@ const (
 	everywhere = PullRequest | outline | Report
 )
 
-// table says which section is shown where. A section without content is left out.
+// table maps sections to places. Empty sections are omitted.
 var table = []struct {
 	of func(*Source) document.Section
 	on Place
@@ -92,7 +92,7 @@ var table = []struct {
 	{earlierRequests, PullRequest},
 }
 
-// On returns the sections of a place that have content.
+// On returns the non-empty sections of a place.
 func (s *Source) On(place Place) (all []document.Section) {
 	for _, row := range table {
 		if row.on&place == 0 {
@@ -105,7 +105,7 @@ func (s *Source) On(place Place) (all []document.Section) {
 	return all
 }
 
-// section is a section with the content that there is.
+// section returns a section of the non-nil blocks.
 func section(id, title string, blocks ...document.Block) document.Section {
 	s := document.Section{ID: id, Title: title}
 	for _, b := range blocks {
@@ -119,7 +119,7 @@ func section(id, title string, blocks ...document.Block) document.Section {
 // paragraph is a block of one plain sentence.
 func paragraph(text string) document.Block { return document.Paragraph{Text: document.Sentence(text)} }
 
-// tableOf is a table with a line for each of all; nil for none.
+// tableOf returns a table with a line for each element, or nil without any.
 func tableOf[T any](limit document.Limit, columns []document.Column, all []T, line func(T) document.Line) document.Block {
 	t := document.Table{Limit: limit, Columns: columns}
 	for _, one := range all {
@@ -131,7 +131,7 @@ func tableOf[T any](limit document.Limit, columns []document.Column, all []T, li
 	return t
 }
 
-// columns are heads of columns; a name that ends in # is of numbers.
+// columns returns column heads. A final # marks numbers.
 func columns(names ...string) (all []document.Column) {
 	for _, name := range names {
 		number := name != "" && name[len(name)-1] == '#'
@@ -143,7 +143,7 @@ func columns(names ...string) (all []document.Column) {
 	return all
 }
 
-// Begun reports whether the agent came to work. What a run did not do that ended before that is not told.
+// Begun reports whether the agent started to work. For other runs, omitted steps are not reported.
 func Begun(v *transcript.View) bool {
 	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || changed(v)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// secrets says which credentials commands used, and where they were refused. Refusals come last:
-// commands decide how many there are.
+// secrets lists the credentials used by commands and their refusals. Refusals come last, because
+// commands control their number.
 func secrets(s *Source) document.Section {
 	type use struct {
 		name, by, target string
@@ -70,7 +70,7 @@ func servers(s *Source) document.Section {
 
 func digest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
 
-// jobsTool is a tool of the job's own, as the job has it.
+// jobsTool is a tool defined in the job.
 type jobsTool struct {
 	Name string          `json:"name"`
 	Run  json.RawMessage `json:"run"` // a script, or a list; empty text for none
@@ -106,7 +106,7 @@ func jobsTools(s *Source) document.Section {
 	}))
 }
 
-// program is what answers a tool: a command, or how long its script is.
+// program describes a tool's program: its command, or the length of its script.
 func (t jobsTool) program() document.Text {
 	var script string
 	var argv []string
@@ -123,14 +123,14 @@ func (t jobsTool) program() document.Text {
 	return document.Mono(script)
 }
 
-// skills are those whose instructions the model was given.
+// skills lists the loaded skills.
 func skills(s *Source) document.Section {
 	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", Share: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
 		return document.Line{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
 	}))
 }
 
-// hooks are the programs that were asked at points of the run.
+// hooks lists the hooks of the run.
 func hooks(s *Source) document.Section {
 	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", Most: 64, Share: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
 		name := document.Mono(use.Name)
@@ -142,7 +142,7 @@ func hooks(s *Source) document.Section {
 	}))
 }
 
-// refusals are the calls and hosts that the policy refused.
+// refusals lists the refused calls and hosts.
 func refusals(s *Source) document.Section {
 	t := s.Timeline
 	if t == nil || t.RefusedCalls+t.RefusedHosts == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Verdict is one line about a change: its checks and tests, what it cost and how long it took. It is empty
-// for a run without a change. doubts says that there are other reasons not to merge it as it is.
+// Verdict summarises a change in one line: checks, tests, cost and duration. It is empty without a
+// change. doubts adds other reasons against a merge.
 func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
 	if !changed(v) {
 		return document.Neutral, nil
@@ -84,7 +84,7 @@ func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 	return proven, doubtful + table.MoreProofs()
 }
 
-// named are checks by their names, the first few of them, and what became of them.
+// named lists the first few checks by name with their result.
 func named(checks []string, became string) document.Text {
 	const most, width = 5, 60
 	var names []document.Text
@@ -102,7 +102,7 @@ func named(checks []string, became string) document.Text {
 	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))
 }
 
-// agree is a verb in the number of its subject.
+// agree returns a verb in the number of its subject.
 func agree(subjects int, verb string) string {
 	switch {
 	case subjects != 1:
@@ -113,7 +113,7 @@ func agree(subjects int, verb string) string {
 	return verb + "s"
 }
 
-// dollars is a cost in cents, and exactly where it is less than one.
+// dollars formats a cost in cents, or exactly below one cent.
 func dollars(cost float64) string {
 	if cost < 0.01 {
 		return fmt.Sprintf("$%.4f", cost)

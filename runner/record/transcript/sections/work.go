@@ -22,7 +22,7 @@ func outcomeSection(s *Source) document.Section {
 	return section("outcome", "", document.Paragraph{Text: text})
 }
 
-// alerts are what a reader must not overlook: what is wrong with the run, then notes.
+// alerts lists the problems of the run, then notes.
 func alerts(s *Source) document.Section {
 	notes := document.Alert{Limit: document.Limit{Noun: "note", Share: 4_000}}
 	if scripted := s.View.Started.Scripted; scripted != "" {
@@ -40,7 +40,7 @@ func alerts(s *Source) document.Section {
 	return all
 }
 
-// wrong are the reasons not to trust the run or its change as they are.
+// wrong lists the reasons against trusting the run or its change.
 func (s *Source) wrong() (all []document.Text) {
 	v := s.View
 	add := func(when bool, text document.Text) {
@@ -59,7 +59,7 @@ func (s *Source) wrong() (all []document.Text) {
 	return all
 }
 
-// request says what was asked for, where that is more than the pull request's title.
+// request describes the task beyond the pull request's title.
 func request(s *Source) document.Section {
 	t := s.View.Task
 	if t.Request == "" {
@@ -90,7 +90,7 @@ func opening(s *Source) document.Section {
 	return said
 }
 
-// task is what was asked.
+// task returns the task.
 func task(s *Source) document.Section {
 	t := s.View.Task
 	var title, from document.Block
@@ -136,10 +136,10 @@ var fileStates = map[changeset.Status]string{
 	changeset.Added: "added", changeset.Modified: "changed", changeset.Deleted: "deleted", changeset.TypeChanged: "type changed",
 }
 
-// FileState says in words what became of a file.
+// FileState describes the change of a file.
 func FileState(f changeset.File) string { return cmp.Or(fileStates[f.Status], string(f.Status)) }
 
-// files are those that the change has.
+// files lists the changed files.
 func files(s *Source) document.Section {
 	switch {
 	case !Begun(s.View):
@@ -179,7 +179,7 @@ func events(all []int64) (text document.Text) {
 
 const lessonsWords = "The model proposes these lessons for later runs, which read them once they are merged. Review them as you review code."
 
-// lessons are those that the change brings.
+// lessons lists the lessons in the change.
 func lessons(s *Source) document.Section {
 	if l := s.View.Lessons; l != nil && l.In == transcript.LessonsInChange && Begun(s.View) {
 		return lessonTable("Lessons", l)
@@ -187,7 +187,7 @@ func lessons(s *Source) document.Section {
 	return document.Section{}
 }
 
-// lessonsAlone are those of a pull request that has nothing else.
+// lessonsAlone lists the lessons of a separate pull request.
 func lessonsAlone(s *Source) document.Section { return lessonTable("", s.View.Lessons) }
 
 func lessonTable(title string, l *transcript.Lessons) document.Section {
@@ -200,7 +200,7 @@ func lessonTable(title string, l *transcript.Lessons) document.Section {
 	}))
 }
 
-// published are the steps of publishing, with links to what they made.
+// published lists the publishing steps with links.
 func published(s *Source) document.Section {
 	list := document.List{Limit: document.Limit{Noun: "step"}}
 	for _, p := range s.View.Publish {
@@ -230,7 +230,7 @@ func warnings(s *Source) document.Section {
 	return section("warnings", "Warnings", list)
 }
 
-// failedSetup is the output of the setup commands that failed.
+// failedSetup shows the output of failed setup commands.
 func failedSetup(s *Source) document.Section {
 	outputs := document.Folds{Limit: document.Limit{Noun: "output", Most: 10, Share: 16_000}}
 	for _, step := range s.View.Setup {
@@ -244,7 +244,7 @@ func failedSetup(s *Source) document.Section {
 	return section("failed-setup", "Failed setup", outputs)
 }
 
-// setup are the commands that ran before the agent.
+// setup lists the commands before the agent.
 func setup(s *Source) document.Section {
 	return section("setup", "Setup", tableOf(document.Limit{Noun: "step"}, columns("Step", "Command", "Exit#", "Time#"), s.View.Setup, func(step transcript.Setup) document.Line {
 		return document.Line{document.Words(step.Name), document.Mono(step.Run), document.Words(fmt.Sprint(step.ExitCode)), document.Words(transcript.Duration(step.Seconds))}

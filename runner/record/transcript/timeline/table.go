@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// table has a row for each type of event but model.response, which a page shows with its request.
+// table has a row for each event type except model.response, which is shown with its request.
 var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	transcript.TypeRunStarted: as(func(d transcript.RunStarted) Entry {
 		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
@@ -171,13 +171,13 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 	}),
 }
 
-// hookWords are the decisions of hooks that a person should know.
+// hookWords describes the noteworthy decisions of hooks.
 var hookWords = map[string]string{
 	transcript.HookDeny: "refuses", transcript.HookFailed: "failed", transcript.HookMore: "wants more work",
 	transcript.HookRewrite: "rewrites", transcript.HookReplace: "replaces the output",
 }
 
-// indent is for a call that a script made, which is below that script.
+// indent indents a script's call.
 func indent(call transcript.CallRef) string {
 	if call.Caller > 0 {
 		return "  "
@@ -205,7 +205,7 @@ func plan(d transcript.Plan) Entry {
 	return e
 }
 
-// verify has a row for each check, its last lines, and what the tests of the change prove.
+// verify returns a row for each check, its last lines, and the results for the change's tests.
 func verify(d transcript.Verify) Entry {
 	e := Entry{Line: line("verified", ": "), Bad: d.Attempt > 0 && !d.Passed}
 	if d.Attempt == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
-// Entry is what is said of an event.
+// Entry describes an event.
 type Entry struct {
 	Line    document.Text // one sentence; empty for nothing
 	Message string        // ends the line where there is no Markdown, else stands below it
@@ -28,13 +28,13 @@ type Entry struct {
 // Text is a longer text of an event.
 type Text struct{ Title, Text string }
 
-// Output is the last lines of a command that failed.
+// Output is the end of a failed command's output.
 type Output struct{ Name, End, Tail string }
 
-// Title says whose lines they are.
+// Title names the command.
 func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.End + ")" }
 
-// Of returns what is said of an event. An event of an unknown type is named alone.
+// Of describes an event. An unknown type yields its name only.
 func Of(e transcript.Event) (Entry, error) {
 	if describe, known := table[e.Type]; known {
 		return describe(e.Data)
@@ -42,7 +42,7 @@ func Of(e transcript.Event) (Entry, error) {
 	return quiet(string(e.Type)), nil
 }
 
-// noTexts is for an event of which the line, or other parts of a page, say all.
+// noTexts marks events described by their line or other parts of a page.
 var noTexts = []Text{}
 
 // as reads the data of one type of event.
@@ -64,7 +64,7 @@ func outputs(name, end, tail string) []Output {
 	return []Output{{name, end, tail}}
 }
 
-// line is a sentence that begins with strong words.
+// line returns a sentence with strong first words.
 func line(begin string, rest ...string) document.Text {
 	text := document.Text{{Text: begin, Style: document.Strong}}
 	for _, each := range rest {
@@ -77,7 +77,7 @@ func line(begin string, rest ...string) document.Text {
 
 func quiet(begin string, rest ...string) Entry { return Entry{Line: line(begin, rest...), Quiet: true} }
 
-// prefixed is a text that something comes before; nothing for an empty text.
+// prefixed adds a prefix to a non-empty text.
 func prefixed(before, text string) string {
 	if text == "" {
 		return ""
@@ -85,7 +85,7 @@ func prefixed(before, text string) string {
 	return before + text
 }
 
-// inBrackets is what is added to words; nothing for an empty text.
+// inBrackets encloses a non-empty text.
 func inBrackets(text string) string {
 	if text == "" {
 		return ""

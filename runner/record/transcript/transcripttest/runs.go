@@ -1,5 +1,4 @@
-// Package transcripttest has runs whose transcripts tests of several packages read.
-// It is for tests alone.
+// Package transcripttest provides runs with transcripts for the tests of several packages.
 package transcripttest
 
 import (
@@ -53,7 +52,7 @@ func RecordedEvery(t testing.TB, step time.Duration, run []Happening) string {
 	return string(raw)
 }
 
-// Message is an item of an answer that says text.
+// Message returns an answer's item with text.
 func Message(text string) json.RawMessage {
 	raw, err := json.Marshal(map[string]any{
 		"type": "message", "role": "assistant",
@@ -65,7 +64,7 @@ func Message(text string) json.RawMessage {
 	return raw
 }
 
-// Said is an answer that says text and calls nothing.
+// Said returns an answer with text and no call.
 func Said(turn int, text string) Happening {
 	return Happening{transcript.TypeModelResponse, transcript.ModelResponse{
 		Turn: turn, Status: "completed", Output: []json.RawMessage{Message(text)},
@@ -77,7 +76,7 @@ func Called(turn int, id, tool, input string) Happening {
 	return Happening{transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, CallID: id, Tool: tool, Input: input, Offered: true}}
 }
 
-// Ended is the end of a call of a command.
+// Ended returns the end of a command's call.
 func Ended(turn int, id, tool, output string, exit int) Happening {
 	return Happening{transcript.TypeToolFinished, transcript.ToolFinished{
 		Turn: turn, CallID: id, Tool: tool, Output: output, Failed: exit != 0, Bytes: int64(len(output)), Seconds: 0.31,
@@ -85,19 +84,19 @@ func Ended(turn int, id, tool, output string, exit int) Happening {
 	}}
 }
 
-// CalledBy is a call of a script, or of one that is not in a script where caller is 0.
+// CalledBy returns a call of a script, or outside of one if caller is 0.
 func CalledBy(turn, number, caller int, id, tool, input string) Happening {
 	return Happening{transcript.TypeToolStarted, transcript.ToolStarted{Turn: turn, Number: number, Caller: caller, CallID: id, Tool: tool, Input: input, Offered: true}}
 }
 
-// EndedBy is the end of such a call.
+// EndedBy returns the end of such a call.
 func EndedBy(turn, number, caller int, id, tool, output string) Happening {
 	return Happening{transcript.TypeToolFinished, transcript.ToolFinished{
 		Turn: turn, Number: number, Caller: caller, CallID: id, Tool: tool, Output: output, Bytes: int64(len(output)), Seconds: 0.11,
 	}}
 }
 
-// Scripts is a run whose model works by a script that goes on beside it.
+// Scripts returns a run whose model uses a concurrent script.
 func Scripts() []Happening {
 	script := "// @exec: {\"yield_time_ms\": 1000}\nconst names = await tools.exec_command({cmd: \"ls\"});\nfor (const name of names.output.split(\"\\n\")) {\n  await tools.read_file({path: name});\n}\n"
 	patch := "*** Begin Patch\n*** Update File: greet/greet.go\n@@\n-\treturn \"Hello \" + name\n+\treturn \"Hello, \" + name\n*** End Patch\n"
@@ -120,10 +119,10 @@ func Scripts() []Happening {
 	return run
 }
 
-// sha stands where a commit or a tree is named.
+// sha returns a fake commit or tree id.
 func sha(digit string) string { return strings.Repeat(digit, 40) }
 
-// Greeting is a whole run that fixes a failing test.
+// Greeting returns a complete run that fixes a failing test.
 func Greeting() []Happening {
 	patch := "*** Begin Patch\n*** Update File: greet/greet.go\n@@\n-\treturn \"Hello \" + name\n+\treturn \"Hello, \" + name + \"!\"\n*** End Patch\n"
 	return []Happening{
@@ -196,7 +195,7 @@ func Long(events int) []Happening {
 	return run[:events]
 }
 
-// Rich is a run that has something to tell in every section.
+// Rich returns a run with content for every section.
 func Rich() []Happening {
 	digest := strings.Repeat("0123456789abcdef", 4)
 	var run []Happening

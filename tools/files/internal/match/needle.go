@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// needle is a text that a matching line must contain.
+// needle is a text required in a matching line.
 type needle struct {
 	text []byte
-	// fold says that letters match in any case. text is then ASCII and lower
-	// case, and anchor is the position of the character that is searched for.
+	// fold ignores case. text is then lower case ASCII, and anchor the position of the searched
+	// character.
 	fold   bool
 	anchor int
 }
@@ -20,8 +20,8 @@ type needle struct {
 // mostNeedles is up to how many alternatives are searched for one by one.
 const mostNeedles = 8
 
-// required finds texts of which every match contains at least one. With exact
-// it is also true that every line with one of them matches.
+// required finds texts of which every match contains at least one. With exact, every line with one
+// matches.
 func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
@@ -51,7 +51,7 @@ func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 	return nil, false
 }
 
-// alsoRequired finds what each part of a sequence requires.
+// alsoRequired returns the texts required by each part of a sequence.
 func alsoRequired(tree *syntax.Regexp) [][]needle {
 	var all [][]needle
 	if tree.Op == syntax.OpConcat {
@@ -114,9 +114,8 @@ func longestASCII(runes []rune) []byte {
 // byFrequency has the characters of source code, about the most frequent first.
 const byFrequency = " etranisolcdpum\t_fhgb.y,()=v\"w:x0;1/-{}k*'jz[]2q&"
 
-// rarest is the position of the character of text that is rarest in source
-// code, or -1: a character that also stands for one outside of ASCII is none to
-// search for.
+// rarest returns the position of text's rarest character in source code, or -1. It skips characters
+// that also match non-ASCII ones.
 func rarest(text []byte) int {
 	rank := func(c byte) int {
 		if at := strings.IndexByte(byFrequency, c); at >= 0 {
@@ -133,8 +132,8 @@ func rarest(text []byte) int {
 	return best
 }
 
-// wide is the character outside of ASCII that an ASCII letter stands for when
-// case does not count: the long s and the Kelvin sign.
+// wide returns the non-ASCII character equal to an ASCII letter without case: the long s and the
+// Kelvin sign.
 func wide(letter byte) string {
 	switch letter {
 	case 's':
@@ -159,7 +158,7 @@ func upper(c byte) byte {
 	return c
 }
 
-// index is where in text the needle is, or -1.
+// index returns the needle's position in text, or -1.
 func (n *needle) index(text []byte) int {
 	if !n.fold {
 		return bytes.Index(text, n.text)

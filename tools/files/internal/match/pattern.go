@@ -1,8 +1,7 @@
-// Package match says whether a text has a line that a regular expression
-// matches. It opens no files.
+// Package match reports whether a text has a line that matches a regular expression. It opens no
+// files.
 //
-// What a line must contain to match at all is taken out of the expression and
-// looked for first; only lines that have it are given to the expression.
+// It extracts texts required in a matching line, searches those first, and applies the expression only to lines that have them.
 package match
 
 import (
@@ -22,12 +21,12 @@ type Pattern struct {
 	exact      bool       // a line that has one of needles matches
 }
 
-// ErrNewline says that an expression asks for a newline.
+// ErrNewline reports an expression with a newline.
 var ErrNewline = errors.New("a newline can't be searched for: lines are searched one by one")
 
-// Compile reads an expression in RE2's syntax. It is matched line by line: "^"
-// and "$" are the ends of a line, the "\r" of a CRLF belongs to its end, and
-// nothing matches a newline. The error is ErrNewline or regexp/syntax's.
+// Compile parses an expression in RE2 syntax for single lines: "^" and "$" are the ends of a line,
+// a CRLF's "\r" belongs to the line end, and nothing matches a newline. The error is ErrNewline or
+// regexp/syntax's.
 func Compile(expression string) (*Pattern, error) {
 	tree, err := syntax.Parse(expression, syntax.Perl&^(syntax.OneLine|syntax.ClassNL))
 	if err != nil {
@@ -78,7 +77,7 @@ func lineEnd() *syntax.Regexp {
 	}}
 }
 
-// without takes a character out of a class, which is a list of ranges.
+// without removes a character from a class, a list of ranges.
 func without(class []rune, r rune) []rune {
 	rest := make([]rune, 0, len(class)+2)
 	for i := 0; i < len(class); i += 2 {
@@ -97,9 +96,8 @@ func without(class []rune, r rune) []rune {
 	return rest
 }
 
-// pieceFor is how much text package regexp takes at once by backtracking, which
-// is several times faster than what it does for more: its bit for each pair of
-// instruction and position has to fit into 32 KiB.
+// pieceFor returns the text size that package regexp processes by backtracking, several times
+// faster than otherwise: one bit per instruction and position must fit in 32 KiB.
 func pieceFor(tree *syntax.Regexp) int {
 	const (
 		bits    = 256 << 10
@@ -129,8 +127,7 @@ func (p *Pattern) MatchLines(text []byte) bool {
 	return false
 }
 
-// matchAround looks for a needle and gives the lines that have it to the
-// expression.
+// matchAround searches a needle and applies the expression to its lines.
 func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	for len(text) > 0 {
 		at := n.index(text)
@@ -150,7 +147,7 @@ func (p *Pattern) matchAround(n *needle, text []byte) bool {
 	return false
 }
 
-// mayMatch asks for the other needles, which costs less than the expression.
+// mayMatch searches the other needles, cheaper than the expression.
 func (p *Pattern) mayMatch(line []byte) bool {
 	for _, needles := range p.others {
 		if !slices.ContainsFunc(needles, func(n needle) bool { return n.index(line) >= 0 }) {
@@ -177,7 +174,7 @@ func (p *Pattern) matchPieces(text []byte) bool {
 				end = len(text)
 			}
 		}
-		// Without its last newline, after which no line begins.
+		// Without the final newline, after which no line begins.
 		if p.expression.Match(bytes.TrimSuffix(text[:end], newline)) {
 			return true
 		}

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// window is how much of a file is held at once. Of a line that is longer, a
-	// match is found when it lies in one window.
+	// window is the part of a file in memory. In a longer line, a match must be inside one window.
 	window = 1 << 20
-	// firstWindow is what most files fit into.
+	// firstWindow suffices for most files.
 	firstWindow = 64 << 10
 )
 
-// Reader searches files one after the other and uses one buffer for all. The
-// zero value is ready. It is used by one goroutine at a time.
+// Reader searches files one after the other with one buffer. The zero value is ready, for one
+// goroutine at a time.
 type Reader struct {
-	// Encoding is that of the last file, if it was not searched since it is text in UTF-16 or UTF-32.
+	// Encoding is the last file's encoding if it is unsupported: UTF-16 or UTF-32.
 	Encoding string
 	buffer   []byte
 }
@@ -57,8 +56,7 @@ func (r *Reader) Match(ctx context.Context, p *Pattern, file io.Reader) (bool, e
 	}
 }
 
-// fill reads until the buffer holds a window or the file has ended, which is
-// io.EOF. The buffer grows when a file needs it.
+// fill reads until the buffer holds a window, or the end as io.EOF. It grows the buffer if needed.
 func (r *Reader) fill(file io.Reader, held int) (int, error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, firstWindow)

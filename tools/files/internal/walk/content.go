@@ -13,14 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
-// Content is an open file or folder. It is used by one goroutine at a time.
+// Content is an open file or folder, for one goroutine at a time.
 type Content struct {
 	fd   int
 	file *os.File // that fd is of, or nil
 	left int64    // bytes to read: asking for the end costs as much as reading a small file
 }
 
-// toItsEnd is left where a file is read to its end.
+// toItsEnd remains for reading to the end.
 const toItsEnd = math.MaxInt64
 
 // flags keep an open from waiting for the other end of a pipe.
@@ -73,7 +73,7 @@ func (c *Content) Close() error {
 	return unix.Close(c.fd)
 }
 
-// names lists a folder, in the kernel's order, without files of a patch that another agent applies just now.
+// names lists a folder in the kernel's order, without temporary files of a patch in progress.
 func (c *Content) names() ([]string, error) {
 	var names []string
 	buffer := make([]byte, 16<<10)
@@ -91,7 +91,7 @@ func (c *Content) names() ([]string, error) {
 	}
 }
 
-// look returns an entry of a folder; a link is not followed.
+// look returns a folder's entry without following a link.
 func (c *Content) look(name string) (Entry, error) {
 	var info unix.Stat_t
 	for {

@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a path in one system call, openat2 (Linux 5.6), by which the
-// kernel keeps it below the folder and follows no link. Package os opens
-// folder after folder, which takes twice as long for a tree of many files. It does so
-// here where the kernel or a filter of system calls refuses.
+// open opens a path with one openat2 call (Linux 5.6), which stays below the folder and follows no
+// link. Package os needs twice as long for big trees; it is the fallback if the kernel or a filter
+// refuses openat2.
 func (t *Tree) open(path string, extra int) (*Content, error) {
 	path = cmp.Or(path, ".")
 	how := unix.OpenHow{

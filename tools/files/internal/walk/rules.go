@@ -9,27 +9,24 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// Rules say what is left out. The zero value leaves out what the .gitignore
-// files of the tree say. In each case git's own directories are left out.
+// Rules selects ignored files. The zero value uses the tree's .gitignore files. Git's own
+// directories are always ignored.
 type Rules struct {
 	All        bool           // leave out nothing else
 	Outer      []rules.Ignore // from outside of the tree, the weakest first
 	Prefix     string         // of the tree below the top of the checkout: "" or ending with a slash
 	IgnoreCase bool
-	// Tracked gives the paths of the files that git tracks, from the top of the
-	// checkout and sorted by bytes: no pattern ignores them. It is asked for when
-	// something is ignored, and may be nil.
+	// Tracked returns git's tracked paths from the checkout's top, sorted by bytes. No pattern
+	// ignores them. It is called when something is ignored; may be nil.
 	Tracked func() []string
-	// Hidden are paths of the tree, without a slash at the end, that are left out
-	// in each case.
+	// Hidden lists ignored paths of the tree, without a final slash.
 	Hidden []string
-	// View also leaves out what is not shown under any name; nil for nothing.
+	// View also ignores files hidden under any name; may be nil.
 	View *grants.View
 }
 
-// Into gives the rules for a tree that starts at a folder of this one, which
-// begins at top. path is "." or a clean path without links. Where the folder is
-// ignored itself somebody asked for it by name, and nothing in it is left out.
+// Into returns the rules for a subtree at path, "." or clean without links. top is the tree's root.
+// In an ignored folder, requested by name, nothing is ignored.
 func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	if path == "." || r.All {
 		return r, nil
@@ -50,8 +47,8 @@ func (r Rules) Into(top *os.Root, path string) (Rules, error) {
 	return r, nil
 }
 
-// Ignores says whether git leaves out a file of this tree, which begins at top.
-// path is clean and without links.
+// Ignores reports whether git ignores a file. top is the tree's root, path is clean and without
+// links.
 func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	t, err := Open(top, r)
 	if err != nil {
@@ -62,8 +59,7 @@ func (r Rules) Ignores(top *os.Root, path string) (bool, error) {
 	return ignored && !r.tracks(r.Prefix+path, false), nil
 }
 
-// follow gives the folder at the end of a path, or says that something on it is
-// ignored. The last of the path may be a file.
+// follow returns the folder at a path, or reports an ignored part. The last element may be a file.
 func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
 	f = t.Top()
 	parts := strings.Split(path, "/")
@@ -78,7 +74,7 @@ func (t *Tree) follow(path string, toFolder bool) (f Folder, ignored bool) {
 	return f, false
 }
 
-// present are those of some names, which are sorted, that a folder has.
+// present returns the sorted names that exist in a folder.
 func (t *Tree) present(f Folder, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool {
 		_, err := t.root.Lstat(f.Path + name)
@@ -86,7 +82,7 @@ func (t *Tree) present(f Folder, names ...string) []string {
 	})
 }
 
-// Folder is a folder of the tree and what is ignored in it.
+// Folder is a folder of the tree with its ignore rules.
 type Folder struct {
 	Path    string // "" or ending with a slash
 	lists   []rules.Ignore
@@ -98,8 +94,7 @@ func (f Folder) Below(e Entry) Folder {
 	return Folder{Path: f.Path + e.Name + "/", lists: f.lists, ignored: e.ignored}
 }
 
-// judge says whether an entry of a folder is seen, and whether only for what
-// git tracks in it.
+// judge reports whether an entry is visible, or only for tracked files inside.
 func (r *Rules) judge(f Folder, name string, isDir bool) (ignored, seen bool) {
 	switch {
 	case strings.EqualFold(name, ".git"), len(r.Hidden) > 0 && slices.Contains(r.Hidden, f.Path+name):
@@ -127,8 +122,7 @@ func (r *Rules) tracks(path string, isDir bool) bool {
 	return exact || isDir && at < len(tracked) && strings.HasPrefix(tracked[at], path)
 }
 
-// Ignored asks lists of patterns, the weakest first, of one path whose folder
-// is not ignored.
+// Ignored applies lists of patterns, weakest first, to a path in a folder that is not ignored.
 func Ignored(lists []rules.Ignore, path string, isDir, ignoreCase bool) bool {
 	for _, list := range slices.Backward(lists) {
 		if ignored, decided := list.Decide(path, isDir, ignoreCase); decided {

@@ -1,5 +1,5 @@
-// Package walk lists what is below a folder without what git ignores. It
-// follows no link and shows no content.
+// Package walk lists a folder's content without files ignored by git. It follows no link and shows
+// no content.
 package walk
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/rules"
 )
 
-// Tree is an open folder and what is below it. It is safe for concurrent use.
+// Tree is an open folder with everything below. It is safe for concurrent use.
 type Tree struct {
 	rules Rules
 	root  *os.Root
@@ -46,7 +46,7 @@ type File struct {
 	Size     int64 // bytes
 }
 
-// Open opens the folder of a root, which stays the caller's.
+// Open opens a root's folder. The caller keeps the root.
 func Open(root *os.Root, r Rules) (*Tree, error) {
 	dir, err := root.Open(".")
 	if err != nil {
@@ -55,14 +55,14 @@ func Open(root *os.Root, r Rules) (*Tree, error) {
 	return &Tree{r, root, dir}, nil
 }
 
-// Close closes what Open opened.
+// Close closes the folder.
 func (t *Tree) Close() error { return t.dir.Close() }
 
 // Top is the tree's own folder.
 func (t *Tree) Top() Folder { return Folder{lists: t.rules.Outer} }
 
-// Open opens a file for reading up to the size that it had. It follows no link
-// where the kernel can be told so, else none that leads out of the tree.
+// Open opens a file for reading up to its known size. It follows no link if the kernel supports
+// that, and never one out of the tree.
 func (t *Tree) Open(f File) (*Content, error) {
 	file, err := t.open(f.Path, 0)
 	if err != nil {
@@ -72,8 +72,7 @@ func (t *Tree) Open(f File) (*Content, error) {
 	return file, nil
 }
 
-// List returns what is in a folder, sorted by name, and the folder with its own
-// ignore file read, by which Below goes on.
+// List returns a folder's entries by name, and the folder with its ignore file for Below.
 func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	dir, err := t.open(f.Path, unix.O_DIRECTORY)
 	if err != nil {
@@ -106,8 +105,7 @@ func (t *Tree) List(f Folder) ([]Entry, Folder, error) {
 	return entries, f, nil
 }
 
-// withIgnoreFile adds what a folder's ignore file says. A folder that is a
-// repository of its own has rules of its own.
+// withIgnoreFile adds a folder's ignore file. A nested repository has its own rules.
 func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	if t.rules.All || f.ignored {
 		return f
@@ -147,10 +145,9 @@ func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, largestIgnoreFile))
 }
 
-// Files returns the regular files of the tree that keep says yes to: those modified after since,
-// the newest first, then the others by path. A checkout writes its files in any order, so that
-// older times say nothing. Folders that can't be read are left out. keep is called from several
-// goroutines.
+// Files returns the tree's regular files accepted by keep: those modified after since first, newest
+// first, then others by path, because a checkout's times mean nothing. It skips unreadable folders.
+// keep is called concurrently.
 func (t *Tree) Files(ctx context.Context, since time.Time, keep func(path string) bool) ([]File, error) {
 	w := &walker{tree: t, keep: keep, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	if !since.IsZero() {
@@ -197,7 +194,7 @@ func (w *walker) visit(ctx context.Context, f Folder) {
 	}
 }
 
-// enter visits a folder in a goroutine of its own where there is room for one.
+// enter visits a folder in its own goroutine if there is room.
 func (w *walker) enter(ctx context.Context, f Folder) {
 	select {
 	case w.slots <- struct{}{}:

@@ -1,10 +1,10 @@
-// Package environment keeps MCPGODEBUG from changing how the library of the protocol behaves, or
-// from ending the program: the library reads the variable before main begins, and panics where it
-// is not of its form. So this is the one init with an effect. Packages that can be initialised are
-// initialised in the order of their paths (Go specification, "Program initialization"), and this
-// path stands before the library's; a test of package mcp starts a program with the variable set.
+// Package environment keeps MCPGODEBUG from changing or crashing the protocol library, which reads
+// the variable before main and panics if it is malformed. This needs the only init with an effect.
+// Packages ready for initialisation are initialised in path order (Go specification, "Program
+// initialization"), and this path precedes the library's; a test of package mcp starts a program
+// with the variable set.
 //
-// It imports nothing but os, so that nothing holds it up.
+// It only imports os, so nothing delays it.
 package environment
 
 import "os"
