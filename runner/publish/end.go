@@ -29,7 +29,7 @@ func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, whe
 		return outcome.Stopf(outcome.VerifyFailed, "red", "%s%s", red, committed)
 	case p.HeldAlready():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
-			"The change is the one that branch %s already holds (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
+			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
 	}
 	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(where))
 }
