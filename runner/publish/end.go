@@ -26,7 +26,7 @@ func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, whe
 		stop.Message += committed
 		return &stop
 	case !p.Table.Passed:
-		return outcome.Stopf(outcome.VerifyFailed, "red", "%s%s", red, committed)
+		return outcome.Stopf(outcome.VerifyFailed, "red", "%s", red+committed)
 	case p.HeldAlready():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
