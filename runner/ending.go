@@ -30,9 +30,10 @@ type ending struct {
 	place      *place               // nil before the agent has one
 	boxes      *confine.Sandboxes   // nil before commands can be confined
 	hooks      *hooks.Hooks
-	agents     *team.OfRun  // never nil
-	work       *work        // never nil
-	published  *publication // nil before anything was published
+	agents     *team.OfRun           // never nil
+	work       *work                 // never nil
+	found      transcript.Inspection // in the change
+	published  *publication          // nil before anything was published
 	last       []func(context.Context, *outcome.Stop)
 	closers    []func() error
 	resumed    bool // run.resumed is written

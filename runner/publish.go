@@ -90,7 +90,8 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		a.settings = &settings.Settings{Job: *p.Job}
 	}
 	at := &place{assignment: a, workspace: ws}
-	r.end.work = &work{ready: &ready{place: at, agents: r.end.agents}, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
+	rd := &ready{place: at, agents: r.end.agents}
+	r.end.work = &work{ready: rd, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
 	if p.RunID != "" {
 		plan = b.View.Plan
 	}
@@ -98,6 +99,13 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		return plan, err
 	}
 	if at.lessons, err = half.Admit(ctx, b, &p); err != nil {
+		return plan, err
+	}
+	if b.View.Baseline != nil {
+		rd.baseline = *b.View.Baseline
+	}
+	p.Found, p.Follow = &r.end.found, r.inspected(rd, p.Follow)
+	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return plan, err
 	}
 	r.end.hooks = p.Hooks
@@ -114,7 +122,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 // no events of it.
 func (r *runner) publishedView(stop *outcome.Stop, plan transcript.Plan) *transcript.View {
 	p, end := r.end.done(), r.end.event(stop)
-	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Warnings: r.rec.Warnings(), Finished: &end}
+	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Inspection: r.end.found, Warnings: r.rec.Warnings(), Finished: &end}
 	if !p.Change.Empty() {
 		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
 		for i, f := range view.Change.Files { // a name may hold a secret

@@ -455,7 +455,12 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 	if w.change.Empty() {
 		return false, nil
 	}
-	err := inGrace(ctx, whole, w.judged(w.change).Refusal)
+	err := inGrace(ctx, whole, func(ctx context.Context) error {
+		if err := w.judged(w.change).Refusal(ctx); err != nil {
+			return err
+		}
+		return r.foundRefusal(ctx, w)
+	})
 	stop := (*outcome.Stop)(nil)
 	if !errors.As(err, &stop) {
 		return false, err
@@ -534,6 +539,8 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 		}
 	} else if err := c.Judge(ctx); err != nil {
 		return nil, err
+	} else if err := r.inspect(ctx, w, w.job(), w.change); err != nil {
+		return nil, err
 	}
 	if before := w.repaired(); before != nil && !w.change.Empty() {
 		if err := repair.KeepsTests(before, w.change, w.table); err != nil {
@@ -561,7 +568,8 @@ func (r *runner) proposal(w *work) publish.Proposal {
 	}
 	p := publish.Proposal{
 		Cost: cost, RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
-		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Follow: w.lessons.Follow(w.repaired()), Hooks: w.hooks,
+		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Found: &r.end.found, Hooks: w.hooks,
+		Follow: r.inspected(w.ready, w.lessons.Follow(w.repaired())),
 	}
 	if w.past != nil {
 		p.Committed = w.past.Commit()

@@ -38,6 +38,9 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 			return description{}, err
 		}
 	}
+	if p.Found != nil { // which a closed transcript does not tell
+		view.Inspection = *p.Found
+	}
 	posts, err := body.Compose(view, options)
 	if err != nil {
 		return description{}, err
@@ -97,7 +100,18 @@ func (p *Proposal) draftReasons() []string {
 	if len(before) > 0 {
 		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
 	}
-	return append(reasons, p.unproven()...)
+	return append(append(reasons, p.unproven()...), p.found()...)
+}
+
+// found says what was found in the change that makes a draft.
+func (p *Proposal) found() (reasons []string) {
+	if p.Found == nil {
+		return nil
+	}
+	if p.Job.Policy.Silenced == "draft" && p.Found.Silences() {
+		reasons = append(reasons, "a check may pass without testing: see "+transcript.Count(len(p.Found.Silenced)+p.Found.SilencedMore, "place")+" in this text (policy.silenced).")
+	}
+	return reasons
 }
 
 // unproven describes missing proofs by tests, if the job requires them.

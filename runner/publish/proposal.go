@@ -39,6 +39,9 @@ type Proposal struct {
 	// ShownAs is the transcript's folder in the body; "" means the record's.
 	ShownAs string
 
+	// Found is what was found in the change beside what is refused. Judge of Follow keeps it up to date.
+	Found *transcript.Inspection
+
 	Follow Follow
 	// Hooks may refuse the change before anything of it is published; nil for none.
 	Hooks *hooks.Hooks

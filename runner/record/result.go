@@ -32,6 +32,7 @@ type Result struct {
 	Models           []transcript.ModelUse  `json:"models,omitempty"` // that were asked, in their order
 	CostUSD          *float64               `json:"cost_usd"`         // null: no price is known
 	Verify           []transcript.VerifyRow `json:"verify"`
+	Inspection       *transcript.Inspection `json:"inspection,omitempty"` // what was found in the change beside what is refused
 	Sandbox          Confinement            `json:"sandbox"`
 	Denied           int                    `json:"denied"`                // calls and hosts that the policy refused
 	MCPServers       []ToolServer           `json:"mcp_servers,omitempty"` // that were started or asked
@@ -82,6 +83,9 @@ func Project(v *transcript.View) Result {
 	}
 	if v.Verify != nil {
 		r.Verify = append(r.Verify, v.Verify.Rows...)
+	}
+	if !v.Inspection.Empty() {
+		r.Inspection = &v.Inspection
 	}
 	if p := v.Policy; p.Level != "" {
 		r.Sandbox = Confinement{p.Level, p.Layers, p.WorkTree}

@@ -25,7 +25,7 @@ var eventData = map[Type]any{
 	TypeModelFailure: ModelFailure{}, TypeModelFallback: ModelFallback{}, TypeCompaction: Compaction{},
 	TypeAgentStarted: AgentStarted{}, TypeAgentFinished: AgentFinished{},
 	TypeToolStarted: ToolStarted{}, TypeToolFinished: ToolFinished{}, TypePlan: Plan{}, TypeVerify: Verify{},
-	TypeChange: Change{}, TypePublish: Publish{}, TypeMemory: Memory{}, TypeLesson: Lesson{}, TypeLessons: Lessons{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
+	TypeChange: Change{}, TypeInspection: Inspection{}, TypePublish: Publish{}, TypeMemory: Memory{}, TypeLesson: Lesson{}, TypeLessons: Lessons{}, TypeWarning: Warning{}, TypeRunResumed: RunResumed{}, TypeRunFinished: RunFinished{},
 }
 
 // row is a row of a table: the field and its meaning, which is the only part that is written by hand.

@@ -66,6 +66,7 @@ const (
 	TypePlan          Type = "plan"           // Plan
 	TypeVerify        Type = "verify"         // Verify
 	TypeChange        Type = "change"         // Change
+	TypeInspection    Type = "inspection"     // Inspection
 	TypePublish       Type = "publish"        // Publish
 	TypeMemory        Type = "memory"         // Memory
 	TypeLesson        Type = "lesson"         // Lesson

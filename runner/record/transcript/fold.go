@@ -154,6 +154,7 @@ var folds = map[Type]func(*fold, Event) error{
 	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
 	TypeVerify:        folding((*fold).verify),
 	TypeChange:        folding((*fold).change),
+	TypeInspection:    folding(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
 	TypePublish:       folding((*fold).publish),
 	TypeMemory:        folding(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
 	TypeLesson:        folding((*fold).lesson),

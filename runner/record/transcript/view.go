@@ -21,16 +21,18 @@ type View struct {
 	Baseline  *Verify // nil before it was taken
 	Verify    *Verify // the last table, also of the baseline; nil before that
 	Change    *Change // nil when there is none yet
-	Work      Work
-	Publish   []Publish
-	Beside    []Publish // steps of publishing what is not the change
-	Memory    *Memory   // nil where the run remembers nothing
-	Proposed  []Lesson  // by the model, as they came
-	Lessons   *Lessons  // that are proposed to people; nil for none
-	Secrets   []Secret  // that were used or refused, as they came
-	Hooks     []HookUse // that the run has, in the order in which they are asked
-	Warnings  []Warning
-	Skills    Skills // that the model is told of
+	// Inspection is what was found in the change beside what the judge refuses.
+	Inspection Inspection
+	Work       Work
+	Publish    []Publish
+	Beside     []Publish // steps of publishing what is not the change
+	Memory     *Memory   // nil where the run remembers nothing
+	Proposed   []Lesson  // by the model, as they came
+	Lessons    *Lessons  // that are proposed to people; nil for none
+	Secrets    []Secret  // that were used or refused, as they came
+	Hooks      []HookUse // that the run has, in the order in which they are asked
+	Warnings   []Warning
+	Skills     Skills // that the model is told of
 	// LoadedSkills lists the skills loaded by the model, in order.
 	LoadedSkills []Skill
 	// MCPServers lists the MCP servers in order, with their initial tools and last state.

@@ -76,6 +76,7 @@ var bounds = []bound{
 	{"policy.env.set", true, same},
 	{"policy.change", true, same},
 	{"policy.protect", true, covering},
+	{"policy.silenced", true, upTo("refuse", "draft", "show")},
 	{"setup", true, same},
 	{"verify", true, same},
 	{"on_verify_failed", true, same},

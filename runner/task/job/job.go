@@ -172,7 +172,8 @@ type Policy struct {
 	DenyRead []string `json:"deny_read"`
 	Protect  []string `json:"protect"`
 	Change   Change   `json:"change"`
-	Rules    []string `json:"rules"` // absolute, or below the root of the repository
+	Silenced string   `json:"silenced"` // show, draft, refuse
+	Rules    []string `json:"rules"`    // absolute, or below the root of the repository
 	Env      Env      `json:"env"`
 	Secrets  []Secret `json:"secrets"`
 }

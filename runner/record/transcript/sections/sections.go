@@ -51,6 +51,7 @@ const (
 	Report                        // a page, before all events
 	Details                       // a page, behind all events
 	Proofs                        // an event of checks, on such a page
+	Findings                      // an event of an inspection, on such a page
 
 	outline    = Summary | Document
 	everywhere = PullRequest | outline | Report
@@ -63,6 +64,7 @@ var table = []struct {
 }{
 	{outcomeSection, outline},
 	{lessonsAlone, Lessons},
+	{silenced, everywhere | Findings},
 	{alerts, everywhere},
 	{request, PullRequest},
 	{opening, PullRequest | Summary},

@@ -163,8 +163,9 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		e.Texts = []Text{{"Files", files.String()}}
 		return e
 	}),
-	transcript.TypeVerify:  as(verify),
-	transcript.TypePublish: as(publish),
+	transcript.TypeVerify:     as(verify),
+	transcript.TypeInspection: as(inspection),
+	transcript.TypePublish:    as(publish),
 	transcript.TypeWarning: as(func(d transcript.Warning) Entry {
 		text := append(line("warning"), document.Span{Text: " " + d.Code, Paged: true})
 		return Entry{Line: text, Message: d.Message, Bad: true, Texts: noTexts}
@@ -263,4 +264,17 @@ func publish(d transcript.Publish) Entry {
 		return Entry{Line: line("pull request", prefixed(" of ", d.Of), " "+d.Operation+": ", d.URL)}
 	}
 	return Entry{Line: line(d.Step, fmt.Sprintf(" on #%d %s: ", d.Number, d.Operation), d.URL)}
+}
+
+// inspection says how much was found in a change, and lists it.
+func inspection(d transcript.Inspection) Entry {
+	var found []string
+	if n := len(d.Silenced) + d.SilencedMore; n > 0 {
+		found = append(found, transcript.Count(n, "sign")+" of silenced checks")
+	}
+	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Quiet: d.Empty()}
+	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {
+		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
+	}
+	return e
 }

@@ -234,6 +234,14 @@ func Rich() []Happening {
 	happened(transcript.TypeToolFinished, transcript.ToolFinished{Tool: "load_skill", Detail: map[string]any{transcript.SkillDetail: "re|lease"}})
 	happened(transcript.TypeToolFinished, transcript.ToolFinished{Turn: 9, CallID: "nine", Tool: "lookup", Failed: true, Output: "no"})
 	happened(transcript.TypeLessons, transcript.Lessons{File: "LESSONS.md", In: transcript.LessonsInChange, Lessons: []transcript.Lesson{{ID: "greet", Claim: "Greetings need a comma.", Evidence: []string{"greet.go:3", "run r"}}}})
+	happened(transcript.TypeInspection, transcript.Inspection{
+		Silenced: []transcript.Silenced{
+			{Pattern: "go-skip", File: "a|b/`x`_test.go", Line: 3, Text: "t.Skip(\"<b>|`x`\")", Why: "a test is skipped"},
+			{Pattern: "coverage-lowered", File: ".coveragerc", Line: 2, Removed: true, Text: "fail_under = 90", Why: "less coverage is demanded"},
+			{Pattern: "fewer-tests", Check: "unit|<i>", Why: "12 tests ran on the base, 3 with the change"},
+		},
+		SilencedMore: 2,
+	})
 	happened(transcript.TypeModelFallback, transcript.ModelFallback{Turn: 3, From: "gpt-5.1-codex", To: "gpt-5-mini", Reason: "quota"})
 	return run
 }

@@ -1,0 +1,161 @@
+// Package lines owns reading a patch as git writes it into the lines that each file gains and loses. It
+// refuses to know what the lines mean.
+package lines
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Bounds on what is kept of a patch. Lines and files beyond them are counted in Left.
+const (
+	MostLines  = 200_000
+	LongestOne = 4_000 // bytes of a line
+)
+
+// Diff is what a patch changes.
+type Diff struct {
+	Files []File
+	Left  int // lines that are not kept
+}
+
+// File is a file of a patch.
+type File struct {
+	Path    string // with the change; that of the base for a file that is deleted
+	Added   []Line
+	Removed []Line
+}
+
+// Line is a line that a file gains or loses.
+type Line struct {
+	Number int // from 1: with the change, or on the base for a removed line
+	Text   string
+	// Before is the line before it on the same side that is not blank, without its indentation; empty at the
+	// start of a hunk. Lines that are continued with a backslash are one.
+	Before string
+}
+
+// hunkHead begins a hunk, with the numbers of its first lines.
+var hunkHead = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^@@ -([0-9]{1,9})(?:,[0-9]+)? \+([0-9]{1,9})(?:,[0-9]+)? @@`)
+})
+
+// Read reads a patch.
+func Read(patch io.Reader) (*Diff, error) {
+	r := reader{diff: &Diff{}}
+	in := bufio.NewReader(patch)
+	for {
+		line, err := next(in)
+		if line != "" || err == nil {
+			r.take(line)
+		}
+		if errors.Is(err, io.EOF) {
+			return r.diff, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the patch: %w", err)
+		}
+	}
+}
+
+// next is the next line without its end, shortened.
+func next(in *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if room := LongestOne + 1 - len(line); room > 0 {
+			line = append(line, part[:min(len(part), room)]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return strings.TrimRight(string(line), "\r\n"), err
+		}
+	}
+}
+
+type reader struct {
+	diff     *Diff
+	at       *File
+	inHunk   bool
+	old, now int    // the numbers of the next lines
+	oldLast  string // the last lines of both sides that are not blank
+	nowLast  string
+	kept     int
+}
+
+func (r *reader) take(line string) {
+	if m := hunkHead().FindStringSubmatch(line); m != nil && r.at != nil {
+		r.old, _ = strconv.Atoi(m[1])
+		r.now, _ = strconv.Atoi(m[2])
+		r.oldLast, r.nowLast, r.inHunk = "", "", true
+		return
+	}
+	switch {
+	case r.inHunk && strings.HasPrefix(line, "+"):
+		r.keep(&r.at.Added, Line{r.now, line[1:], r.nowLast})
+		r.now++
+		last(&r.nowLast, line[1:])
+	case r.inHunk && strings.HasPrefix(line, "-"):
+		r.keep(&r.at.Removed, Line{r.old, line[1:], r.oldLast})
+		r.old++
+		last(&r.oldLast, line[1:])
+	case r.inHunk && strings.HasPrefix(line, " "):
+		r.old++
+		r.now++
+		last(&r.oldLast, line[1:])
+		last(&r.nowLast, line[1:])
+	case strings.HasPrefix(line, "diff --git "):
+		r.diff.Files = append(r.diff.Files, File{})
+		r.at, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
+	case !r.inHunk && r.at != nil && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
+		if path := pathOf(line[4:]); path != "" {
+			r.at.Path = path
+		}
+	}
+}
+
+func (r *reader) keep(lines *[]Line, line Line) {
+	if r.kept == MostLines {
+		r.diff.Left++
+		return
+	}
+	r.kept++
+	*lines = append(*lines, line)
+}
+
+// last notes a line that is not blank, behind the line that it continues.
+func last(at *string, line string) {
+	if line = strings.TrimSpace(line); line == "" {
+		return
+	}
+	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < LongestOne {
+		line = begun + line
+	}
+	*at = line
+}
+
+// Whole is the line behind what it continues.
+func (l Line) Whole() string {
+	if begun, goesOn := strings.CutSuffix(l.Before, `\`); goesOn {
+		return begun + strings.TrimSpace(l.Text)
+	}
+	return l.Text
+}
+
+// pathOf is the path of a line such as "+++ b/path", which git quotes where it must; empty for none.
+func pathOf(name string) string {
+	name = strings.TrimSuffix(name, "\t")
+	if name == "/dev/null" {
+		return ""
+	}
+	if unquoted, err := strconv.Unquote(name); err == nil {
+		name = unquoted
+	}
+	_, path, _ := strings.Cut(name, "/")
+	return path
+}

@@ -1,0 +1,243 @@
+package silenced
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/check/lines"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// Pattern is a sign in the lines of a change.
+type Pattern struct {
+	ID    string
+	Files []string // patterns of paths, as policy.Fits takes them
+	Line  string   // a regular expression for an added line; a line that it continues is in front of it
+	// Number finds a name and a number in a line, in two groups. The sign is that the number of a name is
+	// smaller with the change, or larger where Raised is set.
+	Number string
+	Raised bool
+	// Lost says that a removed number is a sign too, if no line of the file has its name any more.
+	Lost bool
+	// Comments says that lines count which are a comment as a whole.
+	Comments bool
+	Why      string
+	Path     string   // of the examples
+	Is       []string // lines that are a sign; of a number "old → new"
+	IsNot    []string
+}
+
+const (
+	mostFound   = 50  // signs that are listed
+	longestText = 200 // bytes of a line that are shown
+)
+
+// Snapshots that lose and gain this many lines are rewritten wholesale.
+const wholesale = 20
+
+// snapshots are files that tests compare outputs with.
+var snapshots = []string{"*.snap", "**/__snapshots__/**", "**/snapshots/**", "*.ambr", "*.golden", "**/golden/**", "*.approved.*", "*.snapshot"}
+
+// Find lists the signs in the lines of a change, and counts those beyond the list.
+func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
+	f := finder{moved: movedLines(diff)}
+	for _, file := range diff.Files {
+		if err := f.file(file); err != nil {
+			return nil, 0, err
+		}
+	}
+	if diff.Left > 0 {
+		f.add(transcript.Silenced{Pattern: "too-large", Why: fmt.Sprintf("%s of the change were not looked at", transcript.Count(diff.Left, "line"))})
+	}
+	return f.found, f.more, nil
+}
+
+type finder struct {
+	moved map[string]int // removed lines that are not yet found again
+	found []transcript.Silenced
+	more  int
+}
+
+func (f *finder) add(s transcript.Silenced) {
+	if len(f.found) == mostFound {
+		f.more++
+		return
+	}
+	s.Text = clip.Bytes(strings.ToValidUTF8(s.Text, "\uFFFD"), longestText)
+	f.found = append(f.found, s)
+}
+
+func (f *finder) file(file lines.File) error {
+	if err := f.snapshot(file); err != nil {
+		return err
+	}
+	for _, p := range patterns() {
+		fits, err := policy.Fits(p.Files, file.Path)
+		if err != nil {
+			return fmt.Errorf("pattern %s: %w", p.ID, err)
+		}
+		switch {
+		case !fits:
+		case p.number != nil:
+			f.numbers(p, file)
+		default:
+			f.lines(p, file)
+		}
+	}
+	return nil
+}
+
+// lines looks for a pattern in added lines that did not only move.
+func (f *finder) lines(p compiled, file lines.File) {
+	for _, line := range file.Added {
+		text := readable(file.Path, line.Whole())
+		if !p.line.MatchString(text) || !p.Comments && isComment(file.Path, text) || f.isMoved(line) {
+			continue
+		}
+		f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: line.Number, Text: strings.TrimSpace(line.Text), Why: p.Why})
+	}
+}
+
+// numbers compares the numbers of a name on both sides, in their order.
+func (f *finder) numbers(p compiled, file lines.File) {
+	removed, added := p.numbersIn(file.Path, file.Removed), p.numbersIn(file.Path, file.Added)
+	for _, name := range slices.Sorted(keysOf(removed, added)) {
+		was, is := removed[name], added[name]
+		for i := range min(len(was), len(is)) {
+			if worse := is[i].value < was[i].value; worse && !p.Raised || p.Raised && is[i].value > was[i].value {
+				f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: is[i].Number, Text: strings.TrimSpace(is[i].Text), Why: p.Why})
+			}
+		}
+		if p.Lost && len(is) == 0 && len(was) > 0 {
+			f.add(transcript.Silenced{Pattern: p.ID, File: file.Path, Line: was[0].Number, Removed: true, Text: strings.TrimSpace(was[0].Text), Why: p.Why})
+		}
+	}
+}
+
+// snapshot looks for a snapshot that is rewritten as a whole.
+func (f *finder) snapshot(file lines.File) error {
+	is, err := policy.Fits(snapshots, file.Path)
+	if err != nil || !is || len(file.Removed) < wholesale || len(file.Added) < wholesale && len(file.Added) > 0 {
+		return err
+	}
+	f.add(transcript.Silenced{
+		Pattern: "snapshot-rewritten", File: file.Path, Line: 1, Why: fmt.Sprintf("the expected output is rewritten as a whole: −%d +%d lines", len(file.Removed), len(file.Added)),
+	})
+	return nil
+}
+
+// movedLines counts the removed lines, each with the line before it.
+func movedLines(diff *lines.Diff) map[string]int {
+	moved := map[string]int{}
+	for _, file := range diff.Files {
+		for _, line := range file.Removed {
+			moved[withBefore(line)]++
+		}
+	}
+	return moved
+}
+
+func (f *finder) isMoved(line lines.Line) bool {
+	key := withBefore(line)
+	if f.moved[key] == 0 {
+		return false
+	}
+	f.moved[key]--
+	return true
+}
+
+func withBefore(line lines.Line) string { return line.Before + "\n" + strings.TrimSpace(line.Text) }
+
+// compiled is a pattern with its regular expressions.
+type compiled struct {
+	Pattern
+	line, number *regexp.Regexp
+}
+
+var patterns = sync.OnceValue(func() (all []compiled) {
+	for _, p := range Patterns {
+		c := compiled{Pattern: p}
+		if p.Number != "" {
+			c.number = regexp.MustCompile(p.Number)
+		} else {
+			c.line = regexp.MustCompile(p.Line)
+		}
+		all = append(all, c)
+	}
+	return all
+})
+
+type numbered struct {
+	lines.Line
+	value float64
+}
+
+func (p compiled) numbersIn(name string, all []lines.Line) map[string][]numbered {
+	found := map[string][]numbered{}
+	for _, line := range all {
+		if isComment(name, line.Text) {
+			continue
+		}
+		for _, m := range p.number.FindAllStringSubmatch(line.Text, 20) {
+			if value, err := strconv.ParseFloat(strings.ReplaceAll(m[2], "_", ""), 64); err == nil {
+				found[m[1]] = append(found[m[1]], numbered{line, value})
+			}
+		}
+	}
+	return found
+}
+
+func keysOf(all ...map[string][]numbered) func(func(string) bool) {
+	keys := map[string]bool{}
+	for _, one := range all {
+		for key := range one {
+			keys[key] = true
+		}
+	}
+	return func(yield func(string) bool) {
+		for key := range keys {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// escaped is an ASCII character as JSON may write it.
+var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u00([2-7][0-9a-fA-F])`) })
+
+// readable is a line with the escapes of JSON resolved that hide ASCII letters.
+func readable(name, line string) string {
+	if path.Ext(name) != ".json" || !strings.Contains(line, `\u00`) {
+		return line
+	}
+	return escaped().ReplaceAllStringFunc(line, func(s string) string {
+		code, _ := strconv.ParseUint(s[4:], 16, 8)
+		return string(rune(code))
+	})
+}
+
+// commentSigns begin lines that are comments as a whole, by the ends of names.
+var commentSigns = map[string][]string{
+	".go": slashes, ".js": slashes, ".jsx": slashes, ".mjs": slashes, ".cjs": slashes, ".ts": slashes, ".tsx": slashes, ".mts": slashes, ".cts": slashes, ".java": slashes,
+	".kt": slashes, ".kts": slashes, ".gradle": slashes, ".groovy": slashes, ".scala": slashes, ".rs": slashes, ".swift": slashes, ".cs": slashes, ".c": slashes, ".cc": slashes,
+	".cpp": slashes, ".h": slashes, ".dart": slashes, ".php": {"//", "/*", "*", "# "}, ".xml": {"<!--"}, ".json": nil, ".ini": {"#", ";"}, ".cfg": {"#", ";"}, ".bat": {"::", "rem "}, ".lua": {"--"},
+}
+
+var slashes = []string{"//", "/*", "*"}
+
+func isComment(name, line string) bool {
+	signs, known := commentSigns[strings.ToLower(path.Ext(name))]
+	if !known {
+		signs = []string{"#"}
+	}
+	line = strings.TrimSpace(line)
+	return slices.ContainsFunc(signs, func(sign string) bool { return strings.HasPrefix(line, sign) })
+}

@@ -1,0 +1,87 @@
+package silenced
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// Bounds on what counts as quick: a check that took this many seconds on the base, and a tenth of them on the
+// change.
+const (
+	longOnBase = 10
+	quick      = 10
+)
+
+// Observe compares what checks did on the base and on the change, both green. output gives what a run printed;
+// empty where that is not known. caches says that checks on the change begin with what they cached on the base.
+func Observe(base, change []transcript.VerifyRow, output func(log string) string, caches bool) (found []transcript.Silenced) {
+	for _, now := range change {
+		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
+		if i < 0 || base[i].Before != "green" || base[i].From != "" || now.After != "green" {
+			continue
+		}
+		printed := [2]string{output(base[i].Log), output(now.Log)}
+		before, known := countTests(printed[0])
+		after, stillKnown := countTests(printed[1])
+		switch {
+		case known && !stillKnown && printed[1] != "" && before > 0:
+			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, and the output tells of none with the change", transcript.Count(before, "test"))})
+		case known && stillKnown && after < before:
+			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, %d with the change", transcript.Count(before, "test"), after)})
+		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // the time says less than the tests
+		case base[i].Seconds >= longOnBase && now.Seconds*quick <= base[i].Seconds:
+			found = append(found, transcript.Silenced{Pattern: "quick", Check: now.Name, Weak: caches, Why: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
+		}
+	}
+	return found
+}
+
+// totals are how tools print how many tests passed. Numbers of several lines are added up.
+var totals = sync.OnceValue(func() []*regexp.Regexp {
+	var all []*regexp.Regexp
+	for _, tool := range []string{
+		`(?m)^=* ?(?:[0-9]+ failed, )?([0-9]+) passed\b.* in [0-9.]+s`,                                   // pytest
+		`(?m)^(?:=+ )?no tests ran in ([0-9])[0-9.]*s`,                                                   // pytest, none
+		`(?m)^Ran ([0-9]+) tests? in `,                                                                   // unittest
+		`(?m)^\s*Tests:?\s+(?:[0-9]+ (?:failed|skipped|todo)(?:,| \|) )*([0-9]+) passed\b`,               // jest, vitest
+		`(?m)^\s*([0-9]+) passing\b`,                                                                     // mocha
+		`(?m)^test result: \w+\. ([0-9]+) passed; [0-9]+ failed`,                                         // cargo
+		`(?m)^(?:\[\w+\]\s+)?Tests run: ([0-9]+), Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+\s*$`, // Maven
+		`(?m)^([0-9]+) examples?, [0-9]+ failures?`,                                                      // RSpec
+		`(?m)^OK \(([0-9]+) tests?,`,                                                                     // PHPUnit
+		`(?m)^[0-9]+% tests passed, [0-9]+ tests? failed out of ([0-9]+)`,                                // ctest
+		`(?m)^(?:ℹ|#) pass ([0-9]+)\s*$`,                                                                 // node, TAP
+		`(?m)^\s*([0-9]+) tests?, [0-9]+ failures?`,                                                      // bats, ExUnit
+		`(?m)^Passed!\s+- Failed:\s+[0-9]+, Passed:\s+([0-9]+)`,                                          // dotnet
+	} {
+		all = append(all, regexp.MustCompile(tool))
+	}
+	return all
+})
+
+// passedByName are tests of go test -v.
+var passedByName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*--- PASS: `) })
+
+// countTests returns how many tests passed by an output; known is false where it tells no number.
+func countTests(output string) (n int, known bool) {
+	for _, tool := range totals() {
+		for _, m := range tool.FindAllStringSubmatch(output, -1) {
+			known = true
+			count, err := strconv.Atoi(m[1])
+			if err != nil {
+				return 0, false
+			}
+			n += count
+		}
+	}
+	if named := len(passedByName().FindAllStringIndex(output, -1)); named > 0 {
+		return n + named, true
+	}
+	return n, known
+}
