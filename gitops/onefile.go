@@ -12,13 +12,28 @@ import (
 
 // ReadFile is ReadBase of another tree.
 func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
-	of := *c
-	of.base.Tree = tree
-	data, err := of.ReadBase(path, limit)
+	data, err := c.on(tree).ReadBase(path, limit)
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", tree, err)
 	}
 	return data, nil
+}
+
+// EntryIn is BaseEntry of another tree.
+func (c *Checkout) EntryIn(tree Tree, path string) (BaseEntry, error) {
+	return c.on(tree).BaseEntry(path)
+}
+
+// FilesIn is BaseFiles of another tree.
+func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
+	return c.on(tree).BaseFiles(folder)
+}
+
+// on returns a copy of c with another base tree.
+func (c *Checkout) on(tree Tree) *Checkout {
+	of := *c
+	of.base.Tree = tree
+	return &of
 }
 
 // IDAt returns the id of a tree's entry at a path, or "".

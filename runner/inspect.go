@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/check/silenced"
+	"github.com/agent-ci/agent-ci/runner/check/workflows"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
@@ -54,7 +56,37 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 	}
 	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed, true)
 	found.Silenced = append(seen, found.Silenced...)
-	return found, nil
+	found.Starts, err = r.started(w, change)
+	return found, err
+}
+
+// largestRead is the most of a file that a workflow runs that is looked at, in bytes.
+const largestRead = 256 << 10
+
+// started lists the jobs of workflows that the pushed branch starts and that run files of the change.
+func (r *runner) started(w *work, change *gitops.ChangeSet) ([]transcript.Start, error) {
+	checkout := w.workspace.Checkout()
+	of := func(tree gitops.Tree) workflows.Tree {
+		return workflows.Tree{
+			Read: func(path string) ([]byte, error) {
+				content, err := checkout.ReadFile(tree, path, largestRead)
+				if errors.As(err, new(*gitops.TooLargeError)) {
+					return []byte{}, nil // it is there
+				}
+				return content, err
+			},
+			Link: func(path string) (string, error) {
+				entry, err := checkout.EntryIn(tree, path)
+				return entry.Target, err
+			},
+			List: func(folder string) ([]string, error) { return checkout.FilesIn(tree, folder) },
+		}
+	}
+	c := workflows.Change{Base: of(change.Base.Tree), Now: of(change.Tree), Branch: w.task.Branch, BaseBranch: change.Base.Branch}
+	for _, f := range change.Files {
+		c.Paths = append(c.Paths, f.Path)
+	}
+	return workflows.Find(c)
 }
 
 // patchLines reads the lines of the change.
@@ -106,7 +138,27 @@ func refusedBy(p job.Policy, found transcript.Inspection) error {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",
 			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.Silenced))
 	}
+	if p.WorkflowRisk == "refuse" && found.Risky() {
+		return outcome.Stopf(outcome.PolicyViolation, "workflow_risk",
+			"The branch would start %s (policy.workflow_risk); nothing was pushed.", startWords(found.Starts))
+	}
 	return nil
+}
+
+// startWords name the first jobs with workflow, rights and file.
+func startWords(all []transcript.Start) string {
+	var jobs []string
+	for _, s := range all {
+		if !s.Rights() {
+			continue
+		}
+		var files []string
+		for _, f := range s.Files {
+			files = append(files, f.Path)
+		}
+		jobs = append(jobs, fmt.Sprintf("%s (job %s with %s), which runs %s", markdown.FileName(s.Workflow), markdown.FileName(s.Job), strings.Join(slices.Concat(s.Secrets, s.Writes), ", "), markdown.SomeFiles(files)))
+	}
+	return strings.Join(clip.List(jobs, 3), ", ")
 }
 
 // silencedWords names the first signs.

@@ -66,6 +66,7 @@ var roomKnows = map[string][]string{
 	"runner/check/verify":         {"runner/place/confine", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "policy/shell"},
 	"runner/check/lines":          nil,
 	"runner/check/silenced":       {"policy", "runner/check/lines", "runner/record/transcript"},
+	"runner/check/workflows":      {"runner/record/transcript"},
 	"runner/check/verify/testresults": {
 		"runner/record/transcript/markdown",
 	},

@@ -111,6 +111,9 @@ func (p *Proposal) found() (reasons []string) {
 	if p.Job.Policy.Silenced == "draft" && p.Found.Silences() {
 		reasons = append(reasons, "a check may pass without testing: see "+transcript.Count(len(p.Found.Silenced)+p.Found.SilencedMore, "place")+" in this text (policy.silenced).")
 	}
+	if p.Job.Policy.WorkflowRisk == "draft" && p.Found.Risky() {
+		reasons = append(reasons, "the branch starts workflows with rights that run files of the change (policy.workflow_risk).")
+	}
 	return reasons
 }
 

@@ -108,6 +108,7 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	}
 	j.PullRequest.Draft = j.PullRequest.Draft || made.PullRequest.Draft
 	j.Policy.Silenced = job.Stricter(j.Policy.Silenced, made.Policy.Silenced)
+	j.Policy.WorkflowRisk = job.Stricter(j.Policy.WorkflowRisk, made.Policy.WorkflowRisk)
 	j.Policy.Protect = slices.Concat(j.Policy.Protect, made.Policy.Protect)
 	return &j, nil
 }

@@ -7,10 +7,11 @@ import "slices"
 type Inspection struct {
 	Silenced     []Silenced `json:"silenced,omitempty"`
 	SilencedMore int        `json:"silenced_more,omitempty"` // beyond those
+	Starts       []Start    `json:"starts,omitempty"`
 }
 
 // Empty reports whether nothing was found.
-func (i Inspection) Empty() bool { return len(i.Silenced) == 0 }
+func (i Inspection) Empty() bool { return len(i.Silenced) == 0 && len(i.Starts) == 0 }
 
 // Silences reports whether a sign is enough for policy.silenced.
 func (i Inspection) Silences() bool {
@@ -28,3 +29,28 @@ type Silenced struct {
 	Weak    bool   `json:"weak,omitempty"`    // it alone changes nothing of what is published
 	Why     string `json:"why"`
 }
+
+// Start is a job of a workflow that the pushed branch starts, with rights, and that runs files of the change.
+type Start struct {
+	Workflow string        `json:"workflow"` // its path
+	Job      string        `json:"job,omitempty"`
+	On       []string      `json:"on,omitempty"` // events
+	Files    []StartedFile `json:"files,omitempty"`
+	Secrets  []string      `json:"secrets,omitempty"` // names
+	Writes   []string      `json:"writes,omitempty"`  // permissions
+	// DefaultRights says that the workflow names no permissions: the settings of the repository decide.
+	DefaultRights bool   `json:"default_rights,omitempty"`
+	Unknown       string `json:"unknown,omitempty"` // why the workflow cannot be read; empty for one that can
+}
+
+// StartedFile is a file that a workflow runs.
+type StartedFile struct {
+	Path string `json:"path"`
+	Via  string `json:"via,omitempty"` // what starts it
+}
+
+// Rights reports whether the job has a secret or a permission to write for certain.
+func (s Start) Rights() bool { return len(s.Secrets)+len(s.Writes) > 0 }
+
+// Risky reports whether a job is enough for policy.workflow_risk.
+func (i Inspection) Risky() bool { return slices.ContainsFunc(i.Starts, Start.Rights) }

@@ -77,6 +77,7 @@ var bounds = []bound{
 	{"policy.change", true, same},
 	{"policy.protect", true, covering},
 	{"policy.silenced", true, upTo("refuse", "draft", "show")},
+	{"policy.workflow_risk", true, upTo("refuse", "draft", "show")},
 	{"setup", true, same},
 	{"verify", true, same},
 	{"on_verify_failed", true, same},

@@ -165,17 +165,18 @@ type Skills struct {
 }
 
 type Policy struct {
-	Sandbox  string   `json:"sandbox"` // read-only, workspace-write, danger-full-access
-	Require  string   `json:"require"` // landlock, namespaces, full, or "" for any confinement
-	Network  Network  `json:"network"`
-	Writable []string `json:"writable"`
-	DenyRead []string `json:"deny_read"`
-	Protect  []string `json:"protect"`
-	Change   Change   `json:"change"`
-	Silenced string   `json:"silenced"` // show, draft, refuse
-	Rules    []string `json:"rules"`    // absolute, or below the root of the repository
-	Env      Env      `json:"env"`
-	Secrets  []Secret `json:"secrets"`
+	Sandbox      string   `json:"sandbox"` // read-only, workspace-write, danger-full-access
+	Require      string   `json:"require"` // landlock, namespaces, full, or "" for any confinement
+	Network      Network  `json:"network"`
+	Writable     []string `json:"writable"`
+	DenyRead     []string `json:"deny_read"`
+	Protect      []string `json:"protect"`
+	Change       Change   `json:"change"`
+	Silenced     string   `json:"silenced"`      // show, draft, refuse
+	WorkflowRisk string   `json:"workflow_risk"` // show, draft, refuse
+	Rules        []string `json:"rules"`         // absolute, or below the root of the repository
+	Env          Env      `json:"env"`
+	Secrets      []Secret `json:"secrets"`
 }
 
 // Change says what becomes of a change that has something about it: fail, warn

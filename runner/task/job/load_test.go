@@ -53,9 +53,9 @@ func TestDefaultsAreThoseOfTheDesign(t *testing.T) {
 			Sandbox: "workspace-write", Network: Network{Mode: "loopback"}, Writable: []string{}, DenyRead: []string{},
 			Protect: protectedByDefault(), Rules: []string{},
 			Change:   Change{Protected: "fail", Submodules: "fail", NestedGit: "fail", SymlinksOut: "fail", Symlinks: "warn", Executables: "warn", Lockfiles: "allow"},
-			Silenced: "draft",
-			Env:      Env{Pass: []string{}, Set: map[string]string{}},
-			Secrets:  []Secret{},
+			Silenced: "draft", WorkflowRisk: "draft",
+			Env:     Env{Pass: []string{}, Set: map[string]string{}},
+			Secrets: []Secret{},
 		},
 		Limits: Limits{
 			Turns: 200, ToolCalls: 500, Tokens: 4_000_000, CostUSD: 5, Time: Duration(45 * time.Minute),

@@ -119,6 +119,7 @@ var rules = []config.Rule{
 	{Path: "policy.change.executables", About: "Files that are new and executable, or become executable.", Initial: "warn", Values: treatments},
 	{Path: "policy.change.lockfiles", About: "Files that pin dependencies, such as go.sum and package-lock.json.", Initial: "allow", Values: treatments},
 	{Path: "policy.silenced", About: "A change with signs that a check passes without testing. show: the pull request lists them. draft: it is also a draft. refuse: nothing is published.", Initial: "draft", Values: foundTreatments},
+	{Path: "policy.workflow_risk", About: "A change of files that workflows with secrets or write permissions run on the pushed branch. show: the pull request lists them. draft: it is also a draft. refuse: nothing is published.", Initial: "draft", Values: foundTreatments},
 	{Path: "policy.rules", About: "More rules files besides .github/agent-ci.rules: paths in the base commit, or absolute paths of the operator's files.", Form: rulesFile, Example: "[.github/strict.rules]"},
 	{Path: "policy.env", Meant: envKey, About: "The environment of commands. Only what you list here is added."},
 	{Path: "policy.env.pass", About: "Names of variables that commands get with agent-ci's own values. Tokens and the API key cannot be passed.", Form: form.Variable},

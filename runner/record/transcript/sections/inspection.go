@@ -1,6 +1,8 @@
 package sections
 
 import (
+	"strings"
+
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -33,4 +35,36 @@ func lineWords(one transcript.Silenced) string {
 		return document.Plainf(", line %d of the base", one.Line).String()
 	}
 	return document.Plainf(", line %d", one.Line).String()
+}
+
+// workflowRisk lists what the pushed branch starts with rights, by the files that run there.
+func workflowRisk(s *Source) document.Section {
+	lines := tableOf(document.Limit{Noun: "job", Share: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
+		workflow := fileName(one.Workflow)
+		if one.Job != "" {
+			workflow = document.Join(", job ", workflow, document.Mono(one.Job))
+		}
+		if one.Unknown != "" {
+			return document.Line{workflow, nil, nil, document.Sentence("not known: " + one.Unknown)}
+		}
+		var has []document.Text
+		for _, name := range one.Secrets {
+			has = append(has, document.Join(" ", document.Words("secret"), document.Mono(name)))
+		}
+		for _, scope := range one.Writes {
+			has = append(has, document.Mono(scope))
+		}
+		if one.DefaultRights {
+			has = append(has, document.Words("permissions by the settings of the repository"))
+		}
+		var runs []document.Text
+		for _, f := range one.Files {
+			runs = append(runs, document.Join(" by ", fileName(f.Path), document.Sentence(f.Via)))
+		}
+		return document.Line{workflow, document.Words(strings.Join(one.On, ", ")), document.Join(", ", has...), document.Join("; ", runs...)}
+	})
+	if lines == nil {
+		return document.Section{}
+	}
+	return section("workflow-risk", "What the branch starts", paragraph("These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run."), lines)
 }

@@ -64,6 +64,7 @@ var table = []struct {
 }{
 	{outcomeSection, outline},
 	{lessonsAlone, Lessons},
+	{workflowRisk, everywhere | Findings},
 	{silenced, everywhere | Findings},
 	{alerts, everywhere},
 	{request, PullRequest},

@@ -241,6 +241,10 @@ func Rich() []Happening {
 			{Pattern: "fewer-tests", Check: "unit|<i>", Why: "12 tests ran on the base, 3 with the change"},
 		},
 		SilencedMore: 2,
+		Starts: []transcript.Start{
+			{Workflow: ".github/workflows/a|`b`.yml", Job: "build<b>", On: []string{"push"}, Secrets: []string{"NPM_TOKEN"}, Writes: []string{"contents: write"}, Files: []transcript.StartedFile{{Path: "Make|file", Via: "run → make <i>"}}},
+			{Workflow: ".github/workflows/odd.yml", Unknown: "it is no YAML"},
+		},
 	})
 	happened(transcript.TypeModelFallback, transcript.ModelFallback{Turn: 3, From: "gpt-5.1-codex", To: "gpt-5-mini", Reason: "quota"})
 	return run

@@ -1,0 +1,216 @@
+package workflows
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// makeTargets follows make into its makefile.
+func (k *walk) makeTargets(args []string, dirs []string, via string, depth int) error {
+	files, targets := []string{}, []string{}
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		next := ""
+		if i+1 < len(args) {
+			next = args[i+1]
+		}
+		switch {
+		case arg == "-f" || arg == "--file" || arg == "--makefile":
+			files = append(files, next)
+			i++
+		case arg == "-C" || arg == "--directory" || arg == "-I" || arg == "--include-dir":
+			dirs = within(dirs, next)
+			i++
+		case strings.HasPrefix(arg, "--file="), strings.HasPrefix(arg, "--makefile="), strings.HasPrefix(arg, "--directory="):
+			flag, value, _ := strings.Cut(arg, "=")
+			if flag == "--directory" {
+				dirs = within(dirs, value)
+			} else {
+				files = append(files, value)
+			}
+		case strings.HasPrefix(arg, "-f"):
+			files = append(files, arg[2:])
+		case strings.HasPrefix(arg, "-C"):
+			dirs = within(dirs, arg[2:])
+		case strings.HasPrefix(arg, "-"), strings.Contains(arg, "="):
+		default:
+			targets = append(targets, arg)
+		}
+	}
+	for _, dir := range dirs {
+		names := files
+		if len(names) == 0 {
+			names = []string{"GNUmakefile", "makefile", "Makefile"}
+		}
+		for _, name := range names {
+			file, content, err := k.tree.file(path.Join(dir, known(name)))
+			if err != nil {
+				return err
+			}
+			if content == nil {
+				continue
+			}
+			k.reach(file, strings.TrimSpace(via+" "+strings.ReplaceAll(strings.Join(targets, " "), unknown, "…")))
+			if err := k.makefile(file, string(content), targets, via, depth+1); err != nil {
+				return err
+			}
+			if len(files) == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// rule of a makefile.
+type rule struct {
+	needs  []string
+	recipe strings.Builder
+}
+
+var (
+	includes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:-include|sinclude|include)\s+(.+)$`) })
+	assigns  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:export\s+|override\s+)*([A-Za-z_][\w.-]*)\s*(?:[:?+]|::)?=\s*(.*)$`)
+	})
+	shellOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]shell\s+([^)}]+)[)}]`) })
+	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]([A-Za-z_][\w.-]*)[)}]`) })
+	makeCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]MAKE[)}]`) })
+)
+
+// makefile follows the recipes of targets, or of the first target if none is named, and of all if a target has no
+// rule of its own. Included files and $(shell …) are run in any case.
+func (k *walk) makefile(file, text string, targets []string, via string, depth int) error {
+	if !k.again("make\x00"+file+"\x00"+strings.Join(targets, "\x00"), depth) {
+		return nil
+	}
+	dir := path.Dir(file)
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	values, rules, first := map[string]string{}, map[string]*rule{}, ""
+	var at []*rule
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, "\t") {
+			for _, r := range at {
+				r.recipe.WriteString(strings.TrimLeft(line, "\t@+- ") + "\n")
+			}
+			continue
+		}
+		for _, m := range shellOf().FindAllStringSubmatch(line, 20) {
+			if err := k.script(m[1], []string{dir}, via+" → "+file, depth+1); err != nil {
+				return err
+			}
+		}
+		if m := includes().FindStringSubmatch(line); m != nil {
+			for word := range strings.FieldsSeq(expand(m[1], values)) {
+				if err := k.included(word, dir, targets, via+" → include", depth); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if m := assigns().FindStringSubmatch(line); m != nil {
+			if len(values) < 1000 {
+				values[m[1]] = strings.TrimSpace(m[2])
+			}
+			if m[1] == "SHELL" {
+				if err := k.command(strings.Fields(m[2]), []string{dir}, via+" → SHELL", depth+1); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if names, needs, is := strings.Cut(line, ":"); is && names != "" && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			needs, recipe, _ := strings.Cut(strings.TrimLeft(needs, ":"), ";")
+			at = nil
+			for name := range strings.FieldsSeq(expand(names, values)) {
+				if rules[name] == nil {
+					rules[name] = &rule{}
+				}
+				r := rules[name]
+				r.needs = append(r.needs, strings.Fields(expand(needs, values))...)
+				r.recipe.WriteString(recipe + "\n")
+				at = append(at, r)
+				if first == "" && !strings.HasPrefix(name, ".") {
+					first = name
+				}
+			}
+		}
+	}
+	if len(targets) == 0 && first != "" {
+		targets = []string{first}
+	}
+	seen, all := map[string]bool{}, false
+	for len(targets) > 0 {
+		name := targets[0]
+		targets = targets[1:]
+		r := rules[name]
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		if r == nil {
+			all = all || !strings.ContainsAny(name, "/.")
+			continue
+		}
+		targets = append(targets, r.needs...)
+		if err := k.recipe(file, r.recipe.String(), values, via+" → "+name, depth); err != nil {
+			return err
+		}
+	}
+	if !all {
+		return nil
+	}
+	for name, r := range rules {
+		if !seen[name] {
+			if err := k.recipe(file, r.recipe.String(), values, via+" → "+name, depth); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recipe follows the commands of a rule.
+func (k *walk) recipe(file, text string, values map[string]string, via string, depth int) error {
+	text = makeCall().ReplaceAllString(text, "make")
+	text = strings.ReplaceAll(expand(text, values), "$$", "$")
+	dirs := []string{path.Dir(file)}
+	if dirs[0] != "." { // a makefile that is included runs where make was started
+		dirs = append(dirs, ".")
+	}
+	return k.script(text, dirs, via, depth+1)
+}
+
+// included follows a file that a makefile includes, in its folder or by a pattern.
+func (k *walk) included(name, dir string, targets []string, via string, depth int) error {
+	if strings.ContainsAny(name, "*?$") {
+		k.reachChanged([]string{path.Join("/", dir, variable().ReplaceAllString(name, "*")), path.Join(dir, variable().ReplaceAllString(name, "*"))}, via)
+		return nil
+	}
+	file, content, err := k.tree.file(path.Join(dir, name))
+	if err != nil || content == nil {
+		return err
+	}
+	k.reach(file, via)
+	return k.makefile(file, string(content), targets, via, depth+1)
+}
+
+// expand puts the values of variables into a text, a few levels deep.
+func expand(text string, values map[string]string) string {
+	const levels, longest = 3, 64 << 10
+	for range levels {
+		if !strings.Contains(text, "$") || len(text) > longest {
+			break
+		}
+		text = variable().ReplaceAllStringFunc(text, func(s string) string {
+			if value, is := values[s[2:len(s)-1]]; is {
+				return value
+			}
+			return s
+		})
+	}
+	return text
+}

@@ -1,0 +1,59 @@
+package workflows
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Tree is what a commit holds. The functions give fs.ErrNotExist, an empty target, or nothing, for what is not
+// there.
+type Tree struct {
+	Read func(path string) ([]byte, error) // a file; no link is followed
+	Link func(path string) (target string, err error)
+	List func(folder string) (files []string, err error) // names of the files in a folder
+}
+
+const mostLinks = 16 // that are followed for one path
+
+// resolve follows links of the tree on the way to a path. It is empty for a path that leads out of the tree.
+func (t Tree) resolve(name string) (string, error) {
+	links := 0
+again:
+	name = path.Clean(name)
+	if name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") {
+		return "", nil
+	}
+	for at := 0; at < len(name); {
+		end := len(name)
+		if i := strings.IndexByte(name[at:], '/'); i >= 0 {
+			end = at + i
+		}
+		target, err := t.Link(name[:end])
+		if err != nil {
+			return "", err
+		}
+		if target != "" {
+			if links++; links > mostLinks {
+				return "", nil
+			}
+			name = path.Join(path.Dir(name[:end]), target) + name[end:]
+			goto again
+		}
+		at = end + 1
+	}
+	return name, nil
+}
+
+// file reads a file behind links, and gives its own path; missing says that there is none.
+func (t Tree) file(name string) (real string, content []byte, err error) {
+	if real, err = t.resolve(name); err != nil || real == "" || real == "." {
+		return "", nil, err
+	}
+	content, err = t.Read(real)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	return real, content, err
+}

@@ -1,0 +1,344 @@
+package workflows
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rhysd/actionlint"
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// Bounds on what is looked at.
+const (
+	folder        = ".github/workflows"
+	mostWorkflows = 200
+	mostNodes     = 50_000 // of a YAML file, with all aliases followed
+	mostFiles     = 20     // that are listed of one job
+	mostNested    = 10     // workflows and actions that use each other
+)
+
+// Change is what is pushed.
+type Change struct {
+	Base, Now  Tree     // without the change, and with it
+	Paths      []string // that it touches
+	Branch     string   // that it goes to
+	BaseBranch string   // of the pull request
+}
+
+// Find lists the jobs with secrets or write permissions that the branch starts and that run a file of the
+// change, or that run other files than on the base because of it. A workflow that cannot be read is listed too.
+func Find(c Change) (all []transcript.Start, err error) {
+	names, err := workflowNames(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		found, err := c.workflow(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// workflowNames are the paths of the workflows of both trees, sorted.
+func workflowNames(c Change) (names []string, err error) {
+	for _, tree := range []Tree{c.Base, c.Now} {
+		files, err := tree.List(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if ext := path.Ext(file); ext == ".yml" || ext == ".yaml" {
+				names = append(names, path.Join(folder, file))
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	return names[:min(len(names), mostWorkflows)], nil
+}
+
+// parse reads a workflow; why says why it cannot be.
+func parse(content []byte) (w *actionlint.Workflow, why string) {
+	var root yaml.Node
+	if err := yaml.Unmarshal(content, &root); err != nil {
+		return nil, "it is no YAML"
+	}
+	if left := mostNodes; !fits(&root, &left, 0) {
+		return nil, "it is too large"
+	}
+	w, _ = actionlint.Parse(content) // mistakes of parts leave the rest readable
+	if w == nil || len(w.Jobs) == 0 {
+		return nil, "it has no jobs that can be read"
+	}
+	return w, ""
+}
+
+// fits counts the nodes of YAML with its aliases followed.
+func fits(n *yaml.Node, left *int, depth int) bool {
+	const deepest = 200
+	if *left--; *left < 0 || depth > deepest {
+		return false
+	}
+	if n.Kind == yaml.AliasNode {
+		return n.Alias == nil || fits(n.Alias, left, depth+1)
+	}
+	return !slices.ContainsFunc(n.Content, func(below *yaml.Node) bool { return !fits(below, left, depth+1) })
+}
+
+// workflow looks at one workflow: as the branch has it, or as the base does for events that run the base's.
+func (c Change) workflow(name string) (all []transcript.Start, err error) {
+	_, before, err := c.Base.file(name)
+	if err != nil {
+		return nil, err
+	}
+	_, now, err := c.Now.file(name)
+	if err != nil {
+		return nil, err
+	}
+	changed := !bytes.Equal(before, now)
+	found, err := c.version(name, now, changed, ofBranch)
+	if err != nil || before == nil {
+		return found, err
+	}
+	more, err := c.version(name, before, false, ofBase)
+	return append(found, more...), err
+}
+
+// origin says which version of a workflow runs for an event.
+type origin int
+
+const (
+	ofBranch origin = iota // that of the pushed branch
+	ofBase                 // that of the default branch
+)
+
+// version looks at one version of a workflow.
+func (c Change) version(name string, content []byte, changed bool, from origin) ([]transcript.Start, error) {
+	if content == nil {
+		return nil, nil
+	}
+	w, why := parse(content)
+	if why != "" {
+		if from == ofBase { // the version of the branch says so
+			return nil, nil
+		}
+		return []transcript.Start{{Workflow: name, Unknown: why}}, nil
+	}
+	events := c.events(w, from)
+	if len(events) == 0 {
+		return nil, nil
+	}
+	var all []transcript.Start
+	for _, id := range sortedJobs(w) {
+		job := w.Jobs[id]
+		if never(job.If, c.Branch, events) || from == ofBase && !takesHead(w, job) {
+			continue
+		}
+		start := transcript.Start{Workflow: name, Job: id, On: events}
+		rights := rightsOf(w, job)
+		var err error
+		if start.Files, err = c.started(w, job, changed, name, &rights); err != nil {
+			return nil, err
+		}
+		start.Secrets, start.Writes, start.DefaultRights = rights.names(), rights.writes, rights.unknown
+		if len(start.Files) > 0 && (len(start.Secrets)+len(start.Writes) > 0 || start.DefaultRights) {
+			all = append(all, start)
+		}
+	}
+	return all, nil
+}
+
+func sortedJobs(w *actionlint.Workflow) (ids []string) {
+	for id := range w.Jobs {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// started lists the files that a job starts because of the change.
+func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed bool, name string, r *rights) ([]transcript.StartedFile, error) {
+	now, before := newWalk(c.Now, c.Paths), newWalk(c.Base, nil)
+	if err := now.job(w, job, r, 0); err != nil {
+		return nil, err
+	}
+	if err := before.job(w, job, &rights{}, 0); err != nil {
+		return nil, err
+	}
+	var files []transcript.StartedFile
+	if changed {
+		files = append(files, transcript.StartedFile{Path: name, Via: "the workflow itself"})
+	}
+	for _, reached := range now.order {
+		file, _, _ := strings.Cut(reached, partOf)
+		if (now.touched[reached] || !before.known(reached)) && !slices.ContainsFunc(files, func(f transcript.StartedFile) bool { return f.Path == file }) {
+			files = append(files, transcript.StartedFile{Path: file, Via: now.via[reached]})
+		}
+	}
+	slices.SortStableFunc(files, func(a, b transcript.StartedFile) int { // what the change touches comes first
+		return touchedFirst(now.touched[a.Path] || changed && a.Path == name, now.touched[b.Path] || changed && b.Path == name)
+	})
+	if more := len(files) - mostFiles; more > 0 {
+		files = append(files[:mostFiles], transcript.StartedFile{Path: fmt.Sprintf("%d more", more)})
+	}
+	for i := range files {
+		if !now.touched[files[i].Path] && files[i].Path != name && files[i].Via != "" {
+			files[i].Via += " (which the change now starts)"
+		}
+	}
+	return files, nil
+}
+
+func touchedFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// job follows the steps of a job.
+func (k *walk) job(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) error {
+	if depth > mostNested {
+		return nil
+	}
+	if call := job.WorkflowCall; call != nil && call.Uses != nil {
+		return k.reusable(call, r, depth)
+	}
+	dir := "."
+	for _, d := range []*actionlint.Defaults{w.Defaults, job.Defaults} {
+		if d != nil && d.Run != nil && d.Run.WorkingDirectory != nil {
+			dir = folderOf(d.Run.WorkingDirectory.Value)
+		}
+	}
+	for _, step := range job.Steps {
+		if err := k.step(step, dir, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *walk) step(step *actionlint.Step, dir string, depth int) error {
+	switch exec := step.Exec.(type) {
+	case *actionlint.ExecRun:
+		if exec.Run == nil {
+			return nil
+		}
+		if exec.WorkingDirectory != nil {
+			dir = folderOf(exec.WorkingDirectory.Value)
+		}
+		return k.script(exec.Run.Value, []string{dir}, "run", 0)
+	case *actionlint.ExecAction:
+		if exec.Uses != nil {
+			return k.action(exec.Uses.Value, "uses", depth)
+		}
+	}
+	return nil
+}
+
+// reusable follows a workflow of the repository that a job calls, with the rights that the job gives it.
+func (k *walk) reusable(call *actionlint.WorkflowCall, r *rights, depth int) error {
+	local, is := strings.CutPrefix(call.Uses.Value, "./")
+	if !is {
+		return nil
+	}
+	name, content, err := k.tree.file(local)
+	if err != nil || content == nil {
+		return err
+	}
+	k.reach(name, "uses: "+call.Uses.Value)
+	w, why := parse(content)
+	if why != "" {
+		return nil
+	}
+	for _, id := range sortedJobs(w) {
+		own := rightsOf(w, w.Jobs[id])
+		if call.InheritSecrets {
+			r.add(own.names()...)
+		}
+		if own.writes != nil {
+			r.writes = union(r.writes, own.writes) // GitHub gives no more than the caller has; more is no harm to say
+		}
+		if err := k.job(w, w.Jobs[id], r, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// actionFile is what is read of an action.yml.
+type actionFile struct {
+	Runs struct {
+		Using string `yaml:"using"`
+		Main  string `yaml:"main"`
+		Pre   string `yaml:"pre"`
+		Post  string `yaml:"post"`
+		Image string `yaml:"image"`
+		Steps []struct {
+			Run  string `yaml:"run"`
+			Uses string `yaml:"uses"`
+			Dir  string `yaml:"working-directory"`
+		} `yaml:"steps"`
+	} `yaml:"runs"`
+}
+
+// action follows an action of the repository.
+func (k *walk) action(uses, via string, depth int) error {
+	local, is := strings.CutPrefix(uses, "./")
+	if !is || depth > mostNested {
+		return nil
+	}
+	via += ": " + uses
+	for _, name := range []string{"action.yml", "action.yaml"} {
+		file, content, err := k.tree.file(path.Join(local, name))
+		if err != nil {
+			return err
+		}
+		if content == nil {
+			continue
+		}
+		k.reach(file, via)
+		var root yaml.Node
+		var a actionFile
+		if left := mostNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
+			return nil
+		}
+		for _, script := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {
+			if script != "" && !strings.Contains(script, "://") {
+				if err := k.program(path.Join(path.Dir(file), script), via, 0); err != nil {
+					return err
+				}
+			}
+		}
+		for _, s := range a.Runs.Steps {
+			if s.Run != "" {
+				run := strings.NewReplacer("${{ github.action_path }}", path.Dir(file), "${{github.action_path}}", path.Dir(file), "$GITHUB_ACTION_PATH", path.Dir(file), "${GITHUB_ACTION_PATH}", path.Dir(file)).Replace(s.Run)
+				err = k.script(run, []string{folderOf(s.Dir)}, via, 0)
+			} else {
+				err = k.action(s.Uses, via+" → uses", depth+1)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return nil
+}
+
+// folderOf is a working directory of the repository.
+func folderOf(dir string) string {
+	dir = expressions().ReplaceAllString(dir, ".")
+	return path.Clean(strings.TrimPrefix(dir, "/"))
+}
