@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/runner/check/claims"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/check/silenced"
 	"github.com/agent-ci/agent-ci/runner/check/workflows"
@@ -56,6 +57,11 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 	}
 	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed, true)
 	found.Silenced = append(seen, found.Silenced...)
+	var paths []string
+	for _, f := range change.Files {
+		paths = append(paths, f.Path)
+	}
+	found.Claims = claims.Unfounded(r.end.summary(), paths)
 	found.Starts, err = r.started(w, change)
 	return found, err
 }

@@ -8,10 +8,11 @@ type Inspection struct {
 	Silenced     []Silenced `json:"silenced,omitempty"`
 	SilencedMore int        `json:"silenced_more,omitempty"` // beyond those
 	Starts       []Start    `json:"starts,omitempty"`
+	Claims       []string   `json:"claims,omitempty"` // files that the summary says were changed and the change does not touch
 }
 
 // Empty reports whether nothing was found.
-func (i Inspection) Empty() bool { return len(i.Silenced) == 0 && len(i.Starts) == 0 }
+func (i Inspection) Empty() bool { return len(i.Silenced)+len(i.Starts)+len(i.Claims) == 0 }
 
 // Silences reports whether a sign is enough for policy.silenced.
 func (i Inspection) Silences() bool {

@@ -68,3 +68,15 @@ func workflowRisk(s *Source) document.Section {
 	}
 	return section("workflow-risk", "What the branch starts", paragraph("These workflows run files of this change with secrets or permissions. Look at these files before you let the workflows run."), lines)
 }
+
+// claims lists what the summary says and the change does not show.
+func claims(s *Source) document.Section {
+	list := document.List{Limit: document.Limit{Noun: "file"}}
+	for _, name := range s.View.Inspection.Claims {
+		list.Items = append(list.Items, document.Item{Text: document.Join("", fileName(name), document.Words(": not found in the change"))})
+	}
+	if len(list.Items) == 0 {
+		return document.Section{}
+	}
+	return section("claims", "Claims of the summary", paragraph("The summary says that these files were changed."), list)
+}

@@ -70,6 +70,7 @@ var table = []struct {
 	{request, PullRequest},
 	{opening, PullRequest | Summary},
 	{summary, Document | Report},
+	{claims, everywhere | Findings},
 	{failedSetup, everywhere | Failures},
 	{task, Document | Report},
 	{plan, everywhere},

@@ -275,6 +275,9 @@ func inspection(d transcript.Inspection) Entry {
 	if n := len(d.Starts); n > 0 {
 		found = append(found, transcript.Count(n, "job")+" of workflows run files of the change")
 	}
+	if n := len(d.Claims); n > 0 {
+		found = append(found, transcript.Count(n, "file")+" of the summary not found in the change")
+	}
 	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Quiet: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {
 		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})

@@ -245,6 +245,7 @@ func Rich() []Happening {
 			{Workflow: ".github/workflows/a|`b`.yml", Job: "build<b>", On: []string{"push"}, Secrets: []string{"NPM_TOKEN"}, Writes: []string{"contents: write"}, Files: []transcript.StartedFile{{Path: "Make|file", Via: "run → make <i>"}}},
 			{Workflow: ".github/workflows/odd.yml", Unknown: "it is no YAML"},
 		},
+		Claims: []string{"docs/a|`b`<i>.md"},
 	})
 	happened(transcript.TypeModelFallback, transcript.ModelFallback{Turn: 3, From: "gpt-5.1-codex", To: "gpt-5-mini", Reason: "quota"})
 	return run
