@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// by is the assignment under other settings, which were read from ws.
+// by returns the assignment under other settings, read from ws.
 func (r *runner) by(a assignment, set *settings.Settings, ws *workspace.Workspace) assignment {
 	a.settings = set
 	if a.source != nil {
@@ -33,8 +33,7 @@ func (r *runner) by(a assignment, set *settings.Settings, ws *workspace.Workspac
 	return a
 }
 
-// readFrom makes settings, and the workspace that they were read from, those of a
-// source.
+// readFrom adopts a source's settings and the workspace they were read from.
 func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, commitOf(ws), set) }
@@ -43,14 +42,13 @@ func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *wor
 	}
 }
 
-// recordedAssignment is what a recorded run was to do, and nothing of what it did.
+// recordedAssignment returns a recorded run's assignment without its results.
 func recordedAssignment(h *history.Run, asked *request) *assignment {
 	return &assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
 }
 
-// configure merges the layers of configuration. The job may name another base than
-// the one that the checkout, which may be nil, stands on; then the job is read again
-// from there. Beside an error come the settings as far as they were read.
+// configure merges the layers of configuration. The job may name another base than ws's, which may
+// be nil; then the job is read again from there. With an error it returns the settings read so far.
 func (r *runner) configure(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
 	set, err := r.load(ctx, ws)
 	if err != nil || ws == nil {
@@ -90,9 +88,8 @@ func commitOf(ws *workspace.Workspace) settings.Commit {
 	return ws.Commit()
 }
 
-// assignHere finds out what the run is to do, and makes sure that there is a checkout of
-// the right repository, clean and on its base commit: the one here, which may be nil, or a clone. The
-// settings are those that are registered.
+// assignHere finds the run's assignment and ensures a checkout of the right repository, clean and
+// on its base commit: the current one, which may be nil, or a clone. It registers the settings.
 func (r *runner) assignHere(ctx context.Context, event intake.Event, here *workspace.Workspace, noCheckout error) (*assignment, error) {
 	asked, err := r.assign(ctx, event, assignment{request: r.end.assignment.request}, r.end.assignment.settings, here)
 	if err != nil {
@@ -125,9 +122,8 @@ func (r *runner) assignHere(ctx context.Context, event intake.Event, here *works
 	return &a, ws.Prepare(ctx, a.preparation(ws))
 }
 
-// assign finds out what a run is to do, and whether who asks for it may. It asks
-// nobody but the forge. known is what was found out by other settings. The assignment is
-// registered as far as it came.
+// assign finds the run's assignment and the requester's permission, asking only the forge. known is
+// the result under other settings. It registers the assignment as far as it gets.
 func (r *runner) assign(ctx context.Context, event intake.Event, known assignment, set *settings.Settings, ws *workspace.Workspace) (a assignment, err error) {
 	a = known
 	defer func() { r.end.assignment = &a }()
@@ -185,7 +181,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	return a, err
 }
 
-// preparation says what the run needs of its checkout.
+// preparation returns the run's requirements of its checkout.
 func (a *assignment) preparation(ws *workspace.Workspace) workspace.Preparation {
 	base := workspace.BaseBranch{Configured: a.job().Repository.Base != "", NoneNeeded: a.project.Mode == publish.Nowhere}
 	if a.job().PullRequest.Branch == "" {
@@ -198,7 +194,7 @@ func (a *assignment) preparation(ws *workspace.Workspace) workspace.Preparation 
 	return workspace.Preparation{Base: base, Path: a.job().Repository.Path, Changes: a.job().Task.Expects == "change", Shared: shared}
 }
 
-// baseHere is the checkout, where its base commit is that of the run; nil where a clone will have it.
+// baseHere returns the checkout if its base commit is the run's, or nil if a clone will have it.
 func (r *runner) baseHere(a assignment, ws *workspace.Workspace) *workspace.Workspace {
 	if ws == nil || r.wantsClone(a, ws, nil) {
 		return nil
@@ -212,8 +208,8 @@ func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.
 	return source
 }
 
-// findModel finds out who answers: a scripted session, after the turns that it has given, or the API.
-// It asks nothing yet.
+// findModel returns the model: a scripted session, continued after given turns, or the API. It
+// sends no request yet.
 func (r *runner) findModel(ctx context.Context, j *job.Job, script string, given int) (worker.Model, error) {
 	if short := r.rec.Redactor().Short(); len(short) > 0 {
 		r.rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
@@ -227,8 +223,8 @@ func (r *runner) findModel(ctx context.Context, j *job.Job, script string, given
 	return worker.NewAPIModel(j, r.env, r.version, r.rec)
 }
 
-// checkReady ends a run before it asks anybody, with all that is wrong or missing. ws is the checkout
-// of its base commit; nil where that is not known yet.
+// checkReady ends a run before any request, with all mistakes and missing requirements. ws is the
+// base commit's checkout, or nil if unknown.
 func (r *runner) checkReady(ctx context.Context, asked *request, ws *workspace.Workspace, set *settings.Settings) error {
 	found, err := look.Lacks(ctx, r.rec, ws, preflight.Options{Job: &set.Job, Environ: r.env, Scripted: asked.script != "", Publish: asked.publish})
 	if err != nil {

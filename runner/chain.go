@@ -27,10 +27,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// The values below are the chain of a run. Each stage makes one of the value before it, which
-// it embeds, and nobody changes a value that is made.
+// The values below form the chain of a run. Each stage makes one from the value before, which it
+// embeds. Values are immutable.
 
-// request is what a command asks for.
+// request is a command's request.
 type request struct {
 	dir       string // the checkout, or a folder in it
 	publish   string // --publish; empty for what the surroundings allow
@@ -42,14 +42,13 @@ type request struct {
 	recorded  *replay.Recording // stands in for model, servers and people; nil where nothing is replayed
 }
 
-// program is what the program that embeds this package brings.
+// program is the embedding program's contribution.
 type program struct {
 	tools  []tools.Tool
 	engine []string // starts what runs scripts
 }
 
-// assignment is what a run is to do: by which settings, for whom, and who answers
-// its agent.
+// assignment is a run's task with its settings, requester and model.
 type assignment struct {
 	*request
 	settings *settings.Settings
@@ -63,7 +62,7 @@ type assignment struct {
 
 func (a *assignment) job() *job.Job { return &a.settings.Job }
 
-// place is where the agent works, and what the commit says that configures the run.
+// place is the agent's work place with the base commit's configuration.
 type place struct {
 	*assignment
 	workspace   *workspace.Workspace
@@ -75,7 +74,7 @@ type place struct {
 	guides      []agent.Guide
 }
 
-// ready is a place in which the agent can begin.
+// ready is a place prepared for the agent.
 type ready struct {
 	*place
 	boxes    *confine.Sandboxes
@@ -87,13 +86,13 @@ type ready struct {
 	laid     laid
 }
 
-// laid is the change of an earlier pull request that the run begins with.
+// laid is an earlier pull request's change to start with.
 type laid struct {
 	change *gitops.ChangeSet // nil for none
 	alone  bool              // the agent works only if checks of it are red: it went over the new base without a conflict
 }
 
-// work is what the agent's work has come to.
+// work is the state of the agent's work.
 type work struct {
 	*ready
 	change     *gitops.ChangeSet // as the checkout holds it
@@ -104,7 +103,7 @@ type work struct {
 	outputFile string            // with the object that task.output_schema describes
 }
 
-// repaired is what the pull request held that the run fixes; nil for another task.
+// repaired returns the content of the pull request to fix, or nil for other tasks.
 func (rd *ready) repaired() *gitops.ChangeSet {
 	if rd.task.Repair == nil {
 		return nil
@@ -112,7 +111,7 @@ func (rd *ready) repaired() *gitops.ChangeSet {
 	return rd.laid.change
 }
 
-// judged is what a change of the run is judged by.
+// judged returns the input for judging a change.
 func (rd *ready) judged(change *gitops.ChangeSet) judge.Case {
 	return rd.lessons.Case(rd.job(), change, rd.repaired())
 }
@@ -123,7 +122,7 @@ type verdict struct {
 	proposal publish.Proposal
 }
 
-// publication is a verdict with what became of it, as far as that came.
+// publication is a verdict with its publication so far.
 type publication struct {
 	*verdict
 	done publish.Publication

@@ -12,11 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// openHere opens the checkout that --repo names, on the base that the event names.
-// That there is none, or none that can be used, is no end yet, for the run may
-// clone one: why tells of it. A checkout without that base is given all the same, so
-// that nothing is configured without it. One of another repository than the pull request that
-// a command names is left: nothing that is configured there counts.
+// openHere opens the checkout of --repo on the event's base. why explains a missing or unusable
+// one, which is no end yet, because the run may clone. A checkout without that base is returned
+// too, so its configuration counts. One of another repository than the requested pull request's is
+// ignored with its configuration.
 func (r *runner) openHere(ctx context.Context, asked *request, event intake.Event, named bool) (ws *workspace.Workspace, why error) {
 	ws, why = workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
 	if why == nil {
@@ -32,8 +31,8 @@ func (r *runner) openHere(ctx context.Context, asked *request, event intake.Even
 	return ws, why
 }
 
-// baseOf is the branch from which a run on a pull request is configured. The base of an
-// event in another repository says nothing of this one's branches.
+// baseOf returns the branch that configures a run on a pull request. An event's base in another
+// repository says nothing about this one's.
 func baseOf(event intake.Event, a assignment) string {
 	switch pull := a.task.OnPull(); {
 	case pull != nil:
@@ -44,8 +43,8 @@ func baseOf(event intake.Event, a assignment) string {
 	return ""
 }
 
-// wantsClone says whether the run works on another repository than the checkout's
-// or on another base than the checkout is on, or there is no checkout.
+// wantsClone reports whether the run needs another repository or base than the checkout's, or there
+// is no checkout.
 func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout error) bool {
 	switch {
 	case a.project.Name() == "":
@@ -62,7 +61,7 @@ func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout er
 	return !strings.EqualFold(here, a.project.Name())
 }
 
-// tellElsewhere says that a run on one repository does not work in the checkout of another.
+// tellElsewhere reports that a run on one repository does not work in another's checkout.
 func (r *runner) tellElsewhere(name, of string, here *workspace.Workspace) {
 	if of == "" || strings.EqualFold(of, name) || r.env.InActions() {
 		return
@@ -70,8 +69,8 @@ func (r *runner) tellElsewhere(name, of string, here *workspace.Workspace) {
 	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, here.Root(), of)
 }
 
-// clone clones the repository in the place of the checkout here, which may be nil,
-// and reads what configures a run there.
+// clone clones the repository instead of the current checkout, which may be nil, and reads the
+// run's configuration there.
 func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, here *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	if here != nil {
 		r.end.workspace = nil
@@ -97,8 +96,7 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, he
 	return cloned, a, err
 }
 
-// standOn puts the checkout on a commit of the repository; on one that is not here, a
-// clone.
+// standOn sets the checkout's base to a commit, in a clone if the commit is missing.
 func (r *runner) standOn(ctx context.Context, a assignment, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
 	err := ws.SetBase(ctx, on)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit

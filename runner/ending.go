@@ -20,8 +20,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ending is what finish has to report, to put in order and to close. Stages register there
-// what they made, also where they fail after that.
+// ending collects everything for finish to report, tidy up and close. Stages register their results
+// there, even if they fail afterwards.
 type ending struct {
 	history.Departure
 	assignment *assignment          // as far as it is known; never nil
@@ -44,7 +44,7 @@ func newEnding() *ending {
 	return &ending{assignment: &assignment{request: &request{}}, agents: &team.OfRun{}, work: &work{}}
 }
 
-// close closes what the run worked with.
+// close closes the run's resources.
 func (e *ending) close() {
 	e.hooks.Beside(nil)
 	if e.workspace != nil {
@@ -58,7 +58,7 @@ func (e *ending) close() {
 	}
 }
 
-// of reads the outcome off an error or, without one, off what happened.
+// of returns the outcome of an error or, without one, of the results.
 func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
 	if err != nil {
 		stop := *outcome.Of(ctx, err) // finish changes its message
@@ -75,7 +75,7 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 	return p.End(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.Place())
 }
 
-// done is what became of the change; of one that was not published, where it is.
+// done returns the publication of the change, or the place of an unpublished one.
 func (e *ending) done() publish.Publication {
 	if e.published != nil {
 		return e.published.done
@@ -87,7 +87,7 @@ func (e *ending) done() publish.Publication {
 	return p
 }
 
-// withoutChange is the end of a run that has nothing to publish.
+// withoutChange returns the end of a run without anything to publish.
 func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
 	switch {
@@ -105,7 +105,7 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 	return stop
 }
 
-// event returns the last event of a run that ended so.
+// event returns the run's last event.
 func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 	p := e.done()
 	spent, cost := e.agents.Spent()
@@ -120,10 +120,10 @@ func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 	return end
 }
 
-// summary is what the agent wrote of its work; else what a recipe or a bundle says.
+// summary returns the agent's summary, or else a recipe's or bundle's.
 func (e *ending) summary() string { return cmp.Or(e.agents.Summary(), e.work.summary) }
 
-// checkout is the workspace, or one without a checkout where there is none.
+// checkout returns the workspace, or an empty one without a checkout.
 func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	if e.workspace == nil {
 		return workspace.Folder(rec, "")
@@ -131,8 +131,8 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	return e.workspace
 }
 
-// mayResume says whether a run that ended so can go on: as resume decides by the transcript so far. What a
-// record answered to, or what joined a person's branch, cannot.
+// mayResume reports whether resume would continue the run, by its transcript. Replays and runs on a
+// person's branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
 	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(history.Stopped, o) {
@@ -142,7 +142,7 @@ func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	return err == nil && h.MayResume(false) == nil
 }
 
-// resumeHint tells a person how a run that was stopped goes on.
+// resumeHint tells people how to resume a stopped run.
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
 	if slices.Contains(history.InVain[o], reason) || !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
 		return ""

@@ -24,12 +24,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// salvageTime is how long a run that was stopped may take to keep its work, and then to ask its
-// hooks, and then to tell of its end.
+// salvageTime bounds, for a stopped run, keeping its work, asking its hooks, and reporting its end,
+// each.
 const salvageTime = 20 * time.Second
 
-// finish keeps what there is, puts the checkout in order and writes the result.
-// It does so after a cancelled ctx as well.
+// finish keeps the work, tidies up the checkout and writes the result, even after ctx was
+// cancelled.
 func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	e := r.end
 	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.of(ctx, r.rec, cause))
@@ -66,7 +66,7 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	return result
 }
 
-// late is for what is done at the end of a run, though ctx may have ended.
+// late returns a context for the run's end, after ctx may have ended.
 func (r *runner) late(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
 	if r.hurry == nil {
@@ -76,7 +76,7 @@ func (r *runner) late(ctx context.Context) (context.Context, context.CancelFunc)
 	return late, func() { forget(); cancel() }
 }
 
-// salvage keeps the work of a run that was stopped, and tells what became of it.
+// salvage keeps a stopped run's work and describes it.
 func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	e := r.end
 	if e.workspace == nil {
@@ -97,8 +97,8 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	return strings.TrimSpace(p.Sentence(e.workspace.Place()) + " " + note)
 }
 
-// endHooks tells hooks how the run ended. One that refuses, or gives no clean answer, makes a
-// failure of a run that was none; what was published stays.
+// endHooks tells hooks the run's end. A refusal or unclear answer turns success into failure; a
+// publication stays.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
 	if r.end.hooks == nil || !r.rec.Begun() {
 		return stop
@@ -126,7 +126,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 	return &other
 }
 
-// problemsOf returns the mistakes of a job that ended a run, one a line.
+// problemsOf returns the job's mistakes that ended a run, one a line.
 func problemsOf(err error) (lines []string) {
 	problems, _ := errors.AsType[config.Problems](err)
 	for _, problem := range problems {
@@ -135,7 +135,7 @@ func problemsOf(err error) (lines []string) {
 	return lines
 }
 
-// project returns the result that the events of the run tell, which ends as the event says.
+// project returns the result of the run's events, with end as the last one.
 func (r *runner) project(end transcript.RunFinished) record.Result {
 	view, err := r.rec.Survey(nil)
 	if err != nil { // the run ends all the same, and result.json tells of its end
@@ -178,8 +178,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 		result.Outcome, result.Reason = outcome.InternalError, "not_recorded"
 		result.ExitCode = result.Outcome.ExitCode()
 	}
-	// The page can be made again from the transcript: that it is missing
-	// changes nothing of how the run ended.
+	// The page can be made again from the transcript, so a failure does not change the run's end.
 	if err := r.rec.Report(); err != nil {
 		failed(err)
 		return result
@@ -188,7 +187,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	return result
 }
 
-// recordEnd writes the last event, and makes it what the transcript says: without secrets.
+// recordEnd writes the last event and replaces it by its redacted form.
 func (r *runner) recordEnd(event *transcript.RunFinished) error {
 	if err := r.end.checkout(r.rec).MarkLeft(); err != nil {
 		return err
@@ -206,7 +205,7 @@ func (r *runner) recordEnd(event *transcript.RunFinished) error {
 	return r.rec.SyncLog()
 }
 
-// recordStart writes run.started, once, and the warnings that came before it.
+// recordStart writes run.started, once, with the warnings before it.
 func (r *runner) recordStart(a *assignment) error {
 	if r.rec.Begun() {
 		return nil
@@ -230,7 +229,7 @@ func (r *runner) recordStart(a *assignment) error {
 	return r.rec.Begin(event)
 }
 
-// unrecorded is the result of a run that could not even make its directory.
+// unrecorded returns the result of a run without a run directory.
 func (r *runner) unrecorded(err error) record.Result {
 	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// hurryTime is how long a run may take to end that is told to hurry. A cancelled
-// job in Actions is killed 2.5 s after its second signal.
+// hurryTime bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
+// the second signal.
 const hurryTime = 1500 * time.Millisecond
 
-// attended does work until it has its result, and tells the step of it. Once
-// hurry, which may be nil, has ended, the work is waited for a moment more:
-// whatever it is busy with then, the run leaves a result, and its process ends.
+// attended runs work and reports its result to the step. After hurry, which may be nil, it waits a
+// moment more, then returns a result of its own so the process can exit.
 func (r *runner) attended(ctx context.Context, work func() record.Result) record.Result {
 	defer r.watch.Live(ctx, r.hurry)()
 	whole := func() record.Result {

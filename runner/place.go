@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// enter makes the place of a new run. What would keep a change from being published is found
-// before anything is run. The base configures the run; after that the checkout goes to the branch of a person,
-// or to the head of the pull request that the run says something on.
+// enter makes the place of a new run. It finds obstacles to publishing before running anything. The
+// base configures the run; then the work tree moves to a person's branch, or to the head of the
+// pull request that the run comments on.
 func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
 	base := ws.Base()
 	next := place{configured: base}
@@ -52,8 +52,8 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	return r.placed(next), err
 }
 
-// decideRepair ends a run that has nothing to fix, or may not, and says so on the pull
-// request. What it may cost is settled.
+// decideRepair ends a run without anything to fix or without permission, with a post on the pull
+// request. It settles the cost limit.
 func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.Workspace) (*assignment, error) {
 	red, err := a.red.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *runner) placed(p place) *place {
 	return &p
 }
 
-// readRules reads the rules on commands, and the authorities of hosts, from the base
-// commit, whose text is not taken for a part of a secret from here on.
+// readRules reads rules on commands and authorities of hosts from the base commit, and exempts its
+// text from secrets' fragments.
 func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *workspace.Workspace) (err error) {
 	base := ws.Commit()
 	if p.rules, err = settings.ReadRules(ctx, base, a.job().Policy.Rules); err != nil {
@@ -104,8 +104,7 @@ func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Wor
 	return ws, r.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
 }
 
-// goToHead puts the checkout on the head of the pull request that the run says
-// something on.
+// goToHead moves the work tree to the head of the pull request that the run comments on.
 func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	on := a.task.Subject
 	ws, a, err := r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
@@ -115,9 +114,8 @@ func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Works
 	return ws, a, err
 }
 
-// baseTree gives the tree that programs of the job come from: of the commit that configured the
-// run, which the head of a pull request did not, whoever wrote that. A run that goes on does not
-// know that commit any more.
+// baseTree returns a maker of the tree with the job's programs: of the configuring commit, not of a
+// pull request's head, which anyone may have written. A resumed run does not know that commit.
 func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
 	switch {
 	case !p.task.OnHead():

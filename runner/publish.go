@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// PublishOptions say which bundle to publish, and what it is checked by.
+// PublishOptions names the bundle to publish and its checks.
 type PublishOptions struct {
 	RunDir   string
 	Dir      string // the checkout
@@ -26,11 +26,10 @@ type PublishOptions struct {
 	Surroundings
 }
 
-// Publish is the second half of a run that was made elsewhere: it checks the
-// bundle that the run left, commits its change, pushes it and opens the pull
-// request. It runs no command of the repository and does not touch the work
-// tree. What the bundle says is data: the rules come from the base commit, the
-// job file and the environment of this half.
+// Publish is the second half of a run made elsewhere: it verifies the run's bundle, commits the
+// change, pushes it and opens the pull request. It runs no command of the repository and leaves the
+// work tree alone. The bundle is only data: rules come from the base commit, the job file and this
+// half's environment.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
 	o.Hurry = nil // nothing of it is waited for
 	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
@@ -68,8 +67,8 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 	return result
 }
 
-// publishBundle makes the verdict of a run of what its bundle proposes, and publishes it. plan is that
-// of the run, as far as the bundle is believed.
+// publishBundle makes a verdict from a bundle and publishes it. plan is the run's, as far as it is
+// trusted.
 func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) (plan transcript.Plan, err error) {
 	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {
@@ -118,8 +117,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	return plan, stop
 }
 
-// publishedView returns what this half knows of the run: a bundle's transcript is closed, and takes
-// no events of it.
+// publishedView returns this half's view of the run, because a bundle's transcript is closed.
 func (r *runner) publishedView(stop *outcome.Stop, plan transcript.Plan) *transcript.View {
 	p, end := r.end.done(), r.end.event(stop)
 	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Inspection: r.end.found, Warnings: r.rec.Warnings(), Finished: &end}

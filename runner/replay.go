@@ -20,13 +20,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ReplayOptions say which run is replayed and where.
+// ReplayOptions names the run to replay, and the place.
 type ReplayOptions struct {
 	RunDir string
-	// Dir is a checkout that has the base commit; empty means where the run worked, and for a run
-	// that this machine did not record the one here.
+	// Dir is a checkout with the base commit. "" means the run's own, or for a foreign record the
+	// current one.
 	Dir string
-	// JobFile is the job that a run was made by which this machine did not record; optional.
+	// JobFile is the job of a foreign record's run; optional.
 	JobFile string
 	Out     string // run directory of the replay, kept; empty means a temporary one
 	Frozen  bool   // tools are replayed too, none runs
@@ -34,10 +34,9 @@ type ReplayOptions struct {
 	Surroundings
 }
 
-// Replay runs the recorded answers of a model again, offline: in a fresh tree of
-// the base commit, with the real tools, and tells where their outputs differ.
-// Frozen, it runs nothing, and checks that the record is whole: that its events
-// make up the requests which were sent, and that its objects are the change.
+// Replay replays a model's recorded answers offline, in a fresh tree of the base commit with the
+// real tools, and reports different outputs. Frozen runs nothing and verifies the record: its
+// events must yield the sent requests, and its objects the change.
 func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 	original, err := replay.Open(o.RunDir, o.Environ)
 	if err != nil {
@@ -129,7 +128,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	return found, original.Compare(ctx, found, asked.recorded, came, r.rec, tree.Root())
 }
 
-// runRecorded is a run up to its verdict, whose model says what one said before.
+// runRecorded runs a replay up to its verdict.
 func (r *runner) runRecorded(ctx context.Context, at place, repository string) error {
 	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
 		a := *at.assignment

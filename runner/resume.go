@@ -23,8 +23,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// ResumeOptions say which run goes on. All settings but limits are those of its
-// transcript: a run that is resumed may never do what it was not started for.
+// ResumeOptions names the run to resume. All settings but limits come from its transcript: a
+// resumed run gets no new permissions.
 type ResumeOptions struct {
 	RunDir   string
 	Dir      string   // the checkout; empty means where the run worked
@@ -32,15 +32,14 @@ type ResumeOptions struct {
 	Operator string   // path of the operator's file; empty for none
 	Replay   string   // the scripted session, of a run that had one; empty for none
 	JobFile  string   // the job that a run was made by which this machine did not record; optional
-	// Tools are those with which the run began: see Options.
+	// Tools are those of the run's start: see Options.
 	Tools []tools.Tool
 
 	Surroundings
 }
 
-// Resume goes on with a run that was killed or stopped, from its last event.
-// Before it has begun to, what fails leaves the run directory as it is, so that
-// it can be tried again.
+// Resume continues a killed or stopped run after its last event. A failure before the continuation
+// leaves the run directory unchanged, for another attempt.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
 	return r.attended(ctx, func() record.Result {
@@ -68,8 +67,8 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	})
 }
 
-// resume is a run from where it was. A run whose time is over goes on too, to what is
-// done with its work.
+// resume runs the stages from the recorded state. If the run's time is over, it still handles the
+// finished work.
 func (r *runner) resume(ctx context.Context, a assignment) error {
 	p, err := r.reenter(ctx, a)
 	if err != nil {
@@ -88,8 +87,7 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 	})
 }
 
-// concludeAgain writes the result of a run that was killed between its last
-// event and its result.
+// concludeAgain writes the result of a run killed between its last event and its result.
 func (r *runner) concludeAgain(h *history.Run) record.Result {
 	result := record.Project(h.View)
 	result.Worked, result.TranscriptSHA256 = h.Worked(), r.rec.Log().Head()
@@ -97,7 +95,7 @@ func (r *runner) concludeAgain(h *history.Run) record.Result {
 	return result
 }
 
-// adopt takes over what the transcript says of a run that goes on.
+// adopt takes over a resumed run's transcript.
 func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	asked.past, asked.publish = h, h.Started.Publish
 	if h.Foreign {
@@ -112,7 +110,7 @@ func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	return a
 }
 
-// reenter makes the place of a run that goes on: by its record, and by what the checkout is.
+// reenter makes a resumed run's place from its record and the checkout.
 func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error) {
 	h := a.past
 	if h.Foreign {
@@ -157,8 +155,8 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 	return r.placed(p), err
 }
 
-// holdForeign refuses to resume a stranger's run that may do more than one that begins here, in the checkout
-// that was named, else the one here.
+// holdForeign refuses to resume a foreign run that may do more than a new one here, in the named
+// checkout or the current one.
 func (r *runner) holdForeign(ctx context.Context, a *assignment) error {
 	ws, err := workspace.Open(ctx, r.rec, r.at(a.dir))
 	if err != nil {
@@ -171,8 +169,7 @@ func (r *runner) holdForeign(ctx context.Context, a *assignment) error {
 	return a.past.HoldForeign(ctx, r.source, ws, true)
 }
 
-// recordResumed writes that the run goes on. From here on it ends in a result,
-// and not in the one of its last end.
+// recordResumed records the resume. From then on the run gets a new result.
 func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	h := rd.past
 	if err := rd.workspace.BeginMove(h.Found.Away); err != nil {
@@ -204,8 +201,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	return nil
 }
 
-// showProgressAgain goes on with the comment that showed how far the run was, where
-// an event had asked for it.
+// showProgressAgain continues the progress comment of a run requested by an event.
 func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 	asked, here := p.past.AskedOn(), r.env.Get("GITHUB_REPOSITORY")
 	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
@@ -218,8 +214,8 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 	r.showProgress(ctx, p, asked.Number, there)
 }
 
-// restore makes conversation and work tree what they were when the run was stopped, as far as that
-// can be done: the setup commands are run again, and the work is put in.
+// restore restores conversation and work tree as far as possible: it repeats setup and writes the
+// work.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.past
 	if err := rd.agents.Main.GoOn(h.Returned()); err != nil || !h.Worked() {
@@ -228,7 +224,7 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 	checks := r.checks(ctx, &work{ready: rd})
 	untracked := checks.NeedUntracked()
 	if h.Found.Away == "" {
-		// A run whose time is over goes on to publish what it has.
+		// A run whose time is over still publishes its work.
 		if err := rd.workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
 		}

@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Run does one run and gives its result, whatever happens. A run directory with
-// transcript and result.json is there afterwards, unless not even that could be made, as
-// the result's message then says, or the input was wrong before anything had begun.
+// Run performs one run and returns its result in any case. It leaves a run directory with
+// transcript and result.json, unless that was impossible, as the result's message says, or the
+// input was wrong from the start.
 func Run(ctx context.Context, o Options) record.Result {
 	r := newRunner(record.NewID(time.Now()), settings.Given{
 		JobFile: o.JobFile, Issue: o.Issue, Prompt: o.Prompt, PromptFile: o.PromptFile, Model: o.Model, Set: o.Set, Stdin: o.Stdin,
@@ -35,16 +35,16 @@ func Run(ctx context.Context, o Options) record.Result {
 		r.watch.Unkept = inVain
 		return r.finish(ctx, err)
 	})
-	// A path that was mistyped leaves nothing behind, unless somebody names the run directory.
+	// A mistyped path leaves nothing behind, unless the user named the run directory.
 	if inVain && result.Outcome == outcome.InvalidInput && result.Directory != "" && os.RemoveAll(result.Directory) == nil {
 		result.Directory, result.File, result.ReportFile = "", "", ""
 	}
 	return result
 }
 
-// run is a run from its event to its outcome: request, assignment, place, ready, work, verdict,
-// publication. A nil error means that finish reads the outcome off what the stages registered.
-// repairs names the pull request of agent-ci repair; empty for a task of any other kind.
+// run performs a run from event to outcome: request, assignment, place, ready, work, verdict,
+// publication. Without an error, finish derives the outcome from the registered results. repairs is
+// agent-ci repair's pull request, or "".
 func (r *runner) run(ctx context.Context, asked *request, repairs string) error {
 	event := intake.ReadEvent(ctx, intake.Around(r.env))
 	if repairs != "" {
@@ -93,8 +93,8 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 	return r.setUp(ctx, rd, added)
 }
 
-// setUp runs the setup commands and the checks on the base, and tells the agent of its task. A
-// resumed run whose agent had begun takes all that from its record. added is text of hooks for the agent.
+// setUp runs setup commands and the base's checks, and briefs the agent. A resumed run whose agent
+// had begun takes all that from its record. added is hooks' text for the agent.
 func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, err error) {
 	next, worked := *rd, rd.past != nil && rd.past.Worked()
 	if !worked {
@@ -126,9 +126,9 @@ func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, 
 	return &next, err
 }
 
-// workAndPublish lets the agent work until its change is verified, and publishes the change,
-// also when the time of the run, which ends ctx and not whole, is over and the job wants its work
-// all the same. attempts is how many of verification are over.
+// workAndPublish lets the agent work until its change is verified, and publishes it. If the run's
+// time, which ends ctx but not whole, is over, it still publishes if the job wants that. attempts
+// counts past verifications.
 func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts int) error {
 	w, err := r.work(ctx, whole, rd, attempts)
 	if err != nil {
@@ -150,10 +150,10 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 	})
 }
 
-// work lets the agent work, takes its change and verifies it. An end that looks too early is
-// pointed out once; a change that may not be published goes back to the agent once, tests that
-// prove nothing go back once, a red check goes back verify_attempts times. Work that a budget ended is
-// verified and kept: limits.time ends the agent's work, and no check that has a time limit of its own.
+// work lets the agent work, takes its change and verifies it. It returns an early end, a refused
+// change, and unproven tests to the agent once each, and red checks verify_attempts times. Work
+// stopped by a budget is verified and kept: limits.time ends the agent's work, but no check with
+// its own limit.
 func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
 	defer rd.agents.Main.Close()
 	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
@@ -215,8 +215,8 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 	return w, w.stoppedUnlessDraft()
 }
 
-// publish commits, pushes and opens the pull request, or says on the subject what the agent found, as far as
-// the run publishes.
+// publish commits, pushes and opens the pull request, or posts the agent's findings, as far as the
+// run publishes.
 func (r *runner) publish(ctx context.Context, v *verdict) (*publication, error) {
 	p := &publication{verdict: v, done: r.end.done()}
 	if v.project.Mode == publish.Nowhere {

@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// runner is what each stage has at hand. What stages find out is not in it, but for the end
-// of the run, where they register what has to be reported and closed.
+// runner has the tools of all stages. It holds no results, except in end, where stages register
+// what to report and close.
 type runner struct {
 	version string
 	began   time.Time // less the time that a resumed run did not live
@@ -55,10 +55,10 @@ func (r *runner) at(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
 }
 
-// around is an event that tells of the surroundings alone, for what no event starts.
+// around returns an event with the surroundings only.
 func (r *runner) around() intake.Event { return intake.Event{Surroundings: intake.Around(r.env)} }
 
-// findProject finds the repository that n names, and where its changes go. It asks nobody.
+// findProject finds the named repository and the changes' destination, without a request.
 func (r *runner) findProject(n intake.Naming, mode string) (publish.Project, error) {
 	return publish.FindProject(r.env, r.version, n, mode)
 }
@@ -94,8 +94,7 @@ func (r *runner) makeDirectory(out, checkout string) error {
 	return nil
 }
 
-// inTime does work until limits.time is over, counted from the start of the run.
-// whole is the context that this limit does not end.
+// inTime runs work until limits.time, counted from the run's start. That limit does not end whole.
 func (r *runner) inTime(whole context.Context, l job.Limits, work func(ctx context.Context) error) error {
 	ctx, cancel := whole, func() {}
 	if limit := time.Duration(l.Time); limit > 0 {
@@ -110,12 +109,11 @@ func (r *runner) inTime(whole context.Context, l job.Limits, work func(ctx conte
 	return nil
 }
 
-// graceTime is how long a run whose time is over may take to keep its work, and
-// as long again to publish it.
+// graceTime bounds keeping the work after the run's time, and again publishing it.
 const graceTime = time.Minute
 
-// inGrace does what keeps work, also when the time of the run, which ends ctx, is
-// over or nearly. It does not end whole.
+// inGrace runs work that keeps results, even after the run's time, which ends ctx. It does not
+// exceed whole.
 func inGrace(ctx, whole context.Context, work func(context.Context) error) error {
 	end, limited := ctx.Deadline()
 	if !limited {
@@ -129,8 +127,7 @@ func inGrace(ctx, whole context.Context, work func(context.Context) error) error
 	return work(late)
 }
 
-// guarded turns a panic into the outcome internal_error, so that a result is
-// written after it.
+// guarded converts a panic to the outcome internal_error, so a result is written.
 func guarded(ctx context.Context, work func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

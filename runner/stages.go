@@ -30,8 +30,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// open makes what the agent of a run needs, and the agent; the first events are written, or that
-// the run is resumed. added is text of hooks for the agent.
+// open makes the agent and its needs, and writes the first events, or the resume. added is hooks'
+// text for the agent.
 func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, err error) {
 	rd := ready{place: p}
 	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
@@ -65,7 +65,7 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 	return &rd, added, err
 }
 
-// makeAgents makes the agent, which has been told nothing yet.
+// makeAgents makes the agent before its briefing.
 func (r *runner) makeAgents(ctx context.Context, rd *ready) (*team.OfRun, error) {
 	var earlier []*transcript.Agent
 	if rd.past != nil {
@@ -91,8 +91,8 @@ func (r *runner) makeAgents(ctx context.Context, rd *ready) (*team.OfRun, error)
 	return team.Make(ctx, o, earlier, waits)
 }
 
-// preparePublishing makes sure, before the first turn, that a change could be
-// published: what stands in the way is cheaper to learn now.
+// preparePublishing verifies before the first turn that a change can be published, when an obstacle
+// is still cheap.
 func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, error) {
 	if p.task.Subject != nil {
 		switch p.project.Mode {
@@ -120,12 +120,12 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	return publish.Prepare(ctx, to, p.task.Branch, p.workspace.Base(), p.job())
 }
 
-// destination is where a change of the run goes; nil for nowhere.
+// destination returns the change's destination, or nil.
 func (p *place) destination(r *runner) publish.Destination {
 	return p.project.Destination(p.project.Means(r.rec, r.env, p.workspace))
 }
 
-// speaker says on the subject of the run what its agent found.
+// speaker posts the agent's findings on the run's subject.
 func (r *runner) speaker(a *assignment) feedback.Speaker {
 	return feedback.Speaker{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
@@ -133,15 +133,15 @@ func (r *runner) speaker(a *assignment) feedback.Speaker {
 	}
 }
 
-// sayFound publishes the object that the agent gave.
+// sayFound posts the agent's object.
 func (r *runner) sayFound(ctx context.Context, p *publication) (err error) {
 	base := p.workspace.Base()
 	p.said, err = r.speaker(p.assignment).SayFrom(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
 	return err
 }
 
-// confine opens the sandboxes. Other runs may work above the checkout meanwhile, unless the branch that the
-// change goes to is the one that is checked out.
+// confine opens the sandboxes. Other runs may work above the checkout meanwhile, unless the
+// change's branch is checked out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
 		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,
@@ -161,8 +161,8 @@ func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, err
 	return boxes, p.workspace.Share(ctx)
 }
 
-// findHooks finds the hooks of the run, and where they run; nil for none. A resumed run goes on under the hooks
-// of the operator that it began under.
+// findHooks finds the run's hooks and their place, or returns nil. A resumed run keeps the
+// operator's hooks of its start.
 func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
 	if p.recorded != nil {
 		return p.recorded.Answers.Hooks, nil
@@ -233,13 +233,13 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	return nil
 }
 
-// limitsOf are the limits that the status of a run shows.
+// limitsOf returns the limits shown in a run's status.
 func limitsOf(j *job.Job) progress.Limits {
 	return progress.Limits{CostUSD: j.Limits.CostUSD, Tokens: j.Limits.Tokens}
 }
 
-// showProgress puts a comment on the issue or pull request where an event asked for the run, once
-// nothing stands in the way of its work. It takes over the comment of an earlier run.
+// showProgress posts a progress comment on the requesting event's issue or pull request, once
+// nothing prevents the work. It reuses an earlier run's comment.
 func (r *runner) showProgress(ctx context.Context, p *place, number int, like []forge.Comment) {
 	if number == 0 || p.project.Mode != publish.ToForge {
 		return
@@ -254,7 +254,7 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 	r.end.last = append(r.end.last, r.concludeProgress)
 }
 
-// concludeProgress says how the run ended where a comment shows it.
+// concludeProgress adds the run's end to the progress comment.
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	a, done := r.end.assignment, r.end.done()
 	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
@@ -269,7 +269,7 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	}
 }
 
-// reached registers what the work has come to.
+// reached registers the state of the work.
 func (r *runner) reached(w work) *work {
 	if w.ready != nil {
 		w.lessons.Ran(w.baseline.Rows, w.table.Rows)
@@ -278,7 +278,7 @@ func (r *runner) reached(w work) *work {
 	return &w
 }
 
-// stop is work that a budget ended; nil is none.
+// stop marks work as stopped by a budget; nil is none.
 func (r *runner) stop(w *work, stopped *outcome.Stop) *work {
 	next := *w
 	next.stopped = stopped
@@ -306,8 +306,7 @@ func (r *runner) prepare(ctx context.Context, w *work) error {
 	return r.checks(ctx, w).SetUp(ctx)
 }
 
-// brief tells the agent of its task. A record has the images of one in its
-// conversation.
+// brief gives the agent its task. A replay has the images in its conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error) {
 	briefing := agent.Briefing{Guides: rd.guides, Added: added, Task: agent.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
@@ -321,9 +320,9 @@ func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error)
 	return rd.agents.Main.Brief(briefing, rd.baseline.Rows)
 }
 
-// layEarlierChange puts the change of a run's pull request into the checkout, as if
-// the agent had made it: configuration and checks stay those of the base. It comes
-// after the baseline, and counts as part of the change.
+// layEarlierChange writes the change of a run's pull request to the work tree as if the agent had
+// made it. Configuration and checks stay the base's. It follows the baseline and is part of the
+// change.
 func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, err error) {
 	if rd.task.Mode != intake.Continue {
 		return found, nil
@@ -346,8 +345,8 @@ func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, e
 	return found, rd.agents.Main.Tell(earlier.Words())
 }
 
-// followRecipe runs the job's recipe before the agent's first turn, and says whether the run is done
-// with it: every check is green on its change, and the agent is not to work in any case.
+// followRecipe runs the job's recipe before the agent's first turn. done reports that all its
+// checks are green and the agent need not work.
 func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int) (_ *work, done bool, err error) {
 	if w.job().Recipe.Run == "" || attempts > 0 || w.past != nil && w.past.Worked() || w.task.Subject != nil {
 		return w, false, nil
@@ -380,15 +379,15 @@ func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int)
 	return w, false, r.tellOfRecipe(ctx, w, words)
 }
 
-// summarised is work that the runner sums up.
+// summarised sets the runner's summary of the work.
 func (r *runner) summarised(w *work, summary string) *work {
 	next := *w
 	next.summary = summary
 	return r.reached(next)
 }
 
-// tellOfRecipe keeps what the recipe did, for a run that goes on in another checkout, and tells the
-// agent of it and of what checks say of it.
+// tellOfRecipe keeps the recipe's change for a resume elsewhere, and tells the agent about it and
+// its checks.
 func (r *runner) tellOfRecipe(ctx context.Context, w *work, words string) error {
 	if w.change.Empty() {
 		return nil
@@ -409,8 +408,7 @@ func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
 	return r.stop(w, did.Stopped), err
 }
 
-// takeChange takes what the agent changed, and keeps it. Protected paths are put back
-// where the job wants them left out.
+// takeChange takes and keeps the agent's change. It reverts protected paths if the job drops them.
 func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, error) {
 	next := *w
 	change, dropped, err := p.lessons.TakeChange(ctx)
@@ -421,7 +419,7 @@ func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, erro
 	return r.reached(next), err
 }
 
-// timed is work that limits.time has ended, which ends ctx and not whole.
+// timed marks work as stopped by limits.time, which ends ctx but not whole.
 func (r *runner) timed(ctx, whole context.Context, w *work) *work {
 	if w.stopped != nil || ctx.Err() == nil || whole.Err() != nil {
 		return w
@@ -448,9 +446,8 @@ func (r *runner) verify(ctx, whole context.Context, w *work, attempt int) (*work
 	return w, err
 }
 
-// giveBackRefused tells the agent, once, why its change may not be published, and says
-// whether it did. Checks are not run on a change that is refused; of work that a
-// budget ended only the size is in their way.
+// giveBackRefused tells the agent once why its change may not be published, and reports whether it
+// did. Refused changes skip the checks; for work stopped by a budget, only the size matters.
 func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, error) {
 	if w.change.Empty() {
 		return false, nil
@@ -476,8 +473,8 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 	return false, stop
 }
 
-// giveBackTable tells the agent which checks are red or, once, which tests of its change prove
-// nothing, and says whether it did.
+// giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports
+// whether it did.
 func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work, bool, error) {
 	agent := w.agents.Main
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
@@ -501,8 +498,7 @@ func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work
 	return w, true, agent.Tell(words)
 }
 
-// stoppedUnlessDraft ends a run that a budget ended, unless its work is to be
-// published as a draft.
+// stoppedUnlessDraft ends a run stopped by a budget, unless its work becomes a draft.
 func (w *work) stoppedUnlessDraft() error {
 	if w.stopped == nil || w.job().Limits.OnBudget == "draft" && !w.change.Empty() {
 		return nil
@@ -510,8 +506,7 @@ func (w *work) stoppedUnlessDraft() error {
 	return w.stopped
 }
 
-// askOutput asks the agent for the object that the job wants beside the change. A
-// budget that is used up leaves none for it.
+// askOutput requests the job's object from the agent, unless a budget is used up.
 func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	if w.output.Source == nil || w.stopped != nil {
 		return w, nil
@@ -529,8 +524,7 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	return r.reached(next), nil
 }
 
-// judge refuses a change that may not be published, and work of which nothing can be
-// part of a change.
+// judge refuses unpublishable changes, and work that cannot be part of a change.
 func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	c := w.judged(w.change)
 	if w.change.Empty() {
@@ -559,7 +553,7 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	return &verdict{w, p}, nil
 }
 
-// proposal is the change with all that is told of it.
+// proposal returns the change with its description.
 func (r *runner) proposal(w *work) publish.Proposal {
 	_, cost := w.agents.Spent()
 	summary := cmp.Or(w.agents.Summary(), w.summary)

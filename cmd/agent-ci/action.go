@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// These hold inputs of the action that are no flags of all its commands.
+// Variables of action inputs that are not flags of all its commands.
 const (
 	commandVariable   = flagPrefix + "COMMAND"
 	directoryVariable = flagPrefix + "RUN_DIRECTORY"
@@ -62,7 +62,7 @@ func action(flags *flagSet) deed {
 	}
 }
 
-// ofRuns are the inputs that only a run has use for, by the variables in which they come.
+// ofRuns lists inputs for runs only, by variable.
 var ofRuns = []struct{ variable, input string }{
 	{jobVariable, "job"},
 	{flagPrefix + "TASK_PROMPT", "prompt"},
@@ -76,7 +76,7 @@ var ofRuns = []struct{ variable, input string }{
 	{"OPENAI_BASE_URL", "openai-base-url"},
 }
 
-// install has the steps that follow in the job find this program.
+// install makes this program available to the job's later steps.
 func install(p process, flags *flagSet) int {
 	for _, of := range ofRuns {
 		if p.variable(of.variable) != "" {
@@ -94,7 +94,7 @@ func install(p process, flags *flagSet) int {
 	return exitOK
 }
 
-// addFolder adds the folder of this program to the file in which a runner is told of folders with programs.
+// addFolder adds this program's folder to the runner's file of program folders.
 func addFolder(list string) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -108,8 +108,8 @@ func addFolder(list string) error {
 	return errors.Join(err, f.Close())
 }
 
-// toRepair are the operands of a repair: the pull request, whose number alone means one of
-// the workflow's own repository, and the job.
+// toRepair returns a repair's operands: the pull request, by number for the workflow's own
+// repository, and the job.
 func (p process) toRepair() []string {
 	pull := p.variable(issueVariable)
 	if _, err := strconv.Atoi(strings.TrimPrefix(pull, "#")); err == nil {

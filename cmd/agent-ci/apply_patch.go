@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 )
 
-// applyPatchName is the name under which agent's shells know the program: it
-// takes the patch alone then, as the tool of other agents does.
+// applyPatchName is the program's name in agents' shells. It then only takes a patch, like other
+// agents' tool.
 const applyPatchName = "apply_patch"
 
-// applyPatchAlone applies the patch that is its argument, or comes from standard input, to the current folder.
+// applyPatchAlone applies the patch in its argument, or from standard input, to the current folder.
 func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	if len(args) > 1 {
 		fmt.Fprintf(p.stderr, "%s: it takes one patch, as its argument or from standard input.\n", applyPatchName)
@@ -46,7 +46,7 @@ func applyPatchAlone(ctx context.Context, p process, args []string) int {
 	return exitOK
 }
 
-// longestPatch bounds what is read from standard input, in bytes.
+// longestPatch bounds standard input, in bytes.
 const longestPatch = 64 << 20
 
 func patchText(p process, args []string) (string, error) {

@@ -52,17 +52,17 @@ type campaignFlags struct {
 	wait, over                              bool
 }
 
-// campaignDeed is a subcommand: what it does, its flags, and the forms of --format, the default first.
+// campaignDeed is a subcommand with its function, flags, and values of --format, default first.
 type campaignDeed struct {
 	name, about, example string
 	flags, forms         []string
 	do                   func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
 }
 
-// settle is the subcommand that takes more than a campaign file.
+// settle is the subcommand with further arguments.
 const settle = "settle"
 
-// campaignDeeds returns the subcommands in the order in which they are used.
+// campaignDeeds returns the subcommands in order of use.
 func campaignDeeds() []campaignDeed {
 	return []campaignDeed{
 		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
@@ -88,7 +88,7 @@ func campaignSubcommands() (all []subcommand) {
 	return all
 }
 
-// openedCampaign is a campaign file that was read, with what the command line says of it.
+// openedCampaign is a campaign file with the command line's options.
 type openedCampaign struct {
 	*spec.Campaign
 	campaignFlags
@@ -161,8 +161,7 @@ func runCampaign(flags *flagSet) deed {
 	}
 }
 
-// asksGitHub says why a subcommand is not for a campaign whose repositories are in a folder; empty if
-// it is.
+// asksGitHub returns why a subcommand does not suit a campaign with local repositories, or "".
 func (c *openedCampaign) asksGitHub(name string) string {
 	what := "agent-ci campaign " + name
 	if handouts[c.format] != nil {
@@ -204,7 +203,7 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, nil, err
 }
 
-// heldToClaims refuses variables that would have runs use more than the plan claims for them.
+// heldToClaims refuses variables that would exceed the plan's claims.
 func heldToClaims(p process) error {
 	variables, _ := job.Format().Environment(p.environ, reserved())
 	for _, v := range variables.Values {
@@ -215,7 +214,7 @@ func heldToClaims(p process) error {
 	return nil
 }
 
-// beside reads files that a campaign file names.
+// beside reads files named in a campaign file.
 func beside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))
@@ -227,7 +226,7 @@ func beside(file string) func(name string) ([]byte, error) {
 	}
 }
 
-// loadCampaign reads a campaign from what stands in its file, with the job beside it.
+// loadCampaign parses a campaign file with the job beside it.
 func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, error) {
 	read, err := spec.Load(file, raw, beside(file))
 	var problems config.Problems
@@ -237,12 +236,12 @@ func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, err
 	return read, nil, err
 }
 
-// who is on record for what a person decides.
+// who returns the name recorded for a person's decisions.
 func who(p process) string {
 	return progress.Printable(cmp.Or(p.variable("GITHUB_ACTOR"), p.variable("USER"), "unknown"))
 }
 
-// withLedger has something done with the ledger, which nobody else writes to meanwhile.
+// withLedger calls do with the locked ledger.
 func (c *openedCampaign) withLedger(do func(*campaign.Ledger, *campaign.Plan) error) (err error) {
 	ledger, err := campaign.Open(c.ledger, time.Now)
 	if err != nil {
@@ -292,7 +291,7 @@ func campaignStatus(_ context.Context, p process, c *openedCampaign) (int, error
 	return exitOK, c.show(p, c.status(p, state, plan))
 }
 
-// status is the progress of the campaign, with the run directories that this machine has.
+// status returns the campaign's progress with this machine's run directories.
 func (c *openedCampaign) status(p process, state *campaign.State, plan *campaign.Plan) campaign.Status {
 	status := state.Status(time.Now(), c.Campaign, plan)
 	status.Server = cmp.Or(p.variable("GITHUB_SERVER_URL"), "https://github.com")
@@ -302,7 +301,7 @@ func (c *openedCampaign) status(p process, state *campaign.State, plan *campaign
 	return status
 }
 
-// show writes a status in the form that was asked for.
+// show writes a status in the requested format.
 func (c *openedCampaign) show(p process, s campaign.Status) error {
 	switch c.format {
 	case "json":

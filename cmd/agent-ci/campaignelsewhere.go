@@ -23,27 +23,27 @@ import (
 )
 
 const (
-	// mostHandedOut is how many runs a wave has at most that goes elsewhere: so many jobs has a matrix
+	// mostHandedOut bounds a handed out wave, like a matrix
 	// (https://docs.github.com/en/actions/reference/limits).
 	mostHandedOut = 256
-	// hourElsewhere is how many runs start elsewhere in an hour where rollout.per_hour does not say: they
-	// do not see each other, and GitHub takes 500 creations an hour from all of them.
+	// hourElsewhere is the default of rollout.per_hour elsewhere: those runs do not see each other,
+	// and GitHub permits 500 creations an hour for all.
 	hourElsewhere = 100
-	// mostSeen is how many bytes of what kubectl says are read.
+	// mostSeen bounds kubectl's output, in bytes.
 	mostSeen = 256 << 20
 )
 
-// handout is a place where waves go.
+// handout is a host for waves.
 type handout struct {
 	host string
-	// again says that a wave which is out may be told once more: whoever gets it sees that it has it.
+	// again permits printing an open wave again: its receiver recognises it.
 	again bool
 	ready func(p process, c *openedCampaign) error               // what is missing, or may not be told there; nil where nothing can be
 	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
 	write func(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
 }
 
-// handouts are those places, by the form in which a wave is told there.
+// handouts maps formats to hosts.
 var handouts = map[string]*handout{
 	"matrix":     {host: campaign.Actions, write: writeMatrix},
 	"kubernetes": {host: campaign.Kubernetes, again: true, ready: readyForCluster, fits: (*openedCampaign).fitsCluster, write: writeManifest},
@@ -90,7 +90,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	return exitOK, to.write(p, c, wave, wait)
 }
 
-// planThatHolds is the plan of the campaign's job, which is made where there is none.
+// planThatHolds returns the plan of the campaign's job, making a missing one.
 func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *c
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 }
 
-// nextElsewhere are the targets that may start elsewhere, with what the forge says of them now.
+// nextElsewhere returns the targets that may start elsewhere, after asking the forge.
 func (c *openedCampaign) nextElsewhere(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
 	client, _, err := forgeOf(p)
 	if err == nil {
@@ -131,7 +131,7 @@ func (c *openedCampaign) fitsCluster(all []campaign.Target) int {
 	return cluster.Fit(c.Name, all, c.raw, c.jobBeside())
 }
 
-// jobBeside is the job file that the campaign names; nil where it has the job itself. It was read before.
+// jobBeside returns the campaign's separate job file, read before, or nil.
 func (c *openedCampaign) jobBeside() []byte {
 	if c.JobFile == "" {
 		return nil
@@ -143,11 +143,11 @@ func (c *openedCampaign) jobBeside() []byte {
 	return raw
 }
 
-// told are the variables that runs in a cluster are told beside those of the secret.
+// told lists the cluster runs' variables besides the secret's.
 var told = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
 
-// readyForCluster says what the campaign file lacks, and which address has a secret that everybody
-// could read who may look at a Job.
+// readyForCluster reports what the campaign file lacks, and addresses with a secret that readers of
+// a Job could see.
 func readyForCluster(p process, c *openedCampaign) error {
 	if err := cluster.Ready(c.Campaign); err != nil {
 		return err
@@ -192,7 +192,7 @@ func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ camp
 	return err
 }
 
-// workOnTarget makes one run of a wave that was handed out.
+// workOnTarget performs one run of a handed out wave.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	claimed, err := c.handed(ctx, p)
 	if err != nil {
@@ -223,7 +223,7 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	return report.ExitCode(), nil
 }
 
-// writeReport writes a report where --report says.
+// writeReport writes a report to --report.
 func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	if c.report == "" || r == nil {
 		return nil
@@ -238,10 +238,10 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	return nil
 }
 
-// signalled is the status of what was ended before there was anything to report.
+// signalled is the exit status after a signal before any report.
 const signalled = 143
 
-// handed is the run of a wave that the command line names.
+// handed returns the run named on the command line.
 func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
@@ -271,7 +271,7 @@ func (c *openedCampaign) refuses(p process, claimed campaign.Claimed) error {
 	return cmp.Or(err, heldToClaims(p))
 }
 
-// settleCampaign books what runs elsewhere came to.
+// settleCampaign books the results of runs elsewhere.
 func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, error) {
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
 		out := l.Of(c.Name).Out()
@@ -296,7 +296,7 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 	})
 }
 
-// cameBack reads the results that the command line names: reports, and the targets that are over.
+// cameBack reads the results named on the command line: reports, and ended targets.
 func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -322,7 +322,7 @@ func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign
 	return reports, over, nil
 }
 
-// readInput reads a file, or the standard input where that is -.
+// readInput reads a file, or standard input for -.
 func readInput(ctx context.Context, p process, name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.stdin), mostSeen))

@@ -23,7 +23,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// modelsOf returns the models that a run of a job may ask.
+// modelsOf returns the models of a job's runs.
 func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
 	for _, m := range worker.Models(j, settings.Environment(environ)) {
 		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
@@ -42,7 +42,7 @@ func forgeOf(p process) (*github.Client, string, error) {
 	return client, server, err
 }
 
-// source has the repositories of the campaign: a folder of this machine, or the forge.
+// source returns the campaign's repositories: a local folder or the forge.
 func (c *openedCampaign) source(p process) (from resolve.Forge, server string, err error) {
 	if repositories := c.repositories(); repositories != "" {
 		return repositories, "", nil
@@ -50,7 +50,7 @@ func (c *openedCampaign) source(p process) (from resolve.Forge, server string, e
 	return forgeOf(p)
 }
 
-// repositories is the folder that targets.folder names; empty where the forge has the repositories.
+// repositories returns the folder of targets.folder, or "" for the forge.
 func (c *openedCampaign) repositories() resolve.Repositories {
 	if c.Targets.Folder == "" {
 		return ""
@@ -75,7 +75,7 @@ func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int
 	return exitOK, c.show(p, c.status(p, ledger.State, plan))
 }
 
-// unplanned tells why there is no plan: of mistakes where they are.
+// unplanned explains a missing plan, by mistakes if there are any.
 func (c *openedCampaign) unplanned(p process, err error) (int, error) {
 	if problems, are := errors.AsType[config.Problems](err); are {
 		showProblems(p, c.file, problems)
@@ -131,7 +131,7 @@ func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan
 	return plan, err
 }
 
-// sampleJob is the job of a target, with a sample for what is of it.
+// sampleJob returns a target's job with samples for its placeholders.
 func (c *openedCampaign) sampleJob(p process) (*job.Job, error) {
 	raw, err := c.Job.Sample()
 	if err != nil {
@@ -178,8 +178,8 @@ func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, erro
 	})
 }
 
-// mayApprove says who approves: in GitHub Actions the accounts that started the workflow, each of
-// which needs a role of the job's trust.roles; elsewhere who may write the ledger.
+// mayApprove returns who approves: in GitHub Actions the workflow's starting accounts, each with a
+// role in the job's trust.roles; elsewhere anyone who may write the ledger.
 func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, err error) {
 	env := settings.Environment(p.environ)
 	if !env.InActions() {

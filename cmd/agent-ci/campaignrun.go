@@ -58,7 +58,7 @@ func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, 
 	})
 }
 
-// runOptions say how a run of the campaign is made, wherever that is, and where its change goes.
+// runOptions returns the options of a campaign's run on any host.
 func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -136,12 +136,13 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	return o, nil
 }
 
-// apart is an environment of runs whose commands see nothing of the other runs in a folder.
+// apart returns an environment whose commands see no other run in a folder.
 func apart(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }
 
-// existing looks for open pull requests of targets; nil if they are no reason to leave one out.
+// existing finds targets' open pull requests. It returns nil if they are no reason to skip a
+// target.
 func (c *openedCampaign) existing(client forge.Forge) func(context.Context, []campaign.Target) (map[string]string, error) {
 	if c.OnExisting != "skip" {
 		return nil

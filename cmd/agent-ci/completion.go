@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// shells has the script of each shell. The scripts ask the program itself, whose answer is a line with
-// what stands at the cursor (words, files, folders or commands) and then a line for each word: the word,
-// a tab, and what it means.
+// shells has each shell's script. Scripts ask the program, which answers with the kind of word at
+// the cursor (words, files, folders or commands) and a line for each word: the word, a tab, and its
+// meaning.
 var shells = map[string]string{
 	"bash": `# bash completion for agent-ci: source <(agent-ci completion bash)
 _agent_ci() {
@@ -98,7 +98,7 @@ func completion(flags *flagSet) deed {
 	}
 }
 
-// candidates is what may stand at the cursor.
+// candidates are the possible words at the cursor.
 type candidates struct {
 	kind  string // words, files, folders or commands
 	words []candidate
@@ -114,12 +114,12 @@ func (c candidates) String() string {
 	return text
 }
 
-// anyOf returns the words that begin with begun.
+// anyOf returns the words with a prefix.
 func anyOf(begun string, words ...candidate) candidates {
 	return candidates{"words", slices.DeleteFunc(words, func(c candidate) bool { return !strings.HasPrefix(c.word, begun) })}
 }
 
-// complete returns what the last word of a command line may be. The line begins behind agent-ci.
+// complete returns the candidates for the last word of a command line without agent-ci.
 func complete(line []string) candidates {
 	before, current := line[:len(line)-1], line[len(line)-1]
 	if current == "=" { // as bash has --flag=
@@ -143,7 +143,7 @@ func commandWords() (all []candidate) {
 	return append(all, candidate{"help", "show how a command is called"})
 }
 
-// complete returns what may stand behind the words of a command.
+// complete returns the candidates after a command's words.
 func (c command) complete(before []string, current string) candidates {
 	flags := newFlags(c)
 	c.define(flags)
@@ -181,7 +181,7 @@ func (c command) complete(before []string, current string) candidates {
 	return anyOf(current, words...)
 }
 
-// words returns the flags, those of the subcommand where there is one.
+// words returns the flags, or a subcommand's.
 func (f *flagSet) words(subcommands []subcommand, before []string) (all []candidate) {
 	sub := slices.IndexFunc(subcommands, func(s subcommand) bool { return len(before) > 0 && s.name == before[0] })
 	for _, name := range f.order {
@@ -193,7 +193,7 @@ func (f *flagSet) words(subcommands []subcommand, before []string) (all []candid
 	return append(all, candidate{"--help", "show how it is called"})
 }
 
-// valuesOf returns what the value of a flag may be.
+// valuesOf returns the candidates for a flag's value.
 func (f *flagSet) valuesOf(flag, begun string) candidates {
 	if len(f.choices[flag]) == 0 {
 		return valuesOf(f.values[flag], begun)
@@ -211,7 +211,7 @@ func firstArgument(args string) string {
 	return first
 }
 
-// valuesOf returns what may stand for a placeholder of the help: lower case is meant as it stands.
+// valuesOf returns the candidates for a placeholder of the help. Lower case is literal.
 func valuesOf(placeholder, begun string) candidates {
 	switch placeholder {
 	case "FILE", "JOB.yml", "CAMPAIGN.yml":

@@ -22,7 +22,7 @@ type dialog struct {
 	screen   io.Writer
 }
 
-// dialogOf is nil where nobody sits at the process, or would not see what is asked.
+// dialogOf returns nil without a person who would see questions.
 func dialogOf(p process) *dialog {
 	keyboard, ok := p.stdin.(*os.File)
 	if !ok || !onTerminal(p) || !isTerminal(p.stderr) {
@@ -31,7 +31,7 @@ func dialogOf(p process) *dialog {
 	return &dialog{keyboard, bufio.NewReader(keyboard), p.stderr}
 }
 
-// ask gives the answer to a question; usual where it is empty.
+// ask returns the answer to a question, or usual for an empty one.
 func (d *dialog) ask(question, usual string) (string, error) {
 	if usual != "" {
 		question += " [" + usual + "]"
@@ -44,7 +44,7 @@ func (d *dialog) ask(question, usual string) (string, error) {
 	return cmp.Or(strings.TrimSpace(line), usual), nil
 }
 
-// askFor is ask until the answer is one of those that are known.
+// askFor asks until the answer is a known one.
 func (d *dialog) askFor(question, usual string, known ...string) (string, error) {
 	for {
 		answer, err := d.ask(question, usual)
@@ -55,7 +55,7 @@ func (d *dialog) askFor(question, usual string, known ...string) (string, error)
 	}
 }
 
-// agrees asks for a yes, which an empty answer is.
+// agrees asks for a yes. An empty answer agrees.
 func (d *dialog) agrees(question string) (bool, error) {
 	answer, err := d.ask(question+" [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
@@ -89,7 +89,7 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	return d.typed()
 }
 
-// endOnSignal cleans up and lets a signal do what it does without a handler, until stop.
+// endOnSignal cleans up at a signal and then lets it act normally, until stop.
 func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -108,7 +108,7 @@ func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	}
 }
 
-// typed is what is typed until Enter.
+// typed reads up to Enter.
 func (d *dialog) typed() (string, error) {
 	const longest, interrupt, end, backspace, erase = 4096, 0x03, 0x04, 0x08, 0x7f
 	var text []byte

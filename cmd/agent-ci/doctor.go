@@ -71,13 +71,13 @@ func examine(flags *flagSet) deed {
 	}
 }
 
-// withHooks is a diagnosis with the hooks that a run would have.
+// withHooks is a diagnosis with a run's hooks.
 type withHooks struct {
 	*doctor.Diagnosis
 	Hooks []look.Hook `json:"hooks,omitempty"`
 }
 
-// showHooks tells of the hooks that a run in a checkout would have.
+// showHooks lists the hooks of runs in a checkout.
 func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) {
 	if err != nil && d.Git.Checkout != "" {
 		fmt.Fprintf(to, "\nThe hooks of a run are not known: %s.\n", progress.Printable(strings.TrimSuffix(err.Error(), ".")))
@@ -90,8 +90,7 @@ func showHooks(to io.Writer, hooks []look.Hook, d *doctor.Diagnosis, err error) 
 	}
 }
 
-// showDiagnosis tells a person: what there is, and then what to do about what
-// there is not.
+// showDiagnosis shows people the findings, then remedies for what is missing.
 func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(to, "%-14s %s\n", name, fmt.Sprintf(format, args...))
@@ -154,7 +153,7 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 	}
 }
 
-// showEndpoint tells what was found out of an endpoint, and the settings as a job has them.
+// showEndpoint shows an endpoint's abilities with the matching job settings.
 func showEndpoint(line func(string), e *doctor.Endpoint) {
 	if e == nil {
 		return
@@ -214,7 +213,7 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 	}
 }
 
-// hookLine tells a person of a hook that a run would have.
+// hookLine describes a hook.
 func hookLine(h look.Hook) string {
 	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
 	if h.Trusted {

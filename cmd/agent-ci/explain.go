@@ -18,16 +18,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// repositoryRules is where a repository keeps its rules.
+// repositoryRules is a repository's rules file.
 const repositoryRules = ".github/agent-ci.rules"
 
 // sandboxModes are the values of policy.sandbox.
 var sandboxModes = []string{"read-only", "workspace-write", "danger-full-access"}
 
-// sandboxNetworks are the values of policy.network that are no list of hosts.
+// sandboxNetworks lists the values of policy.network other than lists.
 var sandboxNetworks = []string{"none", "loopback", "full"}
 
-// explain prints what becomes of a command under rules, as JSON. It runs nothing.
+// explain prints the rules' decision on a command as JSON. It runs nothing.
 func explain(ctx context.Context, p process, mode string, files, argv []string) int {
 	set, err := readRules(ctx, files)
 	if err != nil {

@@ -15,21 +15,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// flagPrefix is what the variables that stand in for flags begin with:
-// AGENT_CI_PROMPT_FILE for --prompt-file.
+// flagPrefix begins the variables of flags: AGENT_CI_PROMPT_FILE for --prompt-file.
 const flagPrefix = "AGENT_CI_"
 
-// flagSet is a command's flags with the texts that explain them.
+// flagSet is a command's flags with explanations.
 type flagSet struct {
 	*flag.FlagSet
 	command command
 	order   []string
 	values  map[string]string   // what a value is called in the help
 	choices map[string][]string // the values of a closed list, for completion
-	// variables says that AGENT_CI_ variables stand in for flags. Other commands
-	// than those of a run have none: their names would be those of job keys.
+	// variables permits AGENT_CI_ variables for flags. Only commands for runs have them, because
+	// others' names would be job keys.
 	variables bool
-	// jobKeys are the flags that are short for a job key: its variable is theirs.
+	// jobKeys lists flags that abbreviate a job key and share its variable.
 	jobKeys []string
 }
 
@@ -39,7 +38,7 @@ func newFlags(c command) *flagSet {
 	return f
 }
 
-// text is a flag whose value stands in a closed list, where there are choices.
+// text adds a flag, limited to choices if there are any.
 func (f *flagSet) text(to *string, name, value, usage string, choices ...string) {
 	f.StringVar(to, name, "", usage)
 	f.order, f.values[name], f.choices[name] = append(f.order, name), value, choices
@@ -50,7 +49,7 @@ func (f *flagSet) on(to *bool, name, usage string) {
 	f.order = append(f.order, name)
 }
 
-// last is for commands that take a run directory, and is read by process.runOrLast.
+// last adds --last for process.runOrLast.
 func (f *flagSet) last(to *bool) { f.on(to, "last", "the newest run of this machine") }
 
 // Flags of several commands.
@@ -77,9 +76,8 @@ func (f *flagSet) list(to *[]string, name, value, usage string) {
 	f.order, f.values[name] = append(f.order, name), value
 }
 
-// parse reads flags, which may stand before and after the other arguments, and
-// then the environment for those that are not given. done says that the command
-// is over, with that exit status.
+// parse parses flags among the arguments, and then variables for missing ones. done means that the
+// command has ended with status.
 func (f *flagSet) parse(p process, args []string) (rest []string, status int, done bool) {
 	rest, err := f.intersperse(args)
 	if err == nil && f.variables {
@@ -114,8 +112,7 @@ func (f *flagSet) intersperse(args []string) (rest []string, err error) {
 	}
 }
 
-// explain says what is wrong with a flag as it is written here, with two dashes,
-// and which one was probably meant.
+// explain describes a mistake in a flag, written with two dashes, and suggests a flag.
 func (f *flagSet) explain(err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "flag provided but not defined: -"); unknown {
@@ -130,7 +127,7 @@ func (f *flagSet) explain(err error) error {
 	return err
 }
 
-// fromEnvironment sets the flags that are not on the command line.
+// fromEnvironment sets flags missing on the command line.
 func (f *flagSet) fromEnvironment(p process) error {
 	given := map[string]bool{}
 	f.Visit(func(set *flag.Flag) { given[set.Name] = true })
@@ -150,7 +147,7 @@ func variableOf(flagName string) string {
 	return flagPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-// reserved are the variables that are flags of some command, not job keys.
+// reserved lists variables of flags, which are no job keys.
 func reserved() []string {
 	names := append([]string{setVariable}, actionVariables...)
 	for _, c := range []command{runCommand(), publishCommand()} {
@@ -165,7 +162,7 @@ func reserved() []string {
 	return names
 }
 
-// foreign is a flag on the command line that is none of those; empty for none.
+// foreign returns a flag on the command line outside of own, or "".
 func (f *flagSet) foreign(own []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
 		if !slices.Contains(own, set.Name) {
@@ -184,7 +181,7 @@ func (f *flagSet) wrong(p process, format string, args ...any) int {
 	return exitInvalid
 }
 
-// help tells of the command, or of its subcommand that stands on the command line.
+// help explains the command, or its subcommand on the command line.
 func (f *flagSet) help(rest []string) string {
 	c, order := f.command, f.order
 	var subcommands []subcommand

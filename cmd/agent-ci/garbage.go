@@ -6,16 +6,15 @@ import (
 	"runtime/metrics"
 )
 
-// gcPercent is lower than Go's own 100: a run mostly waits for a model or a
-// command, so its memory counts more than its processor time.
+// gcPercent is below Go's default 100, because a run mostly waits, so its memory matters more than
+// its CPU time.
 const gcPercent = 15
 
 // smallHeap is up to how many bytes in use garbage is collected as Go does by itself.
 // Of so few gcPercent is next to nothing: one collection would follow the other.
 const smallHeap = 2 << 20
 
-// collectEarly has garbage collected at gcPercent from the first collection on that
-// leaves more than smallHeap.
+// collectEarly sets gcPercent after the first collection that leaves more than smallHeap.
 func collectEarly() {
 	type collected struct{ _ *byte } // with a pointer it is an object of its own
 	runtime.SetFinalizer(&collected{}, func(*collected) {

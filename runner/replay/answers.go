@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Answers is a model that says what one said before.
+// Answers is a model with recorded answers.
 type Answers struct {
 	answers  []*model.Response
 	failed   map[int][]*model.Failure // by how many answers came before: why another model went on
@@ -25,7 +25,7 @@ type Answers struct {
 	waits    bool // an agent was ended before it had another answer: it gets none
 }
 
-// byAgent are what agents that others started said before, by their ids.
+// byAgent maps agents' ids to their recorded answers.
 type byAgent map[string]*Answers
 
 // of are the answers of an agent.
@@ -36,8 +36,8 @@ func (all byAgent) of(id string) *Answers {
 	return all[id]
 }
 
-// Model is the one that a job names, with these answers. Nothing makes the
-// conversation shorter: nobody reads it, and there is no recorded answer to that.
+// Model returns the job's model with these answers. It never shortens the conversation: nobody
+// reads it, and no answer is recorded for that.
 func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
 	recorded := func(name string) model.Profile {
 		profile := model.ProfileAt(name, j.Model.BaseURL)
@@ -62,7 +62,7 @@ func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
 	return m, err
 }
 
-// Unused says that the model was to give answers, and none was asked for.
+// Unused reports that no recorded answer was requested.
 func (a *Answers) Unused() bool { return a.next == 0 && len(a.answers) > 0 }
 
 func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Result is what a replay came to.
+// Result is a replay's result.
 type Result struct {
 	Tree        string // of the change; the base's when nothing changed
 	Body        string // of the pull request that it would make
@@ -38,7 +38,7 @@ func (r *Result) differ(found ...audit.Differences) {
 	}
 }
 
-// Original is the run that is replayed.
+// Original is the replayed run.
 type Original struct {
 	*history.Run
 	Record *record.Record
@@ -65,8 +65,8 @@ func Open(dir string, env settings.Environment) (*Original, error) {
 	return &Original{h, rec, env, audit.Record{Directory: rec.Directory, View: h.View, Job: &h.Job}}, nil
 }
 
-// Checkout opens the checkout that has the base commit, for a replay that writes to: dir, else where the
-// run worked. Whoever wrote a foreign record may have named any folder: of that it is the one here.
+// Checkout opens the checkout with the base commit for a replay that writes to: dir, or the run's
+// own. A foreign record may name any folder, so for it the current one is used.
 func (o *Original) Checkout(ctx context.Context, to *record.Record, dir string) (*workspace.Workspace, error) {
 	from := o.Workspace.Root
 	if o.Foreign {
@@ -87,8 +87,7 @@ func (o *Original) open(ctx context.Context, to *record.Record, dir, name string
 	return ws, ws.StartOn(ctx, "")
 }
 
-// Tree makes a fresh tree of the base commit, which borrows the objects of source. People call it
-// by the name.
+// Tree makes a fresh tree of the base commit with source's objects. name is its name for people.
 func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
 	base, into := source.Base(), to.Join(record.CheckoutFolder)
 	source.Checkout().AllowFilters(o.Job.Git.Listed())
@@ -105,7 +104,7 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 	return tree, tree.SetBase(ctx, gitops.BaseSpec{Branch: base.Branch, SHA: base.SHA})
 }
 
-// places are those at which commands find the work tree.
+// places maps the run's paths of the work tree to the replay's.
 func (o *Original) places(tree *workspace.Workspace) []Place {
 	all := []Place{{Recorded: o.Workspace.Root, Here: tree.Root()}}
 	if seen := o.Policy.Seen; seen != "" {
@@ -114,8 +113,8 @@ func (o *Original) places(tree *workspace.Workspace) []Place {
 	return all
 }
 
-// Body returns the body of the pull request that a replay in tree would make. It names the transcript
-// that is replayed, and the folder that the run worked in: two replays differ in nothing but durations.
+// Body returns the pull request's body of a replay in tree. It names the original transcript and
+// folder, so two replays only differ in durations.
 func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publish.Means, p publish.Proposal) (string, error) {
 	view, err := to.View()
 	if err != nil {
@@ -138,7 +137,7 @@ func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publ
 	return text, to.Write(record.PullRequestFile, []byte(text))
 }
 
-// Compare adds to found how the replay that wrote to, in a tree at a path, differs from the run.
+// Compare adds the differences between the run and a replay, which wrote to, in a tree at a path.
 func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, came audit.Replay, to *record.Record, at string) error {
 	var err error
 	if found.Differences, err = o.audit.Outputs(by.Outputs, to.Directory, at); err != nil {
@@ -155,8 +154,8 @@ func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, ca
 	return err
 }
 
-// Frozen runs nothing. It checks that the record makes up what was sent and what was changed, and writes
-// the body of the pull request to a record. source has the objects of the base.
+// Frozen verifies without running anything that the record yields the sent requests and the change,
+// and writes the body. source has the base's objects.
 func (o *Original) Frozen(ctx context.Context, to *record.Record, source *workspace.Workspace) (*Result, error) {
 	found := &Result{Tree: string(source.Base().Tree)}
 	requests, number, err := o.audit.Requests()

@@ -1,5 +1,4 @@
-// Package replay owns what stands in for the model, servers and people of a run that is replayed: what
-// its record says of them.
+// Package replay replaces model, servers and people of a replayed run by its record.
 package replay
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// Recording stands in for what a replay neither asks nor starts.
+// Recording replaces everything that a replay neither asks nor starts.
 type Recording struct {
 	Answers *Answers
 	Outputs []transcript.ToolFinished
@@ -34,8 +33,7 @@ type Recording struct {
 	Endings func(context.Context, tools.Call) command.Before
 }
 
-// People are those to whom the run put its questions, where it did: nobody is asked
-// again.
+// People returns the recorded receiver of questions, if the run had one. Nobody is asked again.
 func (r *Recording) People() func(context.Context, []question.Question) error {
 	if !r.Answers.asks {
 		return nil
@@ -43,8 +41,8 @@ func (r *Recording) People() func(context.Context, []question.Question) error {
 	return func(context.Context, []question.Question) error { return nil }
 }
 
-// Read reads the recording of the run, for a replay in tree that writes another record. Where it names
-// places of the run it now names those here.
+// Read reads the run's recording for a replay in tree with another record. It replaces the run's
+// paths by the replay's.
 func (o *Original) Read(to *record.Record, tree *workspace.Workspace) (*Recording, error) {
 	return (&reader{o.Run, o.Record, to, o.places(tree)}).read()
 }
@@ -57,8 +55,7 @@ type reader struct {
 	places []Place
 }
 
-// read reads what the record has of answers and calls. Where answers name the checkout of the
-// run they now name the fresh tree.
+// read reads recorded answers and calls, with the fresh tree in place of the run's checkout.
 func (p *reader) read() (*Recording, error) {
 	answers := &Answers{
 		failed: make(map[int][]*model.Failure), asks: worker.AskedPeople(&p.run.Job, p.run.Warnings), prices: p.run.Prices(),
@@ -132,7 +129,7 @@ func (p *reader) read() (*Recording, error) {
 	return recorded, err
 }
 
-// All returns what the record has of calls.
+// All returns the recorded calls.
 func (r *Recording) All() *extensions.Recorded {
 	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.Outputs))
 	for _, output := range r.Outputs {
@@ -169,7 +166,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 	return servers, nil
 }
 
-// inFreshTree is a JSON value that names the fresh tree where it named the checkout of the run.
+// inFreshTree replaces the run's checkout by the fresh tree in a JSON value.
 func (p *reader) inFreshTree(value any) (named any, err error) {
 	if value == nil {
 		return nil, nil

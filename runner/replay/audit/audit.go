@@ -22,7 +22,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Record is a run as its directory tells of it.
+// Record is a run as recorded in its directory.
 type Record struct {
 	*record.Directory
 	*transcript.View
@@ -83,11 +83,9 @@ func (r Record) Requests() (found Differences, number int, err error) {
 	return found, number, err
 }
 
-// Outputs finds the calls whose outputs in the directory of a replay are not what they
-// were, but for the folder that the work is in and what the header of an output has of
-// one run alone. Outputs of commands are compared by exit status, and by their lines
-// without times, ids, temporary folders and addresses. at is the folder of the work in
-// the replay.
+// Outputs compares calls' outputs with a replay's directory, ignoring the work's folder and
+// single-run parts of headers. It compares commands by exit status and by lines without times, ids,
+// temporary folders and addresses. at is the replay's folder of the work.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
 	now, err := outputsIn(replay, places)
@@ -128,7 +126,7 @@ type replayed struct {
 	taken  map[transcript.CallRef]bool
 }
 
-// outputsIn reads those of a directory, with the places of the record in what is asked for.
+// outputsIn reads a directory's outputs, with places replaced in requests.
 func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, error) {
 	r := &replayed{
 		ended: map[transcript.CallRef]transcript.ToolFinished{}, same: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
@@ -151,8 +149,8 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, erro
 	return r, err
 }
 
-// likeThoseOf finds each call that a script of a directory made: its script may have made it at
-// another place now. polled are the sessions that the calls there name.
+// likeThoseOf matches a directory's calls of scripts, which may come in another order. polled has
+// the sessions named by calls.
 func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.Survey(func(_ *transcript.View, e transcript.Event) error {
@@ -171,7 +169,7 @@ func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.Cal
 	return polled, err
 }
 
-// of is what a call of the record came to.
+// of returns a recorded call's result in the replay.
 func (r *replayed) of(was transcript.CallRef) (transcript.ToolFinished, bool) {
 	ref, is := r.same[was]
 	if !is && r.taken[was] {
@@ -184,8 +182,8 @@ func (r *replayed) of(was transcript.CallRef) (transcript.ToolFinished, bool) {
 	return d, ran
 }
 
-// texts are two outputs as they are compared: where one was cut, as a whole if both
-// are kept, since what passes moves the place of the cut.
+// texts returns two outputs for comparison: if one was cut, the whole ones if kept, since variable
+// parts move the cut.
 func texts(was transcript.ToolFinished, before *record.Directory, is transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
 	if was.Truncated || is.Truncated {
 		recorded, kept := whole(was, before)
@@ -197,7 +195,7 @@ func texts(was transcript.ToolFinished, before *record.Directory, is transcript.
 	return lasting(was.Output), lasting(is.Output)
 }
 
-// whole is an output before it was cut, with the header that the model got.
+// whole returns an output before its cut, with the model's header.
 func whole(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
 	if !d.Truncated {
 		return lasting(d.Output), true
@@ -217,8 +215,7 @@ func failedInWords(failed bool) string {
 	return "the call did not fail"
 }
 
-// Itself looks for what a record says and what does not follow from the rest of it:
-// its chain, its result, its checks and its end.
+// Itself finds contradictions in a record: chain, result, checks and end.
 func (r Record) Itself() (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
 		found.note("transcript", "as it was written", err.Error())
@@ -241,7 +238,7 @@ func (r Record) Itself() (found Differences) {
 	return found
 }
 
-// servers compares the lists of tools that were kept with their digests.
+// servers compares stored tool lists with their digests.
 func (r Record) servers(found *Differences) {
 	for _, server := range r.MCPServers {
 		if server.File == "" {
@@ -259,8 +256,7 @@ func (r Record) servers(found *Differences) {
 	}
 }
 
-// rows compares the last table of a record with the checks of its job, and what
-// passed with how each came out.
+// rows compares a record's last table with its job's checks, and passed with the results.
 func (r Record) rows(found *Differences) {
 	table := r.Work.Verify
 	if table == nil {
@@ -287,8 +283,7 @@ func (r Record) rows(found *Differences) {
 	found.note("all checks pass", fmt.Sprint(table.Passed), fmt.Sprint(passed))
 }
 
-// concerns says whether a check is for the change of the record. A pattern that can't be
-// read is for any.
+// concerns reports whether a check is for the recorded change. An unreadable pattern matches any.
 func (r Record) concerns(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
@@ -301,7 +296,7 @@ func (r Record) concerns(check job.VerifyCheck) bool {
 	return is || err != nil
 }
 
-// reason compares the reason of a run that worked with how far it was published.
+// reason compares the end's reason with the last publishing step.
 func (r Record) reason(found *Differences) {
 	if !r.Moved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
 		found.note("reason", r.Finished.Reason, r.reasonOfWork())
@@ -322,8 +317,7 @@ func (r Record) Patch(ctx context.Context) (found Differences, err error) {
 	return found, err
 }
 
-// Files compares the files of the change with those that the record tells of. tree is
-// that of the objects.
+// Files compares the change's files with the recorded ones. tree is the objects'.
 func (r Record) Files(files []changeset.File, tree string) Differences {
 	if changeset.Same(files, r.Work.Change.Files) {
 		return nil
@@ -331,8 +325,7 @@ func (r Record) Files(files []changeset.File, tree string) Differences {
 	return Differences{{What: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}
 }
 
-// End compares what a replay that had all answers came to with what the record says:
-// the end, the checks and the tree.
+// End compares a complete replay with the record: end, checks and tree.
 func (r Record) End(replay Replay) (found Differences) {
 	if r.Finished == nil {
 		return nil
@@ -350,8 +343,7 @@ func (r Record) End(replay Replay) (found Differences) {
 	return found
 }
 
-// GoesOn compares a replay that asked for more answers than there are: the run ended
-// there.
+// GoesOn reports a replay that wanted more answers than recorded.
 func (r Record) GoesOn(replay Replay, message string) Differences {
 	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: message}}
 	r.checks(&found, replay.Checks)

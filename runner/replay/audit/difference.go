@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// Difference is one point in which a replay is not as the run was, or a record not
-// as the rest of it says.
+// Difference is a contradiction between a replay and its run, or inside a record.
 type Difference struct {
 	What     string // "call 3 (exec_command)"
 	Recorded string
@@ -32,7 +31,7 @@ func (d *Differences) add(found Difference) {
 	}
 }
 
-// compared is a text as it is compared, with a line for each of its own.
+// compared returns a text for comparison by lines.
 func (d Difference) compared(text string) string {
 	if !d.masks {
 		return text
@@ -53,14 +52,14 @@ const (
 	shownLine  = 2000
 )
 
-// line is one of a difference, as it was or is.
+// line is a line of a difference, old or new.
 type line struct {
 	sign byte // ' ', '-' or '+'
 	text string
 }
 
-// Diff shows the lines that differ, as a unified diff with its header. What is the
-// same but for what passes is shown as it was recorded.
+// Diff returns the differing lines as a unified diff with header. Lines equal except for variable
+// parts appear as recorded.
 func (d Difference) Diff() string {
 	var s strings.Builder
 	s.WriteString("--- recorded\n+++ replayed\n")
@@ -90,7 +89,7 @@ func (d Difference) Diff() string {
 	return s.String()
 }
 
-// lines are those of both sides, in an order in which each can be read.
+// lines returns both sides' lines in a readable order.
 func (d Difference) lines() (found []line) {
 	was, is := splitLines(d.Recorded), splitLines(d.Replayed)
 	for _, part := range linediff.DoWithTimeout(closed(d.compared(d.Recorded)), closed(d.compared(d.Replayed)), diffTimeout) {
@@ -117,7 +116,7 @@ func appendLines(to []line, sign byte, texts []string) []line {
 	return to
 }
 
-// closed is a text whose last line ends like the others.
+// closed adds a final newline.
 func closed(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
@@ -132,8 +131,7 @@ func splitLines(text string) []string {
 	return strings.Split(strings.TrimSuffix(closed(text), "\n"), "\n")
 }
 
-// near says of each line whether it differs or is among the neighbours of one that
-// does.
+// near reports for each line whether it differs or is next to one that does.
 func near(lines []line) []bool {
 	shown := make([]bool, len(lines))
 	for i, l := range lines {

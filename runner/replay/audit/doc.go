@@ -1,3 +1,3 @@
-// Package audit owns what a run directory must agree on: with itself, and with what
-// a replay of the run came to. It refuses to know how a replay is run.
+// Package audit verifies a run directory against itself and against a replay. It does not know how
+// replays run.
 package audit

@@ -6,17 +6,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// withoutWork are the reasons of no_changes that mean that the work left nothing,
-// and publishedBefore those of a change that was there already.
+// withoutWork lists no_changes reasons of work that left nothing, publishedBefore those of an
+// existing change.
 var (
 	withoutWork     = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}
 	publishedBefore = []string{"already_published", "already_in_base"}
-	// saidOnForge are those of an answer that was published on an issue or pull request.
+	// saidOnForge lists the reasons of a posted answer.
 	saidOnForge = []string{"reviewed", "labelled", "commented"}
 )
 
-// workEnd is how a recorded run ended, where publishing it is left out, which no
-// replay does.
+// workEnd returns a recorded end without publishing, which replays omit.
 func (r Record) workEnd() string {
 	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
 	if end.Outcome == outcome.NoChanges && slices.Contains(saidOnForge, end.Reason) {
@@ -28,7 +27,7 @@ func (r Record) workEnd() string {
 	return endInWords(&end)
 }
 
-// outcomeOfWork is the outcome that the recorded change and checks make.
+// outcomeOfWork returns the outcome of the recorded change and checks.
 func (r Record) outcomeOfWork() outcome.Outcome {
 	switch {
 	case !r.hasChange():
@@ -39,8 +38,7 @@ func (r Record) outcomeOfWork() outcome.Outcome {
 	return outcome.Changed
 }
 
-// reasonOfWork is the reason that goes with outcomeOfWork, by the last step of
-// publishing; of no_changes there are several.
+// reasonOfWork returns outcomeOfWork's reason, by the last publishing step; no_changes has several.
 func (r Record) reasonOfWork() string {
 	switch r.outcomeOfWork() {
 	case outcome.NoChanges:
@@ -51,24 +49,21 @@ func (r Record) reasonOfWork() string {
 	return map[string]string{"": "left_in_checkout", "commit": "committed", "push": "pushed", "pull_request": "pull_request"}[r.Work.Published]
 }
 
-// endedWork says that the record has all that a run does, to its end: nothing but
-// the work decides the outcome then, and what judges it.
+// endedWork reports a complete record, where only work and judgement decide the outcome.
 func (r Record) endedWork() bool {
 	checked := len(r.Job.Verify) == 0 || r.Verify != nil && r.Verify.Attempt > r.Work.Attempts
 	return r.Work.Done && checked && r.hasChange() && slices.Contains(lastSteps[r.Started.Publish], r.Work.Published)
 }
 
-// lastSteps are the steps with which publishing ends, by where it goes.
+// lastSteps maps destinations to the last publishing steps.
 var lastSteps = map[string][]string{"none": {""}, "local": {"push"}, "github": {"pull_request"}}
 
-// judged are the outcomes of work that was done and is not published for what it
-// is.
+// judged lists outcomes of finished work that is not published.
 var judged = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.PolicyViolation, outcome.BudgetExceeded, outcome.InvalidInput}
 
 func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
-// follows is the outcome that a record's change and checks make of what it says
-// of its end.
+// follows returns the outcome implied by the recorded change and checks, given the recorded end.
 func (r Record) follows() outcome.Outcome {
 	end := outcome.Outcome(r.Finished.Outcome)
 	if r.Moved() {

@@ -12,10 +12,10 @@ var header = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 })
 
-// lasting is an output without what the header of a command has of one run alone.
+// lasting removes the single-run parts of a command's header.
 func lasting(output string) string { return header().ReplaceAllString(output, "") }
 
-// mask is a kind of text that differs from run to run though a command does the same.
+// mask is a kind of text that varies between equal runs.
 type mask struct {
 	of *regexp.Regexp
 	by string // what stands in its place, as for regexp.Expand
@@ -30,8 +30,7 @@ const (
 	units   = `(?:ns|[uµμ]s|ms|s|sec|secs|seconds?|mins?|minutes?|hours?)`
 )
 
-// passing are the masks, in the order in which they are put on: what is longer comes
-// before its parts.
+// passing holds the masks in order of application, longer ones first.
 type passing struct {
 	masks                       []mask
 	hexadecimal, blanks, rulers *regexp.Regexp
@@ -72,8 +71,8 @@ var prepared = sync.OnceValue(func() passing {
 	}
 })
 
-// masked is a line of what a command printed without times, ids, addresses and the
-// folders for temporary files; where one stood, without what aligns it, either.
+// masked removes times, ids, addresses and temporary folders from a line, with the alignment around
+// them.
 func masked(line string) string {
 	was, by := line, prepared()
 	for _, m := range by.masks {
@@ -87,7 +86,7 @@ func masked(line string) string {
 	return strings.TrimSpace(by.rulers.ReplaceAllStringFunc(line, func(ruler string) string { return string([]rune(ruler)[:3]) }))
 }
 
-// maskID masks what has digits and letters: a number and a word are none.
+// maskID masks text with digits and letters, but no numbers and words.
 func maskID(text string) string {
 	if strings.ContainsAny(text, "0123456789") && strings.ContainsAny(text, "abcdef") {
 		return "<id>"

@@ -8,22 +8,21 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// session is a command that several calls of an agent told of.
+// session is a command with several calls.
 type session struct {
 	agent string
 	id    float64
 }
 
-// sessions are the commands of a record that still ran when the call which started them returned.
-// How much a command has printed by then depends on how fast it is, so that the outputs of its calls
-// are compared together, at the last one.
+// sessions are commands that still ran when their first call returned. The output by then depends
+// on their speed, so all calls' outputs are compared together, at the last one.
 type sessions struct {
 	of   map[transcript.CallRef]session
 	last map[session]transcript.CallRef
 	came map[session]*Difference // the outputs so far
 }
 
-// sessionsOf finds those of a record. polled are the sessions that calls of write_stdin name.
+// sessionsOf finds a record's sessions. polled has those named by write_stdin.
 func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]float64) sessions {
 	s := sessions{map[transcript.CallRef]session{}, map[session]transcript.CallRef{}, map[session]*Difference{}}
 	for _, call := range calls {
@@ -39,7 +38,7 @@ func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]f
 	return s
 }
 
-// polls returns the sessions that calls of write_stdin name, by event.
+// polls returns the session named by write_stdin.
 func polls(d transcript.ToolStarted) (id float64) {
 	var a struct {
 		Session float64 `json:"session_id"`
@@ -50,8 +49,8 @@ func polls(d transcript.ToolStarted) (id float64) {
 	return 0
 }
 
-// join adds to the outputs of a call those of earlier calls of its session. more says that there are
-// later calls, with which they are compared.
+// join prepends earlier calls' outputs of the session. more reports later calls, where the
+// comparison happens.
 func (s sessions) join(ref transcript.CallRef, d *Difference) (more bool) {
 	of, is := s.of[ref]
 	if !is {
@@ -66,7 +65,7 @@ func (s sessions) join(ref transcript.CallRef, d *Difference) (more bool) {
 	return s.last[of] != ref
 }
 
-// joined returns an output with what was printed before, and the header of the last call.
+// joined returns an output after earlier output, with the last call's header.
 func joined(before, output string) string {
 	const mark = "Output:\n"
 	_, printed, _ := strings.Cut(before, mark)

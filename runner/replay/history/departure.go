@@ -11,8 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Departure is how a run leaves that does not come to its end in time. Until the
-// run directory is there, nothing can be left.
+// Departure handles a run that does not end in time. Without a run directory nothing can be left.
 type Departure struct {
 	mu        sync.Mutex
 	rec       *record.Record
@@ -20,14 +19,14 @@ type Departure struct {
 	gone      bool
 }
 
-// From says which record the run has.
+// From sets the run's record.
 func (d *Departure) From(rec *record.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rec = rec
 }
 
-// Concludes says that the run writes its result, unless it has left.
+// Concludes reports whether the run may write its result: it has not been left.
 func (d *Departure) Concludes() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,7 +34,7 @@ func (d *Departure) Concludes() bool {
 	return d.concluded
 }
 
-// Leaves says that nobody waits for the run any more, unless it writes its result.
+// Leaves reports that nobody waits any more, unless the run writes its result.
 func (d *Departure) Leaves() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -43,7 +42,7 @@ func (d *Departure) Leaves() bool {
 	return d.gone
 }
 
-// Result is that of a run which is left as one that was killed: it can go on.
+// Result returns the result of a run left like a killed one. It can resume.
 func (d *Departure) Result(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,7 +65,7 @@ func (d *Departure) Result(ctx context.Context) record.Result {
 	return result
 }
 
-// whereWork says where the work is of a run that did not put it aside.
+// whereWork describes the place of work that was not put aside.
 func (d *Departure) whereWork() string {
 	switch {
 	case d.rec != nil && workspace.Landing(d.rec.Directory):

@@ -17,9 +17,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// HoldForeign refuses a stranger's record whose job allows more than the job file given here, the
-// base commit and the environment do: who wrote it chose its settings and its base commit, wherever it
-// came from. ws is on the recorded base, which counts once origin has it.
+// HoldForeign refuses a foreign record whose job permits more than the local job file, base commit
+// and environment: its author chose settings and base commit. ws is on the recorded base, which
+// counts once origin has it.
 func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *workspace.Workspace, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
@@ -56,7 +56,7 @@ func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *worksp
 	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
 }
 
-// elsewhere returns what of the branch and the repository of a run is not of the job here; nil for nothing.
+// elsewhere returns the run's branch or repository outside the local job, or nil.
 func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
 	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.OfRun(branch) {
 		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil

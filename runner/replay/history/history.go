@@ -1,5 +1,4 @@
-// Package history reads what the record of a run tells of it: for a run that goes on, and for one
-// that is replayed. It decides which runs can go on.
+// Package history reads a run's record for a resume or replay, and decides which runs can resume.
 package history
 
 import (
@@ -26,7 +25,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Run is a run that was killed or stopped, as its transcript tells it.
+// Run is a killed or stopped run as recorded.
 type Run struct {
 	*transcript.View
 	conversation worker.Past
@@ -60,7 +59,7 @@ func Read(rec *record.Record) (*Run, error) {
 	return h, nil
 }
 
-// take adds what an event says beside what the view knows.
+// take adds an event's facts that the view lacks.
 func (h *Run) take(known *transcript.View, e transcript.Event) error {
 	err := h.note(known, e)
 	if err == nil {
@@ -100,23 +99,23 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 	return err
 }
 
-// Worked says that the agent had begun.
+// Worked reports whether the agent had begun.
 func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
-// ended says that the run ended and that the end put its work aside.
+// ended reports that the run ended with its work put aside.
 func (h *Run) ended() bool { return h.Finished != nil && !h.inTree }
 
-// Assigned is what the run was to do, and nothing of what it did.
+// Assigned returns the run's task without its results.
 func (h *Run) Assigned() intake.Task {
 	t := intake.Recorded(h.View.Task)
 	t.Key, t.Branch = h.Started.Key, h.Workspace.Branch
 	return t
 }
 
-// OnHead says that the run works on the head of a pull request that it says something on.
+// OnHead reports that the run works on the head of a pull request to comment on.
 func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
-// AskedOn is the issue or pull request on which an event asked for the run; zero for none.
+// AskedOn returns the issue or pull request of the requesting event, or zero.
 func (h *Run) AskedOn() form.Issue {
 	if h.Task.Trigger == "" || h.Task.Subject != nil {
 		return form.Issue{}
@@ -137,7 +136,7 @@ func (h *Run) Earlier() workspace.Earlier {
 	}
 }
 
-// WorkTree is the backing of the work tree that has the work; empty for none.
+// WorkTree returns the backing of the work tree with the work, or "".
 func (h *Run) WorkTree() string {
 	if !h.Worked() || h.Found.Away != "" {
 		return ""
@@ -164,7 +163,7 @@ func (h *Run) Prices() map[string]*price.List {
 	return prices
 }
 
-// BaselineTable is what the checks said of the base.
+// BaselineTable returns the base's check results.
 func (h *Run) BaselineTable() (transcript.Verify, error) {
 	table := transcript.Verify{Passed: true}
 	if h.Baseline != nil {
@@ -176,15 +175,14 @@ func (h *Run) BaselineTable() (transcript.Verify, error) {
 	return table, nil
 }
 
-// HookAnswers is what the record of a run says of its hooks.
+// HookAnswers returns the recorded answers of hooks.
 func (h *Run) HookAnswers() hooks.Answers {
 	answers := h.hooks
 	answers.Uses = h.Hooks
 	return answers
 }
 
-// SameOperators makes sure that a run goes on under the hooks of the operator that it began
-// under.
+// SameOperators verifies that a resumed run has the operator's hooks of its start.
 func (h *Run) SameOperators(all []hooks.Hook) error {
 	if h.Listed.Hooks == nil && !h.Worked() { // it was killed before it had hooks
 		return nil

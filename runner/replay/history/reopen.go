@@ -10,10 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Reopen reads the run directory at dir for a run that goes on, with limits set as KEY=VALUE and
-// script, the path of a scripted session, in place of a model; empty for none. It makes sure that
-// nobody else works there. What was read of the run is there beside an error. show gets the events
-// to come.
+// Reopen reads the run directory at dir for a resume, with limits set as KEY=VALUE and script, a
+// scripted session's path or "". It ensures that nobody else works there. With an error it returns
+// the run as far as read. show receives later events.
 func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, script string, show func(transcript.Event)) (h *Run, err error) {
 	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
 		return nil, err

@@ -12,12 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Stopped are the outcomes of runs that were stopped: something around them ended
-// them, not their work.
+// Stopped lists outcomes of runs stopped by something around them instead of their work.
 var Stopped = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
-// InVain are the ends after which the same run would come to the same end: its next request is the one
-// that was refused, and resume changes nothing but limits.
+// InVain lists ends that a resume would repeat: the next request is the refused one, and resume
+// only changes limits.
 var InVain = map[outcome.Outcome][]string{
 	outcome.ModelFailed: {
 		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
@@ -25,12 +24,12 @@ var InVain = map[outcome.Outcome][]string{
 	outcome.ExtensionFailed: {"git_filter"}, // the checkout of the run keeps the filter
 }
 
-// RedactedMark begins what stands in a transcript in the place of a secret.
+// RedactedMark begins the replacement of a secret in a transcript.
 const RedactedMark = "[secret "
 
-// Resumable says whether the run in a directory can go on, without a scripted session, and with
-// higher limits where one ended it: nil, or why not. Whether its checkout lets it is seen when it does. One that was
-// killed between its last event and its result goes on to write that.
+// Resumable returns nil if the run in a directory can resume, without a scripted session and with
+// higher limits if one ended it, or the reason against it. The checkout may still prevent it. A run
+// killed between last event and result resumes to write the result.
 func Resumable(dir *record.Directory) error {
 	var end record.Result
 	pending := workspace.Pending(dir)
@@ -53,8 +52,8 @@ func Resumable(dir *record.Directory) error {
 	return h.SameAnswers("")
 }
 
-// MayResumeWithin says whether a run can go on, with the limits that it then has. pending
-// says that it ended while its work was not in the checkout.
+// MayResumeWithin decides about a resume with the new limits. pending means that the work was not
+// in the checkout at the end.
 func (h *Run) MayResumeWithin(pending bool) error {
 	if err := h.MayResume(pending); err != nil {
 		return err
@@ -83,8 +82,8 @@ func (h *Run) MayResume(pending bool) error {
 	return nil
 }
 
-// SameAnswers says whether the run goes on with the kind of answers that it began with. script is
-// the path of a scripted session.
+// SameAnswers verifies that the run resumes with the same kind of answers. script is a scripted
+// session's path.
 func (h *Run) SameAnswers(script string) error {
 	switch {
 	case h.Started.Scripted != "" && script == "":
@@ -99,7 +98,7 @@ func hasEnded() error {
 	return workspace.CannotResume("it has ended; look at %s, and start a new one", record.ResultFile)
 }
 
-// withinLimit makes sure that the limit which ended a run has been raised.
+// withinLimit verifies that the limit which ended the run was raised.
 func (h *Run) withinLimit() error {
 	if h.Finished == nil || h.Finished.Outcome != string(outcome.BudgetExceeded) {
 		return nil
