@@ -57,11 +57,7 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 	}
 	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed, true)
 	found.Silenced = append(seen, found.Silenced...)
-	var paths []string
-	for _, f := range change.Files {
-		paths = append(paths, f.Path)
-	}
-	found.Claims = claims.Unfounded(r.end.summary(), paths)
+	found.Claims = claims.Unfounded(r.end.summary(), pathsOf(change))
 	found.Starts, err = r.started(w, change)
 	return found, err
 }
@@ -88,11 +84,15 @@ func (r *runner) started(w *work, change *gitops.ChangeSet) ([]transcript.Start,
 			List: func(folder string) ([]string, error) { return checkout.FilesIn(tree, folder) },
 		}
 	}
-	c := workflows.Change{Base: of(change.Base.Tree), Now: of(change.Tree), Branch: w.task.Branch, BaseBranch: change.Base.Branch}
-	for _, f := range change.Files {
-		c.Paths = append(c.Paths, f.Path)
-	}
+	c := workflows.Change{Base: of(change.Base.Tree), Now: of(change.Tree), Branch: w.task.Branch, BaseBranch: change.Base.Branch, Paths: pathsOf(change)}
 	return workflows.Find(c)
+}
+
+func pathsOf(change *gitops.ChangeSet) (paths []string) {
+	for _, f := range change.Files {
+		paths = append(paths, f.Path)
+	}
+	return paths
 }
 
 // patchLines reads the lines of the change.

@@ -151,9 +151,9 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 }
 
 // work lets the agent work, takes its change and verifies it. It returns an early end, a refused
-// change, and unproven tests to the agent once each, and red checks verify_attempts times. Work
-// stopped by a budget is verified and kept: limits.time ends the agent's work, but no check with
-// its own limit.
+// change, claims that the change does not show, and unproven tests to the agent once each, and red
+// checks verify_attempts times. Work stopped by a budget is verified and kept: limits.time ends the
+// agent's work, but no check with its own limit.
 func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
 	defer rd.agents.Main.Close()
 	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
@@ -187,6 +187,11 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 			continue
 		}
 		if again, err := r.giveBackRefused(ctx, whole, w); err != nil {
+			return w, err
+		} else if again {
+			continue
+		}
+		if again, err := r.giveBackClaims(w); err != nil {
 			return w, err
 		} else if again {
 			continue

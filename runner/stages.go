@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/check/claims"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
@@ -26,6 +27,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/repair"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
@@ -471,6 +473,19 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 		}
 	}
 	return false, stop
+}
+
+// giveBackClaims tells the agent, once, which files its summary says it changed and its change does not
+// touch, and reports whether it did.
+func (r *runner) giveBackClaims(w *work) (bool, error) {
+	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
+		return false, nil
+	}
+	names := claims.Unfounded(r.end.summary(), pathsOf(w.change))
+	if len(names) == 0 {
+		return false, nil
+	}
+	return w.agents.Main.Claimed("It says that you changed files that your change does not touch: " + markdown.SomeFiles(names) + ".")
 }
 
 // giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports

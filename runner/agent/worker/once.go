@@ -9,13 +9,15 @@ type said map[string]bool
 const (
 	// refusedWords tell of a change that may not be published.
 	refusedWords = "The runner looked at your change, and it may not be published as it is. "
+	// claimedWords tell of a summary that claims what the change does not show.
+	claimedWords = "The runner compared your last message with your change. "
 	// unprovenWords tell of tests that prove nothing.
 	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
 )
 
 // note takes what a request says for told that is told once.
 func (s said) note(request []byte) {
-	for _, head := range []string{nudgeWords, refusedWords, unprovenWords} {
+	for _, head := range []string{nudgeWords, refusedWords, claimedWords, unprovenWords} {
 		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // words in a text have their quotes escaped
 			s[head] = true
 		}
@@ -40,6 +42,13 @@ func (a *Agent) once(head, words string) (bool, error) {
 func (a *Agent) Refused(why string) (bool, error) {
 	return a.once(refusedWords, a.Record.Redact(why)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
+}
+
+// Claimed tells the agent, once, what its summary claims and the change does not show, and reports
+// whether it did: the agent then continues.
+func (a *Agent) Claimed(words string) (bool, error) {
+	return a.once(claimedWords, a.Record.Redact(words)+
+		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
 // Unproven tells the agent, once, which of its tests prove nothing, and says whether

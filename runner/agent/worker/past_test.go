@@ -40,7 +40,7 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 			}
 		})
 	}
-	for _, head := range []string{refusedWords, unprovenWords} {
+	for _, head := range []string{refusedWords, claimedWords, unprovenWords} {
 		text, err := json.Marshal(head)
 		if err != nil {
 			t.Fatal(err)
