@@ -31,7 +31,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-// Options say who an agent is, and where it works.
+// Options configure an agent.
 type Options struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace
@@ -39,33 +39,31 @@ type Options struct {
 	Job       *job.Job
 	Model     Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
-	// Before says how a call of a command that is replayed returned; nil where nothing is replayed.
+	// Before returns a replayed command's recorded result; nil outside a replay.
 	Before func(ctx context.Context, call tools.Call) command.Before
 	Began  time.Time // when its run began, less the time that the run did not live
-	// Hooks are asked of what the agent does; nil for none.
+	// Hooks run at the agent's events; nil for none.
 	Hooks *hooks.Hooks
-	// Ask puts to people all questions of the run so far. It is nil where nobody will
-	// answer.
+	// Ask sends people every question of the run so far. Nil means nobody answers.
 	Ask    func(ctx context.Context, all []question.Question) error
 	Skills skills.Offer // that the model can load
 	// Tools are those of who embeds this program, besides those of the job.
 	Tools []tools.Tool
-	// Child says who an agent is that another one started; nil for the one of the run.
+	// Child describes an agent started by another; nil for the run's own agent.
 	Child *Child
-	// Team are the agents that it may start; nil for none.
+	// Team manages the agents started by this one; nil if it may start none.
 	Team Team
-	// News are messages that have come for it; nil where there are none.
+	// News returns messages received since the last call; nil if none can arrive.
 	News func() []string
-	// ScriptEngine starts the program that runs scripts; nil where there is none.
+	// ScriptEngine is the command line of the script engine; empty without scripts.
 	ScriptEngine []string
-	// Memory are the lessons that the agent is told of, and TakeLesson takes those that it
-	// proposes; nil where nobody wants any.
+	// Memory holds the lessons offered to the agent. TakeLesson accepts its proposals; nil if
+	// nobody wants any.
 	Memory     memory.Memory
 	TakeLesson TakeLesson
 }
 
-// Agent is one agent: a conversation, and tools while it works. It is used by one
-// goroutine.
+// Agent is one agent: a conversation, and tools while working. Not safe for concurrent use.
 type Agent struct {
 	Options
 	suits        toolset
@@ -93,7 +91,7 @@ type Agent struct {
 	earlier *Earlier // until it has caught up
 }
 
-// Work is what the work of an agent has come to.
+// Work is the result of an agent's work.
 type Work struct {
 	Summary   string // its last words
 	Plan      transcript.Plan
@@ -103,7 +101,7 @@ type Work struct {
 	Stopped   *outcome.Stop // by which a budget ended the work; nil for none
 }
 
-// New makes an agent that has been told nothing yet. Nothing runs for it.
+// New returns an agent with an empty conversation. It starts no process.
 func New(ctx context.Context, o Options) (*Agent, error) {
 	if o.Ask == nil && o.Job.Task.Questions == "ask" {
 		o.Record.Warn(nobodyToAsk, "task.questions is ask, but there is no issue, or no token, to ask with; the agent has to assume.")
@@ -145,7 +143,7 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 	return a, nil
 }
 
-// nobodyToAsk is the warning of an agent whose questions go to nobody.
+// nobodyToAsk is the warning code for task.questions: ask without an issue or token.
 const nobodyToAsk = "nobody_to_ask"
 
 // AskedPeople says of a run with these warnings whether its agent had people to put
@@ -162,8 +160,8 @@ func (a *Agent) patient() model.Responder {
 	}
 }
 
-// settle sets the parts of every request that stay the same. Until the agent is
-// equipped, its tools are there to be told of and to refuse calls.
+// settle sets the constant parts of every request. Until equipped, the agent's tools can be
+// described but refuse calls.
 func (a *Agent) settle(ctx context.Context) error {
 	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
 		return err
@@ -200,7 +198,7 @@ func (a *Agent) workDir() string {
 	return filepath.Join(a.Sandboxes.Seen(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
 }
 
-// GoOn has an agent that was briefed go on from where it was stopped.
+// GoOn resumes an agent after its briefing, from the point it was stopped at.
 func (a *Agent) GoOn(e Earlier) error {
 	a.work.Plan, a.work.Questions, a.told, a.loaded = e.Plan, e.Past.questions, e.Past.told, e.Past.loaded
 	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
@@ -215,7 +213,7 @@ func (a *Agent) GoOn(e Earlier) error {
 	return a.servers.Expect(e.Servers)
 }
 
-// Work is what the work has come to so far, also after an error.
+// Work returns the work so far, also after an error.
 func (a *Agent) Work() Work {
 	work := a.work
 	work.Spent = a.conversation.Spent()
@@ -243,7 +241,7 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	return a.Work(), err
 }
 
-// endedBefore says that the agent had ended before its run was stopped.
+// endedBefore reports whether the agent had ended before the run was stopped.
 func (a *Agent) endedBefore() bool {
 	if a.earlier == nil {
 		return false
@@ -273,7 +271,7 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	return a.converseUntilLet(ctx)
 }
 
-// stoppedBy tells a budget, which stops the work, from an error, which ends the run.
+// stoppedBy separates an exhausted budget, which stops the work, from an error, which ends the run.
 func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	if err == nil {
 		return nil, nil
@@ -285,7 +283,7 @@ func stoppedBy(ctx context.Context, err error) (*outcome.Stop, error) {
 	return stop, nil
 }
 
-// endProcesses ends every command of the agent that still runs.
+// endProcesses ends the agent's team, scripts, servers and running commands.
 func (a *Agent) endProcesses() {
 	if a.Team != nil {
 		a.Team.End()
@@ -305,9 +303,9 @@ func (a *Agent) endProcesses() {
 	a.tools = nil
 }
 
-// Nudge points out, once, an end that looks too early, and says whether it did: the
-// agent then goes on. unchanged says that nothing of its work can be published, and
-// left, for the end of a sentence, what it made that is never part of a change.
+// Nudge questions, once, an end that looks too early, and reports whether the agent continues.
+// unchanged means the work has nothing to publish. left ends a sentence and names unpublishable
+// files.
 func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
 	words := nudgeFor(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
 	return a.once(nudgeWords, strings.TrimPrefix(words, nudgeWords))
@@ -316,15 +314,14 @@ func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
 // Tell says something to the agent before its next turn.
 func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
 
-// NearlySpent is the end of a run whose agent has ended and gets no further turn;
-// nil when its budgets leave one.
+// NearlySpent returns the stop of an ended agent without budget for another turn, or nil.
 func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.NearlySpent() }
 
-// OutputFile holds the object that task.output_schema describes.
+// OutputFile holds the object described by task.output_schema.
 const OutputFile = "output.json"
 
-// Output asks the agent, which has ended, for the object that the job wants beside
-// the change, and writes OutputFile. A budget that is used up by then stops the work.
+// Output asks the ended agent for the job's output object and writes OutputFile. An exhausted
+// budget stops the work.
 func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work, error) {
 	value, wrong, err := a.conversation.Output(ctx, schema.Source, schema.Check)
 	if err != nil {
@@ -344,7 +341,7 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 	return a.Work(), a.Record.Write(OutputFile, append(value, '\n'))
 }
 
-// ask puts questions of the agent to people, with all that it asked before.
+// ask sends people the agent's new questions together with all earlier ones.
 func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 	all := slices.Concat(a.work.Questions, questions)
 	if err := a.Ask(ctx, all); err != nil {
@@ -354,7 +351,7 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 	return nil
 }
 
-// takePlan is called by one goroutine at a time: a call that mutates runs alone.
+// takePlan records a plan. Mutating calls run alone, so calls never overlap.
 func (a *Agent) takePlan(p plan.Plan) error {
 	taken := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {

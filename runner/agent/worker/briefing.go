@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// ReadGuides reads the AGENTS.md files of a base commit from its root down to dir.
-// One that no model could read to its end is left out.
+// ReadGuides reads the AGENTS.md files of a base commit from its root down to dir. It skips
+// oversized files with a warning.
 func ReadGuides(base settings.Commit, dir string, warn Warn) ([]agent.Guide, error) {
 	return agent.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFile)
@@ -46,9 +46,8 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 	return further, nil
 }
 
-// Brief begins the conversation with a briefing that has the task and the guides.
-// What the agent must know of its settings, of where it works and of how the checks
-// are before any change is added; baseline may be empty.
+// Brief begins the conversation with a briefing of task and guides. It adds settings, working
+// directory and baseline results; baseline may be empty.
 func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
 	input, err := a.completed(b, baseline).Input()
 	if err != nil {
@@ -80,8 +79,7 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 	return b
 }
 
-// checks tell of each check, and of what it says of the base when that is not that
-// all is well.
+// checks returns the checks with their condition and any baseline problem.
 func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 	checks := make([]agent.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
@@ -112,14 +110,12 @@ func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
 // nudgeWords begin every nudge.
 const nudgeWords = "You ended, but "
 
-// StoppedWords are for an agent that goes on after its end: with its last words
-// its processes end.
+// StoppedWords tell a continuing agent about its killed processes.
 const StoppedWords = "Commands that you had left running were stopped."
 
-// nudgeFor is what an agent is told whose end looks too early; empty for another.
-// expected is the kind of result that the task expects. unchanged says that the
-// agent changed nothing that can be published, and left, for the end of a sentence,
-// what it made that cannot be.
+// nudgeFor returns a message questioning an early end, or "". expected is the task's expected
+// result. unchanged means the work has nothing to publish. left ends a sentence and names
+// unpublishable files.
 func nudgeFor(expected string, steps []transcript.PlanStep, unchanged bool, left string) string {
 	if unchanged && left != "" {
 		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +

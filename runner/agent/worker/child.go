@@ -21,42 +21,40 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Team are the agents that an agent may start.
+// Team manages the agents started by one agent.
 type Team interface {
 	agents.Team
-	// Begin says that the agent works from here on, until End.
+	// Begin marks the agent as working, until End.
 	Begin(ctx context.Context)
-	// Tools are by what the model leads them.
+	// Tools returns the model's tools for managing the team.
 	Tools() []tools.Tool
-	// Used is what they have used of the budgets of the agent, or may yet.
+	// Used returns the team's used and reserved share of the agent's budget.
 	Used() agent.Used
-	// Settle is asked when the agent has ended, by itself or by a budget: it waits for those that still
-	// work, and says whether there is news for the agent, which then goes on if it may.
+	// Settle runs at the agent's end, also after an exhausted budget. It waits for working agents
+	// and reports news; with news the agent continues if mayGoOn.
 	Settle(ctx context.Context, mayGoOn bool) (news bool, err error)
-	// End ends those that still work.
+	// End ends all working agents.
 	End()
 }
 
-// Child says who an agent is that another one started.
+// Child describes an agent started by another.
 type Child struct {
 	ID   string
 	Role job.Role
-	// Place is where its commands work, in a copy of what the other works in; nil where it sees,
-	// or changes, what that works in.
+	// Place holds the child's own copy of the tree; nil if it shares its starter's tree.
 	Place *confine.Place
 	// Mine says of a path below the root of the checkout whether the agent may change it.
 	Mine func(path string) bool
 
-	// Told is what hooks are told of it.
+	// Told describes the child to hooks.
 	Told hooks.Subagent
 
 	of   *Agent
 	with *toolbox // of that
 }
 
-// Start makes an agent that a started, to work beside it: with its tools, as far as these are
-// agent-ci's own, and its conversation so far where it is to have that. o has what is not as
-// that of a.
+// Start returns an agent started by a, with a's own agent-ci tools. o holds the options that differ
+// from a's.
 func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
 	if a.tools == nil {
 		return nil, agents.Refusef("No agent can be started now.")
@@ -70,17 +68,16 @@ func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
 // SoFar is the conversation of the agent as its last request had it, as far as a model can read it.
 func (a *Agent) SoFar(model string) []json.RawMessage { return a.conversation.SoFar(model) }
 
-// Begin begins the conversation of an agent that another one started, with what it is told.
+// Begin begins the conversation of a started agent with items and a message.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
 	return a.conversation.Hear(message)
 }
 
-// Facts are what the agent was told of the run, without its task.
+// Facts returns the briefing without the task.
 func (a *Agent) Facts() []json.RawMessage { return a.facts }
 
-// Own is what is done where the agent takes something over into the tree that the agent of the run works
-// in; nil while it does not work, and for a copy.
+// Own returns the options for merging into the run's tree; nil for an idle agent or a copy.
 func (a *Agent) Own() *workspace.Own {
 	if a.tools == nil || !a.inRunsTree() {
 		return nil
@@ -94,13 +91,13 @@ func (a *Agent) inRunsTree() bool { return a.Place().Scratch == confine.AgentScr
 // Price of the agent's model; nil when it is not known.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
 
-// Limit gives the agent its budget. It must not be at work.
+// Limit sets the budget of an idle agent.
 func (a *Agent) Limit(l agent.Limits) { a.conversation.Limits = l }
 
-// Limits are those of the agent.
+// Limits returns the agent's limits.
 func (a *Agent) Limits() agent.Limits { return a.conversation.Limits }
 
-// Sandbox is that of the agent's commands, and Place where it is; nil while it does not work.
+// Sandbox returns the sandbox of the agent's commands; nil while idle.
 func (a *Agent) Sandbox() *sandbox.Sandbox {
 	if a.tools == nil {
 		return nil
@@ -108,7 +105,7 @@ func (a *Agent) Sandbox() *sandbox.Sandbox {
 	return a.tools.sandbox
 }
 
-// Place is where the commands of the agent work.
+// Place returns the place of the agent's commands.
 func (a *Agent) Place() confine.Place {
 	switch {
 	case a.Child == nil:
@@ -122,8 +119,8 @@ func (a *Agent) Place() confine.Place {
 // writes says whether the agent may change files.
 func (a *Agent) writes() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
-// equipChild makes the tools of an agent that another one started. Where it has no place of its
-// own it has the tree of that one.
+// equipChild makes the tools of a started agent. Without its own place it shares its starter's
+// tree.
 func (a *Agent) equipChild(ctx context.Context) error {
 	a.hooked = a.Child.of.hooked
 	if a.Child.Place == nil {
@@ -144,7 +141,7 @@ func (a *Agent) equipChild(ctx context.Context) error {
 	return nil
 }
 
-// openCopy opens a folder of the copy that the agent works in.
+// openCopy opens a folder of the agent's copy.
 func openCopy(tree, path string) (*os.Root, error) {
 	root, err := os.OpenRoot(filepath.Join(tree, filepath.FromSlash(path)) + "/") // which waits for no pipe
 	if err != nil {
@@ -156,7 +153,7 @@ func openCopy(tree, path string) (*os.Root, error) {
 // ofRunAlone reports whether only the agent of the run has a tool: for its plan, and for questions to people.
 func ofRunAlone(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
 
-// mayChild says whether an agent that another one started has a tool.
+// mayChild reports whether a started agent has a tool.
 func (a *Agent) mayChild(name string) bool {
 	allow := a.Child.of.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
@@ -170,12 +167,12 @@ func (a *Agent) mayChild(name string) bool {
 	return true
 }
 
-// childTools are those of tools that an agent has which another one started.
+// childTools removes tools forbidden to a started agent.
 func (a *Agent) childTools(all []tools.Tool) []tools.Tool {
 	return slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.mayChild(t.Spec.Name) })
 }
 
-// teamTools are those by which the agent leads others; none where it may start none.
+// teamTools returns the tools for managing started agents; none without a team.
 func (a *Agent) teamTools() []tools.Tool {
 	if a.Team == nil {
 		return nil
@@ -183,8 +180,8 @@ func (a *Agent) teamTools() []tools.Tool {
 	return a.Team.Tools()
 }
 
-// settleTeam waits at the end of the agent for those that it started, and says whether the agent
-// goes on with what came of them.
+// settleTeam waits for started agents at the agent's end, and reports whether the agent continues
+// with their news.
 func (a *Agent) settleTeam(ctx context.Context, mayGoOn bool) (bool, error) {
 	if a.Team == nil {
 		return false, nil
@@ -205,7 +202,7 @@ func (a *Agent) whyNotMine(full string) string {
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."
 }
 
-// instructions are those of a role behind what every agent is told.
+// instructions appends a role's instructions to the general orders.
 func instructions(orders string, role job.Role) string {
 	if strings.TrimSpace(role.Instructions) == "" {
 		return orders

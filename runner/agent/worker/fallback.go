@@ -11,9 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// fallbacks are the models that may go on in the place of the first, each as its own
-// profile has it. The tools of a run stay as they are, so that all must be offered the
-// same ones.
+// fallbacks returns the job's fallback models with their profiles. A run's tools are fixed, so
+// every fallback must suit the same tools.
 func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, error) {
 	of := *j
 	of.Model.ContextWindow, of.Model.Price = 0, job.Price{} // those of the first
@@ -34,13 +33,13 @@ func fallbacks(first Known, profiles Profiles, j *job.Job, warn Warn) ([]Known, 
 	return all, nil
 }
 
-// String names the tools that differ from model to model.
+// String names the tools specific to a model.
 func (s toolset) String() string {
 	form := map[bool]string{true: "freeform", false: "a function"}[s.patch == patchForms["freeform"]]
 	return fmt.Sprintf("%s, apply_patch as %s", strings.Join(s.runs, " and "), form)
 }
 
-// speaker is a model as the conversation has it, by the settings of the job.
+// speaker describes a model to the conversation, with the job's settings.
 func (a *Agent) speaker(m Known) agent.Speaker {
 	by := a.Job.Model
 	s := agent.Speaker{

@@ -12,16 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/plan"
 )
 
-// family is a set of tools that models know from another agent, in the place of agent-ci's own.
+// family is another agent's set of tools, replacing agent-ci's own.
 type family struct {
 	ways agent.Ways
-	// works makes the tools by which an agent works, and reads those of an agent that changes nothing. A
-	// tool that the model is not told of answers all the same.
+	// works makes the tools of a writing agent, reads those of a read-only agent. Tools hidden from
+	// the model still answer calls.
 	works func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
 	reads func(a *Agent, o files.Options) []tools.Tool
 }
 
-// families are by model.tools, which is the name that their tools have in package dialect.
+// families maps model.tools, also the family's name in package dialect, to families.
 var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeTools, (*Agent).openCodeReads}}
 
 // borrowed reports whether the model has the tools of another agent.
@@ -30,7 +30,7 @@ func (s toolset) borrowed() bool {
 	return known
 }
 
-// openCodeWays are how a model with the tools of OpenCode does what every agent does.
+// openCodeWays describes the usual actions in OpenCode's tools.
 func openCodeWays() agent.Ways {
 	ways := agent.Calling()
 	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
@@ -48,7 +48,7 @@ func (a *Agent) openCodeReads(o files.Options) []tools.Tool {
 	return opencode.New(opencode.Options{Files: o, Seen: &a.files, Sees: a.suits.sees})
 }
 
-// currentPlan is the plan that the agent told last.
+// currentPlan returns the agent's latest plan.
 func (a *Agent) currentPlan() plan.Plan {
 	var now plan.Plan
 	for _, step := range a.work.Plan.Steps {
@@ -60,8 +60,8 @@ func (a *Agent) currentPlan() plan.Plan {
 // changesFiles says whether the tool of a name changes files by itself.
 func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, dialect.Edits) }
 
-// denied are the names that the job denies, as far as the model has tools for them. Who denies
-// patches denies other edits as well.
+// denied returns the tools denied by the job, translated to the model's family. Denying patches
+// denies all edits.
 func (s toolset) denied(names []string) []string {
 	if !s.borrowed() {
 		return names
@@ -73,8 +73,7 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// names says whether one of some names is that of a tool. The tools of another agent answer to those of
-// agent-ci's that do the same.
+// names reports whether some includes a tool, by its own name or its agent-ci equivalent.
 func (s toolset) names(some []string, tool string) bool {
 	return slices.ContainsFunc(some, func(name string) bool {
 		return name == tool || s.borrowed() && (tools.Means(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// hooked is what hooks said once, before the first request.
+// hooked holds hook answers given once, before the first request.
 type hooked struct {
 	descriptions map[string]string // of tools, by their names
 	env          map[string]string // of the agent's commands
@@ -27,7 +27,7 @@ func (a *Agent) askEnv(ctx context.Context) (err error) {
 	return err
 }
 
-// askDefinitions has hooks change what the model is told of tools, before that is settled.
+// askDefinitions lets hooks change tool descriptions before they are fixed.
 func (a *Agent) askDefinitions(ctx context.Context) error {
 	if a.Hooks == nil {
 		return nil
@@ -52,7 +52,7 @@ func (a *Agent) halted() error {
 	return cmp.Or(a.servers.Halt(), a.Hooks.Halt())
 }
 
-// specs are the tools that the model is told of, as hooks describe them.
+// specs returns the offered tools with descriptions changed by hooks.
 func (a *Agent) specs() []tools.Spec {
 	if a.Job.Model.Writes() {
 		return nil
@@ -82,7 +82,7 @@ func (a *Agent) whyNoVariable(name, value string) string {
 	return ""
 }
 
-// hookedEnv is an environment with the variables that hooks set.
+// hookedEnv returns env with the variables set by hooks.
 func (a *Agent) hookedEnv(env []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -95,7 +95,7 @@ func (a *Agent) hookedEnv(env []string) []string {
 	return env
 }
 
-// patchAsked asks hooks of patches, however the model makes them; nil where none are to be asked.
+// patchAsked returns a function running patch hooks; nil without such hooks.
 func (a *Agent) patchAsked() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
 	if !a.Hooks.OfPatches() {
 		return nil
@@ -133,7 +133,7 @@ func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
 	}
 }
 
-// askStop is what hooks want an agent to do that has ended; empty for nothing.
+// askStop runs the stop hooks of an ended agent. Non-empty text is further work for it.
 func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	if a.Child != nil {
 		return "", a.Hooks.SubagentStop(ctx, a.Child.Told, a.Record.Redact(words))
@@ -141,14 +141,14 @@ func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
 
-// debt is what an agent that was stopped had ended with, where hooks let it.
+// debt holds the last words of an agent stopped after its end; hooks have accepted the end.
 type debt struct {
 	ended bool
 	words string
 }
 
-// owed asks hooks of an agent that had ended before its run was stopped, where they were not
-// asked then, and tells the agent what they want that it was not told.
+// owed runs stop hooks missed because the run was stopped, and sends the agent their pending
+// requests.
 func (a *Agent) owed(ctx context.Context) (d debt, err error) {
 	if a.earlier == nil {
 		return d, nil

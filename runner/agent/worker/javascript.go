@@ -9,14 +9,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// javaScript is what an agent knows of js_repl.
+// javaScript is an agent's state of js_repl.
 type javaScript struct {
 	sought  bool   // node was looked for
 	missing string // why it can't be used then
 	used    bool   // by kernels that are gone
 }
 
-// offered are the tools that the model is told of.
+// offered returns the js_repl tools offered to the model.
 func (js javaScript) offered() []string {
 	if !js.sought || js.missing != "" {
 		return nil
@@ -24,7 +24,7 @@ func (js javaScript) offered() []string {
 	return []string{repl.Name, repl.ResetName}
 }
 
-// findNode tries, once, whether js_repl can be had where the job wants it.
+// findNode checks once whether js_repl works, if the job enables it.
 func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	if !a.Job.Tools.JSRepl || a.js.sought {
 		return nil
@@ -40,7 +40,7 @@ func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
 	return nil
 }
 
-// replTools are js_repl and js_repl_reset, where the job wants them. No kernel runs before the
+// replTools returns js_repl and js_repl_reset if the job enables them. The kernel starts at the
 // first call.
 func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	if !a.Job.Tools.JSRepl {

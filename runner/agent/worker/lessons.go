@@ -12,14 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// SeenFile is git's id of a file as the agent sees it, by its path from the root of the repository;
-// empty where there is no such file.
+// SeenFile returns the git object ID of a file in the agent's view, or "" if missing. path is
+// relative to the repository root.
 type SeenFile func(path string) (id string, err error)
 
-// TakeLesson takes a lesson that the agent proposes, or says for the model what is wrong with it.
+// TakeLesson accepts a lesson proposed by the agent, or returns a refusal for the model.
 type TakeLesson func(ctx context.Context, p memory.Proposal, seen SeenFile) (taken memory.Lesson, refusal string, err error)
 
-// memoryTools are those by which the agent reads lessons and proposes others.
+// memoryTools returns the tools for reading and proposing lessons.
 func (a *Agent) memoryTools(box *toolbox) []tools.Tool {
 	var take memory.Take
 	if a.TakeLesson != nil {
@@ -30,7 +30,7 @@ func (a *Agent) memoryTools(box *toolbox) []tools.Tool {
 	return []tools.Tool{a.Memory.Get(), memory.Propose(take)}
 }
 
-// offeredMemory are the names of those that have something to tell, or somebody who listens.
+// offeredMemory returns the names of usable memory tools.
 func (a *Agent) offeredMemory() []string {
 	var names []string
 	if len(a.Memory.Lessons) > 0 {
@@ -42,8 +42,7 @@ func (a *Agent) offeredMemory() []string {
 	return names
 }
 
-// mostHashed is how long a file may be that is read for its id, in bytes. A larger one is there,
-// under no id.
+// mostHashed limits the size of hashed files, in bytes. Larger files exist without an ID.
 const mostHashed = 64 << 20
 
 // fileID is a SeenFile.

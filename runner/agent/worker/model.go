@@ -23,30 +23,28 @@ import (
 	"github.com/agent-ci/agent-ci/tools/command"
 )
 
-// Model is who answers an agent, and what is known of it. The zero value answers
-// nothing.
+// Model answers an agent. The zero value answers nothing.
 type Model struct {
 	model.Responder
 	Known
-	// Fallbacks answer in its place, in their order, where it can't.
+	// Fallbacks replace a failing model, in order.
 	Fallbacks []Known
-	// Left says whether there is a further answer; nil where one can always be
-	// asked for.
+	// Left reports whether further answers exist; nil means always.
 	Left func() bool
-	// Of is the model of an agent that another one starts; nil where none can be started.
+	// Of returns the model of a started agent; nil if none can start.
 	Of func(Asking) (Model, error)
 
 	firstPause time.Duration // before a request is sent again
 }
 
-// Asking is who asks a model: an agent that another one starts.
+// Asking describes a started agent that needs a model.
 type Asking struct {
 	ID      string
 	Message string   // its task
 	Job     *job.Job // that names its model
 }
 
-// Known is what is known of a model.
+// Known is a model's name and profile.
 type Known struct {
 	Name    string
 	Profile model.Profile // with what the job says in its place
@@ -55,11 +53,11 @@ type Known struct {
 // Warn tells people of something.
 type Warn func(code, format string, args ...any)
 
-// Profiles are what is known of models, by their names.
+// Profiles returns a model's profile by name.
 type Profiles func(name string) model.Profile
 
-// NewModel is the model that a job names, with answers from wherever they come, and what is known
-// of it and its fallbacks. An unknown one is warned of.
+// NewModel returns the job's model, with the given answers, its profile and fallbacks. It warns of
+// unknown models.
 func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
 	var err error
@@ -70,7 +68,7 @@ func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn)
 	return m, err
 }
 
-// know is what is known of a model of the job.
+// know returns the name and adjusted profile of a model.
 func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) {
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
@@ -95,7 +93,7 @@ func noPrice(name string) *outcome.Stop {
 		"limits.cost_usd is set and the price of %s is not known; give it as model.price with input and output, in US dollars for a million tokens.", name)
 }
 
-// warnOfMisfits warns of what the job asks for and the API of the model may refuse.
+// warnOfMisfits warns of job settings the model's API may refuse.
 func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
 	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
 		own := ""
@@ -125,7 +123,7 @@ func adjusted(p model.Profile, m job.Model) model.Profile {
 	return p
 }
 
-// NewAPIModel is the model behind the API that a job names. It is asked nothing yet.
+// NewAPIModel returns the job's model behind its API, without sending a request.
 func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
@@ -144,8 +142,8 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	return made, err
 }
 
-// silence returns how long the API may send nothing: longer at the flex tier, which is slow, and where an
-// answer comes in one piece.
+// silence returns the API's idle timeout: longer for the slow flex tier and for answers without
+// streaming.
 func silence(m job.Model) time.Duration {
 	if m.ServiceTier == model.FlexTier || !m.Stream || slices.Contains(m.Chat, "no_stream") {
 		return 15 * time.Minute
@@ -160,8 +158,8 @@ func baseURL(j *job.Job, env settings.Environment) string {
 	return cmp.Or(j.Model.BaseURL, env.Get("OPENAI_BASE_URL"))
 }
 
-// Unusable returns what would end a run of the job because of its models: a price that
-// limits.cost_usd needs, or a fallback that takes other tools. Nothing is asked.
+// Unusable returns model problems that would end a run: a missing price for limits.cost_usd, or a
+// fallback with other tools. It sends no request.
 func Unusable(j *job.Job, env settings.Environment) (all []error) {
 	profiles := func(name string) model.Profile { return model.ProfileAt(name, baseURL(j, env)) }
 	seen := map[string]bool{}
@@ -179,14 +177,14 @@ func Unusable(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// DefaultLimitUnpriced reports that the default of limits.cost_usd has no effect, since the price of
-// the model is not known.
+// DefaultLimitUnpriced reports that the default limits.cost_usd has no effect, because the model's
+// price is unknown.
 func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns all of this machine that keeps a run of the job out of the model's API: a key or an
-// identity that is missing, and an address that is none. Nothing is asked.
+// KeptOut returns this machine's obstacles to the model's API: a missing key or identity, or an
+// invalid address. It sends no request.
 func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
 	if err := letIn(&endpoint, j.Model, env, func(string, string) {}); err != nil {
@@ -198,7 +196,7 @@ func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	return all
 }
 
-// letIn gives an endpoint what lets a run in: a key, or the identity of the job.
+// letIn sets an endpoint's credentials: a key, or the job's identity.
 func letIn(e *model.Endpoint, m job.Model, env settings.Environment, learn learns) error {
 	if m.Auth == "oidc" {
 		return letInByIdentity(e, m, env, learn)
@@ -220,7 +218,7 @@ func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, l
 	return nil
 }
 
-// speakTo is a client of an API that speaks so on the wire.
+// speakTo returns a client for the given wire format.
 func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
 		api, err = model.NewChat(e)
@@ -236,9 +234,8 @@ func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 // mostScript is how many bytes a scripted session may have.
 const mostScript = 64 << 20
 
-// NewScriptedModel has the answers of the scripted session at path stand in for
-// the model that a job names, from the turn on that follows those begun. Nobody needs to know that one, and nobody is paid but as the
-// job says.
+// NewScriptedModel returns a model answering from the scripted session at path, after the begun
+// turns. Unknown models are accepted; only prices set in the job count.
 func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
@@ -253,7 +250,7 @@ func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (
 	return scripted(script, j, unpaid)
 }
 
-// scripted is the model whose answers a script has, and those of the agents that are started.
+// scripted returns a model answering from a script, also for started agents.
 func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := NewModel(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
@@ -262,8 +259,7 @@ func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error
 	return m, err
 }
 
-// Unpaid returns the job for scripted answers, which need no price: without one limits.cost_usd holds for
-// nothing, since nobody is paid.
+// Unpaid returns the job without limits.cost_usd: scripted answers cost nothing.
 func Unpaid(j *job.Job) *job.Job {
 	unlimited := *j
 	unlimited.Limits.CostUSD = 0
@@ -286,7 +282,7 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 	return script, nil
 }
 
-// still returns the call that waits for the command or the script that an output says still runs.
+// still returns the call for waiting on a command or script, if output says it still runs.
 func still(output string) (tool string, arguments map[string]any, runs bool) {
 	if tool, arguments, runs = command.Waiting(output); runs {
 		return tool, arguments, true
@@ -294,8 +290,8 @@ func still(output string) (tool string, arguments map[string]any, runs bool) {
 	return code.Waiting(output)
 }
 
-// Models are the models that a run of a job may ask, with what is known of each: its own, those that
-// go on in its place, and those of the agents that it may start.
+// Models returns every model the job may use, with profiles: its own, its fallbacks, and those of
+// agents.
 func Models(j *job.Job, env settings.Environment) []Known {
 	base := baseURL(j, env)
 	of := func(name string, m job.Model) Known { return Known{name, adjusted(model.ProfileAt(name, base), m)} }

@@ -2,20 +2,20 @@ package worker
 
 import "bytes"
 
-// said are the beginnings of what an agent is told once in a run.
+// said holds the heads of messages sent once per run.
 type said map[string]bool
 
-// The beginnings, none of which needs an escape in JSON.
+// Heads of messages sent once. They need no JSON escapes.
 const (
-	// refusedWords tell of a change that may not be published.
+	// refusedWords begin the message about an unpublishable change.
 	refusedWords = "The runner looked at your change, and it may not be published as it is. "
-	// claimedWords tell of a summary that claims what the change does not show.
+	// claimedWords begin the message about a summary that claims more than the change shows.
 	claimedWords = "The runner compared your last message with your change. "
-	// unprovenWords tell of tests that prove nothing.
+	// unprovenWords begin the message about tests without proof.
 	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
 )
 
-// note takes what a request says for told that is told once.
+// note marks the messages found in a request as sent.
 func (s said) note(request []byte) {
 	for _, head := range []string{nudgeWords, refusedWords, claimedWords, unprovenWords} {
 		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // words in a text have their quotes escaped
@@ -24,8 +24,8 @@ func (s said) note(request []byte) {
 	}
 }
 
-// once tells an agent that has ended what begins with head, unless it was told such a
-// thing before, or gets no further turn. It says whether the agent was told. Empty words are none.
+// once sends an ended agent words beginning with head, and reports whether it did. It skips empty
+// words, messages already sent, and agents without another turn.
 func (a *Agent) once(head, words string) (bool, error) {
 	if words == "" || a.told[head] || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
 		return false, nil
@@ -51,8 +51,8 @@ func (a *Agent) Claimed(words string) (bool, error) {
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
-// Unproven tells the agent, once, which of its tests prove nothing, and says whether
-// it did: the agent then goes on. words go on with the sentence.
+// Unproven tells the agent, once, about tests without proof, and reports whether the agent
+// continues. words continue the sentence.
 func (a *Agent) Unproven(words string) (bool, error) {
 	return a.once(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
 }

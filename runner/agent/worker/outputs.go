@@ -10,12 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// mostAsked is how much hooks are given of an output, and how much is kept of it then: the model
-// reads nothing that they did not see.
+// mostAsked limits an output passed to hooks, and its saved copy, in bytes. The model reads only
+// text seen by hooks.
 const mostAsked = 1 << 20
 
-// outputs keep whole outputs in the run directory, where the model reads them; where hooks are
-// asked of outputs, these are kept from it before.
+// outputs saves whole outputs in the run directory, readable by the model. With output hooks they
+// are withheld until accepted.
 func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
@@ -33,10 +33,10 @@ func (a *Agent) outputs() *tools.Outputs {
 	return o
 }
 
-// held are files of outputs that hooks have not let be.
+// held stores outputs that hooks have not accepted yet.
 type held struct{ *record.Record }
 
-// heldName is where an output is held.
+// heldName returns the path of a withheld output.
 func heldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
 
 func (h held) Read(name string) ([]byte, error) { return h.Record.Read(heldName(name)) }

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// outsiders are the tools that are not agent-ci's own.
+// outsiders are tools from outside agent-ci.
 type outsiders struct {
 	all      []extensions.Tool
 	deferred map[string]bool // those that the model has to look for, by name
@@ -19,9 +19,8 @@ type outsiders struct {
 	finders  []tools.Tool    // both tools by which models look for others; none where there is none to be found
 }
 
-// outside are the tools of a toolbox that are not agent-ci's own. Those of the job, and of
-// who embeds this program, are told of before anything is opened; those of servers are known
-// once they are started.
+// outside returns a toolbox's tools from outside agent-ci. Tools of the job and the embedding
+// program are known at once, those of servers after their start.
 func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error) {
 	all := a.dynamic.Told()
 	if box.jobs != nil {
@@ -69,13 +68,14 @@ func (o *outsiders) deferFrom(deferred []search.Candidate) {
 	}
 }
 
-// finding are the tools by which a model looks for others.
+// finding caches the model's search tools.
 type finding struct {
 	deferred []search.Candidate // that they find
 	tools    []tools.Tool
 }
 
-// finders makes them anew where others are to be found than before: hardly more than once in a run.
+// finders returns the search tools. It rebuilds them if the deferred tools changed, rarely more
+// than once per run.
 func (a *Agent) finders(deferred []search.Candidate) []tools.Tool {
 	if !reflect.DeepEqual(a.finding.deferred, deferred) {
 		a.finding = finding{deferred, search.Tools(deferred)}
@@ -83,7 +83,7 @@ func (a *Agent) finders(deferred []search.Candidate) []tools.Tool {
 	return a.finding.tools
 }
 
-// allowed are those of tools that the job lets be called.
+// allowed returns the tools allowed by the job.
 func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
 	allow, deny := a.Job.Tools.Allow, a.Job.Tools.Deny
 	return slices.DeleteFunc(slices.Clone(all), func(t extensions.Tool) bool {
@@ -99,7 +99,7 @@ func candidates(all []extensions.Tool) []search.Candidate {
 	return found
 }
 
-// tools are all of them, with those by which a model looks for others.
+// tools returns all tools, including search tools.
 func (o outsiders) tools() []tools.Tool {
 	all := make([]tools.Tool, len(o.all))
 	for i, t := range o.all {
@@ -108,8 +108,8 @@ func (o outsiders) tools() []tools.Tool {
 	return append(all, o.finders...)
 }
 
-// offered adds to the tools that a model is told of those that it does not have to look for,
-// and that by which it looks for others. What the job names in tools.allow is not told for that.
+// offered adds tools that need no search, and the search tool, to own. Listing a tool in
+// tools.allow does not offer it.
 func (o outsiders) offered(own []string) []string {
 	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] || search.Names(name) })
 	for _, t := range o.all {

@@ -17,8 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// Past is an agent that was stopped, as the events of its run tell of it. What the
-// run's View knows is not in it.
+// Past is a stopped agent's state from the run's events. It excludes the run's View.
 type Past struct {
 	agent.Past
 
@@ -53,8 +52,7 @@ func (p *Past) Take(e transcript.Event) error {
 	return p.Past.Take(e)
 }
 
-// takeCall takes what a call leaves behind it: the questions of one that put them to people, and
-// that a kernel was used.
+// takeCall records the effects of a call: questions to people, and use of a kernel.
 func (p *Past) takeCall(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
@@ -72,7 +70,7 @@ func (p *Past) takeCall(raw json.RawMessage) error {
 	return err
 }
 
-// takeSkill takes the skill that a call gave to the model.
+// takeSkill records the skill loaded by a call.
 func (p *Past) takeSkill(raw json.RawMessage) error {
 	var call transcript.ToolFinished
 	if err := json.Unmarshal(raw, &call); err != nil {
@@ -84,21 +82,21 @@ func (p *Past) takeSkill(raw json.RawMessage) error {
 	return nil
 }
 
-// Earlier says of an agent that was stopped what it needs to go on.
+// Earlier holds the state for resuming a stopped agent.
 type Earlier struct {
 	Past *Past
 	Plan transcript.Plan
 	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
 	Servers []transcript.MCPServer
-	// Agents are those that agents of the run had started.
+	// Agents were started by agents of the run.
 	Agents []*transcript.Agent
 	Ended  bool // the run had come to an end; else it was killed
 	Found  workspace.Found
 }
 
-// catchUp answers the calls of the last answer that the agent was stopped in, once
-// there are tools again, and tells the model what is not as it was.
+// catchUp answers interrupted calls of the last answer, once tools exist again, and reports changes
+// to the model.
 func (a *Agent) catchUp(ctx context.Context) error {
 	if a.earlier == nil {
 		return nil
@@ -114,7 +112,7 @@ func (a *Agent) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// words say what is not as it was.
+// words describes the changes since the stop.
 func (e *Earlier) words() []string {
 	var words []string
 	if e.Ended {
@@ -142,10 +140,10 @@ func (e *Earlier) words() []string {
 	return words
 }
 
-// mostTold is how many bytes of the last words of an agent that is gone are told again.
+// mostTold limits a lost agent's quoted last words, in bytes.
 const mostTold = 4000
 
-// gone says which agents are gone that the agent had started, and what each had done; empty for none.
+// gone lists the lost agents and their work; "" for none.
 func (e *Earlier) gone() string {
 	var each []string
 	for _, a := range e.Agents {
@@ -168,7 +166,7 @@ func (e *Earlier) gone() string {
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
-// interrupted tells the model of a call that was broken off.
+// interrupted returns the model's result for an interrupted call.
 func (e *Earlier) interrupted(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {

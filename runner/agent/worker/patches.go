@@ -16,8 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// patchInCommand applies what a command would have applied, unless the job
-// switches the tool off.
+// patchInCommand applies a patch from a command line, unless the job denies the tool.
 func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, text string) (tools.Result, error) {
 	return func(ctx context.Context, dir, text string) (tools.Result, error) {
 		if words := a.conversation.Tools.Registry.Denial(patchTool); words != "" {
@@ -27,21 +26,21 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 	}
 }
 
-// keepPatch is called by one goroutine at a time: a call that mutates runs alone.
+// keepPatch saves a patch. Mutating calls run alone, so calls never overlap.
 func (a *Agent) keepPatch(text string) error { return a.keepChange(patchKept, text) }
 
-// keepDiff keeps what changes files otherwise, in the numbers of the patches.
+// keepDiff saves a change by other edits, numbered with the patches.
 func (a *Agent) keepDiff(diff string) error { return a.keepChange(diffKept, diff) }
 
-// keepMerge keeps what is taken over of another agent, likewise.
+// keepMerge saves a merge of another agent, numbered with the patches.
 func (a *Agent) keepMerge(diff string) error { return a.keepChange(mergeKept, diff) }
 
-// KeepMade keeps a change that stands in the agent's tree and is of no call, likewise.
+// KeepMade saves a change in the agent's tree made by no call, numbered with the patches.
 func (a *Agent) KeepMade(ctx context.Context, change *gitops.ChangeSet) error {
 	return a.Workspace.KeepMerge(ctx, change, a.keepMerge)
 }
 
-// keepChange counts for the run what any agent changes that works in its tree.
+// keepChange saves a change in the run's tree, by any agent.
 func (a *Agent) keepChange(kind, text string) error {
 	if a.Child != nil {
 		return a.Child.of.keepChange(kind, text)
@@ -50,8 +49,8 @@ func (a *Agent) keepChange(kind, text string) error {
 	return a.Record.Write(changeName(a.patches, kind), []byte(a.Record.Redact(text)))
 }
 
-// How changes are kept: as the patches that they were, or as diffs in git's format, whose paths are
-// below the working directory, or of merges below the root of the checkout.
+// Kinds of saved changes: patches, and git diffs. Diff paths are below the working directory; merge
+// paths are below the checkout's root.
 const (
 	patchKept = "patch"
 	diffKept  = "diff"
@@ -62,8 +61,7 @@ func changeName(n int, kind string) string {
 	return fmt.Sprintf("%s/%03d.%s", record.PatchesFolder, n, kind)
 }
 
-// ApplyPatches does again in a fresh checkout what an agent that was stopped did, as
-// far as patches, edits and merges did it.
+// ApplyPatches repeats a stopped agent's patches, edits and merges in a fresh checkout.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
 	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
 	defer box.Close()
@@ -92,7 +90,7 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	return nil
 }
 
-// mergeAgain takes over again what was taken over of another agent.
+// mergeAgain repeats a merge of another agent.
 func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
 	into, err := a.Sandboxes.LayerOf(box, confine.Agent())
 	if err != nil {
@@ -105,7 +103,7 @@ func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff strin
 	return tools.Result{}, ctx.Err()
 }
 
-// keepsProtected says that no change of a protected path is published.
+// keepsProtected reports that changes to protected paths are never published.
 func keepsProtected(p job.Policy) bool {
 	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
 }

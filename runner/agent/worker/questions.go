@@ -33,9 +33,8 @@ type IssuePeople struct {
 	comment int64 // with the questions; 0 while there is none
 }
 
-// Ask puts all questions of the run so far on the issue. It edits the comment of
-// this run, or of an earlier one to which nobody has said anything; else there is a
-// new one.
+// Ask posts every question of the run on the issue. It edits this run's comment, or an earlier
+// run's unanswered one; otherwise it adds a comment.
 func (p *IssuePeople) Ask(ctx context.Context, all []question.Question) error {
 	if err := p.write(ctx, p.Redact(questionsComment(all))); err != nil {
 		return fmt.Errorf("comment on %s: %w", p.Issue, err)
@@ -59,8 +58,7 @@ func (p *IssuePeople) write(ctx context.Context, text string) error {
 	return nil
 }
 
-// unanswered is the last comment on the issue, where it holds the questions of an
-// earlier run; 0 for none.
+// unanswered returns the issue's last comment if it holds an earlier run's questions; otherwise 0.
 func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64 {
 	comments, err := in.Comments(ctx, p.Issue.Number)
 	if err != nil {
@@ -78,8 +76,7 @@ func (p *IssuePeople) unanswered(ctx context.Context, in forge.Repository) int64
 	return 0
 }
 
-// WithoutAnswers ends a run whose agent has asked the people of an issue; nil where
-// it has asked nobody.
+// WithoutAnswers ends a run with open questions on an issue; nil without questions.
 func (w Work) WithoutAnswers(on *form.Issue) error {
 	if len(w.Questions) == 0 {
 		return nil

@@ -13,11 +13,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// scriptTools are the tools of a model that calls all others in scripts.
+// scriptTools are the direct tools of a model with script calls.
 var scriptTools = []string{dialect.Exec, dialect.Wait}
 
-// inScripts is the registry of a model that calls tools in scripts: of those that are offered, and
-// of those that it would have to look for, which a script finds by itself.
+// inScripts returns the registry of a model with script calls: offered and deferred tools. Scripts
+// find deferred tools directly.
 func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
@@ -41,7 +41,7 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
 
-// scriptsLeft is what scripts left for those that come after a restart, or in another attempt.
+// scriptsLeft is script state kept across restarts and attempts.
 type scriptsLeft struct {
 	cells  int
 	stored map[string]string
@@ -76,7 +76,7 @@ func (s *scriptsLeft) finished(raw json.RawMessage) error {
 	return err
 }
 
-// endScripts ends the scripts that still run. What they left is kept for the next attempt.
+// endScripts ends running scripts and keeps their state for the next attempt.
 func (a *Agent) endScripts() {
 	scripts := a.tools.scripts
 	if scripts == nil {

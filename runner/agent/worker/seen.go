@@ -13,9 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// seen is the work tree as the commands in a sandbox see it, for tools that reach it
-// from outside. Its parts are opened when a tool first asks for them: an overlay is
-// there once its sandbox is.
+// seen is the sandboxed commands' view of the work tree, for tools outside the sandbox. Folders
+// open at first use: an overlay only exists with its sandbox.
 type seen struct {
 	top, dir tools.Folder
 	view     func() (*grants.View, error)
@@ -44,7 +43,7 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 	return a.Workspace.OpenWorkDir(at, path)
 }
 
-// folder is a folder whose root is closed with s.
+// folder returns a folder; s closes its root.
 func (s *seen) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
 		root, err := open()
@@ -57,9 +56,8 @@ func (s *seen) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	})}
 }
 
-// mustHaveWorkDir opens the working directory before a tool asks, so that a job learns
-// early that there is none. An overlay in which nothing was done yet has the folders of
-// the checkout, and needs no sandbox for that.
+// mustHaveWorkDir fails early if the working directory is missing. An untouched overlay equals the
+// checkout and needs no sandbox.
 func (a *Agent) mustHaveWorkDir(s *seen) error {
 	if !a.Workspace.Untouched() {
 		_, err := s.dir.Root()
@@ -72,8 +70,8 @@ func (a *Agent) mustHaveWorkDir(s *seen) error {
 	return root.Close()
 }
 
-// checkout says what searches and listings leave out: what git would not commit.
-// An index that can't be read ends the run elsewhere; here patterns decide alone.
+// checkout returns the exclusions for searches and listings: files git would not commit. An
+// unreadable index ends the run elsewhere; here patterns alone decide.
 func (s *seen) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
 		Top: s.top, Exclude: c.Exclude(), IgnoreCase: c.IgnoresCase(),

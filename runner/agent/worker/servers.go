@@ -18,7 +18,7 @@ func (a *Agent) newServers() *extensions.Servers {
 	})
 }
 
-// taken are names that no tool of a server gets.
+// taken returns names forbidden to server tools.
 func (a *Agent) taken() (names []string) {
 	for _, tool := range a.dynamic.Told() {
 		names = append(names, tool.Spec.Name)
@@ -29,8 +29,7 @@ func (a *Agent) taken() (names []string) {
 	return names
 }
 
-// startServers starts the servers of tools that do not run. What the model is told of tools
-// stays as it is from then on.
+// startServers starts missing tool servers. Tool descriptions are fixed afterwards.
 func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	if len(a.Job.MCPServers) == 0 {
 		return nil
@@ -46,7 +45,7 @@ func (a *Agent) startServers(ctx context.Context, box *sandbox.Sandbox) error {
 	return a.useTools(ctx, a.tools)
 }
 
-// freezeTools settles what the model is told of tools, once.
+// freezeTools fixes the tool descriptions, once.
 func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	if a.frozen {
 		return nil
@@ -64,16 +63,16 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 	return err
 }
 
-// known leaves out of names those that may be of servers which were not started yet, and those by
-// which models look for tools: there may be none to be looked for.
+// known removes names of tools from servers not started yet, and of search tools, which may not
+// exist.
 func (a *Agent) known(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return search.Names(name) || !a.servers.Settled() && a.servers.MayBe(name)
 	})
 }
 
-// allow are the names that the job allows alone; none for all. What looks for others is one of
-// them: it finds nothing that is not allowed.
+// allow returns the names allowed by the job; none means all. It includes the search tool, which
+// finds allowed tools only.
 func (a *Agent) allow(outside outsiders) []string {
 	named := a.Job.Tools.Allow
 	allow := a.known(named)
@@ -88,17 +87,17 @@ func (a *Agent) allow(outside outsiders) []string {
 	return allow
 }
 
-// endServers ends the servers that live as long as the agent's sandbox.
+// endServers ends servers bound to the agent's sandbox.
 func (a *Agent) endServers() {
 	if err := a.servers.EndAttempt(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
 }
 
-// Servers are those of tools that were started, with what became of them.
+// Servers returns the started tool servers with their status.
 func (a *Agent) Servers() []transcript.MCPServer { return a.servers.Known() }
 
-// Close ends what lives longer than an attempt. The agent works no more after that.
+// Close ends servers that outlive an attempt. The agent must not work afterwards.
 func (a *Agent) Close() {
 	if err := a.servers.Close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))

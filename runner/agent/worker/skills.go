@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// FindSkills returns the skills of the base commit that a run of j can load.
+// FindSkills returns the base commit's skills for job j.
 func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 	if !lets(j, skill.Name) {
 		return skills.Found{}, nil
@@ -25,10 +25,10 @@ func FindSkills(base settings.Commit, j *job.Job) (skills.Found, error) {
 	return skills.Find(base.Checkout, j.Skills.Folders)
 }
 
-// mostSkillWarnings is the number of problems with skills that a run warns of one by one.
+// mostSkillWarnings limits single warnings about skills.
 const mostSkillWarnings = 10
 
-// OfferSkills returns the skills of the base commit that a model with this window is told of.
+// OfferSkills returns the base commit's skills offered to a model with this context window.
 func OfferSkills(rec *record.Record, base settings.Commit, j *job.Job, window int64) (skills.Offer, error) {
 	found, err := FindSkills(base, j)
 	if err != nil {
@@ -54,15 +54,15 @@ func lets(j *job.Job, tool string) bool {
 	return !slices.Contains(j.Tools.Deny, tool) && (len(j.Tools.Allow) == 0 || slices.Contains(j.Tools.Allow, tool))
 }
 
-// loaded is a skill that was given to the model.
+// loaded is a skill loaded by the model.
 type loaded struct {
 	name string
-	// stands says that the model was given it itself; else a script was, and may have kept it
-	// to itself.
+	// stands means the model received the text directly. Otherwise a script did and may have hidden
+	// it.
 	stands bool
 }
 
-// skillTool is the tool by which the model loads skills.
+// skillTool returns the tool for loading skills.
 func (a *Agent) skillTool() tools.Tool {
 	var names []string
 	for _, s := range a.Skills.Skills {
@@ -105,7 +105,7 @@ func (a *Agent) loadedBytes() (bytes int) {
 	return bytes
 }
 
-// keptSkills are the skills that were loaded, word for word.
+// keptSkills returns the exact texts of loaded skills.
 func (a *Agent) keptSkills() []string {
 	a.loading.Lock()
 	defer a.loading.Unlock()
@@ -121,7 +121,7 @@ func (a *Agent) loadedTexts() (texts []string) {
 	return texts
 }
 
-// skillText is what the model is given of a skill.
+// skillText returns a skill's text for the model.
 func (a *Agent) skillText(s skills.Skill) string {
 	dir := a.fromWorkDir(path.Dir(s.Path))
 	text := strings.TrimRight(s.Text, "\n")

@@ -27,23 +27,21 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// patchTool is the name of the tool that applies patches, and questionTool of that
-// by which a model asks a person.
+// patchTool applies patches. questionTool asks a person.
 const (
 	patchTool    = dialect.ApplyPatch
 	questionTool = dialect.RequestUserInput
 )
 
-// toolset says with which tools a model runs commands and changes files. Tools
-// that a model is not told of answer all the same.
+// toolset names the model's tools for commands and edits. Tools hidden from the model still answer
+// calls.
 type toolset struct {
 	runs  []string   // tools that run commands
 	shell tools.Form // of shell, where that is one of them
 	patch tools.Form // of apply_patch
 	sees  bool       // images
 	code  bool       // the model calls all of them in scripts
-	// family is one of families, or of editFormats where the model writes what it wants done; empty
-	// for tools of agent-ci.
+	// family is a key of families, or of editFormats for text edits; "" for agent-ci's tools.
 	family string
 }
 
@@ -52,8 +50,8 @@ var (
 	patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function}
 )
 
-// toolsetOf are the tools that suit a model, in the form that the job asks for:
-// auto, freeform, function, builtin, code, or a family of another agent's.
+// toolsetOf returns the tools for a model and a form: auto, freeform, function, builtin, code, or
+// another agent's family.
 func toolsetOf(p model.Profile, form string) toolset {
 	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
@@ -78,7 +76,7 @@ func toolsetOf(p model.Profile, form string) toolset {
 	return s
 }
 
-// ways are how a model with these tools does what every agent does.
+// ways describes the usual actions in these tools.
 func (s toolset) ways() agent.Ways {
 	if f, writes := editFormats[s.family]; writes {
 		return writingWays(f)
@@ -89,9 +87,8 @@ func (s toolset) ways() agent.Ways {
 	return agent.Calling()
 }
 
-// offered are the tools that the model is told of: those that every model gets,
-// those that suit it, that for questions where there are people to ask, and those that
-// the job names.
+// offered returns the tools offered to the model: general tools, suitable ones, questions if people
+// can answer, and those named by the job.
 func (s toolset) offered(people bool, named []string) []string {
 	if _, writes := editFormats[s.family]; writes {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, writtenCommands, patchTool}
@@ -110,8 +107,7 @@ func (s toolset) offered(people bool, named []string) []string {
 	return append(all, named...)
 }
 
-// definitions are the tools that the model is told of: those that run here, and
-// the hosted ones, which the API runs.
+// definitions returns the definitions of local tools, and of hosted ones run by the API.
 func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
 	definitions, err := agent.Definitions(here)
 	if err != nil {
@@ -127,9 +123,8 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 	return definitions, nil
 }
 
-// toolbox is what the agent works with until its change is taken: where its tools
-// work, and the processes that they started. The tools of an empty one can be told
-// of, and not called.
+// toolbox holds an agent's tools, sandbox and processes for one attempt. An empty toolbox only
+// describes tools.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
 	seen     *seen
@@ -254,7 +249,7 @@ func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, 
 	return registry, nil
 }
 
-// allTools are those of a toolbox, in the order in which the model is told of them.
+// allTools returns a toolbox's tools in the model's order.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
@@ -291,7 +286,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
-// readingTools are those of an agent that changes nothing.
+// readingTools returns the tools of a read-only agent.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
 	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
 	if f, known := families[a.suits.family]; known {
@@ -300,8 +295,7 @@ func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool
 	return files.New(reading)
 }
 
-// ignoredFile says of a file below dir whether git ignores it. A file of which that
-// can't be found out is not said to be.
+// ignoredFile returns a function reporting whether git ignores a file below dir; false on errors.
 func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 	return func(name string) bool {
 		ignored, err := checkout.Ignores(dir, name)
@@ -309,7 +303,7 @@ func ignoredFile(checkout files.Checkout, dir string) func(name string) bool {
 	}
 }
 
-// close ends what the agent's commands left running.
+// close ends running commands of the agent.
 func (t *toolbox) close() error {
 	if t.scripts != nil {
 		t.scripts.Close()

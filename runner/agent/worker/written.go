@@ -19,20 +19,20 @@ import (
 	"github.com/agent-ci/agent-ci/tools/skill"
 )
 
-// editFormats are how models write that have no tools, by model.tools.
+// editFormats maps model.tools to the text formats of models without tools.
 var editFormats = map[string]editformat.Format{
 	job.ToolsAiderDiff:  editformat.Diff,
 	job.ToolsAiderUdiff: editformat.Udiff,
 	job.ToolsAiderWhole: editformat.Whole,
 }
 
-// What begins a line of a read block that is no path.
+// Prefixes of read-block lines other than paths.
 const (
 	skillLine  = "skill:"
 	lessonLine = "lesson:"
 )
 
-// writingWays are how a model writes what others call tools for.
+// writingWays describes the usual actions in text blocks.
 func writingWays(f editformat.Format) agent.Ways {
 	return agent.Ways{
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
@@ -43,11 +43,11 @@ func writingWays(f editformat.Format) agent.Ways {
 	}
 }
 
-// furtherForm is what a model that writes is told of the runner's side.
+// furtherForm explains the runner's side to a model with text edits.
 const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
 	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
-// Writing takes apart what a model of the job writes; nil where the model calls tools.
+// Writing returns a parser for the job's text format; nil if the model calls tools.
 func Writing(m job.Model) agent.Writing {
 	f, writes := editFormats[m.Tools]
 	if !writes {
@@ -56,8 +56,8 @@ func Writing(m job.Model) agent.Writing {
 	return func(text string) []tools.Call { return callsOf(editformat.Parse(f, text), text) }
 }
 
-// callsOf are the calls that a model with tools would have made: its plan, its edits all in one,
-// what it wants to see, and its commands.
+// callsOf translates an answer to tool calls: plan, one call for all edits, files to read, and
+// commands.
 func callsOf(a editformat.Answer, text string) []tools.Call {
 	var calls []tools.Call
 	add := func(name string, arguments any) {
@@ -89,11 +89,10 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 	return calls
 }
 
-// writtenCommands runs what a model wrote for a shell, to its end.
+// writtenCommands is the tool running a model's shell blocks, to their end.
 const writtenCommands = dialect.ShellCommand
 
-// shown are the files that a model which writes its edits has seen: those that it read, and those
-// that it changed.
+// shown lists files read or changed by a model with text edits.
 type shown struct {
 	mu    sync.Mutex
 	names []string
@@ -105,7 +104,7 @@ func (s *shown) paths() []string {
 	return slices.Clone(s.names)
 }
 
-// add takes what the result of a call says of files.
+// add records the files in a call's result.
 func (s *shown) add(detail json.RawMessage) error {
 	var of struct {
 		Path  string // that was read
@@ -142,10 +141,10 @@ func (s *shown) take(raw json.RawMessage) error {
 	return s.add(call.Detail)
 }
 
-// showing are the tools whose calls show files to a model that writes.
+// showing lists tools whose calls show files to a model with text edits.
 var showing = []string{dialect.ReadFile, patchTool}
 
-// noted are tools of a model that writes, of which those that show files tell of them.
+// noted wraps the showing tools to record the files shown.
 func (a *Agent) noted(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
 		if !a.Job.Model.Writes() || !slices.Contains(showing, tool.Spec.Name) {
@@ -169,7 +168,7 @@ func (a *Agent) noted(all []tools.Tool) []tools.Tool {
 	return all
 }
 
-// readDetail says which file a call of read_file read, from the working directory.
+// readDetail returns the file of a read_file call, relative to the working directory.
 func (a *Agent) readDetail(call tools.Call) map[string]any {
 	var read struct {
 		Path string `json:"file_path"`
