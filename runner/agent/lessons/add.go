@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// IDOf is the id of a lesson that is proposed: it goes by the claim, so that nobody keeps one twice.
+// IDOf returns a proposed lesson's ID. It depends on the claim alone, so a claim is stored once.
 func IDOf(claim string) string {
 	sum := sha256.Sum256([]byte(claim))
 	return "l-" + hex.EncodeToString(sum[:4])
@@ -25,7 +25,7 @@ func IDOf(claim string) string {
 
 const head = "# Lessons of runs of agent-ci on this repository: get_memory tells them to models. Review them like code.\n"
 
-// Append adds lessons behind those of a file and leaves what stands in it, to the byte.
+// Append adds lessons at the end of a file and keeps its existing bytes.
 func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	before, problems := Parse(Path, data)
 	if len(problems) > 0 {
@@ -52,7 +52,7 @@ func Append(data []byte, more []memory.Lesson) ([]byte, error) {
 	return added.Bytes(), nil
 }
 
-// opened is a file with its list ready for more, and what entries are indented by.
+// opened returns a file with its list ready for entries, and the entries' indentation.
 func opened(data []byte) ([]byte, string) {
 	root, _ := config.Document(Path, data)
 	for pair := range slices.Chunk(root.Content, 2) {
@@ -70,7 +70,7 @@ func opened(data []byte) ([]byte, string) {
 	return data, "  "
 }
 
-// indentOf is what the line of an entry begins with.
+// indentOf returns the indentation of an entry's line.
 func indentOf(data []byte, first *yaml.Node) string {
 	line := bytes.Split(data, []byte("\n"))[first.Line-1]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
@@ -93,8 +93,8 @@ func entry(l memory.Lesson, indent string) string {
 		indent, l.ID, quoted(l.Claim), strings.Join(evidence, ", "), quoted(l.Run), quoted(l.Date))
 }
 
-// Added are the lessons by which a file differs from what it was, where these are nothing but
-// proposed ones, put behind the others as Append does: then nobody else changed the file.
+// Added returns the lessons added between before and now. ok is false unless the only change is
+// proposed lessons, appended as by Append: then nobody else changed the file.
 func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson, ok bool) {
 	was, wrong := Parse(Path, before)
 	is, wrongNow := Parse(Path, now)
@@ -111,8 +111,8 @@ func Added(before, now []byte, proposed []memory.Lesson) (added []memory.Lesson,
 	return added, err == nil && bytes.Equal(made, now)
 }
 
-// Exact is a file in the bytes that it was written in: those that it had before, or that Append gave
-// it. Where it differs from these in more than line ends it is given back as it is.
+// Exact restores a file's exact bytes: those from before, or from Append. A file with more than
+// different line ends is returned unchanged.
 func Exact(before, now []byte) []byte {
 	was, wrong := Parse(Path, before)
 	is, wrongNow := Parse(Path, now)
@@ -134,7 +134,7 @@ func Exact(before, now []byte) []byte {
 
 func withoutReturns(data []byte) []byte { return bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) }
 
-// isOf says that a lesson is a proposed one, its evidence pinned.
+// isOf reports whether a lesson is a proposed one with pinned evidence.
 func isOf(l, proposed memory.Lesson) bool {
 	evidence := proposed.Evidence
 	for _, e := range l.Evidence {
@@ -147,7 +147,7 @@ func isOf(l, proposed memory.Lesson) bool {
 	return reflect.DeepEqual(l, proposed)
 }
 
-// New are those of lessons whose ids a file does not have yet.
+// New returns the lessons with IDs missing from a file.
 func New(known, more []memory.Lesson) []memory.Lesson {
 	return slices.DeleteFunc(slices.Clone(more), func(m memory.Lesson) bool {
 		return slices.ContainsFunc(known, func(k memory.Lesson) bool { return k.ID == m.ID })

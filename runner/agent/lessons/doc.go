@@ -1,4 +1,4 @@
-// Package lessons owns the file in which a repository keeps lessons: what may stand in it, what is
-// wrong with it and where, what counts as evidence, and how entries are added behind those that are
-// there. It refuses to know git, runs and who reads the lessons.
+// Package lessons owns a repository's file of lessons: its syntax, its problems and their
+// positions, valid evidence, and appending entries. It does not know git, runs or the readers of
+// lessons.
 package lessons

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Evidence is what shows a lesson: a check of the job, a run, or a file.
+// Evidence supports a lesson: a check of the job, a run, or a file.
 type Evidence struct {
 	Check string // name
 	Run   string // id
@@ -19,12 +19,12 @@ const (
 	runPrefix   = "run:"
 )
 
-// isPin says whether a text is what a commit or blob is named by.
+// isPin reports whether a text can be the ID of a commit or blob.
 func isPin(s string) bool {
 	return len(s) >= 7 && len(s) <= 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// ParseEvidence reads evidence: check:NAME, run:ID, PATH@SHA, or PATH, which is to be pinned yet.
+// ParseEvidence parses check:NAME, run:ID, PATH@SHA, or PATH (not pinned yet).
 func ParseEvidence(s string) (Evidence, error) {
 	if err := checkLine(s, longestProof); err != nil {
 		return Evidence{}, err
@@ -58,7 +58,7 @@ func (e Evidence) String() string {
 	return e.Path
 }
 
-// checkPinned refuses a path that says nothing of when it was there.
+// checkPinned refuses a path without a commit or blob.
 func checkPinned(s string) error {
 	e, err := ParseEvidence(s)
 	if err == nil && e.Path != "" && e.At == "" {
@@ -67,7 +67,7 @@ func checkPinned(s string) error {
 	return err
 }
 
-// pins says that evidence of the file is what was proposed, with nothing but a commit or blob added.
+// pins reports whether kept equals proposed, or adds only a commit or blob.
 func pins(kept, proposed string) bool {
 	at, is := strings.CutPrefix(kept, proposed+"@")
 	return kept == proposed || is && isPin(at)

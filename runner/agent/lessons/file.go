@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Path is where a repository keeps its lessons, from its root.
+// Path is the file of lessons, relative to the repository's root.
 const Path = ".agent-ci/lessons.yml"
 
 // Bounds of the file.
@@ -29,8 +29,8 @@ const (
 	mostProblems = 100
 )
 
-// Parse reads the file, whose name is for messages. A file without a byte has no lessons. Where
-// there are problems, the lessons are not to be used.
+// Parse parses the file; name is used in messages. An empty file has no lessons. With problems, do
+// not use the lessons.
 func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	r := &reader{file: name}
 	if len(data) > MaxSize {
@@ -46,12 +46,12 @@ func Parse(name string, data []byte) ([]memory.Lesson, config.Problems) {
 	return r.document(root), r.problems
 }
 
-// TooLarge is what is wrong with a file of more than MaxSize bytes.
+// TooLarge returns the problem of a file over MaxSize bytes.
 func TooLarge(name string) config.Problems {
 	return whole(name, fmt.Sprintf("is larger than %d KiB; take lessons out that help nobody any more", MaxSize>>10))
 }
 
-// NoFile is what is wrong with what stands in the place of the file and is none.
+// NoFile returns the problem of a path other than a regular file.
 func NoFile(name string) config.Problems {
 	return whole(name, "is no plain file in a plain folder, but a link, a folder or a submodule; make it one")
 }
@@ -60,7 +60,7 @@ func whole(name, message string) config.Problems {
 	return config.Problems{{File: name, Line: 1, Column: 1, Message: message}}
 }
 
-// reader gathers what is wrong with a file.
+// reader collects a file's problems.
 type reader struct {
 	file     string
 	problems config.Problems
@@ -146,7 +146,7 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	return all
 }
 
-// mapping gives the values of a mapping that has all of the keys and no other; nil for what is none.
+// mapping returns a mapping's values if its keys are exactly wanted, otherwise nil.
 func (r *reader) mapping(node *yaml.Node, key string, wanted []string) map[string]*yaml.Node {
 	if node.Kind != yaml.MappingNode || unwanted(node) {
 		r.complain(node, key, "must be a mapping with %s", strings.Join(wanted, ", "))
@@ -188,7 +188,7 @@ func (r *reader) text(node *yaml.Node, key string, check func(string) error) str
 	return node.Value
 }
 
-// unwanted says that a node has what YAML allows and a file of lessons does not.
+// unwanted reports YAML features forbidden in a file of lessons.
 func unwanted(node *yaml.Node) bool {
 	return node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0
 }
@@ -202,8 +202,8 @@ func checkID(s string) error {
 	return nil
 }
 
-// CheckClaim says what keeps a text from being a claim. What a page does not show has no place in
-// what people are to judge.
+// CheckClaim returns why a text is no valid claim. People review claims, so invisible characters
+// are refused.
 func CheckClaim(s string) error { return checkLine(s, longestClaim) }
 
 func checkLine(s string, longest int) error {
