@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What the list of skills takes at most, of a window in tokens and in characters: with the
-// words around it 2 % of the window, or 8,000 characters where that is less.
+// Limits of the list of skills, for a window in tokens: 2 % of the window including the surrounding
+// words, at most 8,000 characters.
 const (
 	windowShare   = 50
 	bytesInToken  = 4
@@ -16,8 +16,8 @@ const (
 	shortestTold = 60
 )
 
-// Catalogue is the list of skills for a model with that window, a line each, and those that
-// stand in it: where there are too many descriptions are cut, and then the last ones left out.
+// Catalogue returns the list of skills for a window, one per line, and the skills in it. To fit, it
+// cuts descriptions first, then leaves out the last skills.
 func Catalogue(all []Skill, window int64) (list string, told []Skill) {
 	room := mostCatalogue
 	if window > 0 {

@@ -1,6 +1,4 @@
-// Package skills owns the skills of a run: which folders of the base commit have them, how
-// their front matter is read (agentskills.io, as leniently as its guide for clients says),
-// what the model is told of them at the start, and how they are kept so that a run that goes
-// on and a replay have the same. It refuses to know models, conversations and the work tree:
-// a skill is what the base commit says.
+// Package skills owns a run's skills: finding them in the base commit, parsing their front matter
+// (agentskills.io, as lenient as its client guide), the catalogue for the model, and a stored copy
+// for resumed and replayed runs. It does not know models, conversations or the work tree.
 package skills

@@ -13,10 +13,10 @@ import (
 	"github.com/agent-ci/agent-ci/internal/clip"
 )
 
-// fileName is that of a skill, in exactly these letters.
+// fileName is a skill's file name; case matters.
 const fileName = "SKILL.md"
 
-// What is looked at and taken at most.
+// Limits of the search.
 const (
 	mostFolders = 2_000
 	deepest     = 4 // folders below one that is looked through
@@ -29,9 +29,8 @@ const (
 	mostProblems  = 100
 )
 
-// Find looks for skills in folders of a base commit, by their paths from its root. Of two with
-// one name that of the earlier folder is taken. No link is followed, in or out of the
-// repository.
+// Find searches folders of a base commit, relative to its root, for skills. For duplicate names the
+// earlier folder wins. Links are never followed.
 func Find(base *gitops.Checkout, folders []string) (Found, error) {
 	s := search{base: base, folders: folders}
 	for _, folder := range folders {
@@ -70,7 +69,7 @@ func (s *search) skip(path, format string, args ...any) {
 	s.note(Problem{Path: path, Message: fmt.Sprintf(format, args...), Skipped: true})
 }
 
-// stopped says that no more is looked at, and tells of it once.
+// stopped reports whether the search has reached a limit, and records the problem once.
 func (s *search) stopped(at string) bool {
 	why := ""
 	switch {
@@ -86,7 +85,7 @@ func (s *search) stopped(at string) bool {
 	return why != ""
 }
 
-// folder takes what lies in a folder: the skill that it is, else those below it.
+// folder adds the skill in a folder, or else those below it.
 func (s *search) folder(dir string, depth int) error {
 	if s.stopped(dir) {
 		return nil
@@ -117,7 +116,7 @@ func (s *search) folder(dir string, depth int) error {
 	return nil
 }
 
-// skill takes the skill that a folder is.
+// skill adds the skill in a folder.
 func (s *search) skill(dir string, kind gitops.BaseKind) error {
 	name := path.Join(dir, fileName)
 	if kind != gitops.BaseFile {
@@ -153,8 +152,7 @@ func (s *search) skill(dir string, kind gitops.BaseKind) error {
 	return nil
 }
 
-// files lists what lies in the folder of a skill besides its SKILL.md. Names that a person
-// could not read are counted only.
+// files lists the other files in a skill's folder. Unreadable names are only counted.
 func (s *search) files(of *Skill, dir, below string, depth int) error {
 	if s.visited >= mostFolders || depth > deepest {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// The most that the standard has of each field, in characters.
+// Field lengths by the standard, in characters.
 const (
 	mostName          = 64
 	mostDescription   = 1024
@@ -33,8 +33,8 @@ const (
 	mostMetadata = 50
 )
 
-// parse reads a SKILL.md that lies in a folder of that name. What is not by the standard
-// and can be loaded all the same is a remark; an error says why it cannot.
+// parse parses a SKILL.md; folder is its folder's name. Tolerable deviations from the standard are
+// remarks. An error means the skill cannot be loaded.
 func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	head, text, err := split(raw)
 	if err != nil {
@@ -71,7 +71,7 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 	return s, remarks, nil
 }
 
-// nameOf is what a skill is called: as it says, else as its folder.
+// nameOf returns a skill's own name, or else its folder's.
 func nameOf(given, folder string, remark func(format string, args ...any)) (string, error) {
 	name := oneLine(given, mostName)
 	switch {
@@ -101,8 +101,8 @@ func standard(name string) bool {
 	return !strings.ContainsFunc(name, other) && !strings.Contains("-"+name+"-", "--")
 }
 
-// usable says whether a name can stand in a list and be given back: it begins with a letter or
-// digit, and has nothing that looks like a mark.
+// usable reports whether a name is safe in lists and calls: a letter or digit first, no markup
+// characters.
 func usable(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
@@ -143,7 +143,7 @@ type field struct {
 	entries map[string]string
 }
 
-// readFields reads a front matter. lenient says that it is no YAML as it stands.
+// readFields parses a front matter. lenient means it was invalid YAML before quoting.
 func readFields(head []byte) (fields map[string]field, lenient bool, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(head, &document); err != nil {
@@ -172,8 +172,8 @@ func pairs(mapping *yaml.Node) func(yield func(key, value *yaml.Node) bool) {
 	}
 }
 
-// textOf is the text of a scalar, or of a list of such. No alias is followed: it could stand for
-// more than the file has.
+// textOf returns the text of a scalar or a list of scalars. Aliases are not followed: their text
+// may exceed the file's size.
 func textOf(value *yaml.Node) string {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Tag != "!!null":
@@ -203,10 +203,10 @@ func entriesOf(value *yaml.Node) map[string]string {
 	return entries
 }
 
-// standardKeys are those of the standard that have a text.
+// standardKeys are the standard's keys with text values.
 var standardKeys = []string{"name", "description", "license", "compatibility", "allowed-tools"}
 
-// quoted is a front matter whose texts are quoted: other clients take a colon in one that is not.
+// quoted returns a front matter with quoted texts: other clients accept a colon in unquoted text.
 func quoted(head []byte) []byte {
 	found := map[string]string{}
 	for line := range strings.Lines(string(head)) {

@@ -15,7 +15,7 @@ import (
 // File has the skills of a run, in its run directory.
 const File = "skills.json"
 
-// Offer is what a run offers its model, from its start to its end.
+// Offer is the constant set of skills offered during a run.
 type Offer struct {
 	Skills    []Skill `json:"skills"`    // that can be loaded
 	Catalogue string  `json:"catalogue"` // what the model is told of them
@@ -24,8 +24,8 @@ type Offer struct {
 	Room int64 `json:"room"`
 }
 
-// NewOffer offers skills to a model with that window, without what the run keeps secret.
-// leftOut is how many of them there is no room for.
+// NewOffer offers skills to a model with this window, with secrets redacted. leftOut counts skills
+// without room.
 func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offer, leftOut int) {
 	clean := make([]Skill, len(all))
 	for i, s := range all {
@@ -37,8 +37,7 @@ func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offe
 	return offer, len(all) - len(offer.Skills)
 }
 
-// Keep writes an offer into the run directory and tells of it. There is nothing to tell of
-// where there are no skills.
+// Keep writes the offer into the run directory and records its event. It skips an empty offer.
 func (o Offer) Keep(rec *record.Record) error {
 	if len(o.Skills) == 0 {
 		return nil
@@ -58,7 +57,7 @@ func (o Offer) Keep(rec *record.Record) error {
 	return rec.Append(transcript.TypeSkills, event)
 }
 
-// Kept reads what a run offered, which has to be what was recorded.
+// Kept reads a run's offer. It fails if the file's digest differs from the record.
 func Kept(dir *record.Directory, of transcript.Skills) (offer Offer, err error) {
 	if of.File == "" {
 		return offer, nil

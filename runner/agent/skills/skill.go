@@ -2,8 +2,7 @@ package skills
 
 import "fmt"
 
-// Skill is one that a run can load. Its texts are of the base commit, with nothing in them
-// that a person would not see.
+// Skill is a loadable skill. Its texts come from the base commit, without invisible characters.
 type Skill struct {
 	Name          string            `json:"name"`
 	Description   string            `json:"description"`
@@ -20,7 +19,7 @@ type Skill struct {
 	Left          int               `json:"left,omitempty"`       // bytes of it that are not in Text
 }
 
-// Problem is something about a file that is, or was meant to be, a skill.
+// Problem is a problem with a skill's file.
 type Problem struct {
 	Path    string `json:"path"`
 	Message string `json:"message"` // the end of a sentence that begins with Path
@@ -34,7 +33,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%q: %s", p.Path, p.Message)
 }
 
-// Found is what folders of a base commit have.
+// Found holds the skills and problems of a search.
 type Found struct {
 	Skills   []Skill
 	Problems []Problem
