@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// exchange carries requests, and looks at those that give a key for a token: openai-go
-// sends them itself, and tells less of what came of them.
+// exchange forwards requests and inspects token exchanges: openai-go reports their failures in less
+// detail.
 type exchange struct {
 	next  http.RoundTripper
 	learn func(name, secret string)
@@ -62,7 +62,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// take notes a token that is about to be exchanged.
+// take records a token before its exchange.
 func (e *exchange) take(token string) {
 	e.learn("the identity token of the job", token)
 	claims, err := claimsOf(token)
@@ -80,8 +80,8 @@ func (e *exchange) told() string {
 	return e.claims.String()
 }
 
-// refused is what an answer without a token or key comes to. That of a server that is
-// busy or broken passes.
+// refused returns the failure for an answer without a token or key. Failures of a busy or broken
+// server are temporary.
 func refused(status int, who, words string) *model.Failure {
 	f := failed("%s answers with status %d", who, status)
 	if words != "" {

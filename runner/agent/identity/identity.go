@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Options say as whom a run asks for a key.
+// Options configure the identity of a run.
 type Options struct {
 	Job job.Identity
-	// BaseURL is where the key would go: nowhere but to OpenAI. Empty is OpenAI.
+	// BaseURL is the API's address. Only OpenAI's is accepted; empty means OpenAI.
 	BaseURL string
 	Env     settings.Environment
 	// Learn is told each secret before it is used: the job's token, and each key.
@@ -23,22 +23,21 @@ type Options struct {
 	Learn func(name, secret string)
 }
 
-// Identity is that of one run. It is asked for when the first request needs a key.
+// Identity is a run's identity. The first request fetches a key.
 type Identity struct {
 	provider, account string
 	source            source
 	exchange          *exchange
 }
 
-// The variables that say what the job leaves empty, by the names that OpenAI's own
-// libraries have for them.
+// Variables for settings missing in the job, named as in OpenAI's own libraries.
 const (
 	providerVariable = "OPENAI_IDENTITY_PROVIDER_ID"
 	accountVariable  = "OPENAI_SERVICE_ACCOUNT_ID"
 )
 
-// New asks nobody: it looks at the job, at the environment, and whether a file is there. Its error is an outcome.Stop that
-// says what is missing.
+// New checks the job, the environment and the token file, without network access. Its error is an
+// outcome.Stop naming the missing setting.
 func New(o Options) (*Identity, error) {
 	if !job.OpenAIs(o.BaseURL) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
@@ -62,7 +61,7 @@ func New(o Options) (*Identity, error) {
 	return i, nil
 }
 
-// missing is the end of a run that cannot have a key.
+// missing returns the stop of a run without a key.
 func missing(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "no_identity", "model.auth is oidc, and "+format+".", args...)
 }
@@ -75,7 +74,7 @@ func (i *Identity) Workload() *auth.WorkloadIdentity {
 // Transport carries the exchange, and requests with the key.
 func (i *Identity) Transport() http.RoundTripper { return i.exchange }
 
-// From says where the token comes from, for people.
+// From returns the token's source, for people.
 func (i *Identity) From() string { return i.source.from() }
 
 // Key is a fresh key.

@@ -25,20 +25,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// source is where the token of a job comes from.
+// source provides a job's identity token.
 type source interface {
 	auth.SubjectTokenProvider
 	from() string
 }
 
-// The variables of a job in GitHub's and Forgejo's Actions that may ask for a token.
+// Variables of GitHub and Forgejo Actions for requesting a token.
 const (
 	requestURL   = "ACTIONS_ID_TOKEN_REQUEST_URL"
 	requestToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN"
 )
 
-// findSource is what the job says, else the file that is named, else Actions. The token
-// of a cluster is never taken unasked: it may be one for the cluster itself.
+// findSource returns the job's source, else the file named in the environment, else Actions. A
+// cluster's token is never used by default: it may be meant for the cluster itself.
 func findSource(j job.Identity, env settings.Environment) (source, error) {
 	if path := cmp.Or(j.TokenFile, env.Get(settings.IdentityFileVariable)); path != "" {
 		return fileAt(path)
@@ -134,8 +134,8 @@ func (a actions) GetToken(ctx context.Context, _ auth.HTTPDoer) (string, error) 
 	return token(said.Value, a.from())
 }
 
-// token is text that has the form of a signed JSON Web Token (RFC 7515, section 7.1):
-// nothing else leaves for another host, whatever file is named.
+// token returns text if it is a signed JSON Web Token (RFC 7515, section 7.1). Nothing else is sent
+// to another host, whatever file is named.
 func token(text, from string) (string, error) {
 	text = strings.TrimSpace(text)
 	if _, err := claimsOf(text); err != nil {
@@ -144,7 +144,7 @@ func token(text, from string) (string, error) {
 	return text, nil
 }
 
-// claims are what OpenAI compares.
+// claims are compared by OpenAI.
 type claims struct {
 	Issuer   string          `json:"iss"`
 	Subject  string          `json:"sub"`
