@@ -7,8 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// used is what counts against the budget of the agent besides what it used itself. The caller has
-// the lock.
+// used returns the team's use of the agent's budget. The caller holds the lock.
 func (m *Member) used() (all agent.Used) {
 	if m.who == nil {
 		for _, a := range m.team.earlier {
@@ -23,8 +22,8 @@ func (m *Member) used() (all agent.Used) {
 	return all
 }
 
-// counts is what a child and those that it started used, or what is reserved for them where that
-// is more. While it works, only its share is known: all that it does stays within that.
+// counts returns the use of a child and its team, or their reserved share if larger. A working
+// child counts with its share: all of its work fits in there.
 func (c *child) counts() agent.Used {
 	own := c.used().Add(c.reserved)
 	if c.member != nil && c.stop == nil { // a share has room for the shares that are taken from it
@@ -33,15 +32,15 @@ func (c *child) counts() agent.Used {
 	return own
 }
 
-// used is what a child used itself, in the turns that have ended.
+// used returns a child's own use in finished turns.
 func (c *child) used() agent.Used { return usedBy(c.spent, c.mostUSD-c.reserved.CostUSD) }
 
 func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
 	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: dollars(spent.Models, mostUSD)}
 }
 
-// dollars are what models have cost, as far as that is known. Where one that was fallen back to has
-// no price, all counts that might have been spent: what is not known is not free.
+// dollars returns the known cost of models. If a fallback has no price, it returns the maximum:
+// unknown is not free.
 func dollars(models []transcript.ModelUse, most float64) (sum float64) {
 	for _, m := range models {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
@@ -52,22 +51,22 @@ func dollars(models []transcript.ModelUse, most float64) (sum float64) {
 	return sum
 }
 
-// The least that a child is started with.
+// The smallest budget for a child.
 const (
 	leastTurns  = 2
 	leastCalls  = 1
 	leastTokens = 1000
 )
 
-// share is a part of what is left of the budget of the agent: as many parts as there is room for
-// agents, and one for itself. It is an error in words where that is too little. The caller has the lock.
+// share returns an equal part of the agent's remaining budget: one part per free place, one for
+// itself. Its error, for the model, means too little is left. The caller holds the lock.
 func (m *Member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
 	return partOf(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
 }
 
-// partOf is one of some equal parts of what limits leave.
+// partOf returns one of several equal parts of the remaining limits.
 func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
 	part := agent.Used{
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
@@ -90,7 +89,7 @@ func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error
 	return within(part, limits), nil
 }
 
-// within leaves out what has no limit.
+// within zeroes the parts without a limit.
 func within(part agent.Used, limits agent.Limits) agent.Used {
 	if limits.Turns == 0 {
 		part.Turns = 0
@@ -107,7 +106,7 @@ func within(part agent.Used, limits agent.Limits) agent.Used {
 	return part
 }
 
-// limitsOf are the limits of a child that has used something and may use a share besides.
+// limitsOf returns the limits of a child: used plus share.
 func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
 	l := m.agent.Limits()
 	if l.Turns > 0 {
@@ -125,7 +124,7 @@ func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
 	return l
 }
 
-// reserveAgain gives a child that has ended a share for another turn. The caller has the lock.
+// reserveAgain reserves a share for another turn of an ended child. The caller holds the lock.
 func (c *child) reserveAgain() error {
 	share, err := c.by.share()
 	if err != nil {

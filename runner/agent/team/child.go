@@ -17,7 +17,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// child is an agent that another one started.
+// child is an agent started by another.
 type child struct {
 	id, name string
 	roleName string
@@ -30,7 +30,7 @@ type child struct {
 	model    string
 	place    *confine.Place // of its copy; nil for none
 
-	// With the lock of the team.
+	// Guarded by the team's lock.
 	status   agents.Status
 	reason   string
 	closed   bool // resume_agent opens it again
@@ -45,7 +45,7 @@ type child struct {
 	leaving  bool            // its turn reads no message any more
 	sent     int             // messages to it
 
-	// With the lock of what merges.
+	// Guarded by the merge lock.
 	base   *gitops.ChangeSet // that its copy began with, or was merged at
 	merged mergeState
 }
@@ -59,7 +59,7 @@ type ending struct {
 // Error makes an ending the cause of a context's end.
 func (e ending) Error() string { return "the agent was ended: " + e.status.State }
 
-// begin starts a turn. The caller has the lock.
+// begin starts a turn. The caller holds the lock.
 func (c *child) begin() {
 	ctx, cancel := context.WithCancelCause(c.by.ctx)
 	c.status, c.reason, c.leaving = agents.Status{State: agents.Running}, "", false
@@ -72,13 +72,13 @@ func (c *child) begin() {
 	})
 }
 
-// crashed is the reason of an agent that broke down, of which a warning of its own tells.
+// crashed is the reason of a crashed agent; a separate warning has the details.
 const crashed = "crash"
 
-// mostWarned is how many bytes a warning has of what went wrong with an agent.
+// mostWarned limits the error text in an agent's warning, in bytes.
 const mostWarned = 500
 
-// turn is one turn of a child, to its end.
+// turn runs one turn of a child to its end.
 func (c *child) turn(ctx context.Context) {
 	status, reason := c.work(ctx)
 	work := c.agent.Work()
@@ -124,7 +124,8 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	return agents.Status{State: agents.Errored, Text: text}, fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason)
 }
 
-// end ends the turn of a child and waits for that. The caller has the lock, and has it afterwards.
+// end ends a child's turn and waits. The caller holds the lock before and after; end releases it
+// while waiting.
 func (c *child) end(by ending) {
 	if c.stop == nil {
 		return
@@ -145,7 +146,7 @@ func (c *child) started() transcript.AgentStarted {
 	}
 }
 
-// recorded is the child as the record has it. The caller has the lock.
+// recorded returns the child for the record. The caller holds the lock.
 func (c *child) recorded() *transcript.Agent {
 	return &transcript.Agent{
 		ID: c.id, Name: c.name, Role: c.roleName, Status: c.status.State, Reason: c.reason, AskedBy: c.by.byName(), Writes: c.role.Writes,

@@ -1,5 +1,4 @@
-// Package team owns the agents that agents of a run start: who may be started, which share of the
-// budget each has, how each stands, what is told of it to the one that asked, how the change of one
-// that worked on a copy is merged, and that none outlives the one that started it. It refuses to
-// know by which tools models lead agents, and how the work of a run is verified and published.
+// Package team owns the agents started by agents of a run: permission to start, budget shares,
+// status, reports to the starter, merges of copies, and ending every agent with its starter. It
+// does not know the model's tools for managing agents, nor how work is verified and published.
 package team

@@ -12,14 +12,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Begin says that the agent works from here on, until End.
+// Begin marks the agent as working, until End.
 func (m *Member) Begin(ctx context.Context) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	m.ctx, m.until = ctx, time.Time{}
 }
 
-// find is an agent by its id or name. The caller has the lock.
+// find returns an agent by ID or name. The caller holds the lock.
 func (m *Member) find(id string) (*child, error) {
 	if c := m.mine(id); c != nil {
 		return c, nil
@@ -27,7 +27,7 @@ func (m *Member) find(id string) (*child, error) {
 	return nil, agents.Unknown(id)
 }
 
-// Send gives an agent a message and starts a turn where it has none.
+// Send sends an agent a message, and starts a turn if it is idle.
 func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (string, error) {
 	t := m.team
 	t.mu.Lock()
@@ -146,12 +146,12 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	return statuses, len(statuses) == 0, ctx.Err()
 }
 
-// forgetNews takes back what the agent was to be told of a child. The caller has the lock.
+// forgetNews removes pending news about a child. The caller holds the lock.
 func (m *Member) forgetNews(c *child) {
 	m.news = slices.DeleteFunc(m.news, func(n notice) bool { return n.of == c })
 }
 
-// Close ends an agent with all that it started, and frees its place.
+// Close ends an agent and its team, and frees its place.
 func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
 	t := m.team
 	t.mu.Lock()
@@ -170,7 +170,7 @@ func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
 	return previous, nil
 }
 
-// drop closes an agent that has ended, and removes its copy. The caller has the lock.
+// drop closes an ended agent and removes its copy. The caller holds the lock.
 func (c *child) drop() {
 	c.closed = true
 	if c.place == nil || c.dropped {
@@ -196,7 +196,7 @@ func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) 
 	return previous, nil
 }
 
-// List is the agents whose id begins with prefix.
+// List returns the agents with IDs beginning with prefix.
 func (m *Member) List(prefix string) (all []agents.Listed) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -214,11 +214,11 @@ func (t *Team) tasks() bool {
 	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
 }
 
-// closesNone says whether models have no tool that closes agents.
+// closesNone reports whether models lack a tool for closing agents.
 func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }
 
-// open is how many agents there are. Where models close none, those that have ended don't count.
-// The caller has the lock.
+// open returns the number of open agents. If models cannot close any, ended agents do not count.
+// The caller holds the lock.
 func (t *Team) open() (n int) {
 	for _, c := range t.children {
 		if !c.closed && !(t.closesNone() && c.status.Ended()) {
@@ -235,8 +235,8 @@ func (t *Team) full() error {
 	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())
 }
 
-// Settle waits at the end of the agent for those that still work, at most for agents.wait, and no longer than
-// until the agent itself would get its last turn by limits.time: what it has done is not lost by waiting.
+// Settle waits at the agent's end for working agents: at most agents.wait, and only until the agent
+// would get its last turn by limits.time. Waiting never costs the agent its work.
 func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error) {
 	t := m.team
 	t.mu.Lock()
@@ -269,12 +269,12 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	return false, nil
 }
 
-// alive are the agents that the agent, or one of those that it started, has at work. The caller has the lock.
+// alive returns the working agents below this one, at any depth. The caller holds the lock.
 func (m *Member) alive() []*child {
 	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stop == nil || !m.leads(c) })
 }
 
-// End ends those that still work, and closes all.
+// End ends working agents and closes all.
 func (m *Member) End() {
 	t := m.team
 	t.mu.Lock()

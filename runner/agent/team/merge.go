@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// mergeState is what became of the change of a child that worked on a copy.
+// mergeState is the merge status of a child's copy.
 type mergeState int
 
 const (
@@ -29,11 +29,10 @@ const (
 	conflicted                   // it was refused
 )
 
-// hasUnmerged says whether a child may have a change that was not taken over. The caller has the lock.
+// hasUnmerged reports whether a child may have an unmerged change. The caller holds the lock.
 func (c *child) hasUnmerged() bool { return c.place != nil && c.merged != merged }
 
-// Unmerged is, of agents, those that have completed and whose changes were neither taken over nor
-// refused yet.
+// Unmerged returns completed agents among ids whose changes were neither merged nor refused.
 func (m *Member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -50,7 +49,7 @@ func (m *Member) Unmerged(ids []string) (all []string) {
 	return all
 }
 
-// Merge takes the change of an agent over into the tree of the one that calls.
+// Merge merges an agent's change into the caller's tree.
 func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	c, err := m.mergeable(id)
 	if err != nil {
@@ -82,7 +81,7 @@ func (m *Member) settleMerge(c *child, state mergeState) {
 	c.merged = state
 }
 
-// mergeable is a child whose change can be taken over now.
+// mergeable returns a child with a change ready to merge.
 func (m *Member) mergeable(id string) (*child, error) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -102,7 +101,7 @@ func (m *Member) mergeable(id string) (*child, error) {
 	return c, nil
 }
 
-// copied is a copy of the tree as a child has it by now.
+// copied is the current state of a child's copy.
 type copied struct {
 	whole   *gitops.ChangeSet // since the base of the run
 	part    gitops.Tree       // with what of the child's change is to be taken over
@@ -110,7 +109,7 @@ type copied struct {
 	never   []string          // paths that can be part of no change: repositories of their own, files too large
 }
 
-// changeOf is the change of a child since its copy began, without what is left out.
+// changeOf returns a child's change since its copy began, without excluded files.
 func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error) {
 	o := m.team.options
 	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
@@ -137,7 +136,7 @@ func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error)
 	return now, err
 }
 
-// stateOf is a copy of the tree as it is now.
+// stateOf returns the current state of a copy.
 func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.ChangeSet, error) {
 	at, err := t.options.Sandboxes.OpenLayer(ctx, place)
 	if err != nil {
@@ -147,8 +146,8 @@ func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.Change
 	return state, errors.Join(err, at.Close())
 }
 
-// leftOut are the files of a change that are refused, and those that would take the place of one of
-// them: a file or a link where its folder is, or a folder in its own place.
+// leftOut returns the refused files of a change, and files taking their place: a file or link in
+// place of their folder, or a folder in their own.
 func leftOut(files []changeset.File, refused func(path string) bool) map[string]bool {
 	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
@@ -195,7 +194,7 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 // mostFiles is how many files of a change the model is told of.
 const mostFiles = 50
 
-// takenOver tells what a merge changed.
+// takenOver describes a finished merge.
 func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
@@ -225,10 +224,10 @@ func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.leftOut, now.never)}}
 }
 
-// mostShown is how many bytes of a file the agent is shown that conflicts, in the form that a child gave it.
+// mostShown limits a child's version of a conflicting file, in bytes.
 const mostShown = 1 << 20
 
-// refuse tells which files conflict, and keeps them as the child has them where the agent reads them.
+// refuse lists conflicting files, and saves the child's versions for the agent to read.
 func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
@@ -248,7 +247,7 @@ func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict
 	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
 }
 
-// keep puts a file of a child where the agent can read it; empty where that can't be.
+// keep saves a child's file for the agent and returns its path; "" on failure.
 func (m *Member) keep(c *child, whole gitops.Tree, name string) string {
 	o := m.team.options
 	content, err := o.Workspace.Checkout().FileIn(whole, name, mostShown)
@@ -262,10 +261,10 @@ func (m *Member) keep(c *child, whole gitops.Tree, name string) string {
 	return kept
 }
 
-// longestKept is how many bytes of the name of a file stand in that of the one that is kept of it.
+// longestKept limits the original name within a saved file's name, in bytes.
 const longestKept = 100
 
-// keptAs names the file that is kept of another: by its path, of which the last part can be read.
+// keptAs names a saved file by the child, a hash of the path, and its readable last part.
 func keptAs(c *child, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	base := plain(path.Base(name))

@@ -15,8 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Recorded is when agents of a run that is replayed heard of others: how fast each works is not of
-// the record.
+// Recorded holds the order of agents' news in a replayed run: a record has no agent speeds.
 type Recorded struct {
 	answers map[transcript.CallRef]transcript.ToolFinished // of waits
 	told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
@@ -33,7 +32,7 @@ type turnOf struct {
 	turn  int
 }
 
-// NewRecorded is what a record without events tells.
+// NewRecorded returns an empty Recorded.
 func NewRecorded() *Recorded {
 	return &Recorded{
 		answers: map[transcript.CallRef]transcript.ToolFinished{}, told: map[int]bool{}, ended: map[string]bool{}, last: map[turnOf]bool{},
@@ -41,13 +40,13 @@ func NewRecorded() *Recorded {
 	}
 }
 
-// sendNames are those that give an agent a message by which it goes on.
+// sendNames are the tools whose message makes an agent continue.
 var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
-// marks stand in messages that tell of the end of an agent.
+// marks identify messages about an agent's end.
 var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
-// takes says what each type of event tells.
+// takes maps event types to their handlers.
 var takes = map[transcript.Type]func(*Recorded, transcript.Event) error{
 	transcript.TypeToolStarted:   taking((*Recorded).called),
 	transcript.TypeToolFinished:  taking((*Recorded).answered),
@@ -117,8 +116,8 @@ func (r *Recorded) requested(by string, d transcript.ModelRequest) {
 	}
 }
 
-// sentBy says of the message that is sent now whether its agent had ended then, and went on by it; known is false where
-// nothing is replayed.
+// sentBy reports whether the current message's receiver had ended and continued with it. known is
+// false outside a replay.
 func (r *Recorded) sentBy(ctx context.Context) (began, known bool) {
 	if r == nil {
 		return false, false
@@ -128,14 +127,14 @@ func (r *Recorded) sentBy(ctx context.Context) (began, known bool) {
 	return began, known
 }
 
-// waited is what a wait came to.
+// waited is the result of a wait.
 type waited struct {
 	Status   map[string]json.RawMessage
 	TimedOut bool `json:"timed_out"`
 	Merged   map[string]json.RawMessage
 }
 
-// of is what the wait that is made now came to before; false where nothing is replayed.
+// of returns the recorded result of the current wait; false outside a replay.
 func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
 	if r == nil {
 		return was, false
@@ -145,8 +144,8 @@ func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
 	return was, known && json.Unmarshal([]byte(answer.Output), &was) == nil
 }
 
-// brokeOff says whether the call that is made now is a task that did not come to its end before: its
-// agent gives no further answer.
+// brokeOff reports whether the current call is a task interrupted in the record: its agent gives no
+// further answer.
 func (r *Recorded) brokeOff(ctx context.Context) bool {
 	if r == nil {
 		return false
@@ -156,7 +155,7 @@ func (r *Recorded) brokeOff(ctx context.Context) bool {
 	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
 }
 
-// waitAgain waits for the agents that a wait was over by before. The caller has the lock.
+// waitAgain waits for the agents that ended a recorded wait. The caller holds the lock.
 func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[string]agents.Status, bool, error) {
 	m.merges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
 	if was.TimedOut {
@@ -192,8 +191,8 @@ func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[s
 	return statuses, false, nil
 }
 
-// settleAgain says whether the agent went on at this end before, since others had ended or sent it
-// a message, and waits for those that ended by themselves. The caller has the lock.
+// settleAgain reports whether the agent continued at this end in the record, after news or a
+// message, and waits for agents ended by themselves. The caller holds the lock.
 func (m *Member) settleAgain(ctx context.Context, mayGoOn bool) (bool, error) {
 	t, turn := m.team, m.agent.Work().Spent.Turns
 	wentOn := m.who == nil && t.waits.told[turn+1] || m.who != nil && !t.waits.last[turnOf{m.who.id, turn}]

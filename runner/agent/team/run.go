@@ -10,16 +10,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// OfRun are the agent of a run and those that it starts. The zero value has none.
+// OfRun holds a run's agent and its team. The zero value has none.
 type OfRun struct {
 	Main    *worker.Agent       // nil where none works
 	Earlier []*transcript.Agent // that a resumed run had
 	team    *Team               // nil where the agent may start no others
 }
 
-// Make makes the agent of a run, which has been told nothing yet. earlier are the agents that a resumed
-// run had, and waits what waits for agents came to in the run that is replayed; nil for none. The
-// agents are there beside an error.
+// Make returns a run's agent with an empty conversation. earlier are a resumed run's agents. waits
+// are a replayed run's recorded waits; nil for none. The agents are valid also with an error.
 func Make(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Recorded) (*OfRun, error) {
 	r := &OfRun{Earlier: earlier}
 	if o.Job.Agents.Enabled && o.Model.Of != nil {
@@ -44,7 +43,7 @@ func (r *OfRun) work() worker.Work {
 	return r.Main.Work()
 }
 
-// Spent is what all agents of the run used, and what that cost; nil if no price is known.
+// Spent returns the use of all agents of the run, and the cost; nil without a known price.
 func (r *OfRun) Spent() (spent agent.Spent, cost *float64) {
 	work, others := r.work(), r.Earlier
 	spent, cost = work.Spent, work.Cost

@@ -85,7 +85,7 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 	return c, nil
 }
 
-// roleOf is the role of an agent that is started. One that is nobody's makes changes in a copy of the tree.
+// roleOf returns a started agent's role. Without a role it works on a copy of the tree.
 func (t *Team) roleOf(name string) (job.Role, error) {
 	if name == "" {
 		return job.Role{Writes: job.WritesOwn}, nil
@@ -120,7 +120,7 @@ func (c *child) mine(name string) bool {
 	})
 }
 
-// dismiss forgets an agent that could not be started.
+// dismiss removes an agent after a failed start.
 func (m *Member) dismiss(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -129,7 +129,7 @@ func (m *Member) dismiss(c *child) {
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }
 
-// prepare makes all that an agent needs to begin.
+// prepare makes everything an agent needs to begin.
 func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
 	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.byName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
@@ -176,7 +176,7 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	return c.agent.Begin(items, message)
 }
 
-// refusedBy is an error in words for the model, where it is one of what was asked for.
+// refusedBy turns a stop caused by the order into an error for the model.
 func refusedBy(ctx context.Context, err error) error {
 	stop := (*outcome.Stop)(nil)
 	if ctx.Err() == nil && errors.As(err, &stop) {
@@ -185,7 +185,7 @@ func refusedBy(ctx context.Context, err error) error {
 	return err
 }
 
-// jobOf is the job for a child: that of the run without what is for the run's own agent alone.
+// jobOf returns a child's job: the run's, without settings for the run's own agent.
 func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
 	own := *m.team.job()
 	above := m.agent.Job.Model // which may not be that of the run
@@ -207,7 +207,7 @@ func (m *Member) jobOf(c *child, order agents.Order) *job.Job {
 	return &own
 }
 
-// fork makes the copy of a child that works on one.
+// fork makes the child's copy, if its role works on one.
 func (m *Member) fork(ctx context.Context, c *child) error {
 	if c.role.Writes != job.WritesOwn {
 		return nil
@@ -227,7 +227,7 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 	return err
 }
 
-// scratchOf names the folder that a child has for itself.
+// scratchOf returns the name of a child's own folder.
 func scratchOf(c *child) string {
 	return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-")
 }
@@ -242,7 +242,7 @@ func plain(name string) string {
 	}, name)
 }
 
-// beginning is what a child is told before its task.
+// beginning returns the child's messages before its task.
 func (m *Member) beginning(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
 	items := m.team.root.agent.Facts()
 	if order.Fork {

@@ -20,8 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-// Team are all agents of a run that others started. Its methods may be called from several
-// goroutines.
+// Team holds all started agents of a run. It is safe for concurrent use.
 type Team struct {
 	options worker.Options // of the run's own agent
 	root    *Member
@@ -35,8 +34,8 @@ type Team struct {
 	merging  sync.Mutex // of what looks for changes, and merges them
 }
 
-// New is the team of the agent that options make. earlier are the agents that the run had before it
-// went on, and waits what waits for agents came to in the run that is replayed; nil for none.
+// New returns the team of the agent made by options. earlier are a resumed run's agents. waits are
+// a replayed run's recorded waits; nil for none.
 func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *Team {
 	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
 	started := 0
@@ -49,8 +48,8 @@ func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *
 	return t
 }
 
-// Resume takes it that the agents which a run had before it was killed are gone: it records the end
-// of those that were at work, and removes their copies.
+// Resume ends the agents of a killed run: it records the end of working ones and removes their
+// copies.
 func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.Agent) error {
 	var killed []string
 	for _, a := range earlier {
@@ -69,10 +68,10 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 	return boxes.DropCopies()
 }
 
-// Root is the team as the run's own agent sees it, which Lead tells of the agent.
+// Root returns the run's own agent's view of the team. Lead sets the agent.
 func (t *Team) Root() *Member { return t.root }
 
-// Lead says whose agents these are.
+// Lead sets the agent of this view.
 func (m *Member) Lead(a *worker.Agent) { m.agent = a }
 
 // Member is the team as one agent sees it.
@@ -84,14 +83,14 @@ type Member struct {
 	scripts bool            // its model calls tools in scripts
 	ctx     context.Context // of its work; nil while it does none
 
-	// With the lock of the team.
+	// Guarded by the team's lock.
 	started int       // agents, by it
 	news    []notice  // that it was not told yet
 	until   time.Time // when it waits no longer at its end; zero before that
 	merges  []string  // that a recorded wait made; nil for any
 }
 
-// notice is the end of a child that the one who started it is to be told.
+// notice is the news of a child's end, for its starter.
 type notice struct {
 	of     *child
 	status agents.Status
@@ -99,7 +98,7 @@ type notice struct {
 
 var _ worker.Team = (*Member)(nil)
 
-// Tools are by what the model leads its agents.
+// Tools returns the model's tools for managing its agents.
 func (m *Member) Tools() []tools.Tool {
 	if m.depth >= m.team.job().Agents.Depth {
 		return nil
@@ -116,7 +115,7 @@ func (m *Member) Tools() []tools.Tool {
 
 func (t *Team) job() *job.Job { return t.options.Job }
 
-// roles are those that can be started, for models.
+// roles returns the available roles, for models.
 func (t *Team) roles() []agents.Role {
 	var all []agents.Role
 	for _, name := range t.job().Agents.RoleNames() {
@@ -126,7 +125,7 @@ func (t *Team) roles() []agents.Role {
 	return all
 }
 
-// about tells what an agent of a role may do.
+// about describes a role's permissions.
 func (t *Team) about(role job.Role) string {
 	may := map[string]string{
 		job.WritesNone:   "It reads your tree, and runs no commands.",
@@ -143,7 +142,7 @@ func (t *Team) about(role job.Role) string {
 	return strings.TrimSpace(clip.Visible(words, 300) + " " + may)
 }
 
-// News are the messages that have come for the agent.
+// News returns and clears the agent's messages.
 func (m *Member) News() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
@@ -158,7 +157,7 @@ func (m *Member) News() []string {
 	return texts
 }
 
-// notice is what the agent is told of the end of a child.
+// notice returns the message about a child's end.
 func (m *Member) notice(n notice) string {
 	n.status.Text = m.team.options.Record.Redact(n.status.Text)
 	if m.scripts {
@@ -171,7 +170,7 @@ func (m *Member) notice(n notice) string {
 	return text
 }
 
-// id is that of the agent, for those that it starts.
+// id returns the agent's ID, for its children.
 func (m *Member) id() string {
 	if m.who == nil {
 		return "/root"
@@ -187,13 +186,14 @@ func (m *Member) byName() string {
 	return m.who.id
 }
 
-// tell says that something is otherwise. The caller has the lock.
+// tell wakes waiters after a change. The caller holds the lock.
 func (t *Team) tell() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
 
-// await waits until met is true. It is called with the lock, and has it afterwards; met is asked with it.
+// await waits until met returns true. The caller holds the lock before and after, and met runs with
+// it.
 func (t *Team) await(ctx context.Context, met func() bool) error {
 	for !met() {
 		changed := t.changed
@@ -210,8 +210,7 @@ func (t *Team) await(ctx context.Context, met func() bool) error {
 	return nil
 }
 
-// mine is the agent that the caller, or one of those that it started, has started; by its id or
-// its name. The caller has the lock.
+// mine returns an agent below the caller, at any depth, by ID or name. The caller holds the lock.
 func (m *Member) mine(id string) *child {
 	for _, c := range m.team.children {
 		if (c.id == id || c.name == id) && m.leads(c) {
@@ -221,7 +220,7 @@ func (m *Member) mine(id string) *child {
 	return nil
 }
 
-// leads says whether an agent was started by the caller, or by one of those that it started.
+// leads reports whether an agent is below the caller, at any depth.
 func (m *Member) leads(c *child) bool {
 	for at := c.by; ; at = at.who.by {
 		if at == m {
@@ -233,18 +232,18 @@ func (m *Member) leads(c *child) bool {
 	}
 }
 
-// below are the agents that one started, and theirs. The caller has the lock.
+// below returns the agents below a child, at any depth. The caller holds the lock.
 func (c *child) below() []*child {
 	return slices.DeleteFunc(slices.Clone(c.by.team.children), func(other *child) bool { return other == c || !c.member.leads(other) })
 }
 
-// names are those of agents, in the order in which one agent starts them.
+// names of started agents, in order.
 var names = []string{
 	"Curie", "Noether", "Hopper", "Lovelace", "Meitner", "Franklin", "Goodall", "Hypatia", "Kepler", "Sagan", "Turing", "Euler",
 	"Gauss", "Darwin", "Faraday", "Galileo", "Hubble", "Mendel", "Pascal", "Planck", "Raman", "Tesla", "Volta", "Wegener",
 }
 
-// nameOf is the name of the next agent that one starts.
+// nameOf returns the name of the next agent.
 func (m *Member) nameOf(number int) string {
 	name := names[(number-1)%len(names)]
 	if round := (number - 1) / len(names); round > 0 {
@@ -266,7 +265,7 @@ func (m *Member) idOf(order agents.Order, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// Agents are all that were started in the run, in the order of their starts.
+// Agents returns every started agent of the run, in starting order.
 func (t *Team) Agents() []*transcript.Agent {
 	if t == nil {
 		return nil
@@ -280,7 +279,8 @@ func (t *Team) Agents() []*transcript.Agent {
 	return all
 }
 
-// Used is what agents of the run used before it went on, and those that the caller started, or may yet.
+// Used returns the use of a resumed run's earlier agents, and the used or reserved share of the
+// caller's own.
 func (m *Member) Used() agent.Used {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
