@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// answer is what a hook decided.
+// answer is a hook's decision.
 type answer struct {
 	decision string // "", deny, ask, more
 	reason   string
@@ -33,10 +33,10 @@ const (
 	wants  = "more"
 )
 
-// exitBlocks is the exit status by which a hook refuses, its reason on standard error.
+// exitBlocks is the exit status for a refusal, with its reason on standard error.
 const exitBlocks = 2
 
-// read returns the answer of a hook that exited.
+// read returns the answer of an exited hook.
 func (h Hook) read(s said) (answer, error) {
 	switch {
 	case s.status == exitBlocks:
@@ -68,12 +68,12 @@ func (h Hook) block(a *answer) {
 	}
 }
 
-// takesText are the points at which an answer that is no JSON is context.
+// takesText lists the events with plain text as context.
 var takesText = []string{job.OnSessionStart, job.OnUserPrompt}
 
-// plainText reads an answer that is no JSON, which is context where a run starts and nothing
-// anywhere else: Claude Code lets hooks print what they like. What may hold a decision all the same,
-// such as an object behind a line of a log, is no clean answer.
+// plainText reads a non-JSON answer: context at a run's start, ignored elsewhere, because Claude
+// Code lets hooks print anything. Text that may hide a decision, such as an object after a log
+// line, is an error.
 func (h Hook) plainText(text string) (answer, error) {
 	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
 	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(takesText, h.On)
@@ -89,7 +89,7 @@ func (h Hook) plainText(text string) (answer, error) {
 	return answer{}, nil
 }
 
-// lastWords returns the end of what a failed hook wrote, for the end of a sentence.
+// lastWords returns the end of a failed hook's output, to end a sentence.
 func lastWords(text []byte) string {
 	const shown = 300
 	words := strings.TrimSpace(string(text))
@@ -102,7 +102,7 @@ func lastWords(text []byte) string {
 	return ": " + strings.ToValidUTF8(words, "�")
 }
 
-// specific is the part of an answer that belongs to one point.
+// specific is the event's own part of an answer.
 type specific struct {
 	Event        string            `json:"hookEventName"`
 	Permission   string            `json:"permissionDecision"`
@@ -115,8 +115,8 @@ type specific struct {
 	Descriptions map[string]string `json:"descriptions"`
 }
 
-// outerKeys and specificKeys are the keys of an answer and of its hookSpecificOutput, with the points that
-// have them; nil means all points.
+// outerKeys and specificKeys map keys of an answer and its hookSpecificOutput to their events; nil
+// means all events.
 var (
 	outerKeys = map[string][]string{
 		"continue": nil, "stopReason": nil, "suppressOutput": nil, "systemMessage": nil, "decision": nil, "reason": nil, "hookSpecificOutput": nil,
@@ -185,7 +185,7 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	return a, a.replace(s)
 }
 
-// replace takes the output that stands in for a call's.
+// replace takes the replacement for a call's output.
 func (a *answer) replace(s specific) error {
 	raw := given(s.Output)
 	if raw == nil {
@@ -202,7 +202,7 @@ func (a *answer) replace(s specific) error {
 	return nil
 }
 
-// given is a value that is not null.
+// given returns raw, or nil for null.
 func given(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -210,10 +210,9 @@ func given(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// decode reads one JSON object and nothing behind it. One of its keys must be known, and none may be
-// misplaced or come twice, in whatever case: an answer that was meant to refuse must not pass. Unknown keys
-// beside known ones are skipped, since Claude Code gets more with each version. At agent-ci's own points they
-// are mistakes.
+// decode parses exactly one JSON object. It needs a known key; misplaced or duplicate keys, in any
+// case, are errors, because a refusal must not be missed. Other unknown keys are skipped, since
+// Claude Code adds some with each version, but not at agent-ci's own events.
 func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string) error {
 	keys, err := keysOf(text)
 	if err != nil {
@@ -252,7 +251,7 @@ func misspelt(key string, among map[string][]string) bool {
 	return false
 }
 
-// keysOf returns the keys of a JSON object that is the whole text.
+// keysOf returns the keys of a JSON object spanning the whole text.
 func keysOf(text []byte) (keys []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	opening, err := d.Token()
@@ -284,8 +283,8 @@ func keysOf(text []byte) (keys []string, err error) {
 	return keys, nil
 }
 
-// outputText returns the text of an output: text itself, what a command printed, or the parts of what
-// a server of tools gives.
+// outputText returns an output's text: a string, a command's output, or the parts of a server's
+// result.
 func outputText(raw json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

@@ -10,28 +10,28 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Answers are those of hooks that a record has, and how far the hooks were.
+// Answers holds a record's hook answers and the progress of the hooks.
 type Answers struct {
-	// Replays says that the record stands in for all hooks: what it does not have passes. Else
-	// the run goes on, and what is asked once in a run is not asked again.
+	// Replays means the record replaces all hooks, and missing answers pass. Otherwise the run
+	// resumes and repeats no once-per-run question.
 	Replays bool
 	Uses    []transcript.HookUse // by then
 	Rounds  int                  // that stop hooks asked for
-	// More is what they asked for last, where no request told it to the model.
+	// More is the latest request of the stop hooks, if not yet sent to the model.
 	More string
-	// Stopped says that they were asked after the last answer of the model.
+	// Stopped means stop hooks ran after the model's last answer.
 	Stopped bool
 
 	answers *recorded
 }
 
-// recorded are answers that are still to be taken.
+// recorded holds unused answers.
 type recorded struct {
 	mu   sync.Mutex
 	left []transcript.Hook
 }
 
-// onceOnly are the events of which there is one in a run.
+// onceOnly lists events that occur once per run.
 var onceOnly = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
 // Take adds the next event of a record.
@@ -69,7 +69,7 @@ func (p *Answers) Take(e transcript.Event) error {
 	return nil
 }
 
-// take is the answer that the record has for a question, which is had once.
+// take returns the recorded answer to a question, once.
 func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
 	if !p.Replays && !slices.Contains(onceOnly, on) {
 		return transcript.Hook{}, false
@@ -87,7 +87,7 @@ func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hoo
 	return transcript.Hook{Decision: transcript.HookPass}, p.Replays
 }
 
-// repeat is the reply that a record tells of.
+// repeat returns a recorded reply.
 func (one Hook) repeat(d transcript.Hook) reply {
 	r := reply{after: d.After, wentOn: d.WentOn, took: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop

@@ -13,7 +13,7 @@ import (
 // rewriteRounds is how often hooks are asked about one call when they rewrite it.
 const rewriteRounds = 4
 
-// judging is a call that hooks are asked about.
+// judging is a call under review by hooks.
 type judging struct {
 	hooks  *Hooks
 	tool   string
@@ -23,8 +23,8 @@ type judging struct {
 	aside  []string
 }
 
-// Before asks the hooks about a call. Each sees the input as earlier hooks left it, and is asked again
-// if a later one rewrites that. Patches are left to Patching. A nil fit accepts every input.
+// Before asks the hooks about a call. Each sees the input changed by earlier hooks, and is asked
+// again after a later rewrite. Patching handles patches. A nil fit accepts every input.
 func (h *Hooks) Before(ctx context.Context, tool string, call tools.Call, fit tools.Fit) tools.Verdict {
 	j := judging{hooks: h, tool: tool, call: call, fit: fit, agreed: map[string]string{}}
 	return tools.Verdict{Refusal: j.askAll(ctx), Aside: strings.Join(j.aside, "\n")}
@@ -53,7 +53,7 @@ func (j *judging) askAll(ctx context.Context) (refusal string) {
 	return "Not run: the hooks of this run rewrite each other's input of this call without end. That is a fault of the hooks, not of the call; go on without it, and say so in your last message if the task needs it."
 }
 
-// ask asks one hook. goesOn is false if the rewritten call is one that the dispatcher refuses.
+// ask asks one hook. goesOn is false if the dispatcher refuses the rewritten call.
 func (j *judging) ask(ctx context.Context, one Hook) (refusal string, goesOn bool) {
 	shown := j.hooks.shape(j.tool, j.call)
 	r, err := j.hooks.ask(ctx, one, question{
@@ -86,7 +86,7 @@ func (j *judging) rewrite(input string) (fits bool) {
 	return fits
 }
 
-// canonical returns one form for all inputs that mean the same.
+// canonical returns one form for equivalent inputs.
 func canonical(input string) string {
 	if text, err := json.Marshal(object([]byte(input))); err == nil && string(text) != "null" {
 		return string(text)

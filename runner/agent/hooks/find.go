@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Find returns the hooks that a run of j on base has: those of the operator's file, which may be
-// empty, and those of the job. home is the user's folder.
+// Find returns the hooks for a run of j on base: the operator's, from a possibly empty file name,
+// and the job's. home is the user's folder.
 func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Commit, home string) ([]Hook, error) {
 	operators, err := settings.ReadOperatorFile(ctx, operatorFile, base.Root())
 	if err != nil {
@@ -22,8 +22,8 @@ func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Co
 	return Collect(operators, j.Hooks, base.ReadBase, home)
 }
 
-// New returns the hooks of the run that boxes confine; nil for none. root is where the agent works.
-// They read the workspace and the base tree, and reach nothing.
+// New returns a run's hooks, confined by boxes; nil for none. root is the agent's working tree.
+// Hooks read the workspace and the base tree, without network access.
 func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	if len(all) == 0 {
 		return nil
@@ -47,7 +47,7 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	}
 }
 
-// List records which hooks the run has.
+// List records the run's hooks.
 func (h *Hooks) List() error {
 	if h == nil {
 		return nil

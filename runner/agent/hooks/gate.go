@@ -16,9 +16,9 @@ import (
 
 var _ tools.Gate = (*Hooks)(nil)
 
-// After asks the hooks about results: those of the job up to the first that refuses, then those of the
-// operator, which see what the model would get. Hooks see the whole of a long output. The model may have
-// it, too, unless one of them withholds or replaces it.
+// After asks hooks about a result: the job's up to the first refusal, then the operator's with the
+// model's view. Hooks see the whole of a long output. The model may too, unless a hook withholds or
+// replaces it.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
 	all := h.on(job.OnPostToolUse)
 	operators := Operators(all)
@@ -30,7 +30,7 @@ func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result 
 	return seen.result, seen.let
 }
 
-// outcomeOf a call is what the model would get, and whether it may have the whole output.
+// outcomeOf is a call's result for the model, and access to the whole output.
 type outcomeOf struct {
 	result tools.Result
 	cut    string // the output before hooks changed it
@@ -49,7 +49,7 @@ func (o outcomeOf) shown() (tools.Result, error) {
 	return shown, err
 }
 
-// after asks some hooks up to the first that refuses.
+// after asks hooks up to the first refusal.
 func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen outcomeOf) outcomeOf {
 	for _, one := range some {
 		shown, err := seen.shown()
@@ -73,7 +73,7 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 	return seen
 }
 
-// shapes returns what a hook is asked about a result: the call, and each patch that was applied for it.
+// shapes returns a hook's questions about a result: the call, and each patch applied for it.
 func (h *Hooks) shapes(one Hook, tool string, call tools.Call) (all []shaped) {
 	h.mu.Lock()
 	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as shaped) bool { return !one.ofPatch(as) })
@@ -84,8 +84,8 @@ func (h *Hooks) shapes(one Hook, tool string, call tools.Call) (all []shaped) {
 	return all
 }
 
-// judged returns a result as a hook leaves it. A hook that fails, or ends the run, keeps the output from
-// the model. The reason of one that blocks stands behind the output.
+// judged applies a hook's reply to a result. A failed hook, or one ending the run, withholds the
+// output. A blocking hook's reason follows the output.
 func (one Hook) judged(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failed != "" && !r.wentOn:
@@ -106,7 +106,7 @@ func (one Hook) judged(result tools.Result, r reply) tools.Result {
 	return result
 }
 
-// withheld replaces everything that the model would get by words.
+// withheld replaces the model's whole result by words.
 func withheld(result tools.Result, words string) tools.Result {
 	result.Output, result.Images, result.Failed = words, nil, true
 	return result
@@ -118,14 +118,14 @@ func behind(result tools.Result, words string) tools.Result {
 	return result
 }
 
-// Patch is a patch that is about to be applied.
+// Patch is a patch before its application.
 type Patch struct {
 	Edits []tree.Edit // paths are below the working directory
 	Diff  string      // unified
 }
 
-// Patching asks about a patch, however the model made it. refusal says why it is not applied; empty
-// means that it may be. aside is for the model.
+// Patching asks about a patch of any origin. refusal says why it is not applied; "" allows it.
+// aside is for the model.
 func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
 	all := h.edits(p)
@@ -149,7 +149,7 @@ func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
 	return "", strings.Join(words, "")
 }
 
-// aboutPatch returns what a hook reads of a patch, once for each question.
+// aboutPatch returns a hook's input about a patch, one per question.
 func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (all []map[string]any) {
 	switch one.On {
 	case job.OnPrePatch:
@@ -175,8 +175,8 @@ func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (
 	return all
 }
 
-// edits returns a patch as Claude Code would have made it, file by file, and as Codex would have, whole. A
-// file that moves is written in one place and edited away in the other.
+// edits returns a patch in Claude Code's form, file by file, and in Codex's, whole. A moved file is
+// written in one place and edited away in the other.
 func (h *Hooks) edits(p Patch) (all []shaped) {
 	var whole strings.Builder
 	for _, e := range p.Edits {
@@ -193,7 +193,7 @@ func (h *Hooks) edits(p Patch) (all []shaped) {
 	return append(all, shaped{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
 }
 
-// remember keeps a patch for the hooks that are asked about its result.
+// remember stores a patch for hooks on its result.
 func (h *Hooks) remember(call tools.Call, edits []shaped) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -18,11 +18,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// OperatorPrefix begins the names of the hooks of the operator's file, which no hook of a job
-// can have.
+// OperatorPrefix begins the names of operator hooks. Job hooks cannot have it.
 const OperatorPrefix = "operator/"
 
-// Hook is one that is asked.
+// Hook is a hook of a run.
 type Hook struct {
 	job.Hook
 	Name    string
@@ -30,18 +29,17 @@ type Hook struct {
 	trusted bool   // it runs outside of any sandbox
 }
 
-// Trusted says that the hook runs outside of any sandbox.
+// Trusted reports whether the hook runs outside any sandbox.
 func (h Hook) Trusted() bool { return h.trusted }
 
-// Base gives a file of the base commit; an error of fs.ErrNotExist where there is none.
+// Base returns a file of the base commit; fs.ErrNotExist if missing.
 type Base func(name string, limit int64) ([]byte, error)
 
 // mostProgram is how much of a file of a hook counts for its digest.
 const mostProgram = 16 << 20
 
-// Collect puts hooks into the order in which they are asked: those of the operator first, then
-// those of the job, by their names. What a job says of trust counts for nothing. home is the user's
-// folder, in which words of hooks may name files.
+// Collect sorts hooks: the operator's first, then the job's, by name. Trust settings of a job are
+// ignored. home is the user's folder, for files named by hooks.
 func Collect(operators, jobs map[string]job.Hook, base Base, home string) ([]Hook, error) {
 	var all []Hook
 	for _, from := range []struct {
@@ -65,9 +63,8 @@ func Collect(operators, jobs map[string]job.Hook, base Base, home string) ([]Hoo
 	return all, nil
 }
 
-// digest is of all that the hook is by itself: its settings, and the contents of the files that
-// its words name, in the base tree or by absolute paths. What an interpreter reads besides is
-// not in it.
+// digest covers the hook's settings and the files named by its words, in the base tree or by
+// absolute path. It excludes other files read by an interpreter.
 func (h Hook) digest(base Base, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(h.Hook)
@@ -88,7 +85,7 @@ func (h Hook) digest(base Base, home string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// fileOf returns the content of the file that a word of a hook names, as far as it counts; nil for none.
+// fileOf returns the digested content of a file named by a hook's word; nil for none.
 func fileOf(word string, program bool, base Base) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
@@ -131,7 +128,7 @@ func Listed(all []Hook) transcript.Hooks {
 	return list
 }
 
-// Recorded are the hooks that a transcript lists.
+// Recorded returns the hooks in a transcript's list.
 func Recorded(list transcript.Hooks) []Hook {
 	var all []Hook
 	for _, a := range list.Hooks {

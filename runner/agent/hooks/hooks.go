@@ -19,14 +19,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Hooks are those of a run. The exported fields are set before the first question, and nobody
-// changes them afterwards. A nil one has none. Its methods may be called from several goroutines.
+// Hooks holds a run's hooks. Set the exported fields before the first question only. Nil has no
+// hooks. Methods are safe for concurrent use.
 type Hooks struct {
 	All    []Hook // by Collect
 	Record *record.Record
 	Facts  Facts
 	Rooms  Rooms // where they run
-	// Answers are those of a record, in the place of asking; the zero value has none.
+	// Answers replaces questions by recorded answers; the zero value has none.
 	Answers Answers
 
 	mu     sync.Mutex
@@ -34,12 +34,12 @@ type Hooks struct {
 	room   *room            // nil until one is needed
 	uses   []transcript.HookUse
 	rounds int // that stop hooks asked for
-	// patched are the patches that calls without a result have applied.
+	// patched holds patches applied by calls without a result yet.
 	patched map[transcript.CallRef][]shaped
 	halted  *outcome.Stop // why the run can't go on
 }
 
-// Facts are what each hook is told of its run.
+// Facts describe the run to each hook.
 type Facts struct {
 	RunID      string
 	Model      string
@@ -49,20 +49,20 @@ type Facts struct {
 	Transcript string // of the run, for who runs outside of the sandbox
 }
 
-// question is what a hook is asked.
+// question is a question to a hook.
 type question struct {
 	of transcript.CallRef // the call; the zero value for none
-	// about is what the hook reads besides what all do.
+	// about is the question's own part of the hook's input.
 	about map[string]any
-	// before is what an answer may replace.
+	// before is the text replaceable by an answer.
 	before string
-	// rewrite is the input that an answer gives in the place of before.
+	// rewrite returns the answer's replacement for before.
 	rewrite func(raw json.RawMessage) (string, error)
 	// may says why a text can't have a name, in words; empty if it can. nil takes all.
 	may func(name, text string) string
 }
 
-// reply is what came of asking a hook: its answer, or why there is none.
+// reply is a hook's answer, or the reason for none.
 type reply struct {
 	answer
 	after  string // that stands in for what was asked about
@@ -71,12 +71,12 @@ type reply struct {
 	took   time.Duration
 }
 
-// refuses says that what the hook was asked about is not to be.
+// refuses reports whether the hook forbids the action.
 func (r reply) refuses() bool {
 	return r.failed != "" && !r.wentOn || r.decision == denies || r.decision == asks
 }
 
-// ask asks one hook, and records its answer. Its error is ctx's, or that of the record.
+// ask asks one hook and records the answer. Its error is from ctx or the record.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
 		r := one.repeat(past)
@@ -131,7 +131,7 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	return r, err
 }
 
-// clean is the reply without secrets, which are in nothing that a run tells.
+// clean returns the reply with secrets redacted.
 func (r reply) clean(redact func(string) string) reply {
 	r.reason, r.context, r.message, r.failed = redact(r.reason), redact(r.context), redact(r.message), redact(r.failed)
 	if r.output != nil {
@@ -158,10 +158,10 @@ func (r reply) decided() string {
 	return transcript.HookPass
 }
 
-// mostKept is how much of what was replaced an answer keeps.
+// mostKept limits replaced text in a recorded answer, in bytes.
 const mostKept = 256 << 10
 
-// note records an answer, counts it, and tells people what they should know of it.
+// note records and counts an answer, and warns people if needed.
 func (h *Hooks) note(one Hook, q question, r reply) error {
 	event := transcript.Hook{
 		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Agent: q.of.Agent, Trusted: one.trusted, Decision: r.decided(),
@@ -213,7 +213,7 @@ func (h *Hooks) begin() {
 	}
 }
 
-// Uses are what became of the hooks so far.
+// Uses returns the use of each hook so far.
 func (h *Hooks) Uses() []transcript.HookUse {
 	if h == nil {
 		return nil
@@ -252,7 +252,7 @@ func cut(words string) string {
 	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), shown)
 }
 
-// sentence is what a hook says as the end of a sentence.
+// sentence returns a hook's words, to end a sentence.
 func sentence(words string) string {
 	words = cut(words)
 	switch {
@@ -264,7 +264,7 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// stop is the end of a run by a hook that refuses.
+// stop returns the stop of a run refused by a hook.
 func (one Hook) stop(r reply, what string) *outcome.Stop {
 	if r.failed != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
@@ -273,12 +273,12 @@ func (one Hook) stop(r reply, what string) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
 }
 
-// unasked tells the model that a hook could not be asked.
+// unasked tells the model about a hook that failed to run.
 func (one Hook) unasked(err error) string {
 	return "The hook " + one.Name + ", which has to agree, could not be asked: " + err.Error()
 }
 
-// adds tells the model what a hook adds.
+// adds returns a hook's added context for the model.
 func (one Hook) adds(r reply) string { return "The hook " + one.Name + " adds: " + r.context }
 
 // refusal tells the model why a call is not done.

@@ -36,8 +36,8 @@ func (h Hook) concerns(tool string, call tools.Call) bool {
 // serverPrefix begins the names of tools of servers.
 const serverPrefix = "mcp__"
 
-// forAServer reports whether the hook is for a tool of resources at some server: the one that a matcher
-// names. A regular expression may name any.
+// forAServer reports whether the hook may match a resource tool at its matcher's server. Regular
+// expressions may match any server.
 func (h Hook) forAServer(tool string) bool {
 	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		_, rest, names := strings.Cut(matcher, serverPrefix)
@@ -47,8 +47,8 @@ func (h Hook) forAServer(tool string) bool {
 	})
 }
 
-// ofPatch reports whether a hook is asked about a patch in one of its shapes: file by file, as Claude Code
-// asks about edits, or whole, as Codex does. The second is for matchers that match no edit.
+// ofPatch reports whether a hook matches one shape of a patch: single files, as in Claude Code, or
+// the whole, as in Codex. The whole is for matchers without edit tools.
 func (h Hook) ofPatch(as shaped) bool {
 	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
@@ -60,8 +60,8 @@ func (h Hook) ofPatch(as shaped) bool {
 	return byFile && h.For(dialect.OfFile(as.Tool)...)
 }
 
-// runs reports whether a command of a call begins with the words of the hook. What can't be told
-// counts as if it did, and so does all that is typed into a command.
+// runs reports whether a call's command begins with the hook's words. Unparsable commands and text
+// typed into commands count as matches.
 func (h Hook) runs(tool string, call tools.Call) bool {
 	if !dialect.Is(tool, dialect.Commands) {
 		return false
@@ -82,7 +82,7 @@ func (h Hook) runs(tool string, call tools.Call) bool {
 	})
 }
 
-// interrupt is what Ctrl-C types.
+// interrupt is the input for Ctrl-C.
 const interrupt = "\x03"
 
 func (h Hook) among(reading shell.Reading) bool {
@@ -92,7 +92,7 @@ func (h Hook) among(reading shell.Reading) bool {
 	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.Hides() || begins(c.Words, h.Argv) })
 }
 
-// begins reports whether words are, or may be, a command that begins with argv.
+// begins reports whether words may be a command beginning with argv.
 func begins(words []shell.Word, argv []string) bool {
 	for i, want := range argv {
 		switch {
@@ -109,7 +109,7 @@ func begins(words []shell.Word, argv []string) bool {
 	return true
 }
 
-// on returns the hooks of an event, in the order in which they are asked.
+// on returns an event's hooks, in asking order.
 func (h *Hooks) on(event string) []Hook {
 	if h == nil {
 		return nil

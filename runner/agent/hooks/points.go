@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Start is what a run is to do.
+// Start describes a run's task.
 type Start struct {
 	Source string `json:"source"`
 	Title  string `json:"title"`
@@ -26,7 +26,7 @@ type Start struct {
 	Branch string `json:"branch"`
 }
 
-// RunStart asks whether a run may begin, and gives what hooks add for its agent.
+// RunStart asks whether a run may begin, and returns context from hooks for the agent.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
 	defer h.Rest()
 	all, err := h.each(ctx, job.OnSessionStart, question{about: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
@@ -37,8 +37,8 @@ func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error)
 	return strings.Join(append(all, more...), "\n\n"), err
 }
 
-// each asks the hooks of an event, up to the first that refuses: the error is the end that it makes of the run,
-// with what follows. added is what they say to the agent.
+// each asks an event's hooks up to the first refusal, returned as a stop ending with follows. added
+// is context for the agent.
 func (h *Hooks) each(ctx context.Context, on string, q question, follows string) (added []string, err error) {
 	for _, one := range h.on(on) {
 		r, err := h.ask(ctx, one, q)
@@ -61,8 +61,7 @@ type definition struct {
 	Parameters  any    `json:"parameters,omitempty"`
 }
 
-// Definitions asks of the tools that the model is to be told of, and gives them with the
-// descriptions that they are to have.
+// Definitions returns the tools with descriptions changed by hooks.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
 	for _, one := range h.on(job.OnToolDefinition) {
@@ -131,8 +130,8 @@ func (h *Hooks) Compacting(ctx context.Context, reason string) error {
 // MostRounds is how often in a run stop hooks may ask for more work.
 const MostRounds = 3
 
-// Stopped says that the hooks were asked after the last words of an agent that was stopped then,
-// and what they wanted done that it was not told.
+// Stopped reports whether stop hooks ran after a stopped agent's last words, and returns their
+// unsent request.
 func (h *Hooks) Stopped() (asked bool, more string) {
 	if h == nil || len(h.on(job.OnStop)) == 0 {
 		return true, ""
@@ -140,8 +139,8 @@ func (h *Hooks) Stopped() (asked bool, more string) {
 	return h.Answers.Stopped, h.Answers.More
 }
 
-// Stop asks whether an agent that has ended, with these last words, may; else it gives what there
-// is to be done. It wants nothing of an agent that is given no more turns.
+// Stop asks whether an agent may end with these last words; otherwise more is further work. It
+// requests none from an agent without more turns.
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
 	for _, one := range h.on(job.OnStop) {
 		rounds := h.goneRounds()
@@ -168,7 +167,7 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 	return "", nil
 }
 
-// More tells the agent what a stop hook wants of it.
+// More returns a stop hook's request for the agent.
 func (one Hook) More(reason string) string {
 	return fmt.Sprintf("The hook %s does not let you end yet: %s", one.Name, sentence(reason))
 }
@@ -179,7 +178,7 @@ func (h *Hooks) goneRounds() int {
 	return h.Answers.Rounds + h.rounds
 }
 
-// Draft is what is about to be published.
+// Draft describes a change before publishing.
 type Draft struct {
 	Base    string   `json:"base"`
 	BaseSHA string   `json:"base_sha"`
@@ -214,7 +213,7 @@ type End struct {
 	URL      string `json:"url,omitempty"` // of the pull request
 }
 
-// RunEnd tells of the end. It gives the end that a hook which refuses makes of it.
+// RunEnd reports the run's end to hooks, and returns a refusing hook's stop.
 func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 	defer h.Rest()
 	var first error
@@ -233,12 +232,12 @@ func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnSessionEnd }))
 }
 
-// Fired says which hook that has to be asked did not answer, in a run whose work is done.
+// Fired returns an error if a mandatory hook has not answered, in a run with finished work.
 func (h *Hooks) Fired() error {
 	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
 }
 
-// fired says which hook on some events that has to be asked did not answer cleanly.
+// fired returns an error if a mandatory hook on some events has no clean answer.
 func (h *Hooks) fired(among func(on string) bool) error {
 	for _, use := range h.Uses() {
 		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
@@ -249,12 +248,12 @@ func (h *Hooks) fired(among func(on string) bool) error {
 	return nil
 }
 
-// OfPatches says that hooks are asked of patches, however these come.
+// OfPatches reports whether any hook is about patches.
 func (h *Hooks) OfPatches() bool {
 	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool {
 		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.ofPatch(shaped{Tool: tool}) })
 	})
 }
 
-// OfOutputs says that hooks are asked of what came of calls.
+// OfOutputs reports whether any hook is about results of calls.
 func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostToolUse)) > 0 }

@@ -13,12 +13,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// path is where programs are looked for.
+// path returns the search path for programs.
 func (r Rooms) path() string { return confine.PathOutside(r.Environ.Get("PATH"), r.Changeable) }
 
-// argv is a hook as it is started: a relative program is that of the base tree, which is tree;
-// empty where that is not made yet. A hook that names a file which commands may write to is not
-// started.
+// argv returns a hook's program and arguments. Relative programs are in the base tree, tree; ""
+// before it exists. Hooks naming files writable by commands are refused.
 func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 	argv := h.words(rooms)
 	for _, word := range argv {
@@ -69,8 +68,8 @@ func (r Rooms) find(program string) (string, error) {
 	return "", fmt.Errorf("there is no program %s in PATH, of which hooks see neither what setup commands installed nor what commands may write", program)
 }
 
-// named are the paths that a word may name: as it is, behind an option or a variable, in a list.
-// A script is no path.
+// named returns the possible paths in a word: the word itself, after an option or variable, or in a
+// list. A script is no path.
 func named(word string) (all []string) {
 	if strings.ContainsAny(word, " \t\n") {
 		return nil
@@ -84,8 +83,7 @@ func named(word string) (all []string) {
 	return all
 }
 
-// leads says whether a path, relative ones those of the base tree, leads to what commands may
-// write.
+// leads reports whether a path, relative to the base tree, leads to a folder writable by commands.
 func (r Rooms) leads(name, tree string) bool {
 	if filepath.IsAbs(name) {
 		return confine.LeadsInto(name, r.Changeable)
@@ -100,8 +98,7 @@ func (r Rooms) leads(name, tree string) bool {
 	return confine.LeadsInto(real, r.Changeable)
 }
 
-// Starts says what keeps a hook from being started, as far as looking tells; nil for nothing.
-// tree is the base tree.
+// Starts returns visible obstacles to starting a hook; nil for none. tree is the base tree.
 func (h Hook) Starts(rooms Rooms, tree string) error {
 	argv, err := h.argv(rooms, tree)
 	if err != nil {

@@ -19,28 +19,27 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Rooms are where hooks run.
+// Rooms provide the sandboxes of hooks.
 type Rooms struct {
 	Environ settings.Environment // of agent-ci
-	// BaseTree is the fresh tree of the base commit, in which they are started.
+	// BaseTree returns a fresh tree of the base commit, the hooks' working directory.
 	BaseTree func(ctx context.Context) (string, error)
-	// Open opens a sandbox beside that of the agent, which is nil where there is none open. The
-	// hooks see the workspace and the base tree there, write neither, and reach no network.
+	// Open opens a sandbox beside the agent's; agent may be nil. Hooks read the workspace and the
+	// base tree there, without write or network access.
 	Open func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error)
-	// Changeable are the folders that the run's commands may write to, of which no hook is
-	// started and no hook gets a file named.
+	// Changeable lists folders writable by the run's commands. Hooks are never started from there,
+	// nor given files in there.
 	Changeable []string
 }
 
-// room is an open sandbox with what is started in it.
+// room is an open sandbox with its running hooks.
 type room struct {
 	confined, outside *sandbox.Sandbox // nil until they are needed
 	tree              string
 	users             sync.WaitGroup // questions that are being answered in it
 }
 
-// Beside says which sandbox of the agent the next questions are asked beside; nil for none. What
-// the hooks ran in before is ended.
+// Beside sets the agent's sandbox for the next questions; nil for none. It ends the previous room.
 func (h *Hooks) Beside(agent *sandbox.Sandbox) {
 	if h == nil {
 		return
@@ -51,8 +50,7 @@ func (h *Hooks) Beside(agent *sandbox.Sandbox) {
 	h.leave()
 }
 
-// Rest ends what the hooks ran in, until the next question. It must not be in the way of a
-// sandbox that mounts the same layers.
+// Rest closes the room until the next question, to allow sandboxes mounting the same layers.
 func (h *Hooks) Rest() {
 	if h == nil {
 		return
@@ -64,7 +62,7 @@ func (h *Hooks) Rest() {
 	}
 }
 
-// leave ends the room once nobody uses it. The caller has the lock.
+// leave closes the room after its last user. The caller holds the lock.
 func (h *Hooks) leave() {
 	r := h.room
 	if h.room = nil; r == nil {
@@ -81,7 +79,7 @@ func (h *Hooks) leave() {
 	}
 }
 
-// enter returns the sandbox in which a hook runs, and its room, of which the hook is a user from then on.
+// enter returns the hook's sandbox and its room, counting the hook as a user.
 func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *room, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,10 +108,10 @@ func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *
 // most is how many bytes a hook may write, to standard output and to standard error.
 const most = 64 << 10
 
-// errTooMuch says that a hook wrote more than most bytes.
+// errTooMuch means a hook's output exceeds most bytes.
 var errTooMuch = fmt.Errorf("it wrote more than %d KiB", most>>10)
 
-// said is what a hook wrote before it exited.
+// said is the output and exit status of a hook.
 type said struct {
 	output, errors []byte
 	status         int
@@ -152,8 +150,8 @@ func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error
 	return said{output.Bytes(), words.Bytes(), status.ExitCode}, err
 }
 
-// env is the environment of a hook: facts of the machine and of the workflow. What leads into
-// folders that commands may write to is not in it.
+// env returns a hook's environment: facts about machine and workflow, without folders writable by
+// commands.
 func (h *Hooks) env(one Hook, tree string) []string {
 	env := policy.FactsOnly(h.Rooms.Environ, map[string]string{
 		"PATH": h.Rooms.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
@@ -165,5 +163,5 @@ func (h *Hooks) env(one Hook, tree string) []string {
 	})
 }
 
-// placeVariables name folders in which programs look for their files.
+// placeVariables name folders for programs' own files.
 var placeVariables = []string{"HOME", "TMPDIR", "TMP", "TEMP", "RUNNER_TOOL_CACHE", "AGENT_TOOLSDIRECTORY"}

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// document returns what a hook reads on its standard input, in the form of Claude Code.
+// document returns a hook's standard input, in Claude Code's form.
 func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 	all := map[string]any{
 		"session_id": h.Facts.RunID, "transcript_path": "", "cwd": h.Facts.WorkDir, "permission_mode": "dontAsk", "hook_event_name": one.On,
@@ -91,7 +91,7 @@ func todos(input map[string]any) map[string]any {
 	return map[string]any{"todos": list}
 }
 
-// objectOf returns the input of a call that is an object; nil for text.
+// objectOf returns a call's input object; nil for text.
 func objectOf(call tools.Call) map[string]any {
 	if call.Form == tools.Freeform {
 		return nil
@@ -99,8 +99,7 @@ func objectOf(call tools.Call) map[string]any {
 	return object([]byte(call.Input))
 }
 
-// object reads a JSON object that is the whole text, with numbers as they are written; nil for anything
-// else.
+// object parses a JSON object spanning the whole text and keeps numbers as written; nil otherwise.
 func object(raw []byte) map[string]any {
 	var read map[string]any
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -114,9 +113,9 @@ func object(raw []byte) map[string]any {
 	return read
 }
 
-// commandText returns the commands of a call as a script, as they are run. Of a shell with a script it
-// is the script; of several commands those that are no plain line are shown with their shell, so
-// that none can look like a part of another. What can't be read is the input.
+// commandText returns a call's commands as a script, as run. For a shell with a script it returns
+// the script. Complex commands among several include their shell, so none can look like a part of
+// another. Unreadable calls return the input.
 func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
 		return typed(call)
@@ -143,7 +142,7 @@ func commandText(tool string, call tools.Call) string {
 	return strings.Join(lines, "\n")
 }
 
-// typed returns the text that a call of write_stdin types.
+// typed returns the text typed by a write_stdin call.
 func typed(call tools.Call) string {
 	text, _ := objectOf(call)[dialect.Of(dialect.WriteStdin).Command].(string)
 	return text
@@ -151,7 +150,7 @@ func typed(call tools.Call) string {
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
-// about returns what hooks read of a call.
+// about returns a hook's input about a call.
 func (as shaped) about(call tools.Call) map[string]any {
 	id := call.ID // which may come twice, or not at all
 	if id == "" {
@@ -181,10 +180,10 @@ func (as shaped) response(result tools.Result) map[string]any {
 	return map[string]any{"content": result.Output, "is_error": result.Failed}
 }
 
-// headings begin what the tools that run commands say of them before what was printed.
+// headings begin the command tools' notes before the printed output.
 var headings = []string{"Chunk ID: ", "Exit code: ", "Wall time: "}
 
-// printedBy returns what commands printed, without what the tools say of them.
+// printedBy returns a command's output, without the tools' notes.
 func printedBy(result tools.Result) string {
 	text := result.Output
 	if _, printed, ok := strings.Cut(text, "\nOutput:\n"); ok && slices.ContainsFunc(headings, func(heading string) bool { return strings.HasPrefix(text, heading) }) {
@@ -193,7 +192,7 @@ func printedBy(result tools.Result) string {
 	return text
 }
 
-// rewrite returns the input of a call by what a hook gave instead of what it was shown.
+// rewrite returns a call's input changed by a hook's replacement.
 func rewrite(tool string, call tools.Call, shown shaped, by json.RawMessage) (string, error) {
 	changed, input := object(by), objectOf(call)
 	if changed == nil {

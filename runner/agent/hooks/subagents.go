@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Subagent is an agent that another one starts.
+// Subagent describes an agent started by another.
 type Subagent struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -20,8 +20,8 @@ type Subagent struct {
 	Paths   []string `json:"paths,omitempty"`
 }
 
-// SubagentStart asks whether an agent may be started: refusal says why not, in words for the one
-// that starts it; added is for the agent.
+// SubagentStart asks whether an agent may start. refusal is for the starting agent, added for the
+// new one.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
 	var all []string
 	for _, one := range h.on(job.OnSubagentStart) {
@@ -40,8 +40,8 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 	return "", strings.Join(all, "\n\n"), nil
 }
 
-// SubagentStop tells that an agent which another one started has ended, with these last words. Its
-// error is the end that a hook which refuses makes of it.
+// SubagentStop reports a started agent's end and last words to hooks. Its error is a refusing
+// hook's stop.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
 	_, err := h.each(ctx, job.OnSubagentStop, question{
 		of:    transcript.CallRef{Agent: a.ID},
