@@ -25,8 +25,8 @@ type Dynamic struct {
 	specs []tools.Spec // of each
 }
 
-// NewDynamic makes them. Nothing is started. The error is of a schema that no model can be
-// told.
+// NewDynamic returns the job's tools without starting anything. It fails on a schema unusable for
+// models.
 func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, error) {
 	d := &Dynamic{boxes: boxes, dir: dir, tools: j.Tools.Dynamic}
 	for _, tool := range d.tools {
@@ -65,7 +65,7 @@ func (d *Dynamic) each(made func(i int, spec tools.Spec) tools.Tool) []Tool {
 	return all
 }
 
-// Answering are the tools in one attempt of the agent.
+// Answering holds the tools for one attempt of the agent.
 type Answering struct {
 	*Dynamic
 	agents *sandbox.Sandbox
@@ -73,8 +73,8 @@ type Answering struct {
 	argv   [][]string // of each tool
 }
 
-// Prepare has the agent's commands see the tree of the base commit, from which the programs
-// of tools come. It is called before the agent's sandbox is made.
+// Prepare shows the base commit's tree, the source of tool programs, to the agent's commands. Call
+// it before making the agent's sandbox.
 func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	if len(d.tools) == 0 {
 		return "", nil
@@ -82,8 +82,8 @@ func (d *Dynamic) Prepare(ctx context.Context) (base string, err error) {
 	return d.boxes.ShowBase(ctx)
 }
 
-// Open finds the program of each tool. base is what Prepare gave, env what the agent's commands have
-// as their environment. The error is a Stop where a program is missing.
+// Open finds each tool's program. base is Prepare's result, env the environment of the agent's
+// commands. A missing program is an outcome.Stop.
 func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answering, error) {
 	a := &Answering{Dynamic: d, agents: box, env: append(slices.Clone(env), confine.BaseTreeVariable+"="+base)}
 	for _, tool := range d.tools {
@@ -96,7 +96,7 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answer
 	return a, nil
 }
 
-// Tools are the tools that can be called.
+// Tools returns the callable tools.
 func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
 	return a.each(func(i int, spec tools.Spec) tools.Tool {
 		program := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
@@ -104,12 +104,11 @@ func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
 	})
 }
 
-// toolStart is the reason of an end by a tool whose program is missing.
+// toolStart is the stop reason for a missing tool program.
 const toolStart = "tool_start"
 
-// argv is the program of a tool with its arguments. A script is for the shell. A path below
-// the repository is taken of the base commit, since the agent can change the files that it
-// works on.
+// argv returns a tool's program and arguments. Scripts run in bash. Repository paths refer to the
+// base commit, because the agent can change its working files.
 func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	if tool.Run.Script != "" {
 		return []string{"bash", "-e", "-c", tool.Run.Script}, nil

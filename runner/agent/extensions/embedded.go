@@ -15,14 +15,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// embeddedFile of the run directory has what the model was told of the tools that the program
-// which embeds this package handed in: a replay has not got them.
+// embeddedFile in the run directory describes the tools of the embedding program, for replays
+// without it.
 const (
 	extensionsFolder = "extensions"
 	embeddedFile     = extensionsFolder + "/program.json"
 )
 
-// embedded is a tool that a program handed in, as it is recorded.
+// embedded is the record of an embedding program's tool.
 type embedded struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
@@ -38,8 +38,8 @@ func recordedOf(all []tools.Tool) []embedded {
 	return told
 }
 
-// KeepEmbedded checks the tools that a program handed in, and keeps what is told of them. A run
-// that goes on has to be given the same.
+// KeepEmbedded checks the embedding program's tools and saves their descriptions. A resumed run
+// needs the same tools.
 func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	var before []embedded
 	there, err := rec.ReadJSON(embeddedFile, &before)
@@ -70,7 +70,7 @@ func sameEmbedded(a, b []embedded) bool {
 	})
 }
 
-// embeddedName is what a model can call a function by.
+// embeddedName matches valid function names for models.
 var embeddedName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 func checkEmbedded(all []tools.Tool, j *job.Job) error {
@@ -105,7 +105,7 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 	return nil
 }
 
-// wrongParameters is what is wrong with the schema of a function; empty for nothing.
+// wrongParameters returns the problem of a function's schema; "" for none.
 func wrongParameters(parameters json.RawMessage) string {
 	if err := schema.Usable(parameters); err != nil {
 		return "its Parameters are no JSON Schema: " + err.Error()
@@ -117,7 +117,8 @@ func wrongParameters(parameters json.RawMessage) string {
 	return ""
 }
 
-// ReplayEmbedded are the tools that a program handed in to a recorded run: they answer by its record.
+// ReplayEmbedded returns the embedding program's tools of a recorded run, answering from the
+// record.
 func ReplayEmbedded(of *record.Directory, answers *Recorded) ([]tools.Tool, error) {
 	var told []embedded
 	if _, err := of.ReadJSON(embeddedFile, &told); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Options say what servers a run has, and where they work.
+// Options configure a run's servers.
 type Options struct {
 	Record    *record.Record
 	Sandboxes *confine.Sandboxes
@@ -28,11 +28,11 @@ type Options struct {
 	Environ   settings.Environment // of agent-ci
 	WorkDir   string               // where those are started that have the workspace
 	Taken     []string             // names that no tool of a server gets
-	// Recorded stands in for all servers; nil where they are started.
+	// Recorded replaces all servers in a replay; nil otherwise.
 	Recorded *Recorded
 }
 
-// Servers are those of a run. They are used by one goroutine, their tools by several.
+// Servers are a run's servers. Only their tools are safe for concurrent use.
 type Servers struct {
 	Options
 	all     []*server // in the order of their names
@@ -49,7 +49,7 @@ func New(o Options) *Servers {
 	return s
 }
 
-// Expect takes what was recorded of servers before the run went on: they have to be the same.
+// Expect takes the servers recorded before a run resumed. They must be the same.
 func (s *Servers) Expect(earlier []transcript.MCPServer) error {
 	for _, was := range earlier {
 		i := slices.IndexFunc(s.all, func(one *server) bool { return one.name == was.Name })
@@ -71,9 +71,8 @@ func (s *Servers) Expect(earlier []transcript.MCPServer) error {
 	return nil
 }
 
-// Start starts those servers that do not run, in parallel. box is the agent's sandbox, dir
-// where its commands work. The first time settles which tools there are; later the same have
-// to be there.
+// Start starts missing servers in parallel. box is the agent's sandbox. The first start fixes the
+// tools; later starts must offer the same.
 func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	if s.Recorded != nil {
 		return s.settle()
@@ -99,7 +98,7 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	return s.settle()
 }
 
-// settle freezes what the model can call.
+// settle fixes the callable tools.
 func (s *Servers) settle() (err error) {
 	if s.settled || len(s.all) == 0 {
 		return nil
@@ -117,7 +116,7 @@ func (s *Servers) settle() (err error) {
 	return nil
 }
 
-// offer names what the servers have for the model.
+// offer returns the servers' tools, named for the model.
 func (s *Servers) offer() ([]mcp.Offered, error) {
 	offered, err := mcp.Offer(s.Lists(), s.Taken)
 	if err != nil {
@@ -126,7 +125,7 @@ func (s *Servers) offer() ([]mcp.Offered, error) {
 	return offered, nil
 }
 
-// warnOfUnchecked tells once of which tools the arguments are not wholly checked here.
+// warnOfUnchecked warns once of tools with incompletely checked arguments.
 func (s *Servers) warnOfUnchecked() {
 	var names []string
 	for _, tool := range s.offered {
@@ -145,7 +144,7 @@ func (s *Servers) warnOfUnchecked() {
 	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
 }
 
-// Lists are what the servers said of themselves at the start.
+// Lists returns the servers' descriptions from their start.
 func (s *Servers) Lists() (all []mcp.List) {
 	if s.Recorded != nil {
 		return s.Recorded.Lists
@@ -158,7 +157,7 @@ func (s *Servers) Lists() (all []mcp.List) {
 	return all
 }
 
-// Offered are the tools of all servers as the model can be told of them; none before Start.
+// Offered returns the tools of all servers for the model; none before Start.
 func (s *Servers) Offered() []mcp.Offered { return s.offered }
 
 // Tools answer the model's calls, in the order of Offered, and behind them those for resources.
@@ -189,10 +188,10 @@ func (s *Servers) from(offered mcp.Offered, tool tools.Tool) Tool {
 	return Tool{Tool: tool, From: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }
 
-// Settled says whether it is known which tools there are.
+// Settled reports whether the tools are fixed.
 func (s *Servers) Settled() bool { return s.settled || len(s.Job.MCPServers) == 0 }
 
-// MayBe says whether a name could be that of a tool of a server that is not known yet.
+// MayBe reports whether a name can belong to a tool of an unknown server.
 func (s *Servers) MayBe(name string) bool {
 	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
 }
@@ -206,7 +205,7 @@ func (s *Servers) named(name string) *server {
 	return nil
 }
 
-// resources are those of the servers that have some.
+// resources returns the servers with resources.
 func (s *Servers) resources() (all []mcp.Resources) {
 	for _, list := range s.Lists() {
 		if one := s.named(list.Server); one != nil && list.Resources {
@@ -216,7 +215,7 @@ func (s *Servers) resources() (all []mcp.Resources) {
 	return all
 }
 
-// Known is what became of those that were started.
+// Known returns the status of started servers.
 func (s *Servers) Known() (all []transcript.MCPServer) {
 	for _, one := range s.all {
 		one.mu.Lock()
@@ -238,7 +237,7 @@ func (s *Servers) Halt() error {
 	return nil
 }
 
-// EndAttempt ends the servers that live as long as the agent's sandbox.
+// EndAttempt ends servers bound to the agent's sandbox.
 func (s *Servers) EndAttempt() error {
 	return s.end(func(one *server) bool { return !one.lasts() })
 }
@@ -248,7 +247,7 @@ func (s *Servers) Close() error {
 	return s.end(func(*server) bool { return true })
 }
 
-// end ends servers in parallel: one that does not want to end keeps no other waiting.
+// end ends servers in parallel, so a slow one delays no other.
 func (s *Servers) end(which func(*server) bool) error {
 	failed := make([]error, len(s.all))
 	var ending sync.WaitGroup
@@ -261,7 +260,7 @@ func (s *Servers) end(which func(*server) bool) error {
 	return errors.Join(failed...)
 }
 
-// stopOf is the outcome of a run that needs a server which is not there.
+// stopOf returns the stop of a run missing a required server.
 func stopOf(name string, err error) *outcome.Stop {
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) {
 		return stop
@@ -274,7 +273,7 @@ func stopOf(name string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.Trimmed(err)).Because(err)
 }
 
-// folder of the run directory has what is kept of servers.
+// folder in the run directory holds the files about servers.
 const folder = "extensions"
 
 func (one *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, one.name) }

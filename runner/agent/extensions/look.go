@@ -14,20 +14,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// Looked is what a server says of itself here, or why it does not come.
+// Looked is a server's description, or the reason it failed to start.
 type Looked struct {
 	Name     string
 	Required bool
 	List     mcp.List
 	Offered  []mcp.Offered
 	Deferred bool // the model would have to look for its tools
-	// Unknown is why it could not be looked at here; empty where it was, and of a fault Err.
+	// Unknown is the reason for a skipped look, Err a failure; both are empty on success.
 	Unknown string
 	Err     error
 }
 
-// Look starts all servers as a run would, asks what they offer, and ends them. Nothing is
-// recorded.
+// Look starts all servers as in a run, asks for their tools, and ends them. It records nothing.
 func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 	found := make([]Looked, len(s.all))
 	var starting sync.WaitGroup
@@ -60,8 +59,8 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 	return found, s.describe(found)
 }
 
-// awaitsSetup reports whether a server's program is missing where setup commands, which are not run
-// for a look, may install it.
+// awaitsSetup reports whether setup commands may still install a server's missing program. A look
+// does not run them.
 func (one *server) awaitsSetup(err error) bool {
 	return sandbox.IsMissing(err) && len(one.Job.Setup) > 0
 }
@@ -77,7 +76,7 @@ func (one *server) notCome(err error) *outcome.Stop {
 	return stop
 }
 
-// describe adds to what was found how the model would be told of it.
+// describe adds the model's view of the servers to found.
 func (s *Servers) describe(found []Looked) error {
 	offered, err := s.offer()
 	if err != nil {

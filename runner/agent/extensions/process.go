@@ -19,10 +19,10 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// mostLog is how many bytes are kept of what a server writes to standard error.
+// mostLog limits a server's saved standard error, in bytes.
 const mostLog = 4 << 20
 
-// process is a server that runs in a sandbox of its own.
+// process is a server in its own sandbox.
 type process struct {
 	box               *sandbox.Sandbox
 	log               *os.File
@@ -60,7 +60,7 @@ func (one *server) start(ctx context.Context) (*mcp.Process, error) {
 	return &mcp.Process{Output: io.NopCloser(p.Output), Input: p.Input, End: p.end}, nil
 }
 
-// baseTree is the tree of the base commit; empty where there is none.
+// baseTree returns the tree of the base commit; "" without one.
 func (one *server) baseTree(ctx context.Context) (string, error) {
 	if one.Sandboxes.BaseTree == nil {
 		return "", nil
@@ -68,8 +68,8 @@ func (one *server) baseTree(ctx context.Context) (string, error) {
 	return one.Sandboxes.BaseTree(ctx)
 }
 
-// argv is the program with its arguments. A program that the agent, or a pull request, can
-// write is none.
+// argv returns the program with arguments. Programs writable by the agent or a pull request are
+// refused.
 func (one *server) argv(base string) ([]string, error) {
 	env := one.environment(base)
 	home := settings.Environment(env).Get("HOME")
@@ -100,8 +100,8 @@ func (one *server) changeable(program string) error {
 		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", one.name, program)
 }
 
-// dir is the folder that the server is started in. Many programs load code from there, so that
-// it is the agent's only where the job says it.
+// dir returns the server's working directory. Many programs load code from there, so the job must
+// ask for the agent's.
 func (one *server) dir(base string) string {
 	switch {
 	case one.Cwd != "":
@@ -135,7 +135,7 @@ func (one *server) filled(base string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// environment is what the server sees of variables.
+// environment returns the server's environment.
 func (one *server) environment(base string) []string {
 	env := one.Sandboxes.BesideEnv(one.Env.Pass, one.Env.Set)
 	if base != "" {
@@ -147,7 +147,7 @@ func (one *server) environment(base string) []string {
 	return env
 }
 
-// openLog makes a file for what the server writes to standard error.
+// openLog creates a file for the server's standard error.
 func (one *server) openLog() (log *os.File, err error) {
 	if _, err := one.Record.MakeFolder(folder); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (one *server) openLog() (log *os.File, err error) {
 	return log, nil
 }
 
-// lastWords are the last lines of what it wrote to standard error, in a log that nobody will see.
+// lastWords quotes the end of the server's standard error, for a log nobody will see.
 func (one *server) lastWords() string {
 	if lines := one.lastLines(); lines != "" {
 		return " The last lines that it wrote are: " + lines + "."
@@ -173,7 +173,7 @@ func (one *server) lastWords() string {
 	return ""
 }
 
-// end ends the sandbox, with all that the server started there, and waits for it.
+// end closes the sandbox, kills everything started inside, and waits.
 func (p *process) end() error {
 	err := p.box.Close()
 	if p.Program != nil {

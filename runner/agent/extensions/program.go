@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// findProgram finds a program that is named by a path: a relative one in the tree of the base
-// commit, an absolute one anywhere but where commands can change it. why says why it can't be used.
+// findProgram finds a program by path: relative in the base commit's tree, absolute outside of
+// folders changeable by commands. why explains a refusal.
 func findProgram(name, base string, changeable func(path string) bool) (path, why string) {
 	if filepath.IsAbs(name) {
 		if changeable(name) {

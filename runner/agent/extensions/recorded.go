@@ -15,14 +15,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// Recorded is what servers of tools said in a run before, from its record.
+// Recorded holds the servers' answers from a run's record.
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished
 	Nested  *transcript.Nested // the calls of scripts among them
 }
 
-// ReadList reads what a server said of its tools, which has to be what was recorded.
+// ReadList reads a server's list of tools. It must match the record.
 func ReadList(dir *record.Directory, of transcript.MCPServer) (list mcp.List, err error) {
 	raw, err := dir.Read(of.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -59,8 +59,7 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 	return tools.Result{Output: answer.Output, Object: answer.Object, Failed: answer.Failed, Detail: answer.Detail, Recorded: true}, nil
 }
 
-// Answer returns what the record has of a call, by its number; of one of a script, by the same call
-// there.
+// Answer returns a call's recorded answer, by number; for calls in scripts, by an equal call.
 func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
 	ref := transcript.CallRef(call.Ref())
 	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {

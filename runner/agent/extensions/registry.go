@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// registry is where a program that starts packages fetches them.
+// registry is the package source of a program that starts packages.
 type registry struct {
 	preset string
 	hosts  []string
@@ -23,8 +23,8 @@ var (
 	}
 )
 
-// registryHint says which lines of the job open the registry from which the server's program
-// fetches packages. It is empty where the program fetches none, or the registry is open.
+// registryHint returns the job lines opening the package registry of the server's program. It is ""
+// for other programs, or an open registry.
 func (one *server) registryHint() string {
 	program := path.Base(one.Command)
 	from, fetches := registries[program]

@@ -42,8 +42,8 @@ type server struct {
 	starting sync.Mutex           // held by who starts it again
 }
 
-// lasts says whether it lives as long as the run, and not as the agent's sandbox. Without
-// namespaces what ends that one may end others' processes, too.
+// lasts reports whether the server lives as long as the run, not the agent's sandbox. Without
+// namespaces, ending the sandbox may kill other processes too.
 func (one *server) lasts() bool {
 	return one.URL != "" || one.Workspace == "none" && one.Sandboxes.Apart()
 }
@@ -148,7 +148,7 @@ func (one *server) asked() (mcp.Server, error) {
 	return s, nil
 }
 
-// judge says what becomes of the run when the server did not come.
+// judge decides how a failed start affects the run.
 func (one *server) judge(failed error) error {
 	if failed == nil {
 		return one.tellAgain()
@@ -169,7 +169,7 @@ func (one *server) judge(failed error) error {
 	return nil
 }
 
-// hint says what may help a server that did not start; empty where nothing is known to.
+// hint returns advice for a failed start; "" for none.
 func (one *server) hint(stop *outcome.Stop) string {
 	if stop.Reason != string(mcp.ReasonStart) {
 		return ""
@@ -177,7 +177,7 @@ func (one *server) hint(stop *outcome.Stop) string {
 	return one.registryHint()
 }
 
-// tell records what became of the server.
+// tell records the server's status.
 func (one *server) tell(event transcript.MCPServer) error {
 	one.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = one.name, one.Command, one.log, one.took.Seconds()
@@ -195,7 +195,7 @@ func (one *server) tell(event transcript.MCPServer) error {
 	return one.Record.Append(transcript.TypeMCPServer, event)
 }
 
-// tellReady keeps the list of the server's tools, and records which of them there are.
+// tellReady saves the server's list of tools and records the offered ones.
 func (one *server) tellReady(offered []mcp.Offered) error {
 	if one.told || !one.live() {
 		return nil
@@ -221,7 +221,7 @@ func (one *server) tellReady(offered []mcp.Offered) error {
 	return one.tell(event)
 }
 
-// tellAgain records that a server which had ended is there again.
+// tellAgain records the return of an ended server.
 func (one *server) tellAgain() error {
 	one.mu.Lock()
 	ended := one.known.State == transcript.MCPEnded
@@ -232,7 +232,7 @@ func (one *server) tellAgain() error {
 	return one.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
 }
 
-// observe records what the server did by itself.
+// observe records a server's unrequested event.
 func (one *server) observe(notice mcp.Notice) {
 	one.mu.Lock()
 	first, closing := !one.changed, one.closing || one.quiet
@@ -250,8 +250,8 @@ func (one *server) observe(notice mcp.Notice) {
 	}
 }
 
-// ended is why the session that there is has ended by itself; nil while it has not. Each end is
-// counted and recorded once.
+// ended returns why the current session has ended; nil while open. It counts and records each end
+// once.
 func (one *server) ended() error {
 	one.mu.Lock()
 	session, first := one.session, false
@@ -312,8 +312,8 @@ func (one *server) tool(offered mcp.Offered) tools.Tool {
 	return tool
 }
 
-// answering is the session that answers a call. A server that has ended is started again, once
-// in a run. Where there is no session, the words for the model say why.
+// answering returns the session for a call. An ended server restarts once per run. Without a
+// session, why explains to the model.
 func (one *server) answering(ctx context.Context) (session *mcp.Session, why string) {
 	one.starting.Lock()
 	defer one.starting.Unlock()
@@ -338,7 +338,7 @@ func (one *server) answering(ctx context.Context) (session *mcp.Session, why str
 	return one.current(), ""
 }
 
-// again starts the server once more, in the place of a session that has ended.
+// again restarts the server after its session has ended.
 func (one *server) again(ctx context.Context, session *mcp.Session, ended error) error {
 	if err := one.twice(ended); err != nil {
 		return err
@@ -353,7 +353,7 @@ func (one *server) again(ctx context.Context, session *mcp.Session, ended error)
 	return one.tellAgain()
 }
 
-// twice is the error of a server that has ended more often than it is started again.
+// twice returns an error once the server has used up its restart.
 func (one *server) twice(ended error) error {
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -363,7 +363,7 @@ func (one *server) twice(ended error) error {
 	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
 }
 
-// giveUp notes that the server answers no more, and gives the words why.
+// giveUp marks the server as lost and returns the reason.
 func (one *server) giveUp(err error) string {
 	why := one.Record.Redact(outcome.Sentence(outcome.Said(err)) + ".")
 	one.mu.Lock()
@@ -372,8 +372,8 @@ func (one *server) giveUp(err error) string {
 	return why
 }
 
-// halted is the end of a run that can't do without the server. One that has ended twice is not
-// waited for until it is called.
+// halted ends a run without its required server. A server that ended twice fails before its next
+// call.
 func (one *server) halted() error {
 	if !one.Required {
 		return nil
