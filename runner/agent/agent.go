@@ -1,7 +1,6 @@
-// Package agent owns the loop over a model and its tools: what the model is
-// told at the start, taking its calls, giving back their outputs, and ending.
-// It knows no repository, no GitHub and no files; what it does is told to a
-// transcript, and its end is an Ending or an outcome.Stop.
+// Package agent owns the loop over a model and its tools: first messages, calls, outputs and the
+// end. It does not know repositories, GitHub or files. It reports to a transcript and ends with an
+// Ending or an outcome.Stop.
 package agent
 
 import (
@@ -19,27 +18,24 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Conversation is one agent at work. It is used by one goroutine.
+// Conversation is one working agent. Not safe for concurrent use.
 type Conversation struct {
-	// Name is that of the agent; empty for the one of the run.
+	// Name is the agent's name; empty for the run's own agent.
 	Name     string
 	Model    model.Responder
 	Tools    *tools.Dispatcher
 	Log      *transcript.Log
 	Settings model.Settings
 	Limits   Limits
-	// Window is how many tokens a request and its answer may have together; 0
-	// when that is not known.
+	// Window is the limit of a request and its answer, in tokens; 0 if unknown.
 	Window int64
-	// Fallbacks are the models to go on with where that of the settings can't, in their
-	// order.
+	// Fallbacks replace a failing model, in order.
 	Fallbacks []Speaker
-	// Written takes apart what the model writes, where it has no tools; else it is nil.
+	// Written parses the text of a model without tools; nil otherwise.
 	Written Writing
-	// Plan is the agent's plan in words, which outlives every compaction. It may
-	// be nil.
+	// Plan returns the agent's plan in words, kept by every compaction. It may be nil.
 	Plan func() string
-	// Kept are texts that outlive every compaction word for word. It may be nil.
+	// Kept returns texts kept word for word by every compaction. It may be nil.
 	Kept func() []string
 	// Halt says why the run can't go on, after the calls of each answer; nil while it can.
 	// It may be nil.
@@ -47,13 +43,13 @@ type Conversation struct {
 	// Compacting is asked before the conversation is made shorter; its error ends the run.
 	// It may be nil.
 	Compacting func(ctx context.Context, reason string) error
-	// Others is what agents that this one started have used of its budgets, or may yet. It may
-	// be nil, and is called from several goroutines.
+	// Others returns the used and reserved budget of started agents. It may be nil. It must be safe
+	// for concurrent use.
 	Others func() Used
-	// News are messages that have come for the agent since it was last asked. It may be nil.
+	// News returns the agent's messages since the last call. It may be nil.
 	News func() []string
-	// Warn is told of what a reader of the result should know. It may be nil,
-	// and is called from several goroutines.
+	// Warn receives warnings for readers of the result. It may be nil. It must be safe for
+	// concurrent use.
 	Warn func(code, format string, args ...any)
 
 	state
@@ -71,7 +67,7 @@ type Conversation struct {
 	noOwn    bool // the endpoint does not compact conversations
 }
 
-// Spent is what a conversation has used so far.
+// Spent is a conversation's use so far.
 type Spent struct {
 	Turns  int
 	Calls  int // of tools, those that the API ran itself included
@@ -80,14 +76,15 @@ type Spent struct {
 	Models []transcript.ModelUse // that were asked, in their order
 }
 
-// Spent tells what was used so far, also after an error.
+// Spent returns the use so far, also after an error.
 func (c *Conversation) Spent() Spent {
 	spent := c.spent
 	spent.Calls += c.counted.ofScripts()
 	return spent
 }
 
-// Nested counts a call that a script makes, and says why it is not run: a tools.Dispatcher asks it.
+// Nested counts a script's call, or returns the reason for refusing it. It is called by a
+// tools.Dispatcher.
 func (c *Conversation) Nested() (refused string) {
 	if !c.mayCall(c.counted.nest) {
 		return limitWords
@@ -95,8 +92,7 @@ func (c *Conversation) Nested() (refused string) {
 	return ""
 }
 
-// charge books what one answer of the model that is asked now used, at the tier of service that it
-// names.
+// charge adds the usage of one answer of the current model, at its tier of service.
 func (c *Conversation) charge(u model.Usage) {
 	c.spent.Usage = c.spent.Usage.Add(u)
 	c.spent.Models = transcript.Booked(c.spent.Models, transcript.Usage(u))
@@ -112,13 +108,12 @@ func (c *Conversation) charge(u model.Usage) {
 	}
 }
 
-// Cost is what was spent, in US dollars; false when no price is known.
+// Cost returns the cost in US dollars; false if no price is known.
 func (c *Conversation) Cost() (float64, bool) {
 	return transcript.CostOf(c.spent.Models)
 }
 
-// Begin puts the first items into the conversation, which stay in it word for
-// word.
+// Begin adds the first items. They stay word for word.
 func (c *Conversation) Begin(items ...json.RawMessage) {
 	c.Add(items...)
 	c.pinned = len(c.history)
@@ -142,8 +137,8 @@ func (c *Conversation) Tell(text string) error {
 	return nil
 }
 
-// Run takes turns until the model says that it is done, and gives its last
-// words, also when a budget ends it. The error is an *outcome.Stop, or ctx's.
+// Run takes turns until the model is done, and returns its last words, also after an exhausted
+// budget. The error is an *outcome.Stop, or ctx's.
 func (c *Conversation) Run(ctx context.Context) (string, error) {
 	if err := c.hadLastTurn(); err != nil {
 		return c.said, err
@@ -193,8 +188,8 @@ func (c *Conversation) halted() error {
 	return c.Halt()
 }
 
-// turn asks for the next answer until there is one: a request that is too long
-// is made shorter, one that builds on what the provider has lost carries all.
+// turn requests the next answer until it succeeds. It shortens a request over the limit, and
+// resends everything after the provider has lost its state.
 func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*intake, error) {
 	for {
 		said, err := c.ask(ctx, settings)
@@ -213,7 +208,7 @@ func (c *Conversation) turn(ctx context.Context, settings model.Settings) (*inta
 	}
 }
 
-// again are the settings of a request that is made anew, as they are by now.
+// again updates the settings of a repeated request.
 func (c *Conversation) again(s model.Settings) model.Settings {
 	now := c.Settings
 	s.Model, s.Effort, s.Summary, s.Serial, s.ServiceTier = now.Model, now.Effort, now.Summary, now.Serial, now.ServiceTier
@@ -221,7 +216,7 @@ func (c *Conversation) again(s model.Settings) model.Settings {
 	return s
 }
 
-// explained is a failure with what the tools that are offered have to do with it.
+// explained adds to a failure the effect of the offered tools.
 func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 	switch {
 	case !c.Settings.Wordy && failure.RefusesTools():
@@ -232,8 +227,7 @@ func (c *Conversation) explained(failure *model.Failure) *model.Failure {
 	return failure
 }
 
-// recover does what makes the next request of its kind succeed, where there is
-// such a thing.
+// recover makes the next request succeed, if possible.
 func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (bool, error) {
 	switch {
 	case c.Settings.Additional && failure.RefusesAdditional():
@@ -294,8 +288,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	return t, nil
 }
 
-// take takes a whole answer. It is on record before a call that changes
-// something starts.
+// take processes a whole answer. It is recorded before any mutating call starts.
 func (c *Conversation) take(t *intake, response *model.Response, took time.Duration) error {
 	c.charge(response.Usage)
 	c.cuts = 0
@@ -321,8 +314,8 @@ func (c *Conversation) take(t *intake, response *model.Response, took time.Durat
 	return nil
 }
 
-// brokeOff takes what stays of an answer that broke off. It is no error when
-// the next request can go on from there.
+// brokeOff processes the kept part of an interrupted answer. It returns no error if the next
+// request can continue from there.
 func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error {
 	var failure *model.Failure
 	if errors.As(err, &failure) {
@@ -350,7 +343,7 @@ func (c *Conversation) brokeOff(t *intake, err error, took time.Duration) error 
 	return c.failed(err, failure)
 }
 
-// failed records the failure that err is, if it is one.
+// failed records err if it is a failure.
 func (c *Conversation) failed(err error, failure *model.Failure) error {
 	if failure == nil {
 		return err
@@ -361,10 +354,9 @@ func (c *Conversation) failed(err error, failure *model.Failure) error {
 // emptyLimit is how many answers with nothing in them end a run.
 const emptyLimit = 2
 
-// finished says whether the model is done: it speaks and calls nothing. An
-// answer with nothing in it is pointed out once; that a run did nothing must
-// not look like success. So is one of mere commentary, which is not the model's
-// last word while it has turns left.
+// finished reports whether the model is done: words and no calls. An empty answer gets one
+// reminder, because an idle run must not look successful. So does mere commentary, while the model
+// has turns left.
 func (c *Conversation) finished(said *intake, lastTurn bool) (bool, error) {
 	if said.asks() || said.text() != "" && (!said.remarksOnly() || c.empty > 0 || lastTurn) {
 		c.empty = 0
@@ -407,8 +399,7 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	return c.notStuck()
 }
 
-// How often in a row a call may fail before that is pointed out, and before it ends
-// the run.
+// Numbers of equal failing calls in a row for a warning, and for the end of the run.
 const (
 	stuckWarning = 3
 	stuckEnd     = 5
@@ -427,8 +418,8 @@ func (c *Conversation) notStuck() error {
 	return nil
 }
 
-// repeats follows the same failing call from answer to answer: a model can
-// learn only from one to the next, so that one answer counts once.
+// repeats counts equal failing calls across answers. The model only learns between answers, so one
+// answer counts once.
 type repeats struct {
 	call  tools.Call // the last one
 	count int        // how often in a row it failed

@@ -12,8 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// outputItem has the fields of the model's items that the loop reads. All
-// others stay in the raw item.
+// outputItem holds the item fields read by the loop. The raw item keeps all others.
 type outputItem struct {
 	Type        string          `json:"type"`
 	ID          string          `json:"id"`
@@ -35,7 +34,7 @@ type outputItem struct {
 	} `json:"content"`
 }
 
-// call is the call that the item makes of a tool that runs here.
+// call returns the item's call of a local tool.
 func (i outputItem) call() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
@@ -54,7 +53,7 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 	return tools.Call{}, false
 }
 
-// arguments are those of a call as text.
+// arguments returns a call's arguments as text.
 func (i outputItem) arguments() string {
 	var text string
 	if json.Unmarshal(i.Arguments, &text) == nil {
@@ -63,18 +62,16 @@ func (i outputItem) arguments() string {
 	return string(i.Arguments)
 }
 
-// hostedCalls are the items of calls that the API runs itself.
+// hostedCalls are the item types of calls run by the API.
 var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
 
-// hosted says whether the item is a call that the API runs itself, as it does
-// those of a shell in a container of its own.
+// hosted reports whether the API runs the item's call, including a shell in its own container.
 func (i outputItem) hosted() bool {
 	elsewhere := i.Environment != nil && i.Environment.Type != "local"
 	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
-// answer is what a response asks for and says. Kinds of items that it doesn't
-// know are none of its business: they stay in the history.
+// answer holds a response's calls and words. Items of unknown types stay in the history only.
 type answer struct {
 	calls   []tools.Call
 	cut     bool              // the last call is not whole
@@ -123,12 +120,12 @@ func (a *answer) speak(item outputItem) {
 	a.said = append(a.said, strings.TrimSpace(text))
 }
 
-// text is what the model says: its remarks only where there is nothing else.
+// text returns the model's words, or its remarks if it said nothing else.
 func (a *answer) text() string {
 	return cmp.Or(joined(a.said), joined(a.remarks))
 }
 
-// lastWords are what the model says, where what it writes is nothing to be done.
+// lastWords returns the model's words, or "" if they are written calls.
 func (a *answer) lastWords() string {
 	if slices.ContainsFunc(a.calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
 		return ""
@@ -139,7 +136,7 @@ func (a *answer) lastWords() string {
 // remarksOnly says whether the model spoke as one who has more to do.
 func (a *answer) remarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
 
-// refusal is what the model says in refusing.
+// refusal returns the words of the model's refusal.
 func (a *answer) refusal() string { return joined(a.refused) }
 
 func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }

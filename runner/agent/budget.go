@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Limits end a conversation that goes on too long. Zero means no limit.
+// Limits end a long conversation. Zero means no limit.
 type Limits struct {
 	Turns   int
 	Calls   int
@@ -26,12 +26,12 @@ const (
 	lastAt = 0.95
 )
 
-// LastTurnAt is when the model gets its last turn by the time that is used; false where that has no limit.
+// LastTurnAt returns the time of the model's last turn; false without a time limit.
 func (l Limits) LastTurnAt() (at time.Time, limited bool) {
 	return l.Began.Add(time.Duration(lastAt * float64(l.Time))), l.Time > 0
 }
 
-// budget is one limit and what of it is used.
+// budget is one limit and its use.
 type budget struct {
 	reason, key string
 	used, limit float64
@@ -40,7 +40,7 @@ type budget struct {
 	last        bool // there is one more turn at most, whatever the share
 }
 
-// budgets are those that have a limit.
+// budgets returns the limited budgets.
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
 	cost, _ := c.Cost()
@@ -63,7 +63,7 @@ func (c *Conversation) budgets() []budget {
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// left is what others leave of a limit, and least where that is nothing: 0 is no limit.
+// left returns the rest of a limit after others' use, at least least: 0 means no limit.
 func left[N int | int64 | float64](limit, others, least N) N {
 	if limit <= 0 || others == 0 {
 		return limit
@@ -82,12 +82,12 @@ func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, lim
 
 func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }
 
-// ends is the end of a run by the budget. happened ends in how much of it is used.
+// ends returns the stop for the budget. happened precedes the used amount.
 func (b budget) ends(happened string) *outcome.Stop {
 	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.amount, b.key)
 }
 
-// nearlyExceeded is the end after a last turn in which the agent did not finish.
+// nearlyExceeded returns the stop after an unfinished last turn.
 func (b budget) nearlyExceeded() *outcome.Stop {
 	return b.ends("The agent did not finish in its last turn, which it got when")
 }
@@ -102,13 +102,13 @@ func (c *Conversation) withinLimits() error {
 	return nil
 }
 
-// budgetWords begin what the model is told of its budgets.
+// budgetWords begin the message about scarce budgets.
 const budgetWords = "More than 80 % of a budget of this run is used. Left: "
 
-// lastWords begin what the model is told before its last turn.
+// lastWords begin the message before the last turn.
 const lastWords = "This is your last turn: "
 
-// lastBudget is the budget that makes the next turn the last, or nil.
+// lastBudget returns the budget making the next turn the last, or nil.
 func (c *Conversation) lastBudget() *budget {
 	for _, b := range c.budgets() {
 		if b.isLast() {
@@ -118,9 +118,8 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
-// NearlySpent is the end of a run whose agent has ended and would need a further turn,
-// where its budgets leave none: the agent has had its last turn, or has used up what
-// was left for one. It is nil where a turn is left.
+// NearlySpent returns the stop of an ended agent in need of another turn, if no budget is left for
+// one: its last turn is over, or its share is used up. It is nil with a turn left.
 func (c *Conversation) NearlySpent() *outcome.Stop {
 	for _, b := range c.budgets() {
 		if b.used >= lastAt*b.limit {
@@ -130,8 +129,7 @@ func (c *Conversation) NearlySpent() *outcome.Stop {
 	return nil
 }
 
-// hadLastTurn is the end of a run that was killed in the last turn which one of
-// its budgets left it, or nil.
+// hadLastTurn returns the stop of a run killed in its budget's last turn, or nil.
 func (c *Conversation) hadLastTurn() error {
 	last := c.lastBudget()
 	if last == nil || !strings.Contains(c.lastTold, "("+last.key+")") {
@@ -140,8 +138,8 @@ func (c *Conversation) hadLastTurn() error {
 	return last.nearlyExceeded()
 }
 
-// tellBudgets tells the model what is left when that is little, once for each
-// budget. It gives the budget that makes the next turn the last, or nil.
+// tellBudgets reports scarce budgets to the model, once each. It returns the budget making the next
+// turn the last, or nil.
 func (c *Conversation) tellBudgets() (*budget, error) {
 	if last := c.lastBudget(); last != nil {
 		return last, c.Tell(fmt.Sprintf(lastWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+

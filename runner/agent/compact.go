@@ -12,18 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// fullAt is the part of the window at which a conversation is made shorter,
-// trimTo what trimming leaves of it.
+// fullAt is the share of the window to start compaction at, trimTo the share left by trimming.
 const (
 	fullAt = 0.85
 	trimTo = 0.50
 )
 
-// bytesInToken is what a token is counted as where nobody says how many there
-// are.
+// bytesInToken is the estimate for uncounted tokens.
 const bytesInToken = 4
 
-// measure is what the provider last counted.
+// measure is the provider's latest count.
 type measure struct {
 	tokens     int64 // of the last request and its answer
 	items      int   // of the history that tokens are of
@@ -31,7 +29,7 @@ type measure struct {
 	lastAnswer int   // where the last answer begins in the history
 }
 
-// tokens is how long the next request is, as far as that is known.
+// tokens returns the estimated length of the next request.
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.Added)
 	if c.measure.tokens > 0 {
@@ -48,7 +46,7 @@ func estimate(items []json.RawMessage) int64 {
 	return int64(bytes) / bytesInToken
 }
 
-// tokensInImage is what an image is counted as, however long it is.
+// tokensInImage is the estimate for an image of any size.
 const tokensInImage = 1500
 
 // weight is how many bytes an item counts as.
@@ -62,12 +60,11 @@ func weight(item json.RawMessage) int {
 	return bytes
 }
 
-// The reasons of a compaction.
+// Reasons of a compaction.
 const (
 	reasonWindow = "window"
 	reasonLength = "context_length"
-	// reasonInterrupted is that of a compaction which was not finished: the
-	// conversation is what it was before.
+	// reasonInterrupted marks an unfinished compaction: the conversation is unchanged.
 	reasonInterrupted = "interrupted"
 )
 
@@ -92,7 +89,7 @@ func (c *Conversation) fit(ctx context.Context) error {
 			return c.adopt(found, reasonWindow)
 		}
 	}
-	// It is sent as it is; if the API refuses it, shrink is next.
+	// It is sent unchanged. If the API refuses it, shrink is next.
 	return c.adopt(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
@@ -104,12 +101,11 @@ func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
 	return c.Compacting(ctx, reason)
 }
 
-// overflowLimit is how often in a row a request that is too long is made
-// shorter.
+// overflowLimit is the number of shortenings in a row.
 const overflowLimit = 4
 
-// shrink makes a conversation shorter that the API refused for its length: by
-// the endpoint's means first, then to half of it each time.
+// shrink shortens a conversation refused for its length: first by the endpoint's own means, then by
+// half each time.
 func (c *Conversation) shrink(ctx context.Context) (bool, error) {
 	c.overflow++
 	if c.overflow > overflowLimit {
@@ -154,8 +150,8 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 	return err
 }
 
-// byEndpoint lets the provider make the conversation shorter. Its own items
-// replace all but the beginning, which it may repeat.
+// byEndpoint lets the provider compact the conversation. Its items replace all but the beginning;
+// it may repeat that.
 func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	compacter, able := c.Model.(model.Compacter)
 	if !able || c.noOwn {
@@ -184,13 +180,13 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	return c.shorter("endpoint", paired(items), &usage)
 }
 
-// repeatsBeginning says whether an item has the words of one that stays anyway.
+// repeatsBeginning reports whether an item has the words of a pinned one.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 	words := wordsOf(item)
 	return words != "" && slices.ContainsFunc(c.history[:c.pinned], func(kept json.RawMessage) bool { return wordsOf(kept) == words })
 }
 
-// wordsOf are the words of a message that is not the model's.
+// wordsOf returns the words of a message not from the model.
 func wordsOf(item json.RawMessage) string {
 	var message struct {
 		Type, Role string
@@ -226,8 +222,8 @@ func (c *Conversation) shorter(method string, items []json.RawMessage, usage *tr
 // planWords begin the message with the plan.
 const planWords = "Your plan, word for word:\n"
 
-// withPlan puts the plan as it is now behind items, in the place of what it was
-// at an earlier compaction. What is left of budgets is told anew.
+// withPlan appends the current plan, replacing that of an earlier compaction. Budgets will be
+// reported again.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
 		words := wordsOf(item)
@@ -240,10 +236,10 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 	return append(items, raw), err
 }
 
-// keptWords begin the message with a text that is kept.
+// keptWords begin the message with a kept text.
 const keptWords = "You had loaded this before the conversation was made shorter:\n"
 
-// withKept puts the texts that are kept behind items, where no item has them any more.
+// withKept appends kept texts missing from items.
 func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(wordsOf(item), keptWords) })
 	if c.Kept == nil {
@@ -271,8 +267,7 @@ const summaryOrder = "The conversation has grown nearly too long and will be rep
 	"yourself: what is done and in which files, what you found out (paths, names, commands, exact error texts), what failed and why, and what is " +
 	"left to do. The task, the repository's instructions and your plan are kept word for word beside it."
 
-// bySummary asks the model for a summary, which replaces all but the beginning
-// and the last turn.
+// bySummary requests a summary from the model. It replaces all but the beginning and the last turn.
 func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 	kept, before := c.position, c.tokens()
 	if err := c.Tell(summaryOrder); err != nil {

@@ -2,15 +2,15 @@ package agent
 
 import "sync"
 
-// counted are the calls of a run that count against limits.tool_calls. Scripts make theirs while
-// an answer of the model comes.
+// counted counts a run's calls for limits.tool_calls. Scripts make calls even while an answer is
+// arriving.
 type counted struct {
 	mu      sync.Mutex
 	direct  int // of the model, and those that the API ran itself, of the answer that comes too
 	scripts int // of scripts
 }
 
-// nest counts a call of a script where the limit leaves one; 0 is none.
+// nest counts a script's call within the limit; 0 means none.
 func (c *counted) nest(limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -21,8 +21,7 @@ func (c *counted) nest(limit int) bool {
 	return true
 }
 
-// call takes how many calls the model has made before its next one, and counts that where the
-// limit leaves one.
+// call counts the model's next call if within the limit. made is the number of its calls so far.
 func (c *counted) call(made, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +40,7 @@ func (c *counted) settle(made int) {
 	c.direct = made
 }
 
-// restore takes what was counted before a restart.
+// restore sets the counts from before a restart.
 func (c *counted) restore(made, scripts int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,27 +11,26 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Speaker is a model, with what of requests and limits is its own.
+// Speaker is a model with its own settings and limits.
 type Speaker struct {
 	Model           string
 	Effort, Summary string // of reasoning, as in model.Settings
 	Serial          bool
-	// Window is how many tokens a request and its answer may have together; 0 when that
-	// is not known.
+	// Window is the limit of a request and its answer, in tokens; 0 if unknown.
 	Window int64
 	// Price is nil when it is not known.
 	Price *price.List
 }
 
-// Use makes s the model that requests go to. The usage of what it answers is its own.
+// Use sends later requests to s and books their usage separately.
 func (c *Conversation) Use(s Speaker) {
 	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.Serial = s.Model, s.Effort, s.Summary, s.Serial
 	c.Window = s.Window
 	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
 }
 
-// fallBack goes on with the next model, which is sent the conversation as far as it can
-// read it. The transcript tells which items it can't.
+// fallBack continues with the next model and the items it can read. The transcript lists the
+// others.
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
@@ -51,8 +50,8 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	return c.fit(ctx)
 }
 
-// readable are the kinds of items that any model reads that is offered the same tools.
-// Reasoning and compactions are encrypted for the model that wrote them.
+// readable lists item types readable by any model with the same tools. Reasoning and compactions
+// are encrypted for their own model.
 var readable = map[string]bool{
 	"message":       true,
 	"function_call": true, "function_call_output": true, "custom_tool_call": true, "custom_tool_call_output": true,
@@ -62,14 +61,13 @@ var readable = map[string]bool{
 	"mcp_list_tools": true, "mcp_call": true, "mcp_approval_request": true, "mcp_approval_response": true,
 }
 
-// lostBeginning tells another model of a compaction that it can't read.
+// lostBeginning tells a model about an unreadable compaction.
 const lostBeginning = "The beginning of the conversation was kept in a sealed form, and is gone"
 
-// lostWords tell a model what of the conversation it can't be shown any more.
+// lostWords tell a model about unreadable parts of the conversation.
 const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
-// unreadable returns the places of the items that the next model can't read, and in words what was
-// lost with them.
+// unreadable returns the places of items unreadable for the next model, and describes the loss.
 func unreadable(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
 		kind := kindOf(raw)
@@ -84,7 +82,7 @@ func unreadable(items []json.RawMessage) (places []int, lost string) {
 	return places, lost
 }
 
-// goOnWith makes the model that a run had come to the one of the conversation.
+// goOnWith selects the run's latest model.
 func (c *Conversation) goOnWith(name string) {
 	at := slices.IndexFunc(c.Fallbacks, func(s Speaker) bool { return s.Model == name })
 	if at < 0 {
@@ -95,8 +93,7 @@ func (c *Conversation) goOnWith(name string) {
 	c.Use(next)
 }
 
-// withoutTier has requests go on without the tier that the API refused, where that is the
-// one which may be taken away at any time.
+// withoutTier drops a refused flex tier, which may end at any time. It reports whether it did.
 func (c *Conversation) withoutTier(failure *model.Failure) bool {
 	if c.Settings.ServiceTier != model.FlexTier {
 		return false

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// foundTools are tools that the model looked for, as it found them: one may come again. Those of
-// a function stand behind the tools of each request from then on; those of a tool_search_call stand
-// in its output, which is in the history.
+// foundTools are the tools found by the model's searches, with duplicates. Those of the function
+// follow the tools of each later request. Those of a tool_search_call are in its output, in the
+// history.
 type foundTools struct {
 	Added   []string // by the function
 	Answers []string // by a tool_search_call
@@ -29,7 +29,7 @@ type searchOutput struct {
 	Status    string            `json:"status"`
 }
 
-// searchOutputType is the type of an item that tells a model of tools, beside model.AdditionalToolsType.
+// searchOutputType is the type of items listing tools, besides model.AdditionalToolsType.
 const searchOutputType = "tool_search_output"
 
 // define gives the definitions of tools by their names.
@@ -49,7 +49,7 @@ func searchOutputOf(call tools.Call, result tools.Result, define define) (json.R
 	return model.Encode(out)
 }
 
-// definition is that of a tool; nil of one that is not there, or switched off.
+// definition returns a tool's definition; nil if missing or disabled.
 func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, error) {
 	specs := c.Tools.Registry.Specs([]string{name})
 	if len(specs) == 0 {
@@ -60,8 +60,7 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	return model.Encode(d)
 }
 
-// fitting are the definitions of tools by their names, as far as there is room: those that come
-// first go first.
+// fitting returns the definitions of tools by name, in order, up to the size limit.
 func (c *Conversation) fitting(names []string, deferred bool) (map[string]json.RawMessage, error) {
 	told, size := map[string]json.RawMessage{}, 0
 	for _, name := range distinct(names) {
@@ -77,7 +76,7 @@ func (c *Conversation) fitting(names []string, deferred bool) (map[string]json.R
 	return told, nil
 }
 
-// definitions are those that fit, in the order of the names.
+// definitions returns the fitting definitions in the order of names.
 func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
 	told, err := c.fitting(names, deferred)
 	return inOrder(names, told), err
@@ -93,7 +92,7 @@ func inOrder(names []string, told map[string]json.RawMessage) []json.RawMessage 
 	return all
 }
 
-// mostFoundBytes is how many bytes the definitions of tools that were found have at most.
+// mostFoundBytes limits the definitions of found tools, in bytes.
 const mostFoundBytes = 128 << 10
 
 // mostFound is how many they may have together in this conversation: a quarter of the window.
@@ -104,7 +103,7 @@ func (c *Conversation) mostFound() int {
 	return mostFoundBytes
 }
 
-// adopt takes a call, and what it found.
+// adopt records a call and the tools it found.
 func (f *foundTools) adopt(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
 		f.Answers = append(f.Answers, result.Found...)
@@ -118,25 +117,25 @@ func (f *foundTools) adopt(call tools.Call, result tools.Result) {
 	}
 }
 
-// used are those of names that were called since the conversation was made shorter.
+// used returns the names called since the last compaction.
 func (f *foundTools) used(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.Called, name) }))
 }
 
-// kept is what the function found and a shorter conversation keeps: what was called, and what the
-// model was not told of yet, which is all but the first ones, told.
+// kept returns the found tools to keep after compaction: those called, and those not announced to
+// the model yet. told is the number of tools already announced.
 func (f *foundTools) kept(told int) []string {
 	return append(f.used(f.Added[:told]), f.Added[told:]...)
 }
 
-// shortened forgets what was found and not used: it can be looked for again. items are the
-// conversation that was made shorter, told what the model was told of by then.
+// shortened forgets found but unused tools after a compaction; a search can find them again. items
+// are the shortened conversation. told is the number of tools already announced.
 func (f *foundTools) shortened(items []json.RawMessage, told int) {
 	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, tellsOf(name)) })
 	*f = foundTools{Added: f.kept(told), Answers: inItems}
 }
 
-// distinct are names without those that came before.
+// distinct removes duplicate names.
 func distinct(names []string) []string {
 	var all []string
 	for _, name := range names {
@@ -147,8 +146,8 @@ func distinct(names []string) []string {
 	return all
 }
 
-// added are the definitions behind the tools of a request: of what was found by the function the
-// last, as far as there is room, in the order in which they were found first.
+// added returns the definitions following a request's tools: the function's latest finds, up to the
+// size limit, in order of discovery.
 func (c *Conversation) added(names []string) ([]json.RawMessage, error) {
 	newest := slices.Clone(names)
 	slices.Reverse(newest)
@@ -156,7 +155,7 @@ func (c *Conversation) added(names []string) ([]json.RawMessage, error) {
 	return inOrder(names, told), err
 }
 
-// withFound are settings with what was found behind the tools.
+// withFound returns settings with found tools after the others.
 func (c *Conversation) withFound(s model.Settings) (model.Settings, error) {
 	added, err := c.added(c.found.Added)
 	if err == nil && len(added) > 0 {
@@ -165,7 +164,7 @@ func (c *Conversation) withFound(s model.Settings) (model.Settings, error) {
 	return s, err
 }
 
-// foundTokens is how much of a request is what was found by the function.
+// foundTokens returns the estimated tokens of the function's finds.
 func (c *Conversation) foundTokens(names []string) int64 {
 	added, err := c.added(names)
 	if err != nil {
@@ -174,8 +173,8 @@ func (c *Conversation) foundTokens(names []string) int64 {
 	return estimate(added)
 }
 
-// retold puts behind the items of a conversation that was made shorter what tool_search_calls
-// found, the model has called since, and no item tells of any more.
+// retold appends tools found by tool_search_calls and called since, but missing from a shortened
+// conversation's items.
 func (c *Conversation) retold(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return kindOf(item).Type == model.AdditionalToolsType })
 	gone := slices.DeleteFunc(c.found.used(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, tellsOf(name)) })
@@ -200,7 +199,7 @@ func tellsOf(name string) func(item json.RawMessage) bool {
 	}
 }
 
-// withoutTools is the output of a tool_search_call that tells of nothing.
+// withoutTools empties the output of a tool_search_call.
 func withoutTools(item json.RawMessage) (json.RawMessage, error) {
 	var out searchOutput
 	if err := json.Unmarshal(item, &out); err != nil {
@@ -210,7 +209,7 @@ func withoutTools(item json.RawMessage) (json.RawMessage, error) {
 	return model.Encode(out)
 }
 
-// foundBy is what a call found, by what the transcript has of its end.
+// foundBy returns a call's finds from the transcript.
 func foundBy(end transcript.ToolFinished) []string {
 	names, _ := end.Detail[foundDetail].([]any)
 	var all []string
@@ -222,5 +221,5 @@ func foundBy(end transcript.ToolFinished) []string {
 	return all
 }
 
-// foundDetail is under what name the transcript has what a call found.
+// foundDetail is the transcript's key for a call's finds.
 const foundDetail = "found"

@@ -10,11 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// intake takes an answer as it comes and hands each call to the tools when its
-// item is whole. When the answer breaks off, the items up to the last call that
-// has started stay, as an answer that ends there: those calls are not made
-// again, and what they need in the history is there. Calls that have not
-// started go with the rest of the answer. See tools.Batch for which start.
+// intake receives an answer and runs each call once its item is complete. If the answer breaks off,
+// items up to the last started call are kept as a complete answer, so no call runs twice. Later
+// calls are dropped. See tools.Batch for the starting order.
 type intake struct {
 	c        *Conversation
 	speaking bool               // words alone are asked for: no call is run, and none counts
@@ -23,7 +21,7 @@ type intake struct {
 	intaken
 }
 
-// intaken is what was taken of one attempt at an answer.
+// intaken is the received part of one attempt at an answer.
 type intaken struct {
 	answer
 	batch   *tools.Batch
@@ -72,7 +70,7 @@ func (t *intake) item(raw json.RawMessage) {
 	}
 }
 
-// The words that answer calls which are not run, and those behind them.
+// Outputs of calls not run, and messages after them.
 const (
 	cutWords      = "Not run: the answer breaks off in this call or in one before it. Make it again."
 	limitWords    = "Not run: limits.tool_calls is used up, and the run ends here."
@@ -92,9 +90,8 @@ func (t *intake) obstacle() string {
 	return ""
 }
 
-// broken is told that the answer will not come to its end, perhaps more than
-// once. It is not kept while no call has started: the next attempt is taken
-// from its first item on.
+// broken handles the loss of an answer, maybe repeatedly. Without a started call nothing is kept:
+// the next attempt starts at its first item.
 func (t *intake) broken() (kept bool) {
 	if t.kept {
 		return true
@@ -115,7 +112,7 @@ func (t *intake) broken() (kept bool) {
 	return true
 }
 
-// settle counts what was taken.
+// settle counts the received calls.
 func (t *intake) settle() {
 	numbered := len(t.calls)
 	if t.speaking {
@@ -128,15 +125,14 @@ func (t *intake) settle() {
 // made is how many calls count, with those of the answer so far.
 func (t *intake) made() int { return t.c.spent.Calls + t.hosted + t.handed }
 
-// drop ends an answer that is of no use any more.
+// drop discards an answer.
 func (t *intake) drop() {
 	t.batch.Discard()
 	t.abort()
 	t.batch.Wait()
 }
 
-// outputs waits for the calls and gives what answers the items, in their order,
-// and the results of those that were run.
+// outputs waits for the calls. It returns the output items in order, and the results of calls run.
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.abort()
 	results = t.batch.Wait()
@@ -150,8 +146,8 @@ func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err
 	return append(items, t.denials...), results, err
 }
 
-// named is an item as the conversation and its record have it: calls of tools that run here have
-// ids of their own. What the API pairs by itself stays as it is.
+// named returns an item for the conversation and its record, giving local calls their own IDs.
+// Items paired by the API stay unchanged.
 func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
 	var item outputItem
 	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
@@ -168,9 +164,8 @@ func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
 	return own, nil
 }
 
-// bounded is an item as the conversation keeps it. A call whose input is longer
-// than tools.MaxInput is not looked at, and its input goes no further: it would
-// be sent with each request to come.
+// bounded returns an item for the conversation. A call with an input over tools.MaxInput is refused
+// and stored without it: every later request would repeat the input.
 func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	if t.refused = ""; len(raw) <= tools.MaxInput {
 		return raw, nil
@@ -199,8 +194,7 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	return short, nil
 }
 
-// withoutInput is an item of a call without what makes its input: each stays of
-// its type, for the API.
+// withoutInput empties a call's input but keeps its types, for the API.
 func withoutInput(item map[string]any) map[string]any {
 	switch item["arguments"].(type) {
 	case string:
@@ -219,7 +213,7 @@ func withoutInput(item map[string]any) map[string]any {
 	return item
 }
 
-// emptied is an object whose texts and lists that are not short are empty.
+// emptied empties an object's long texts and lists.
 func emptied(object map[string]any) map[string]any {
 	const short = 1 << 10
 	for key, value := range object {

@@ -10,8 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// inputMessage is an item that the runner puts into the conversation. Content
-// is of inputText and inputImage.
+// inputMessage is an item from the runner. Content holds inputText and inputImage.
 type inputMessage struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
@@ -27,11 +26,11 @@ func message(role, text string) inputMessage {
 	return inputMessage{"message", role, []any{inputText{"input_text", text}}}
 }
 
-// callOutput answers one call in the form in which it was made. Output is text,
-// or a list of inputText and inputImage.
+// callOutput answers one call in its own form. Output is text, or a list of inputText and
+// inputImage.
 type callOutput struct {
-	// ID is that of a local_shell_call. The description of the API asks for id and
-	// for call_id there, and means the id of the call by both.
+	// ID is set for a local_shell_call. The API's description asks for id and call_id there, and
+	// means the call's id by both.
 	ID     string `json:"id,omitempty"`
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
@@ -45,8 +44,7 @@ type inputImage struct {
 	Detail   string `json:"detail"`
 }
 
-// localShellText is what stands as JSON in the output of a local_shell_call, in
-// the form of the reference implementation.
+// localShellText is the JSON output of a local_shell_call, as in the reference implementation.
 type localShellText struct {
 	Output   string `json:"output"`
 	Metadata struct {
@@ -64,8 +62,7 @@ type shellOutput struct {
 	Output []shellContent  `json:"output"`
 }
 
-// shellContent is what came of one command. Both of its streams are in Stdout,
-// in the order of writing.
+// shellContent is one command's result. Stdout holds both streams in writing order.
 type shellContent struct {
 	Stdout  string       `json:"stdout"`
 	Stderr  string       `json:"stderr"`
@@ -85,8 +82,8 @@ type approvalResponse struct {
 	Reason  string `json:"reason"`
 }
 
-// outputsOf are what answers calls, in their order, each by its result. Words for which the
-// answer to a call has no place stand behind all of them.
+// outputsOf returns the outputs of calls, in order. Messages that do not fit into an output follow
+// at the end.
 func outputsOf(calls []tools.Call, define define, result func(n int, call tools.Call) tools.Result) ([]json.RawMessage, error) {
 	items := make([]json.RawMessage, 0, len(calls))
 	var words []json.RawMessage
@@ -164,8 +161,8 @@ func imageOf(image tools.Image) inputImage {
 	return inputImage{"input_image", "data:" + image.MediaType + ";base64," + base64.StdEncoding.EncodeToString(image.Data), "auto"}
 }
 
-// commandsOf are the commands of a result. Words that came in their place stand
-// as the output of one that failed; the status tells them apart.
+// commandsOf returns a result's commands. Plain words become the output of a failed command; status
+// tells them apart.
 func commandsOf(result tools.Result) (commands []tools.Ran, status string) {
 	if len(result.Commands) > 0 {
 		return result.Commands, "completed"
@@ -202,7 +199,7 @@ func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, 
 	return model.Encode(callOutput{ID: call.ID, Type: "local_shell_call_output", CallID: call.ID, Output: string(written), Status: status})
 }
 
-// definition is that of a tool in wire form.
+// definition is a tool's definition in wire form.
 type definition struct {
 	Type        string          `json:"type"` // function, custom or that of a built-in tool
 	Name        string          `json:"name,omitempty"`
@@ -215,12 +212,12 @@ type definition struct {
 	Environment *environment    `json:"environment,omitempty"`   // of a built-in tool
 }
 
-// environment is where a shell runs.
+// environment is the place of a shell.
 type environment struct {
 	Type string `json:"type"`
 }
 
-// environments are of the built-in tools that need to be told that they run here.
+// environments marks the built-in tools to run locally.
 var environments = map[string]*environment{"shell": {"local"}}
 
 type customFormat struct {
@@ -229,7 +226,7 @@ type customFormat struct {
 	Definition string `json:"definition"`
 }
 
-// Definitions are the specs in the form in which a request carries them.
+// Definitions returns specs in wire form.
 func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	groups := map[string]bool{}
@@ -250,7 +247,7 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	return definitions, nil
 }
 
-// groupOf is a namespace with all of its tools.
+// groupOf returns a namespace with all its tools.
 func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error) {
 	var members []json.RawMessage
 	for _, spec := range specs {

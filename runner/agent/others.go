@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// Used is what others have used of the budgets of a conversation.
+// Used is others' use of a conversation's budgets.
 type Used struct {
 	Turns   int
 	Calls   int
@@ -16,7 +16,7 @@ type Used struct {
 	CostUSD float64
 }
 
-// Add sums what two have used.
+// Add returns the sum of both.
 func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
@@ -28,7 +28,7 @@ func (c *Conversation) others() Used {
 	return c.Others()
 }
 
-// mayCall says whether the limit leaves a call, which count takes; 0 is none.
+// mayCall reports whether the limit allows a call and counts it; 0 means no limit.
 func (c *Conversation) mayCall(count func(limit int) bool) bool {
 	limit := c.Limits.Calls
 	if limit == 0 {
@@ -38,7 +38,7 @@ func (c *Conversation) mayCall(count func(limit int) bool) bool {
 	return limit > 0 && count(limit)
 }
 
-// hear takes the messages that have come.
+// hear adds new messages to the conversation.
 func (c *Conversation) hear() error {
 	if c.News == nil {
 		return nil
@@ -51,7 +51,7 @@ func (c *Conversation) hear() error {
 	return nil
 }
 
-// Hear adds a message that is not the runner's.
+// Hear adds a message from outside the runner.
 func (c *Conversation) Hear(text string) error {
 	raw, err := model.Encode(message("user", text))
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 // outputAttempts is how often the model may try to fit the schema.
 const outputAttempts = 2
 
-// Output asks for the result of the task as a JSON value by a schema, in a
-// request of its own: nothing that was said before had to fit. check says what
-// is wrong with a value. What is wrong with the last one is the second result.
+// Output requests the task's result as a JSON value by a schema, in a separate request: earlier
+// answers need not fit. check returns a value's error. The second result is the last value's error.
 func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
 	settings := c.Settings
 	settings.Speaking, settings.Schema = true, schema

@@ -18,8 +18,7 @@ import (
 //go:embed instructions.md
 var instructions string
 
-// Ways are the words for how a model does what every agent does: by its tools, or by what it
-// writes.
+// Ways describe a model's usual actions, by tools or by text.
 type Ways struct {
 	Tools   string // what it works with
 	Plan    string // how it tells its plan
@@ -30,7 +29,7 @@ type Ways struct {
 	Form    string // how it writes what it wants done; empty where it calls tools
 }
 
-// Calling are the ways of a model that has the tools of agent-ci.
+// Calling returns the ways of a model with agent-ci's tools.
 func Calling() Ways {
 	return Ways{
 		Tools: "with tools", Plan: "call `update_plan`", Edit: "with `apply_patch`",
@@ -48,7 +47,7 @@ func Instructions(w Ways) string {
 	return orders + "\n" + w.Form
 }
 
-// Briefing is what the agent is told of its run before the first turn.
+// Briefing is the agent's information before the first turn.
 type Briefing struct {
 	Root      string   // the checkout's folder
 	Directory string   // where commands start, below Root or the same
@@ -68,23 +67,23 @@ type Briefing struct {
 	Task      Task
 	Added     string // by hooks of the run; empty for nothing
 	Ways      Ways
-	// Answer says that the task asks for an answer, not for a change.
+	// Answer means the task asks for an answer, not a change.
 	Answer bool
 }
 
-// Check is a command that will judge the change.
+// Check is a command judging the change.
 type Check struct {
 	Run  string
 	Note string // what the agent must know of it, or empty
 }
 
-// Task is what is asked for.
+// Task is the agent's task.
 type Task struct {
 	Source string // "issue o/r#7", "job fix.yml", "prompt"
 	Title  string
 	Text   string
 	Images []tools.NamedImage
-	// Missing are images that are spoken of and are not there, each with why.
+	// Missing lists unavailable images with the reason.
 	Missing []string
 }
 
@@ -234,16 +233,15 @@ func list(paths []string) string {
 	return s.String()
 }
 
-// GuideName is that of the files in which repositories tell agents how to work.
+// GuideName is the file name of instructions for agents in repositories.
 const GuideName = "AGENTS.md"
 
 // GuideLimit is how many bytes of AGENTS.md files are read in all.
 const GuideLimit = 32 << 10
 
-// ReadGuides reads the AGENTS.md files from the root of the base commit down to
-// dir (slash-separated, "." for the root). read gives a file of the base
-// commit, or an error that is fs.ErrNotExist; another one is returned as it is.
-// What goes beyond GuideLimit in all is cut, and counted.
+// ReadGuides reads the AGENTS.md files from the root of the base commit down to dir
+// (slash-separated, "." for the root). read returns a file of the base commit, or fs.ErrNotExist if
+// missing; other errors are returned unchanged. Text beyond GuideLimit in all is cut and counted.
 func ReadGuides(dir string, read func(path string) ([]byte, error)) ([]Guide, error) {
 	var guides []Guide
 	left := GuideLimit

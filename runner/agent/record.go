@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// recordRequest writes what is new in a request, which it encodes. The settings stand
-// in the first and wherever they differ.
+// recordRequest encodes a request and records its new parts. Settings are recorded first, and after
+// every change.
 func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	if r.Encoded, err = c.bodies.For(c.Model, *r); err != nil {
 		return err
@@ -36,8 +36,7 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	return err
 }
 
-// otherSettings are the settings of a request for the transcript; nil where it has
-// them.
+// otherSettings returns a request's settings for the transcript; nil if unchanged.
 func (c *Conversation) otherSettings(s model.Settings) (json.RawMessage, error) {
 	if c.recorded != nil && reflect.DeepEqual(s, c.last) {
 		return nil, nil
@@ -86,7 +85,7 @@ func described(url []byte) []byte {
 // recordedImage is an image as it stands in the transcript.
 var recordedImage = regexp.MustCompile(`\{"type":"input_image","image_url":"sha256:[0-9a-f]{64} \([^"]*\)","detail":"[a-z]*"\}`)
 
-// lostImage stands for an image that the transcript does not have.
+// lostImage replaces an image missing from the transcript.
 const lostImage = `{"type":"input_text","text":"[The image is gone: the runner was started again. Look at it again if you need it.]"}`
 
 // withLostImages gives items of a transcript as they can be sent.
@@ -113,7 +112,7 @@ func (c *Conversation) recordFailure(f *model.Failure) error {
 	return err
 }
 
-// usageOf is the usage of an answer that failed; nil where nothing was used.
+// usageOf returns a failed answer's usage; nil for none.
 func usageOf(f *model.Failure) *transcript.Usage {
 	if f.Usage.Total() == 0 {
 		return nil
@@ -122,7 +121,7 @@ func usageOf(f *model.Failure) *transcript.Usage {
 	return &usage
 }
 
-// Retried counts and writes that a request failed and is sent again after a pause.
+// Retried counts and records a failed request before its repetition.
 func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
 	c.charge(f.Usage)
 	if err := c.recordRetry(f, wait); err != nil {
@@ -131,8 +130,8 @@ func (c *Conversation) Retried(f *model.Failure, wait time.Duration) error {
 	return nil
 }
 
-// recordRetry writes that a request is sent again after a pause, or that an answer
-// broke off and the run goes on from what stays of it.
+// recordRetry records a request's repetition after a pause, or an interrupted answer with the run
+// continuing from its kept part.
 func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 	_, err := c.Log.Append(transcript.TypeModelRetry, transcript.ModelRetry{
 		Turn: c.spent.Turns, Attempt: max(f.Attempts, 1), Error: f.Error(), Wait: wait.Seconds(), Data: string(f.Data), Usage: usageOf(f),
@@ -140,8 +139,8 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 	return err
 }
 
-// Started writes that a call begins; what changes the workspace waits until
-// that is on disk. It makes the conversation a tools.Observer.
+// Started records a call's start; mutating calls wait until that is on disk. It implements
+// tools.Observer.
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,

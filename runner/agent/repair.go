@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// unseal leaves out what a provider sealed, which this endpoint can't open: reasoning first, then
-// all that another model could not read. It reports whether there was such a thing.
+// unseal removes items this endpoint cannot decrypt: first reasoning, then everything another model
+// could not read. It reports whether it found any.
 func (c *Conversation) unseal(failure *model.Failure) (bool, error) {
 	open, left, changed, err := model.Unsealed(c.history)
 	if err != nil {
@@ -31,8 +31,7 @@ func (c *Conversation) unseal(failure *model.Failure) (bool, error) {
 	return true, c.Tell(fmt.Sprintf(lostWords, lost))
 }
 
-// rewrite puts a conversation that the API may take in the place of the one that it refused.
-// left are places of items that are left out.
+// rewrite replaces a refused conversation. left are the places of removed items.
 func (c *Conversation) rewrite(items []json.RawMessage, left []int) error {
 	for _, place := range slices.Backward(left) {
 		if place < c.pinned {

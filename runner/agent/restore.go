@@ -16,15 +16,14 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Past is what a conversation needs to go on, as the events of its transcript tell
-// it: the items, the calls without an output, how it was made shorter. The tokens
-// that it used are for the View to tell.
+// Past is the state for resuming a conversation, from its transcript's events: items, open calls
+// and compactions. The View has the used tokens.
 type Past struct {
 	// CallLimit is limits.tool_calls at the time of the next event; 0 for none.
 	CallLimit int
-	// OthersCalls are of that what other agents have at that time.
+	// OthersCalls is other agents' part of CallLimit then.
 	OthersCalls int
-	// Written is that of the Conversation at the time of the next event.
+	// Written is the Conversation's Written at the next event.
 	Written Writing
 
 	state
@@ -34,8 +33,8 @@ type Past struct {
 	unrun   string            // why those behind them were not
 	denials []json.RawMessage // that the last answer is owed too
 	aside   []json.RawMessage // outputs of calls in an answer that was to be words alone
-	// beforeOrder is the conversation as it was when a summary was ordered, until that
-	// summary replaces it; nil where none was ordered.
+	// beforeOrder is the conversation before a requested summary, until that replaces it; nil
+	// without a request.
 	beforeOrder *position
 	fellTo      string // the model that the run had come to; empty for its first
 	started     map[transcript.CallRef]start
@@ -54,16 +53,15 @@ type start struct {
 // Turns is how many requests were sent.
 func (p *Past) Turns() int { return p.spent.Turns }
 
-// Ended says that the agent had ended by itself, with its last words.
+// Ended reports whether the agent ended by itself, and returns its last words.
 func (p *Past) Ended() (string, bool) { return p.said, p.ended }
 
-// Has says whether an item of the conversation has these words, of which none is
-// escaped in JSON.
+// Has reports whether an item contains these words. They must need no JSON escapes.
 func (p *Past) Has(words string) bool {
 	return slices.ContainsFunc(p.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(words)) })
 }
 
-// Take adds the next event. Types that are not of the conversation are skipped.
+// Take adds the next event. It skips types outside the conversation.
 func (p *Past) Take(e transcript.Event) error {
 	take, known := takes[e.Type]
 	if !known {
@@ -75,7 +73,7 @@ func (p *Past) Take(e transcript.Event) error {
 	return take(p, e)
 }
 
-// takes says what each type of event does to a past.
+// takes maps event types to their handlers.
 var takes = map[transcript.Type]func(*Past, transcript.Event) error{
 	transcript.TypeModelRequest:  taking((*Past).request),
 	transcript.TypeModelResponse: taking((*Past).response),
@@ -131,8 +129,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	return nil
 }
 
-// settle takes it that all that the last answer asked for has its output in the conversation. Calls of
-// scripts may go on.
+// settle marks every call of the last answer as answered. Calls of scripts may continue.
 func (p *Past) settle() {
 	for _, call := range p.open {
 		if done, ok := p.finished[refOf(call)]; ok {
@@ -145,7 +142,7 @@ func (p *Past) settle() {
 	clear(p.finished)
 }
 
-// begun is the number of the last call. It may be one whose answer was lost.
+// begun returns the number of the last call, even of a lost answer.
 func (p *Past) begun() int {
 	last := p.numbered
 	for ref := range p.started {
@@ -156,8 +153,8 @@ func (p *Past) begun() int {
 	return last
 }
 
-// withoutOrder is the conversation without the order of a summary, with which
-// the request for one ends; nil for other requests.
+// withoutOrder returns the conversation without the final order of a summary; nil for other
+// requests.
 func (p *Past) withoutOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
 	if !d.Aside || last < 0 || wordsOf(d.Input[last]) != summaryOrder {
@@ -169,8 +166,8 @@ func (p *Past) withoutOrder(d transcript.ModelRequest) *position {
 	return &before
 }
 
-// finish takes an end. What goes on after a budget was used up has been given
-// more of it, and a model that did not get its edits right tries anew.
+// finish handles a run's end. A resumed run has a larger budget after an exhausted one, and a model
+// with failed edits starts anew.
 func (p *Past) finish(d transcript.RunFinished) error {
 	if d.Outcome == string(outcome.BudgetExceeded) {
 		p.lastTold = ""
@@ -179,7 +176,7 @@ func (p *Past) finish(d transcript.RunFinished) error {
 	return nil
 }
 
-// lastTold is what the items of a request say of a last turn.
+// lastTold returns a request's message about the last turn.
 func lastTold(items []json.RawMessage) string {
 	for _, item := range items {
 		if words := wordsOf(item); strings.HasPrefix(words, lastWords) {
@@ -212,7 +209,7 @@ func (p *Past) response(d transcript.ModelResponse) error {
 	return nil
 }
 
-// write takes the calls that stand in the words of an answer.
+// write adds the calls written in an answer's words.
 func (p *Past) write(said *answer) {
 	for _, call := range p.Written.written(*said) {
 		said.calls = append(said.calls, call)
@@ -233,8 +230,7 @@ func (p *Past) hand(said *answer) {
 	}
 }
 
-// read takes the items of an answer as they were taken when they came: which
-// calls were to be run, and why the others were not.
+// read parses an answer's items as on arrival: the calls to run, and why others were not run.
 func (p *Past) read(items []json.RawMessage) (answer, error) {
 	var said answer
 	p.handed, p.unrun = 0, ""
@@ -250,7 +246,7 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 	return said, nil
 }
 
-// owe takes what an answer asks for and says.
+// owe records an answer's calls and words.
 func (p *Past) owe(said answer) {
 	if text := said.lastWords(); text != "" {
 		p.said = text
@@ -279,9 +275,8 @@ func (p *Past) fallback(d transcript.ModelFallback) error {
 	return nil
 }
 
-// Restore puts the conversation where its past ended, with the tokens that its models
-// had used by then. begin is how many items at its start stay word for word. What its
-// last answer asked for is finished by Resume.
+// Restore sets the conversation to the end of its past, with its models' usage. begin is the number
+// of pinned items at the start. Resume finishes the last answer.
 func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	c.goOnWith(p.fellTo)
 	c.state, c.pinned = p.state, min(begin, len(p.history))
@@ -301,8 +296,7 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	c.Add(p.aside...)
 }
 
-// foundOut takes over what a run found out by its requests: that there is no flex tier, how the
-// endpoint differs.
+// foundOut restores facts learned from requests: a missing flex tier, the endpoint's differences.
 func (c *Conversation) foundOut(settings json.RawMessage) {
 	var s struct {
 		Tier string        `json:"service_tier"`
@@ -317,8 +311,8 @@ func (c *Conversation) foundOut(settings json.RawMessage) {
 	}
 }
 
-// additional says whether tools and instructions stood in the input: a run whose endpoint refused
-// that does so no more.
+// additional reports whether tools and instructions were in the input. A run stops doing so after a
+// refusal by the endpoint.
 func additional(settings json.RawMessage) bool {
 	var s struct {
 		Input []json.RawMessage `json:"input"`
@@ -326,8 +320,7 @@ func additional(settings json.RawMessage) bool {
 	return json.Unmarshal(settings, &s) == nil && len(s.Input) > 0
 }
 
-// grouped says whether the model was told of tools in namespaces beside that of all tools in the
-// input.
+// grouped reports whether tools were in namespaces, apart from the one for all tools in the input.
 func grouped(settings json.RawMessage) bool {
 	var s struct {
 		Tools []json.RawMessage `json:"tools"`
@@ -342,9 +335,8 @@ func grouped(settings json.RawMessage) bool {
 		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != model.FunctionsNamespace })
 }
 
-// left splits the calls of the last answer into those that have a result and
-// those that are still to be run. A call that had begun and not ended gets what
-// interrupted says of it.
+// left splits the last answer's calls into those with a result and those to run. interrupted
+// provides the result of a call started but not finished.
 func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fresh []tools.Call) {
 	results = map[int]tools.Result{}
 	for i, call := range p.open {
@@ -369,12 +361,11 @@ func (p *Past) left(interrupted Interrupted) (results map[int]tools.Result, fres
 	return results, fresh
 }
 
-// Interrupted says what became of a call that was broken off.
+// Interrupted returns the result of an interrupted call.
 type Interrupted func(call tools.Call) tools.Result
 
-// Resume finishes what the last answer of the past asked for, as far as the
-// tools of c have not done it: outputs that are there are given back, calls that
-// were broken off are answered by interrupted, calls that had not begun are run.
+// Resume finishes the past's last answer: it returns existing outputs, answers interrupted calls by
+// interrupted, and runs the rest with c's tools.
 func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrupted) error {
 	if err := c.dropSummary(p); err != nil {
 		return err
@@ -405,8 +396,8 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	return cmp.Or(err, ctx.Err())
 }
 
-// runLeft runs the calls of an answer that had not begun, those that were written behind the
-// others. results are those of calls before them.
+// runLeft runs an answer's calls not started yet, written ones after the others. results are those
+// of earlier calls.
 func (c *Conversation) runLeft(ctx context.Context, p *Past, fresh []tools.Call, results map[int]tools.Result) []tools.Result {
 	written := slices.IndexFunc(fresh, func(call tools.Call) bool { return call.Form == tools.Written })
 	if written < 0 {
@@ -416,9 +407,8 @@ func (c *Conversation) runLeft(ctx context.Context, p *Past, fresh []tools.Call,
 	return append(c.Tools.Dispatch(ctx, fresh[:written]), c.inTurn(ctx, fresh[written:], unedited)...)
 }
 
-// dropSummary takes the order of a summary, and what the model answered to it, out
-// of a conversation that was stopped before the summary replaced anything: it would
-// go on with the order to call nothing.
+// dropSummary removes an unfinished summary's order and answer from a stopped conversation. The
+// order to call nothing would otherwise remain.
 func (c *Conversation) dropSummary(p *Past) error {
 	if p.beforeOrder == nil {
 		return nil
@@ -429,8 +419,7 @@ func (c *Conversation) dropSummary(p *Past) error {
 	return err
 }
 
-// tellStarted tells of the calls that had begun while their answer was still on
-// its way: it is lost, and they stand in no item of the history.
+// tellStarted reports calls of a lost answer to the model: the history has no items for them.
 func (c *Conversation) tellStarted(p *Past) error {
 	lost := p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller == 0 })
 	if len(lost) == 0 {

@@ -12,17 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// startedInOrder are the calls that had begun and have no place in the history yet, as they began.
+// startedInOrder returns started calls missing from the history, in starting order.
 func (p *Past) startedInOrder(which func(transcript.CallRef) bool) []start {
 	all := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
 	return slices.DeleteFunc(all, func(began start) bool { return !which(began.Ref()) })
 }
 
-// waitedWords answer a call of a script that had not run when the run was killed.
+// waitedWords answer a script's call not yet run at the kill.
 const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
-// endScripts ends the calls of scripts that a killed run left: the scripts are gone with it. What
-// stands behind one that changes something had not run.
+// endScripts ends the calls of a killed run's scripts. Calls after a mutating one had not run.
 func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
 	waited := false
 	for _, began := range p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
@@ -39,8 +38,7 @@ func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
 	}
 }
 
-// tellScripts tells of the calls that were made, since the last request, by scripts whose own call
-// was answered before.
+// tellScripts reports calls since the last request by scripts with an answered call.
 func (c *Conversation) tellScripts(p *Past) error {
 	open := map[int]bool{}
 	for _, call := range p.open {
@@ -54,15 +52,15 @@ func (c *Conversation) tellScripts(p *Past) error {
 	return c.Tell(words)
 }
 
-// What is told of the calls of a script that is gone: how many of them, the last ones, and how many
-// bytes of the input and of the output of each.
+// Limits of the report on a lost script's calls: number of last calls, bytes of each input and
+// output.
 const (
 	toldCalls  = 40
 	toldInput  = 300
 	toldOutput = 600
 )
 
-// wordsOfScript tells of the calls of scripts behind a head; empty where there are none.
+// wordsOfScript lists scripts' calls after a head; "" without calls.
 func (p *Past) wordsOfScript(head string, which func(transcript.CallRef) bool) string {
 	calls := p.startedInOrder(which)
 	if len(calls) == 0 {

@@ -36,7 +36,7 @@ func (s *state) add(items []json.RawMessage) {
 	s.ids.Note(items...) // a conversation may begin with that of another agent
 }
 
-// answered adds the items of an answer. usage is nil for an answer that broke off.
+// answered adds an answer's items. usage is nil for an interrupted answer.
 func (s *state) answered(items []json.RawMessage, usage *model.Usage) {
 	s.measure.lastAnswer = len(s.history)
 	s.add(items)
@@ -46,15 +46,14 @@ func (s *state) answered(items []json.RawMessage, usage *model.Usage) {
 	}
 }
 
-// count counts the calls of an answer: those that got a number, those that the tools were given, and
-// those that the API ran itself.
+// count counts an answer's calls: numbered ones, those given to tools, and those run by the API.
 func (s *state) count(numbered, handed, hosted int) {
 	s.numbered += numbered
 	s.spent.Calls += handed + hosted
 	s.spent.Hosted += hosted
 }
 
-// took takes the result of a call that the tools were given.
+// took records the result of a call.
 func (s *state) took(call tools.Call, result tools.Result) {
 	s.found.adopt(call, result)
 	s.tries.see(call, result.Failed)
@@ -71,13 +70,13 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 	s.begin(len(items))
 }
 
-// leaveOut leaves out items that the next model can't read.
+// leaveOut removes items unreadable for the next model.
 func (s *state) leaveOut(places []int) {
 	s.history = model.Without(s.history, places)
 	s.begin(s.logged - len(places))
 }
 
-// begin has the next request carry the whole history, of which the transcript has the first items.
+// begin makes the next request carry the whole history. The transcript has its first logged items.
 func (s *state) begin(logged int) {
 	s.position = position{history: s.history, logged: logged, measure: measure{lastAnswer: len(s.history), found: len(s.found.Added)}}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// itemKind is what trimming must know of an item.
+// itemKind holds an item's fields for trimming.
 type itemKind struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
@@ -28,9 +28,9 @@ func (k itemKind) isCall() bool { return k.CallID != "" && strings.HasSuffix(k.T
 
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
-// byTrimming makes the conversation at most target tokens long, as far as its
-// beginning allows, without asking anybody: it empties the oldest outputs, then
-// leaves out the oldest items, a call always with its output.
+// byTrimming shortens the conversation to target tokens, if its beginning allows, without a
+// request. It empties the oldest outputs, then removes the oldest items, calls together with
+// outputs.
 func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 	items := slices.Clone(c.history)
 	if err := emptyOutputs(items[c.pinned:], estimate(items)-target); err != nil {
@@ -67,8 +67,8 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 	return nil
 }
 
-// withoutOutput is an output item that says that its output was removed, in the
-// form of its kind. That of a shell_call keeps how its commands ended.
+// withoutOutput replaces an output by a note on its removal, in the item's form. A shell_call keeps
+// the exit of its commands.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
 	case kindOf(item).Type == searchOutputType:
@@ -96,8 +96,8 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	return model.Encode(fields)
 }
 
-// dropOldest leaves out items from the beginning until so many tokens are
-// saved, and then what lost its other half.
+// dropOldest removes items from the beginning to save this number of tokens, then items without
+// their other half.
 func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	from := 0
 	for from < len(items) && save > 0 {
@@ -107,8 +107,8 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	if from == 0 {
 		return items
 	}
-	// What a thought belongs to follows it, and what came of words follows those, so that neither is
-	// left alone.
+	// Reasoning precedes its item, and results of written calls follow their text: keep both
+	// together.
 	for from < len(items) && (kindOf(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
 		from++
 	}
