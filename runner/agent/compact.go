@@ -213,7 +213,7 @@ func (c *Conversation) shorter(method string, items []json.RawMessage, usage *tr
 		items, err = c.retold(items)
 	}
 	before := estimate(c.history) + c.foundTokens(c.found.Added)
-	if err != nil || estimate(items)+c.foundTokens(c.found.kept(c.measure.found)) >= before {
+	if err != nil || estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.found)) >= before {
 		return nil, err
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil

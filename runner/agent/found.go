@@ -122,9 +122,9 @@ func (f *foundTools) used(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.Called, name) }))
 }
 
-// kept returns the found tools to keep after compaction: those called, and those not announced to
-// the model yet. told is the number of tools already announced.
-func (f *foundTools) kept(told int) []string {
+// survivesCompaction returns the found tools to keep after compaction: those called, and those not
+// announced to the model yet. told is the number of tools already announced.
+func (f *foundTools) survivesCompaction(told int) []string {
 	return append(f.used(f.Added[:told]), f.Added[told:]...)
 }
 
@@ -132,7 +132,7 @@ func (f *foundTools) kept(told int) []string {
 // are the shortened conversation. told is the number of tools already announced.
 func (f *foundTools) shortened(items []json.RawMessage, told int) {
 	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, tellsOf(name)) })
-	*f = foundTools{Added: f.kept(told), Answers: inItems}
+	*f = foundTools{Added: f.survivesCompaction(told), Answers: inItems}
 }
 
 // distinct removes duplicate names.

@@ -278,12 +278,12 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
-	script.Still = still
+	script.Still = waitCall
 	return script, nil
 }
 
-// still returns the call for waiting on a command or script, if output says it still runs.
-func still(output string) (tool string, arguments map[string]any, runs bool) {
+// waitCall returns the call for waiting on a command or script, if output says it still runs.
+func waitCall(output string) (tool string, arguments map[string]any, runs bool) {
 	if tool, arguments, runs = command.Waiting(output); runs {
 		return tool, arguments, true
 	}
