@@ -16,8 +16,7 @@ type Address struct {
 	Port uint16
 }
 
-// SplitAddress reads HOST:PORT; the host is a name or an address, which in IPv6 has
-// brackets.
+// SplitAddress parses HOST:PORT. The host is a name or an IP address; IPv6 addresses need brackets.
 func SplitAddress(s string) (Address, error) {
 	host, port, err := net.SplitHostPort(s)
 	number, errPort := strconv.ParseUint(port, 10, 16)

@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Form is what a text may be. Its complaints never repeat the text, which may
-// be a key that somebody wrote in the wrong place.
+// Form checks the syntax of a text. Its error messages never repeat the text: it may be a key in
+// the wrong place.
 type Form struct {
 	Check   func(string) error
 	Pattern string // as much of Check as a JSON Schema can say; may be empty
@@ -33,7 +33,7 @@ func (f *Form) Meant(s string) string {
 	return ""
 }
 
-// Matching returns the form of texts that match pattern as a whole.
+// Matching returns a form for texts that match pattern as a whole.
 func Matching(about, pattern string) *Form {
 	fits := sync.OnceValue(func() *regexp.Regexp { return Whole(pattern) })
 	return &Form{Pattern: pattern, Check: func(s string) error {

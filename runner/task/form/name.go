@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ValidateBranch says what keeps name from being a branch that git and GitHub
-// accept, after the rules of git check-ref-format: nil when nothing does.
+// ValidateBranch returns an error unless git and GitHub accept name as a branch, by the rules of
+// git check-ref-format.
 func ValidateBranch(name string) error {
 	const longest = 200 // leaves room for refs/heads/ and .lock in a file name of 255 bytes
 	switch {
@@ -42,8 +42,8 @@ func isForbiddenInRef(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
 }
 
-// ValidateKey says what keeps name from being a task key: one part of a branch
-// name, at most 100 bytes, so that it can name files as well.
+// ValidateKey returns an error unless name is a valid task key: one part of a branch name, at most
+// 100 bytes, so that it can name files as well.
 func ValidateKey(name string) error {
 	const longest = 100
 	if len(name) > longest {
@@ -101,8 +101,8 @@ func ParseIssue(s string) (Issue, error) {
 	return Issue{Repository: repository, Number: int(number)}, nil
 }
 
-// IssueServer is the root of the server that has an issue, where the issue is given
-// by its address; empty where it is not.
+// IssueServer returns the root URL of the server of an issue given by its address, and "" for other
+// references.
 func IssueServer(s string) string {
 	if at := issuePage().FindStringSubmatch(s); at != nil {
 		if strings.Contains(at[1], "://") {
@@ -116,5 +116,5 @@ func IssueServer(s string) string {
 // String is the form that ParseIssue reads.
 func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
 
-// Whole returns a regular expression that takes all of a text or nothing.
+// Whole returns a regular expression that matches pattern against a whole text.
 func Whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }
