@@ -37,8 +37,8 @@ func (a *Agent) once(head, words string) (bool, error) {
 	return true, a.Tell(head + words)
 }
 
-// Refused tells the agent, once, why its change may not be published, and says whether
-// it did: the agent then goes on.
+// Refused tells the agent, once, why its change may not be published, and reports whether the
+// agent continues.
 func (a *Agent) Refused(why string) (bool, error) {
 	return a.once(refusedWords, a.Record.Redact(why)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
