@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // MergeConflict is a path changed by both sides without an automatic merge.

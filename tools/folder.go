@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Folder is a folder as commands see it.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // MismatchError reports blocks without a place. No block was applied. Its text is for the model.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // hit is a run of lines of a block at its place.

@@ -14,7 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Mark records a workspace's git files that a later program would obey. If commands can write them,

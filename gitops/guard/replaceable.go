@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // mustHold refuses a checkout if commands could replace its .git or anything it leads to. Read-only

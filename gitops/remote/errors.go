@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // The reasons of an unusable remote, for errors.Is. Wrapping errors contain the remedy.

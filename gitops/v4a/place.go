@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops/find"
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // placement is a hunk with its place in a text.

@@ -20,9 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/authority"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/reach"
 )

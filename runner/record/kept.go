@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/internal/store"
+	"github.com/agent-ci/agent-ci/policy/store"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 

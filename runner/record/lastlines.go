@@ -3,7 +3,7 @@ package record
 import (
 	"strings"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // mostText is how many bytes of the words of an agent another one gets.

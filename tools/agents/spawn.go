@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // spawning are the arguments of spawn_agent in either form.

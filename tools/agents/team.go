@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
 )
 

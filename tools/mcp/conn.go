@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/tools"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/find"
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // replacement replaces one text by another.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/program"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Settings is the followed part of git's configuration when the checkout was opened.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // ofWorkTree lists prefixes of references that belong to a person's work in one work tree, or

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // TreeFolder is a private git folder of commands. They may write it, so nothing else reads it after

@@ -21,7 +21,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 	"github.com/agent-ci/agent-ci/gitops/rules"
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Found is a difference from the index seen by a scan.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // MountsBelow lists the mounts in a folder, which its overlay would not show. It returns nil if

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 // Secrets are the hidden files in writable folders. They are found before the agent's first command

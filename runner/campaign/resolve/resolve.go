@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 )
 

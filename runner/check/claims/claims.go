@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // Bounds on what is looked at and listed.

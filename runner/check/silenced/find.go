@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )

@@ -3,7 +3,7 @@ package verify
 import (
 	"context"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 

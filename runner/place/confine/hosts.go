@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/policy/credential"
 	"github.com/agent-ci/agent-ci/policy/proxy"
 	"github.com/agent-ci/agent-ci/policy/reach"

@@ -8,7 +8,7 @@ import (
 	linediff "github.com/go-git/go-git/v5/utils/diff"
 	"github.com/sergi/go-diff/diffmatchpatch"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 // Difference is a contradiction between a replay and its run, or inside a record.

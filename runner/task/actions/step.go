@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/internal/clip"
+	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
 type Step struct {

@@ -3,7 +3,7 @@ package pathname_test
 import (
 	"testing"
 
-	"github.com/agent-ci/agent-ci/internal/pathname"
+	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
 func TestPathsAreComparedByElements(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/internal/store"
+	"github.com/agent-ci/agent-ci/policy/store"
 )
 
 func TestFilesAreReplacedAsAWhole(t *testing.T) {
