@@ -38,6 +38,8 @@ var starters = map[string][]string{
 	"github.com/go-git/go-git/v5":                           {"PlainClone", "PlainCloneContext", "Clone", "CloneContext", "NewRemote"},
 	"github.com/go-git/go-git/v5/plumbing/transport/file":   {"*"},
 	"github.com/go-git/go-git/v5/plumbing/transport/client": {"*"},
+	"github.com/mattn/go-shellwords":                        {"*"},
+	"github.com/rhysd/actionlint":                           {"NewLinter", "Linter", "Command", "NewRuleShellcheck", "NewRulePyflakes"},
 	"modernc.org/libc":                                      {"*"},
 }
 
@@ -46,7 +48,7 @@ var starters = map[string][]string{
 var mayStart = []string{"policy/outside/outside.go", "policy/sandbox/supervisor_linux.go: syscall.ForkExec", "policy/sandbox/stage/serve_linux.go: syscall.ForkExec"}
 
 // mayHoldCommands are dependencies that can start programs, and that are part of agent-ci for something else.
-var mayHoldCommands = []string{"github.com/creack/pty", "github.com/modelcontextprotocol/go-sdk/mcp", "modernc.org/libc"}
+var mayHoldCommands = []string{"github.com/creack/pty", "github.com/mattn/go-shellwords", "github.com/modelcontextprotocol/go-sdk/mcp", "github.com/rhysd/actionlint", "golang.org/x/sys/execabs", "modernc.org/libc"}
 
 func TestOnlyOutsideStartsPrograms(t *testing.T) {
 	t.Parallel()
