@@ -3,6 +3,7 @@ package gitops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -43,16 +44,35 @@ func (cs *ChangeSet) brought() (files []changeset.File) {
 	return files
 }
 
-// Changes finds what changed in the work tree since the snapshot, against the
-// base, or in the checkout against the commit on which it was opened: tracked files, and files that are new and not ignored. What was not
-// tracked before the snapshot never is part of it. The repository's own index
-// and HEAD do not count: the agent may have done anything to them. New objects
-// are kept aside until Switch.
+// Changes returns the changes of the work tree since the snapshot: tracked files, and new files that
+// are not ignored. It compares with the base, or in the checkout with the commit it was opened on.
+// Files that were untracked before the snapshot never count. The repository's own index and HEAD do
+// not count either: the agent may have done anything to them. New objects are kept aside until
+// Switch.
 func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, error) {
-	w := work{snap: snap, cs: &ChangeSet{Base: c.stands(), stats: map[string]index.Stat{}}}
+	return c.changes(ctx, snap, nil)
+}
+
+// Landed is Changes plus the untracked files at paths. A landing on another base writes them though
+// the checkout's own commit ignores them.
+func (c *Checkout) Landed(ctx context.Context, snap *Snapshot, paths []string) (*ChangeSet, error) {
+	landed := make(map[string]bool, len(paths))
+	for _, path := range paths {
+		if _, before := snap.untracked[path]; !before && !snap.index.Tracks(path) {
+			landed[path] = true
+		}
+	}
+	return c.changes(ctx, snap, landed)
+}
+
+func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[string]bool) (*ChangeSet, error) {
+	w := work{snap: snap, landed: landed, cs: &ChangeSet{Base: c.stands(), stats: map[string]index.Stat{}}}
 	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(landed)) {
+		w.scan.SuspectAt(path)
 	}
 	if err := w.clean(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
@@ -71,10 +91,11 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 
 // work collects a change set from a scan.
 type work struct {
-	snap  *Snapshot
-	scan  *worktree.Scan
-	cs    *ChangeSet
-	edits []objects.Edit
+	snap   *Snapshot
+	landed map[string]bool // untracked files that count in any case
+	scan   *worktree.Scan
+	cs     *ChangeSet
+	edits  []objects.Edit
 }
 
 func (w *work) take(f worktree.Found) {
@@ -86,7 +107,7 @@ func (w *work) take(f worktree.Found) {
 	case worktree.Unreadable:
 		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
 	default:
-		if !w.snap.covers(f.Path) {
+		if !w.landed[f.Path] && !w.snap.covers(f.Path) {
 			w.takeNew(f)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
@@ -36,6 +37,18 @@ type Suspect struct {
 // Suspect adds an untracked file to the suspects.
 func (s *Scan) Suspect(f Found) {
 	s.Suspects = append(s.Suspects, Suspect{Path: f.Path, Info: f.info, Mode: modeOf(s.settings, f.info, 0), entry: -1})
+}
+
+// SuspectAt adds the file or link at name to the suspects, ignored or not. It adds nothing if there
+// is neither, or if a link or file stands in place of a folder above it.
+func (s *Scan) SuspectAt(name string) {
+	if obstacleAt(s.work.dir, path.Dir(name)) != "" {
+		return
+	}
+	info, err := s.work.dir.Lstat(name)
+	if err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeSymlink != 0) {
+		s.Suspect(Found{Path: name, info: info})
+	}
 }
 
 // Clean computes git's form of the suspects and, with keep, stores it.

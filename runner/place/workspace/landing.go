@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -149,13 +150,17 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 	if err != nil {
 		return err
 	}
-	_, ours, err := w.landedOf(ctx, l)
+	half, ours, err := w.landedOf(ctx, l)
 	if err != nil {
 		return err
 	}
+	for _, file := range half.Files { // with those that git ignores, where the landing wrote
+		changed = append(changed, file.Path)
+	}
 	others := ""
 	slices.Sort(ours)
-	changed = slices.DeleteFunc(changed, func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
+	slices.Sort(changed)
+	changed = slices.DeleteFunc(slices.Compact(changed), func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
 	if len(changed) > 0 {
 		others = "changed " + markdown.SomeFiles(changed)
 	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
@@ -197,13 +202,13 @@ func (w *Workspace) takeOutLanded(ctx context.Context, l landing) error {
 // landedOf returns the changed paths in the landed, removed or partly written state. Others were
 // written by somebody else. Files are written by path, so only the last may be partial.
 func (w *Workspace) landedOf(ctx context.Context, l landing) (half *gitops.ChangeSet, ours []string, err error) {
-	half, err = w.checkout.Changes(ctx, w.snapshot)
-	if err != nil {
-		return nil, nil, err
-	}
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {
 		landed[string(file.Path)] = file
+	}
+	half, err = w.checkout.Landed(ctx, w.snapshot, slices.Collect(maps.Keys(landed)))
+	if err != nil {
+		return nil, nil, err
 	}
 	last := true
 	for _, file := range slices.Backward(half.Files) {
