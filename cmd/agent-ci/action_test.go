@@ -309,6 +309,7 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 		example := examples + "workflows/" + filepath.Base(file)
 		holdFile(t, example, string(onboard.Build{}.Pinned([]byte(read(t, file)))))
 	}
+	holdFile(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "recipes/review/workflow.yml")))))
 }
 
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.

@@ -215,3 +215,28 @@ func TestCachesAreDocumented(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+func TestCredentialsAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/reference/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(raw), "\n## Files that commands can't read\n")
+	if !found {
+		t.Fatal("there is no section on credentials")
+	}
+	_, section, _ = strings.Cut(section, "|---|---|\n")
+	section, _, _ = strings.Cut(section, "\n\n")
+	var listed []string
+	for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, name[1])
+	}
+	var want []string
+	for _, name := range homeCredentials {
+		want = append(want, "~/"+name)
+	}
+	want = slices.Concat(want, machineCredentials, credentialPatterns, []string{"$RUNNER_TEMP"}, runnerCredentials, namedCredentials)
+	if d := cmp.Diff(want, listed); d != "" {
+		t.Error(d)
+	}
+}
