@@ -144,7 +144,7 @@ var rules = []config.Rule{
 	{Path: "limits.tool_calls", About: "Tool calls.", Initial: 500, Span: config.Between(1, config.Many)},
 	{Path: "limits.tokens", About: "Tokens read and written, in all requests.", Initial: int64(4_000_000), Span: config.Between(1, config.Many)},
 	{Path: "limits.cost_usd", About: "US dollars for the model. 0: no limit. It needs a known price: without one, the default only warns and your own limit is refused.", Initial: DefaultCostUSD},
-	{Path: "limits.time", About: "Time after which the agent stops. Checks keep their own timeouts.", Initial: Duration(45 * time.Minute)},
+	{Path: "limits.time", About: "Time after which the agent stops, counted from the start of the run. Checks keep their own timeouts.", Initial: Duration(45 * time.Minute)},
 	{Path: "limits.diff_lines", About: "Lines that the change adds and removes.", Initial: 5000, Span: config.Between(1, config.Many)},
 	{Path: "limits.diff_files", About: "Files that the change touches.", Initial: 100, Span: config.Between(1, config.Many)},
 	{Path: "limits.file_size", About: "Bytes of a file in the change. Moved files do not count. A Git LFS file counts with its content.", Initial: int64(5_000_000), Span: config.Between(1, config.Many)},
