@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// Agents says whether the agent may start others, and which.
+// Agents configures subagents: whether the agent may start them, and in which roles.
 type Agents struct {
 	Enabled bool            `json:"enabled"`
 	Most    int             `json:"most"`  // at once
@@ -18,7 +18,7 @@ type Agents struct {
 	Roles   map[string]Role `json:"roles"`
 }
 
-// Role is a kind of agent that others can start.
+// Role configures one kind of subagent.
 type Role struct {
 	Instructions string   `json:"instructions"`
 	Model        string   `json:"model"`  // empty for that of the one that starts it
@@ -54,13 +54,14 @@ var builtinRoles = map[string]Role{
 	},
 }
 
-// RoleNames are those of the roles that can be started, the built-in ones first.
+// RoleNames returns the names of all roles: the built-in ones first, then the job's own, sorted.
 func (a Agents) RoleNames() []string {
 	own := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Roles)), func(name string) bool { _, builtin := builtinRoles[name]; return builtin })
 	return append([]string{RoleExplorer, RoleWorker}, own...)
 }
 
-// Role is a role by its name, with what the job leaves to the built-in one; false where there is none.
+// Role returns the role called name, completed from the built-in role of that name. It is false for
+// an unknown name.
 func (a Agents) Role(name string) (Role, bool) {
 	builtin, isBuiltin := builtinRoles[name]
 	own, isOwn := a.Roles[name]
@@ -69,7 +70,7 @@ func (a Agents) Role(name string) (Role, bool) {
 	return own, isBuiltin || isOwn
 }
 
-// fitAgents checks what no key of a role can tell alone.
+// fitAgents rejects role tools listed in tools.deny.
 func (d *checks) fitAgents() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
 		path := config.Join("agents.roles", name)

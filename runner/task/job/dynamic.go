@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/schema"
 )
 
-// DynamicTool is a tool of the job's own: a command that runs for each call.
+// DynamicTool is a tool defined by the job: a command run for each call.
 type DynamicTool struct {
 	Name        string         `json:"name"`
 	Description string         `json:"description"`
@@ -29,14 +29,14 @@ type DynamicTool struct {
 	Defer       bool           `json:"defer"`
 }
 
-// Command is a script for a shell, or a program with its arguments. In YAML and JSON it is
-// the text or the list. The zero value is none.
+// Command is a shell script, or a program with its arguments. In YAML and JSON the script is text
+// and the program a list. The zero value means no command.
 type Command struct {
 	Script string
 	Argv   []string
 }
 
-// IsZero says that there is no command.
+// IsZero reports whether c holds no command.
 func (c Command) IsZero() bool { return c.Script == "" && len(c.Argv) == 0 }
 
 func (c Command) MarshalJSON() ([]byte, error) {
@@ -69,7 +69,7 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-// argvKey is a program with its arguments, which may be empty.
+// argvKey describes a list of a program and its arguments. Arguments may be empty.
 var argvKey = sync.OnceValue(func() *config.Key {
 	k := config.NewKey([]config.Rule{{Path: "", Form: form.VariableValue}, {Path: "[]", Scalars: true}}, reflect.TypeFor[[]string]())
 	k.Elem.Filled = false
@@ -108,7 +108,7 @@ func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
 // mostDynamicTools is how many tools of its own a job may have.
 const mostDynamicTools = 512
 
-// fitDynamicTools checks what no key of a tool can tell alone.
+// fitDynamicTools checks every entry of tools.dynamic against the other keys.
 func (d *checks) fitDynamicTools() {
 	all := d.job.Tools.Dynamic
 	for i, tool := range all {
@@ -120,8 +120,8 @@ func (d *checks) fitDynamicTools() {
 	}
 }
 
-// misfit is what is wrong with a tool, and in which of its keys; before are those that stand
-// before it.
+// misfit returns the key of the tool's first mistake, and a message. Both are empty for a valid
+// tool. before holds the entries listed before t.
 func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 	switch {
 	case t.Name == "" || t.InputSchema == nil: // which is complained of already

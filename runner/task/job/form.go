@@ -29,8 +29,8 @@ var (
 	reviewer       = form.Matching("a login, or a team as ORGANISATION/TEAM, without @", form.OwnerPattern+`(?:\[bot\]|/[A-Za-z0-9._-]{1,100})?`).Without("@")
 )
 
-// pathPart is a part of a path other than . and .., for which a JSON Schema has no other
-// way: one that begins with no dot, with one, or with two.
+// pathPart matches one path segment except . and .., in three alternatives: no leading dot, one, or
+// two. A JSON Schema pattern has no other way to exclude the two.
 const (
 	inPath   = `[^/\\\x00-\x1f\x7f-\x9f]`
 	pathPart = `(?:[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.[^/.\\\x00-\x1f\x7f-\x9f]` + inPath + `*|\.\.` + inPath + `+)`
@@ -50,7 +50,8 @@ func checkRulesFile(s string) error {
 	return form.FilledLine.Check(s)
 }
 
-// checkSkillFolder takes no root: with all that is there nothing could be changed.
+// checkSkillFolder rejects the repository's root: skill folders are protected, so no change would
+// be possible.
 func checkSkillFolder(s string) error {
 	if s == "." {
 		return errors.New("must be a folder below the repository's root, such as tools/skills")
@@ -77,7 +78,8 @@ func checkPattern(s string) error {
 	return form.FilledLine.Check(s)
 }
 
-// checkHeaderValue refuses what would end the header: RFC 9110, section 5.5.
+// checkHeaderValue rejects control characters except tab, because they could end the header (RFC
+// 9110, section 5.5).
 func checkHeaderValue(s string) error {
 	if strings.ContainsFunc(s, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
 		return errors.New("must be one line without control characters")

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Hook is a program that is asked at a point of the run.
+// Hook is a program called at one point of the run.
 type Hook struct {
 	On       string   `json:"on"`  // one of hookEvents
 	Run      []string `json:"run"` // argv
@@ -25,8 +25,7 @@ type Hook struct {
 // mostHooks is how many a job may have.
 const mostHooks = 64
 
-// The points of a run at which hooks are asked, by the names of Claude Code, and those that agent-ci
-// alone has.
+// The hook points of a run. Points of Claude Code have its names; the others are agent-ci's own.
 const (
 	OnSessionStart   = "SessionStart"
 	OnUserPrompt     = "UserPromptSubmit"
@@ -43,33 +42,34 @@ const (
 	OnSessionEnd     = "SessionEnd"
 )
 
-// hookEvents are these points, in the order in which a run comes to them.
+// hookEvents lists all hook points in the order of a run.
 var hookEvents = []string{
 	OnSessionStart, OnUserPrompt, OnToolDefinition, OnShellEnv, OnPreToolUse, OnPostToolUse, OnPrePatch, OnPreCompact,
 	OnSubagentStart, OnSubagentStop, OnStop, OnPrePublish, OnSessionEnd,
 }
 
-// OwnPoints are those that no other agent has.
+// OwnPoints lists the hook points unknown to other agents.
 var OwnPoints = []string{OnToolDefinition, OnShellEnv, OnPrePatch, OnPrePublish}
 
-// hookKey returns the key of a hook by the name that Claude Code has for it.
+// hookKey translates a hook key of Claude Code into agent-ci's. It is "" for an unknown name.
 func hookKey(name string) string {
 	return map[string]string{"matcher": "tools", "command": "run", "event": "on"}[name]
 }
 
-// The events whose hooks may be for some tools alone, and for some commands.
+// matchTools lists the events with a tools matcher, matchArgv those with an argv matcher.
 var (
 	matchTools = []string{OnToolDefinition, OnPreToolUse, OnPostToolUse}
 	matchArgv  = []string{OnPreToolUse, OnPostToolUse}
 )
 
-// Who is trusted, and what lets a run go on after a failure.
+// TrustedOperator is the value of hooks.*.trusted for the operator's hooks. OnErrorContinue is the
+// value of on_error that lets a run continue after a hook failure.
 const (
 	TrustedOperator = "operator"
 	OnErrorContinue = "continue"
 )
 
-// fitHooks checks what no key of a hook can tell alone.
+// fitHooks checks the keys of every hook against each other.
 func (d *checks) fitHooks() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
 		d.fitHook("hooks."+name, d.job.Hooks[name])
@@ -107,7 +107,7 @@ func (d *checks) fitHook(path string, h Hook) {
 // mostHookTime is how long a hook may be given.
 const mostHookTime = Duration(10 * time.Minute)
 
-// LoadOperator reads the operator's file: hooks that no job changes.
+// LoadOperator reads hooks from the operator's file. No job can change them.
 func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 	file, err := LoadTemplate(config.Layer{Name: name, Kind: config.Operator, Data: data})
 	if err != nil {
@@ -116,8 +116,8 @@ func LoadOperator(name string, data []byte) (map[string]Hook, error) {
 	return file.Hooks, nil
 }
 
-// MayBeVariable says what keeps a variable from being set for commands, by the rules of
-// policy.env; the error reads as the end of a sentence about it.
+// MayBeVariable returns an error if the rules of policy.env forbid setting the variable for
+// commands. The error text completes a sentence about the variable.
 func (j *Job) MayBeVariable(name, value string) error {
 	d := checks{job: j}
 	switch {

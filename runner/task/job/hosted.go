@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
-// hosted are the tools that the API runs itself, as they stand in a request. One
-// that needs nothing else may be given by its type alone.
+// hosted describes an entry of tools.hosted, in the form of an API request. A tool without further
+// settings may be written as its type alone.
 var hosted = &config.Foreign{
 	Read: hostedTool,
 	Schema: map[string]any{"anyOf": []any{
@@ -24,7 +24,7 @@ var hosted = &config.Foreign{
 	}},
 }
 
-// hostedTypes are the types of the tools that the API runs by itself.
+// hostedTypes lists the tool types run by the API itself.
 var hostedTypes = []string{"web_search", "web_search_preview", "file_search", "code_interpreter", "mcp", "image_generation"}
 
 func hostedTool(value any) (map[string]any, error) {
@@ -46,8 +46,8 @@ func hostedTool(value any) (map[string]any, error) {
 	return tool, completeHosted(kind, tool)
 }
 
-// completeHosted fills in what a tool needs where there is but one choice, and
-// says what else is missing.
+// completeHosted fills in settings with a single possible value. It returns an error for any other
+// missing setting.
 func completeHosted(kind string, tool map[string]any) error {
 	switch kind {
 	case "code_interpreter":

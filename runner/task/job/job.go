@@ -10,9 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Job is a job after all layers were merged and defaults filled in. It marshals
-// to JSON the same way every time; no list or map in it is nil. The JSON name
-// of a field is also its key in the job file.
+// Job is a job after merging all layers and filling in defaults. Its JSON is deterministic, and
+// none of its lists and maps is nil. The JSON name of a field is also its key in the job file.
 type Job struct {
 	Version        int                  `json:"version"`
 	Name           string               `json:"name"`
@@ -43,14 +42,14 @@ type Job struct {
 	Agents         Agents               `json:"agents"`
 }
 
-// Recipe is a step without a model that comes before the agent.
+// Recipe is a step without a model, run before the agent.
 type Recipe struct {
 	Run     string   `json:"run"`
 	Agent   string   `json:"agent"` // when_red, always
 	Timeout Duration `json:"timeout"`
 }
 
-// Task says what to do. One of Prompt, PromptFile, Issue and From is the source.
+// Task describes the work. Its source is one of Prompt, PromptFile, Issue and From.
 type Task struct {
 	Title        string   `json:"title"`
 	Prompt       string   `json:"prompt"`
@@ -71,7 +70,7 @@ type Repository struct {
 	Path   string `json:"path"`   // sub-folder of a monorepo, slash-separated, "." for the root
 }
 
-// SetupStep is a command that runs before the baseline and the first turn.
+// SetupStep is a command run before the baseline and the first turn.
 type SetupStep struct {
 	Name    string   `json:"name"` // the command itself when the job gives none
 	Run     string   `json:"run"`
@@ -100,28 +99,28 @@ type Model struct {
 	Price           Price             `json:"price"`
 }
 
-// The values of model.tools with which a model has no tools and writes edits in the formats of Aider. Those
-// with which it has the tools of another agent are dialect.Families.
+// These values of model.tools give the model no tools: it writes edits in the formats of Aider. The
+// values for tools of other agents are dialect.Families.
 const (
 	ToolsAiderDiff  = "aider-diff"
 	ToolsAiderUdiff = "aider-udiff"
 	ToolsAiderWhole = "aider-whole"
 )
 
-// Writes says whether the model has no tools and writes what it wants done as text.
+// Writes reports whether the model has no tools and writes its edits and commands as text.
 func (m Model) Writes() bool {
 	return slices.Contains([]string{ToolsAiderDiff, ToolsAiderUdiff, ToolsAiderWhole}, m.Tools)
 }
 
-// Identity says as whom a run asks for a key, with auth: oidc.
+// Identity identifies a run in its request for an API key, with auth: oidc.
 type Identity struct {
 	Provider       string `json:"provider_id"`
 	ServiceAccount string `json:"service_account_id"`
 	TokenFile      string `json:"token_file"` // absolute
 }
 
-// Price is what a model costs, in US dollars for a million tokens. One without Input
-// and Output is the price of the model's profile.
+// Price is the price of a model, in US dollars per million tokens. If Input and Output are 0, the
+// price of the model's profile applies.
 type Price struct {
 	Input  float64 `json:"input"`
 	Cached float64 `json:"cached"` // of Input; 0 for the same
@@ -139,18 +138,18 @@ type Tools struct {
 	JSRepl  bool             `json:"js_repl"`
 }
 
-// Git says what git is allowed in the checkout.
+// Git configures git in the checkout.
 type Git struct {
 	Filters []GitFilter `json:"filters"`
 }
 
-// GitFilter is a filter of .git/config that may run.
+// GitFilter is a filter of .git/config with permission to run.
 type GitFilter struct {
 	Name  string   `json:"name"`
 	Reads []string `json:"reads"` // paths
 }
 
-// Listed returns the paths that each filter may read, by the filter's name.
+// Listed maps each filter's name to the paths it may read.
 func (g Git) Listed() map[string][]string {
 	listed := make(map[string][]string, len(g.Filters))
 	for _, f := range g.Filters {
@@ -159,7 +158,7 @@ func (g Git) Listed() map[string][]string {
 	return listed
 }
 
-// Skills says which skills a model may load.
+// Skills configures the skills available to the model.
 type Skills struct {
 	Folders []string `json:"folders"` // of the base commit, slash-separated; empty for no skills
 }
@@ -179,8 +178,7 @@ type Policy struct {
 	Secrets      []Secret `json:"secrets"`
 }
 
-// Change says what becomes of a change that has something about it: fail, warn
-// or allow.
+// Change sets the treatment of a change for each concern: fail, warn or allow.
 type Change struct {
 	Protected   string `json:"protected"`
 	Submodules  string `json:"submodules"`
@@ -196,7 +194,7 @@ type Env struct {
 	Set  map[string]string `json:"set"`
 }
 
-// DefaultCostUSD is limits.cost_usd where nothing is said of it.
+// DefaultCostUSD is the default of limits.cost_usd.
 const DefaultCostUSD = 5.0
 
 type Limits struct {
@@ -223,13 +221,14 @@ type VerifyCheck struct {
 	JUnit   string   `json:"junit"`  // files that it writes; empty where its output says which tests fail
 }
 
-// ProvesRequired is the value of verify[].proves that makes a draft of a change with tests that are not proven.
+// ProvesRequired is the value of verify[].proves that turns a change with unproven tests into a
+// draft.
 const ProvesRequired = "required"
 
 // IsProof reports whether the check judges the tests of a change.
 func (c VerifyCheck) IsProof() bool { return c.Proves == "true" || c.Proves == ProvesRequired }
 
-// Trigger says which events ask for work, for a task that comes from the event.
+// Trigger selects the events that start work, for tasks taken from the event.
 type Trigger struct {
 	Labels    []string `json:"labels"`
 	Assignees []string `json:"assignees"`
@@ -243,8 +242,7 @@ type Trust struct {
 	Comments string   `json:"comments"` // trusted, all, none
 }
 
-// Repair bounds what is done about red checks of a run's own pull request, all attempts
-// together.
+// Repair limits the repair of failed checks on a run's own pull request, over all attempts.
 type Repair struct {
 	Attempts  int     `json:"attempts"`
 	CostUSD   float64 `json:"cost_usd"` // 0 for none
@@ -268,13 +266,13 @@ type Commit struct {
 	CoAuthor bool   `json:"co_author"`
 }
 
-// The values of memory.propose that have lessons published.
+// The values of memory.propose that publish lessons.
 const (
 	ProposeInChange = "change"
 	ProposeAlone    = "pull_request"
 )
 
-// Memory says what a run has of lessons that earlier ones proposed.
+// Memory configures lessons proposed by runs.
 type Memory struct {
 	Propose string `json:"propose"` // off, change, pull_request
 }
@@ -282,9 +280,9 @@ type Memory struct {
 // Proposes says whether the model may propose lessons.
 func (m Memory) Proposes() bool { return m.Propose == ProposeInChange || m.Propose == ProposeAlone }
 
-// Key is the task key, which names the branch and tells runs of one task from
-// runs of another: the job's name, else issue-N, else prompt- and the first 8
-// hex digits of the SHA-256 of prompt, the task's text.
+// Key returns the task key. It names the branch and distinguishes runs of one task from runs of
+// another. It is the job's name, else issue-N, else prompt- and the first 8 hex digits of the
+// SHA-256 of prompt, the task's text.
 func (j *Job) Key(prompt string) string {
 	if j.Name != "" {
 		return j.Name

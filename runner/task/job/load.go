@@ -16,7 +16,8 @@ var Format = sync.OnceValue(func() *config.Format {
 	return &config.Format{Root: config.NewKey(rules, reflect.TypeFor[Job]()), Name: "job", Misplaced: misplaced}
 })
 
-// misplaced says which keys do not belong in the defaults of a repository, and in an operator's file.
+// misplaced returns an error for a key that does not belong in a file of that kind: repository
+// defaults or an operator's file.
 func misplaced(kind config.Kind, path string) error {
 	switch {
 	case kind == config.Defaults && (path == "name" || path == "task"):
@@ -27,17 +28,16 @@ func misplaced(kind config.Kind, path string) error {
 	return nil
 }
 
-// Load merges layers over the built-in defaults, the lowest first: what a later
-// layer sets wins over an earlier one. Mappings are merged name by name, lists
-// replaced whole, and null sets nothing. The error is config.Problems, with all the
-// mistakes of all layers; a job without a task is one.
+// Load merges layers over the built-in defaults, lowest first: later layers win. Mappings merge by
+// name, lists are replaced whole, and null sets nothing. The error is config.Problems with the
+// mistakes of all layers. A missing task is a mistake.
 func Load(layers ...config.Layer) (*Job, error) { return load(layers, true) }
 
 // LoadTemplate is Load for who has the task from elsewhere: a job without one
 // is fine.
 func LoadTemplate(layers ...config.Layer) (*Job, error) { return load(layers, false) }
 
-// checks are those of what no key can tell alone.
+// checks decodes a job and checks its keys against each other.
 type checks struct {
 	*config.Decoder
 	job *Job
@@ -61,14 +61,14 @@ func load(layers []config.Layer, needsTask bool) (*Job, error) {
 	return c.job, nil
 }
 
-// LoadRecorded reads the job of a record that somebody else may have written: with the checks of a
-// job file.
+// LoadRecorded reads the job of a record with all checks of a job file, because the record may come
+// from a stranger.
 func LoadRecorded(raw []byte) (*Job, error) {
 	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
 }
 
-// Mistakes returns those of a parsed job file, in which the texts at some paths are not as they will be.
-// whole says to look at how keys hang together, too.
+// Mistakes returns the mistakes of a parsed job file. lenient lists paths whose texts are not final
+// yet. whole adds the checks of keys against each other.
 func Mistakes(file string, node *yaml.Node, lenient map[string]bool, whole bool) config.Problems {
 	c := newChecks()
 	c.Lenient = lenient

@@ -11,19 +11,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// plainMatcher is a matcher of Claude Code that is names and no regular expression.
+// plainMatcher recognises Claude Code matchers that are names, not regular expressions.
 var plainMatcher = regexp.MustCompile(`^[A-Za-z0-9_| -]*$`)
 
-// For reports whether the hook is for a tool that goes by one of the names: all tools are where it
-// names none.
+// For reports whether the hook applies to a tool with any of these names. A hook without tools
+// applies to all.
 func (h Hook) For(names ...string) bool {
 	return len(h.Tools) == 0 || slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return matches(matcher, name) })
 	})
 }
 
-// matches reports whether a matcher of Claude Code fits a name. It is names with | between them, or a
-// regular expression that fits a part of the name; * and nothing fit all.
+// matches reports whether a Claude Code matcher fits name. A matcher is a list of names separated
+// by |, or a regular expression for part of the name. "*" and "" fit all names.
 func matches(matcher, name string) bool {
 	switch {
 	case matcher == "*", matcher == "":
@@ -35,8 +35,8 @@ func matches(matcher, name string) bool {
 	return slices.ContainsFunc(strings.Split(matcher, "|"), func(one string) bool { return strings.TrimSpace(one) == name })
 }
 
-// mistaken says what is wrong with a matcher; empty for nothing. own are the names of the job's own
-// tools; whole says that there are no others.
+// mistaken returns a message for a wrong matcher, or "". own holds the names of the job's own
+// tools. whole means that own is complete.
 func mistaken(matcher string, own []string, whole bool) string {
 	if !plainMatcher.MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {
@@ -65,7 +65,7 @@ func mistaken(matcher string, own []string, whole bool) string {
 	return never
 }
 
-// fitMatchers complains of matchers by which a hook would never be asked.
+// fitMatchers rejects matchers that fit no tool.
 func (d *checks) fitMatchers(path string, h Hook) {
 	var own []string
 	for _, tool := range d.job.Tools.Dynamic {
@@ -78,7 +78,7 @@ func (d *checks) fitMatchers(path string, h Hook) {
 	}
 }
 
-// ofCommands reports whether the hook is for a tool that runs commands.
+// ofCommands reports whether the hook applies to any tool that runs commands.
 func (h Hook) ofCommands() bool {
 	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.For(t.Matched()...) })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// MCPServer is a server of the Model Context Protocol whose tools the model may call: a
-// Command that is started here, or one at a URL.
+// MCPServer is a server of the Model Context Protocol. The model may call its tools. It is either
+// started from Command or reached at URL.
 type MCPServer struct {
 	Command        string            `json:"command"`
 	Args           []string          `json:"args"`
@@ -32,7 +32,7 @@ type MCPServer struct {
 	Defer          bool              `json:"defer"`
 }
 
-// AllTools stands in the list of a server's tools for all that it has.
+// AllTools in the list of a server's tools allows all of them.
 const AllTools = "*"
 
 // mostMCPServers is how many a job may have.
@@ -43,7 +43,7 @@ var (
 	serverName = form.Matching("a name: letters, digits, - and _", `[A-Za-z0-9][A-Za-z0-9_-]{0,39}`)
 )
 
-// fitMCPServers checks what no key of a server can tell alone.
+// fitMCPServers checks the keys of every server against each other.
 func (d *checks) fitMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
 		if d.MentionsExactly(config.Join("mcp_servers", name)) || d.MentionsExactly(config.Join("mcp_servers", name)+".tools") {
@@ -58,7 +58,7 @@ func (d *checks) fitMCPServers() {
 	}
 }
 
-// mcpChecks are those of one server.
+// mcpChecks checks one server.
 type mcpChecks struct {
 	*checks
 	path   string
@@ -67,7 +67,7 @@ type mcpChecks struct {
 
 func (c mcpChecks) wrong(key, message string) { c.checks.Wrong(config.Join(c.path, key), message) }
 
-// kind refuses keys of servers that are started here beside url, and the other way round.
+// kind rejects keys of started servers beside url, and keys of remote servers beside command.
 func (c mcpChecks) kind() {
 	s := c.server
 	switch {
@@ -90,7 +90,7 @@ func (c mcpChecks) kind() {
 	c.WrongIf(!there && s.BearerTokenEnv != "", config.Join(c.path, "bearer_token_env"), ofURL)
 }
 
-// program checks where the program of a server, and its folder, are found.
+// program checks the paths of a server's program and working directory.
 func (c mcpChecks) program() {
 	s := c.server
 	program := AtHome(s.Command, "/~")
@@ -174,7 +174,7 @@ func (c mcpChecks) tools() {
 	}
 }
 
-// confinement refuses what policy.sandbox can't hold.
+// confinement rejects settings that policy.sandbox cannot enforce.
 func (c mcpChecks) confinement() {
 	s, policy := c.server, c.job.Policy
 	if s.Command == "" {

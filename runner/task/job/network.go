@@ -19,16 +19,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Network is what commands reach: one of some words, or the hosts of a list. In
-// YAML and JSON it is the word, or {allow: [...]}. The zero value is "".
+// Network is the network access of commands: a word, or a list of hosts. In YAML and JSON it is the
+// word, or {allow: [...]}. The zero value is "".
 type Network struct {
 	Mode  string    // none, loopback, full; empty where there is a list
 	Allow []Allowed // of a list
 	Proxy string    // of a list, or with loopback of what secrets open: inherit, or empty for none
 }
 
-// Allowed is an entry of a list: a host, or the hosts of a preset. In YAML and JSON an
-// entry that is no more than a host is its text.
+// Allowed is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
+// host alone is plain text.
 type Allowed struct {
 	Host    string `json:"host,omitempty"` // as reach.ParseEntry reads it, or with Private reach.ParsePrivate
 	Private bool   `json:"private,omitempty"`
@@ -36,17 +36,17 @@ type Allowed struct {
 	Preset  string `json:"preset,omitempty"`
 }
 
-// InheritProxy is the proxy of a network that is reached by that of the machine.
+// InheritProxy is the value of proxy that selects the machine's proxy.
 const InheritProxy = "inherit"
 
 func (n Network) Listed() bool { return len(n.Allow) > 0 }
 
 func (n Network) IsZero() bool { return n.Mode == "" && !n.Listed() }
 
-// Inherits says that the hosts are reached by the machine's proxy.
+// Inherits reports whether requests go through the machine's proxy.
 func (n Network) Inherits() bool { return n.Proxy == InheritProxy }
 
-// Entries are all hosts that a job gives more of than names, by the keys where they stand.
+// Entries yields the host entries of all networks and secrets, each with its key.
 func (j *Job) Entries() iter.Seq2[string, Allowed] {
 	return func(yield func(string, Allowed) bool) {
 		for key, network := range j.Networks() {
@@ -66,7 +66,8 @@ func (j *Job) Entries() iter.Seq2[string, Allowed] {
 	}
 }
 
-// Networks are those of a job that say anything, by the keys where they stand.
+// Networks yields policy.network and the networks set by setup steps and MCP servers, each with its
+// key.
 func (j *Job) Networks() iter.Seq2[string, Network] {
 	return func(yield func(string, Network) bool) {
 		if !yield("policy.network", j.Policy.Network) {
@@ -85,7 +86,7 @@ func (j *Job) Networks() iter.Seq2[string, Network] {
 	}
 }
 
-// List is what the list opens.
+// List returns the hosts opened by n, with presets expanded.
 func (n Network) List() (reach.List, error) {
 	var all reach.List
 	for _, a := range n.Allow {
@@ -113,7 +114,8 @@ func (a Allowed) list() (reach.List, error) {
 	return reach.ParseList([]string{a.Host})
 }
 
-// Trusts gives the entry as those of reach have it, where it names an authority.
+// Trusts returns the entry and its CA file. It is false without a CA, and for entries that are not
+// a single valid host.
 func (a Allowed) Trusts() (of reach.Entry, file string, ok bool) {
 	list, err := a.list()
 	if err != nil || a.CA == "" || len(list) != 1 {
@@ -178,8 +180,8 @@ func (n *Network) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &n.Mode)
 }
 
-// network is what a mapping stands for: without a list what secrets open, beside the
-// commands' own loopback.
+// network converts the mapping. With a proxy but no list, commands reach their own loopback and the
+// hosts of secrets.
 func (l allowedHosts) network() Network {
 	if len(l.Allow) == 0 && l.Proxy != "" {
 		return Network{Mode: modeLoopback, Proxy: l.Proxy}
@@ -187,7 +189,7 @@ func (l allowedHosts) network() Network {
 	return Network{Allow: l.Allow, Proxy: l.Proxy}
 }
 
-// wholeEntry is an entry that is written as a mapping.
+// wholeEntry is an entry written as a mapping.
 type wholeEntry Allowed
 
 func (a Allowed) MarshalJSON() ([]byte, error) {
@@ -221,7 +223,7 @@ var (
 // allowExample is a list of hosts.
 const allowExample = "{allow: [api.example.com]}"
 
-// The keys of a mapping that stands for a network, and of an entry of its list.
+// networkKeys describes a network written as a mapping, entryKeys an entry of its list.
 var (
 	networkKeys = sync.OnceValue(func() *config.Key {
 		return config.NewKey([]config.Rule{
@@ -295,7 +297,8 @@ func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 
 const standsAlone = "stands alone: give other hosts in entries of their own"
 
-// misfit is what is wrong with an entry, and in which of its keys.
+// misfit returns the key of the entry's first mistake, and a message. Both are empty for a valid
+// entry.
 func (a Allowed) misfit() (key, wrong string) {
 	switch {
 	case a.Preset != "" && a != Allowed{Preset: a.Preset}:

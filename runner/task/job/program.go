@@ -20,11 +20,11 @@ func AtHome(word, home string) string {
 	return strings.ReplaceAll(word, "${HOME}", home)
 }
 
-// interpreters are the programs whose first argument, if it is no option, is a script.
+// interpreters lists programs whose first argument is a script, unless it is an option.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
 
-// ScriptOf returns the file of the repository that an interpreter reads, as in [python3, check.py]; empty
-// for other commands.
+// ScriptOf returns the repository file read by an interpreter, such as check.py in [python3,
+// check.py]. It is empty for other commands.
 func ScriptOf(argv []string) string {
 	if len(argv) < 2 || !slices.Contains(interpreters, argv[0]) || strings.HasPrefix(argv[1], "-") || path.IsAbs(argv[1]) {
 		return ""
@@ -32,8 +32,8 @@ func ScriptOf(argv []string) string {
 	return argv[1]
 }
 
-// ProgramOf returns the words of a program that was written with its arguments in one word; nil for
-// one that has no blanks.
+// ProgramOf splits a program written in one word with its arguments. It is nil for a program
+// without blanks.
 func ProgramOf(program string) []string {
 	if words := strings.Fields(program); len(words) > 1 {
 		return words
@@ -41,9 +41,8 @@ func ProgramOf(program string) []string {
 	return nil
 }
 
-// misnamed says what is wrong with the word of a command that names its program; empty for nothing.
-// spelled writes the words as they belong. A path may have blanks in it: whether it is there is
-// known when it is started.
+// misnamed returns a message for a wrong program name, or "". spelled formats the corrected words.
+// A path may contain blanks: its existence is checked at the start of the program.
 func misnamed(argv []string, spelled func(words []string) string) string {
 	program := argv[0]
 	if words := ProgramOf(program); words != nil && !strings.Contains(words[0], "/") {
@@ -58,7 +57,7 @@ func misnamed(argv []string, spelled func(words []string) string) string {
 	return ""
 }
 
-// plainWord is text that YAML reads as that text within [ ].
+// plainWord matches words that YAML reads unchanged within [ ].
 var plainWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
 // ListOf writes words as a list of YAML.
@@ -72,8 +71,8 @@ func ListOf(words []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// InOneWord says how to write the command of a server that may have its arguments in the same word; empty
-// for one without blanks.
+// InOneWord returns a hint for a server command with arguments in the same word. It is empty for a
+// command without blanks.
 func (s MCPServer) InOneWord() string {
 	words := ProgramOf(s.Command)
 	if words == nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// Protection is a pattern of paths that no change may touch unless its job opens it.
+// Protection is a pattern of paths. No change may touch them unless the job opens the pattern.
 type Protection struct {
 	Pattern string
 	Why     string // the end of a sentence
 	Closed  bool   // no job can open it
 }
 
-// Protections are the paths that are protected by default. A pattern without a slash fits files of that
+// Protections lists the paths protected by default. A pattern without a slash fits files of that
 // name in every folder.
 var Protections = []Protection{
 	{Pattern: ".github/**", Why: "its workflows, actions and rules run with the rights of the repository"},
@@ -52,11 +52,11 @@ func protectedByDefault() (all []string) {
 	return all
 }
 
-// opens begins an entry of policy.protect that opens what is protected by default.
+// opens is the prefix of policy.protect entries that open a default pattern.
 const opens = "!"
 
-// protectByDefault makes policy.protect the whole list: what is protected by default and not opened, the
-// folders of skills, and the job's own patterns.
+// protectByDefault sets policy.protect to the full list: the default patterns without the opened
+// ones, the folders of skills, and the job's own patterns.
 func (d *checks) protectByDefault() {
 	protect, open := protectedByDefault(), map[string]bool{}
 	add := func(pattern string) {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Publish says as what the work of a job is published.
+// Publish selects the form of the published result.
 type Publish struct {
 	As     string   `json:"as"`     // pull_request, review, labels, comment
 	Labels []string `json:"labels"` // of which some are chosen
@@ -24,13 +24,12 @@ const (
 	AsComment     = "comment"
 )
 
-// Feedback says whether the job publishes what is said of an issue or a pull request,
-// and no change.
+// Feedback reports whether the job publishes feedback on an issue or a pull request instead of a
+// change.
 func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
 
-// fitPublish refuses what a job has no use for that publishes no change. Checks among
-// the repository's defaults are for its other jobs: they are left out, and so is the
-// tool that changes files.
+// fitPublish rejects keys without effect in a feedback job. Checks from the repository's defaults
+// are for other jobs: it drops them without an error. It also denies the apply_patch tool.
 func (d *checks) fitPublish() {
 	p := d.job.Publish
 	d.fitLabels(p)

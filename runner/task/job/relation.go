@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// chooseTask lets a task source of the layer that was just merged replace those
-// of lower layers, and complains of a second one in the same layer.
+// chooseTask replaces the task sources of lower layers by that of the layer just merged. It rejects
+// a second source in the same layer.
 func (d *checks) chooseTask() {
 	sources := d.job.Task.sources()
 	isHere := func(s taskSource) bool {
@@ -33,7 +33,7 @@ func (d *checks) chooseTask() {
 	}
 }
 
-// taskSource is a key that says what the task is.
+// taskSource is one key for the task.
 type taskSource struct {
 	path  string
 	value *string
@@ -48,7 +48,7 @@ func (t *Task) sources() []taskSource {
 	}
 }
 
-// relations checks what no key can tell alone, once all layers are merged.
+// relations checks the keys against each other after all layers are merged.
 func (d *checks) relations(needsTask bool) {
 	d.fitPublish()
 	d.nameCommands()
@@ -109,7 +109,7 @@ func (d *checks) distinctChecks() {
 	}
 }
 
-// chatHasLess refuses what Chat Completions has no place for.
+// chatHasLess rejects settings that Chat Completions does not support.
 func (d *checks) chatHasLess() {
 	m := d.job.Model
 	isChat := m.Wire == "chat"
@@ -119,7 +119,8 @@ func (d *checks) chatHasLess() {
 	d.WrongIf(isChat && m.Summary != "", "model.reasoning_summary", leaveOut)
 }
 
-// fitIdentity refuses to have a key minted that another host than OpenAI's would be sent.
+// fitIdentity rejects auth: oidc with another host than OpenAI's, which would receive the minted
+// key.
 func (d *checks) fitIdentity() {
 	m := d.job.Model
 	if m.Auth != "oidc" {
@@ -130,7 +131,7 @@ func (d *checks) fitIdentity() {
 	d.WrongIf(hasHeader(m.Headers, headerAuthorization), "model.headers", "has "+headerAuthorization+", which model.auth: oidc sets itself; remove it")
 }
 
-// fitFallbacks refuses models that are named twice.
+// fitFallbacks rejects models listed twice.
 func (d *checks) fitFallbacks() {
 	seen := []string{d.job.Model.Name}
 	for i, name := range d.job.Model.Fallbacks {
@@ -142,13 +143,13 @@ func (d *checks) fitFallbacks() {
 	}
 }
 
-// OpenAIs says whether an address is that of OpenAI's own API, as an empty one is.
+// OpenAIs reports whether address is OpenAI's own API. An empty address is.
 func OpenAIs(address string) bool {
 	u, err := url.Parse(address)
 	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
 }
 
-// fitWritten refuses what a model would have to call that writes text alone.
+// fitWritten rejects callable tools for a model that only writes text.
 func (d *checks) fitWritten() {
 	j := d.job
 	if !j.Model.Writes() {
@@ -164,8 +165,8 @@ func (d *checks) fitWritten() {
 	d.WrongIf(j.Memory.Proposes(), "memory.propose", why)
 }
 
-// harmlessPass keeps credentials out of the environment of commands: they are
-// what stands between a model that was talked into something and the forge.
+// harmlessPass keeps credentials out of the environment of commands. Otherwise a manipulated model
+// could use them on the forge.
 func (d *checks) harmlessPass() {
 	for i, name := range d.job.Policy.Env.Pass {
 		if d.isCredential(name) {
@@ -175,7 +176,8 @@ func (d *checks) harmlessPass() {
 	}
 }
 
-// envKey returns where a variable belongs that stands in env itself.
+// envKey returns the correct key for a variable written directly in env: set.NAME. It is empty for
+// an invalid name.
 func envKey(name string) string {
 	if form.Variable.Check(name) != nil {
 		return ""

@@ -241,7 +241,7 @@ var rules = []config.Rule{
 	{Path: "agents.roles.*.writes", About: "What the role may change: nothing, its own copy (merged later), or its starter's workspace. Empty: the built-in role's setting.", Values: []string{"", "none", "own", "shared"}},
 }
 
-// chatQuirks are those that requests can be made to fit.
+// chatQuirks lists the endpoint quirks that requests can be adapted to.
 var chatQuirks = []string{
 	"no_stream_options", "no_stream", "no_reasoning_effort", "no_tool_choice", "no_response_format", "max_tokens", "no_additional_properties", "no_thoughts", "object_arguments",
 	"no_null", "single_calls", "no_system", "alternate", "text_calls",
@@ -250,13 +250,13 @@ var chatQuirks = []string{
 // ChatQuirks are the values of model.chat.
 func ChatQuirks() []string { return slices.Clone(chatQuirks) }
 
-// treatments are what can become of a doubtful change.
+// treatments lists the treatments of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
 
 // TestPatterns are the default of verify_tests.
 func TestPatterns() []string { return slices.Clone(testPatterns) }
 
-// testPatterns are where tests and their data lie in projects of the common languages.
+// testPatterns match tests and their data in projects of the common languages.
 var testPatterns = []string{
 	"*_test.*", "test_*.py", "conftest.py", "test_*.rb", "*_spec.rb", "*.test.*", "*.spec.*", "*.bats", "*.t",
 	"**/test/**", "**/tests/**", "**/spec/**", "**/__tests__/**", "**/*.Tests/**", "**/testdata/**", "**/__snapshots__/**", "**/__fixtures__/**",

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Secret is a credential that commands use and never have: they see a placeholder, and
-// the proxy puts the value in its place in requests to Hosts.
+// Secret is a credential that commands use without seeing it. They get a placeholder, and the proxy
+// replaces it by the value in requests to Hosts.
 type Secret struct {
 	Name      string   `json:"name"`   // the variable with the placeholder
 	From      string   `json:"from"`   // a variable of agent-ci's own environment, or a file; once loaded never empty
@@ -32,14 +32,14 @@ type Secret struct {
 	Server    string   `json:"server"`    // id in Maven's settings
 }
 
-// The kinds of commands that secrets can be for.
+// The kinds of commands with access to secrets.
 const (
 	CommandsAgent  = "agent"
 	CommandsSetup  = "setup"
 	CommandsVerify = "verify"
 )
 
-// The clients whose files secrets can be put into.
+// The clients with generated files for secrets.
 const (
 	PresetNPM     = "npm"
 	PresetPyPI    = "pypi"
@@ -55,7 +55,7 @@ func (s Secret) FromFile() bool { return strings.Contains(s.From, "/") }
 // For says whether a kind of commands has the secret.
 func (s Secret) For(commands string) bool { return slices.Contains(s.Commands, commands) }
 
-// Entries are the hosts as a list would have them.
+// Entries returns the hosts as entries of a network list, without invalid ones.
 func (s Secret) Entries() []Allowed {
 	entries := make([]Allowed, 0, len(s.Hosts))
 	for _, text := range s.Hosts {
@@ -106,8 +106,8 @@ func checkMethod(s string) error {
 	return nil
 }
 
-// presets are the users that clients of presets send beside the secret, unless the job says otherwise; "" for a
-// client that sends none.
+// presets maps each preset to the default user that its client sends beside the secret. It is ""
+// for a client that sends none.
 var presets = map[string]string{
 	PresetNPM:     "",
 	PresetPyPI:    "__token__",
@@ -117,8 +117,8 @@ var presets = map[string]string{
 	PresetMaven:   "agent-ci",
 }
 
-// ownVariables are those that agent-ci sets for commands, or that would make them other
-// commands.
+// ownVariables lists variables that agent-ci sets for commands, and variables that would change
+// which commands run.
 var ownVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "IFS", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "TMPDIR", "TMP", "TEMP", "TERM", "CI",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY",
@@ -132,8 +132,8 @@ func isOwnVariable(name string) bool {
 	return slices.Contains(ownVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
 }
 
-// fitSecrets checks what no key of a secret can tell alone, and fills in what its
-// preset settles.
+// fitSecrets checks the keys of every secret against each other, and fills in the values set by its
+// preset.
 func (d *checks) fitSecrets() {
 	all := d.job.Policy.Secrets
 	if len(all) == 0 {
@@ -196,8 +196,8 @@ func (d *checks) fitName(i int, s Secret) {
 	}
 }
 
-// fitPreset fills in what the client of a preset settles, which may not be given
-// otherwise: each sends the secret in the header Authorization.
+// fitPreset fills in the values set by the preset's client, and rejects others. Every client sends
+// the secret in the Authorization header.
 func (d *checks) fitPreset(i int, s *Secret, user string) {
 	for key, wrong := range map[string]bool{"header": s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "parameter": s.Parameter != ""} {
 		if wrong {
@@ -223,10 +223,10 @@ func (d *checks) fitPreset(i int, s *Secret, user string) {
 	s.Header, s.Parameter, s.User = headerAuthorization, "", cmp.Or(s.User, user)
 }
 
-// headerAuthorization is where credentials stand that do not say it otherwise.
+// headerAuthorization is the default header for credentials.
 const headerAuthorization = "Authorization"
 
-// fitBinding checks where the value of a secret without a preset stands.
+// fitBinding checks the place of the value in a request, for a secret without a preset.
 func (d *checks) fitBinding(i int, s *Secret) {
 	switch {
 	case s.Parameter != "" && d.Given(secretKey(i, "header")) && s.Header != "":
@@ -251,7 +251,7 @@ var notForSecrets = []string{
 	"accept-encoding", "content-encoding", "range",
 }
 
-// apart refuses two secrets that a file of a client has one place for.
+// apart rejects secrets that need the same place in a client's file.
 func (d *checks) apart(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {
@@ -266,7 +266,7 @@ func (d *checks) apart(i int) {
 	}
 }
 
-// filePlaces are the places that a preset takes in files of its client, with the file.
+// filePlaces maps each place that the preset uses in its client's files to the file.
 func (s Secret) filePlaces() map[string]string {
 	places := make(map[string]string)
 	for _, text := range s.Hosts {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Service is something that commands reach at a port of their own loopback: what Run
-// starts, or what runs already At an address.
+// Service listens at a port of the commands' own loopback. It is either started by Run, or runs
+// already At an address.
 type Service struct {
 	Run   string            `json:"run"`
 	Init  []string          `json:"init"` // commands, after each start
@@ -23,8 +23,8 @@ type Service struct {
 	At    string            `json:"at"`   // HOST:PORT
 }
 
-// Ready says when a service is ready: once Run ends with exit status 0, or once
-// connections to the service's port are taken where Run is empty.
+// Ready is the readiness check of a service: Run exits with status 0 or, if Run is empty, the
+// service's port accepts connections.
 type Ready struct {
 	Run     string   `json:"run"`
 	Timeout Duration `json:"timeout"` // for that, and for each command of init
@@ -33,7 +33,7 @@ type Ready struct {
 // MostServices is how many a job may have.
 const MostServices = 16
 
-// proxyPort is where commands find the proxy for a list of hosts.
+// proxyPort is the loopback port of the proxy for a list of hosts.
 const proxyPort = 3128
 
 var (
@@ -51,8 +51,8 @@ func checkUser(s string) error {
 	return anyUser.Check(s)
 }
 
-// fitServices checks what no key of a service can tell alone, and fills in the port of
-// what runs already.
+// fitServices checks the keys of every service against each other, and fills in the port of running
+// services from At.
 func (d *checks) fitServices() {
 	if len(d.job.Services) == 0 {
 		return
@@ -81,7 +81,8 @@ func (d *checks) fitServices() {
 	}
 }
 
-// misfit is what is wrong with a service, and in which of its keys.
+// misfit returns the key of the service's first mistake, and a message. Both are empty for a valid
+// service.
 func (d *checks) misfit(s Service, ports map[int]string) (key, wrong string) {
 	switch {
 	case s.At == "" && strings.TrimSpace(s.Run) == "":
