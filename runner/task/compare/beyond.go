@@ -10,11 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Excess is where a job allows more than another.
+// Excess is one key with a more permissive value than allowed.
 type Excess struct{ Key, Value string }
 
-// Beyond returns the first key in which a job that was made allows more than allowed does; nil for none.
-// A run that goes on publishes, and asks a model with a key: it is held to more keys than a replay.
+// Beyond returns the first key of made that is more permissive than in allowed, or nil. goesOn
+// means that the run resumes: it publishes and uses an API key, so more keys are checked than for a
+// replay.
 func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
 	for _, value := range setupOver(made, allowed) { // before setup itself, which is held to be the same
 		return &Excess{"setup[].network", value}
@@ -40,7 +41,7 @@ func valueOf(j *job.Job, path string) any {
 	return value.Interface()
 }
 
-// bound gives what a recorded job has under a key beyond an allowed one.
+// bound compares one key of a recorded job with the allowed job. over returns the values in excess.
 type bound struct {
 	key    string
 	goesOn bool // of a run that goes on alone
@@ -88,7 +89,7 @@ var bounds = []bound{
 	{"pull_request.commit", true, same},
 }
 
-// upTo allows what comes no later in a list of words than the allowed one.
+// upTo allows the words up to the allowed one, in the order given.
 func upTo(words ...string) func(made, allowed any) []string {
 	return func(made, allowed any) []string {
 		if is := slices.Index(words, made.(string)); is >= 0 && is <= slices.Index(words, allowed.(string)) {
@@ -98,7 +99,7 @@ func upTo(words ...string) func(made, allowed any) []string {
 	}
 }
 
-// same allows what is alike as a record has it.
+// same requires equal JSON.
 func same(made, allowed any) []string {
 	if asRecorded(made) == asRecorded(allowed) {
 		return nil
@@ -106,10 +107,10 @@ func same(made, allowed any) []string {
 	return []string{shownValue(made)}
 }
 
-// covering allows what has all that the allowed value has.
+// covering requires every entry of the allowed value.
 func covering(made, allowed any) []string { return within(allowed, made) }
 
-// within allows entries of a list or a mapping that are in the allowed one.
+// within returns the entries of a list or mapping missing from the allowed one.
 func within(made, allowed any) (more []string) {
 	is, may := reflect.ValueOf(made), reflect.ValueOf(allowed)
 	if is.Kind() == reflect.Map {
@@ -132,8 +133,8 @@ func within(made, allowed any) (more []string) {
 	return more
 }
 
-// setupOver are the networks of setup commands: each is within that of the policy, or of the same
-// command of the allowed job.
+// setupOver returns the first network of a setup command in excess. It must be within the policy's
+// network or, for the same command, the network in the allowed job.
 func setupOver(made, allowed *job.Job) []string {
 	for _, step := range made.Setup {
 		within := over(step.Network, allowed.Policy.Network) == nil
@@ -147,7 +148,7 @@ func setupOver(made, allowed *job.Job) []string {
 	return nil
 }
 
-// over returns what a network reaches beyond an allowed one; nil for nothing.
+// over returns the excess of network n over the allowed one, or nil.
 func over(n, allowed job.Network) []string {
 	modes := []string{"", "none", "loopback", "list", "full"}
 	rank := func(n job.Network) int {
@@ -166,7 +167,7 @@ func over(n, allowed job.Network) []string {
 	return nil
 }
 
-// asRecorded is a value as a record has it.
+// asRecorded returns the value's JSON, as in a record.
 func asRecorded(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package compare owns what tells jobs apart: where a recorded job allows more than another one, and which
-// keys a job sets.
+// Package compare finds differences between jobs: keys of a recorded job that are more permissive
+// than allowed, and keys that differ from the defaults.
 package compare

@@ -8,9 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Set returns the keys of a job that are not as they are built in, as an object with these
-// alone: what somebody who reads a run wants to know of its settings. In a list's
-// entries what is empty is left out.
+// Set returns the keys of a job that differ from the defaults, as a JSON object for readers of a
+// run. It omits empty values from list entries.
 func Set(j *job.Job) (json.RawMessage, error) {
 	builtIn, err := job.LoadTemplate()
 	if err != nil {
@@ -43,7 +42,7 @@ func asObject(j *job.Job) (map[string]any, error) {
 	return object, nil
 }
 
-// differing is what of a value is not as in another one; nil for nothing.
+// differing returns the parts of value that differ from fallback, or nil.
 func differing(value, fallback any) any {
 	object, isObject := value.(map[string]any)
 	if !isObject {
@@ -65,7 +64,7 @@ func differing(value, fallback any) any {
 	return kept
 }
 
-// withoutEmpty leaves out of the entries of a list what says nothing.
+// withoutEmpty removes empty values from the entries of a list.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case []any:
