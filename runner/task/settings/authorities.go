@@ -14,12 +14,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Authorities are the certificates, in PEM, of the files that lists of hosts and secrets name by ca,
-// by the names that the job has for the files.
+// Authorities maps each CA file named by the job to its certificates in PEM. The ca keys of network
+// lists and secrets name these files.
 type Authorities map[string][]byte
 
-// ReadAuthorities reads the files that a job names: as those of policy.rules,
-// from the base commit where they lie in the checkout.
+// ReadAuthorities reads the CA files named by the job. Like policy.rules, files inside the checkout
+// are read from the base commit.
 func ReadAuthorities(ctx context.Context, base Commit, j *job.Job) (Authorities, error) {
 	all := make(Authorities)
 	for key, host := range j.Entries() {
@@ -49,8 +49,8 @@ func (c Commit) readAuthority(ctx context.Context, name string) ([]byte, error) 
 	return certificates(raw)
 }
 
-// certificates are those of a file in PEM, without what stands around them. A file that
-// holds anything else in PEM is refused: commands are given what is in it.
+// certificates returns the certificates of a PEM file without the text around them. It rejects any
+// other PEM block, because commands can read the result.
 func certificates(raw []byte) (all []byte, err error) {
 	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
 		if block.Type != "CERTIFICATE" {
@@ -67,7 +67,8 @@ func certificates(raw []byte) (all []byte, err error) {
 	return all, nil
 }
 
-// Of are the certificates, in PEM, that entries name; empty for none.
+// Of returns the certificates of the entries in PEM, each file once. It is empty for entries
+// without a CA.
 func (a Authorities) Of(entries []job.Allowed) []byte {
 	var all []byte
 	var known []string

@@ -17,16 +17,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// How long the value of a secret may be, in bytes: a shorter one could not be removed
-// from what a run writes, and a longer one is no credential.
+// The allowed length of a secret's value in bytes. A shorter value could not be removed from the
+// run's output, and a longer one is no credential.
 const (
 	shortestSecret = secrets.MinLength
 	longestSecret  = 4096
 )
 
-// ReadCredentials reads the values of a job's secrets for kinds of commands, where none is
-// given of all, which commands are never to see. The credentials have no placeholders yet.
-// No error says anything of a value.
+// ReadCredentials reads the values of the job's secrets for the given kinds of commands, or for all
+// kinds. It rejects values that commands would see anyway. The credentials have no placeholders
+// yet. Error texts never contain a value.
 func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...string) (credential.Set, error) {
 	if len(j.Policy.Secrets) == 0 {
 		return nil, nil
@@ -76,7 +76,8 @@ func readCredential(ctx context.Context, env Environment, s job.Secret) (c crede
 	return c, fitValue(c.Value)
 }
 
-// SecretFile is the file with the value of a secret; empty where a variable has it.
+// SecretFile returns the path of the file with the secret's value. It is empty for a value in a
+// variable.
 func (e Environment) SecretFile(s job.Secret) string {
 	switch rest, inHome := strings.CutPrefix(s.From, "~/"); {
 	case !s.FromFile():
@@ -98,7 +99,7 @@ func readSecretFile(ctx context.Context, path string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
 }
 
-// fitValue says what is wrong with a value, and nothing of it.
+// fitValue returns an error for an unusable value. The error text never contains the value.
 func fitValue(value string) error {
 	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	switch {
@@ -114,7 +115,7 @@ func fitValue(value string) error {
 	return nil
 }
 
-// unseen refuses a value that commands have in their environment anyway.
+// unseen rejects a credential whose value is already visible in the environment of commands.
 func unseen(c credential.Credential, environment []string) error {
 	i := slices.IndexFunc(environment, func(variable string) bool {
 		_, value, _ := strings.Cut(variable, "=")
@@ -127,7 +128,7 @@ func unseen(c credential.Credential, environment []string) error {
 	return fmt.Errorf("has a value that commands would see in the variable %s; take it out of there", name)
 }
 
-// CredentialSecrets are the values of credentials, which must not appear anywhere.
+// CredentialSecrets returns the values of the credentials, for removal from all output.
 func CredentialSecrets(set credential.Set) []secrets.Value {
 	var values []secrets.Value
 	for _, c := range set {

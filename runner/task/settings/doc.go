@@ -1,5 +1,4 @@
-// Package settings owns what a run goes by: which file of which commit configures
-// it, what the environment and the flags say besides, the rules on commands, the
-// schema of its output, the limits that may be raised later, and what of all that
-// is secret. It refuses to know tasks, forges and what a run does.
+// Package settings reads the configuration of a run: the configuration files and their commits,
+// environment and flags, the rules on commands, the output schema, the limits that a user may raise
+// later, and the secret values among all these. It knows no tasks, no forges and no steps of a run.
 package settings

@@ -17,11 +17,11 @@ import (
 // Environment is the environment of agent-ci itself, NAME=value each.
 type Environment []string
 
-// Get is the value of a variable; empty where it is not set.
+// Get returns the value of a variable. It is empty for an unset one.
 func (e Environment) Get(name string) string { return stage.Variable(e, name) }
 
-// Home is the user's folder; empty where the environment names none. A relative
-// one would be another in each folder.
+// Home returns the user's home folder. It is empty unless HOME is absolute: a relative path would
+// depend on the working directory.
 func (e Environment) Home() string {
 	if home := e.Get("HOME"); filepath.IsAbs(home) {
 		return home
@@ -29,8 +29,8 @@ func (e Environment) Home() string {
 	return ""
 }
 
-// Absolute gives paths of the job, which are absolute, or below the user's folder
-// (~/), or below root.
+// Absolute makes paths of the job absolute. Paths starting with ~/ are below the user's home
+// folder, other relative paths below root.
 func (e Environment) Absolute(root string, paths []string) []string {
 	all := make([]string, len(paths))
 	for i, path := range paths {
@@ -57,7 +57,7 @@ func (e Environment) ForgeServer() string {
 
 func (e Environment) Token() string { return cmp.Or(e.Get("GITHUB_TOKEN"), e.Get("GH_TOKEN")) }
 
-// RunLink is the page of the run in Actions, of this attempt at it; empty elsewhere.
+// RunLink returns the address of this attempt of the run in Actions. It is empty elsewhere.
 func (e Environment) RunLink() string {
 	server, repo, id := e.Get("GITHUB_SERVER_URL"), e.Get("GITHUB_REPOSITORY"), e.Get("GITHUB_RUN_ID")
 	if server == "" || repo == "" || id == "" {
@@ -70,20 +70,20 @@ func (e Environment) RunLink() string {
 	return page
 }
 
-// UploadVariable is set by the action where it uploads report, transcript and result of
-// the run at its end.
+// UploadVariable is set by the action if it uploads report, transcript and result at the end of the
+// run.
 const UploadVariable = "AGENT_CI_UPLOAD"
 
-// PaceVariable names the file by which the runs of a campaign create content on the forge no faster
-// than it takes it. Commands don't see the variable.
+// PaceVariable names the file shared by the runs of a campaign to limit the rate of content they
+// create on the forge. Commands do not see the variable.
 const PaceVariable = "AGENT_CI_PACE"
 
-// CampaignVariable names the folder in which a campaign keeps its runs. Commands see neither the
-// variable nor, but for the checkout that they work in and what that borrows, the folder.
+// CampaignVariable names the folder with the runs of a campaign. Commands do not see the variable.
+// Of the folder they see only their own checkout and the objects it borrows.
 const CampaignVariable = "AGENT_CI_CAMPAIGN"
 
-// Artifacts is where on the page of the run the files are that the action uploads; empty
-// where it uploads none.
+// Artifacts returns the address of the uploaded files on the run's page. It is empty without an
+// upload.
 func (e Environment) Artifacts() string {
 	page := e.RunLink()
 	if page == "" || e.Get(UploadVariable) != "true" {
@@ -95,15 +95,14 @@ func (e Environment) Artifacts() string {
 // IdentityFileVariable names the file with the token of the job.
 const IdentityFileVariable = "OPENAI_IDENTITY_TOKEN_FILE"
 
-// secretNames are the variables that hold credentials of a run.
+// secretNames lists the variables with credentials of a run.
 var secretNames = []string{
 	"GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_ENTERPRISE_TOKEN", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "CODEX_API_KEY",
 	"ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
 }
 
-// Secrets are the values that must not appear anywhere: those of the known
-// names and of more, whatever they look like, those of all variables that
-// are named like a credential, and the logins of the machine's proxies.
+// Secrets returns the values to remove from all output: every value of the known names and of more,
+// values of variables named like a credential, and the logins of the machine's proxies.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
 	known := slices.Concat(secretNames, more)
@@ -124,9 +123,9 @@ func (e Environment) Secrets(more ...string) []secrets.Value {
 	return values
 }
 
-// proxyLogins are user and password in the address of a proxy, as the address has them and
-// as the proxy is sent them. They are looked for as a pair: a password by itself may be a
-// word. A user without a password is taken for a token where it is long enough for one.
+// proxyLogins returns user and password from a proxy's address, both as written and decoded as sent
+// to the proxy. They form a pair, because a password alone may be a common word. A user without a
+// password counts as a token from 16 bytes on.
 func proxyLogins(name, address string) []string {
 	if !strings.HasSuffix(strings.ToUpper(name), "_PROXY") {
 		return nil
@@ -145,8 +144,8 @@ func proxyLogins(name, address string) []string {
 
 const leastToken = 16
 
-// beforeHost is what stands before the host, empty for nothing. What a URL does not take of
-// a password may stand in it all the same.
+// beforeHost returns the login in front of the host, or "". It accepts passwords with characters
+// that are invalid in a URL.
 func beforeHost(address string) string {
 	authority := address
 	if end := strings.IndexAny(address, "/?#"); end >= 0 && strings.Contains(address[:end], "@") {
@@ -162,9 +161,9 @@ func unescaped(text string) string {
 	return text
 }
 
-// Secrets are what a run removes from everything that it writes or sends: the keys
-// and tokens of its environment, and what the job, which may be nil, gives to
-// commands or to the model's API under a name like theirs.
+// Secrets returns the values that a run removes from everything it writes or sends: keys and tokens
+// of the environment, and credentials that the job passes to commands, servers or the model's API.
+// j may be nil.
 func Secrets(env Environment, j *job.Job) []secrets.Value {
 	if j == nil {
 		return env.Secrets()
@@ -195,7 +194,7 @@ func Secrets(env Environment, j *job.Job) []secrets.Value {
 	return append(values, env.Secrets(j.Model.APIKeyEnv, j.PullRequest.Commit.KeyEnv)...)
 }
 
-// hostedSecrets are what a tool of the API needs to be let in elsewhere.
+// hostedSecrets returns the credentials of a hosted tool for other services.
 func hostedSecrets(tool map[string]any) []secrets.Value {
 	var values []secrets.Value
 	if token, _ := tool["authorization"].(string); token != "" {

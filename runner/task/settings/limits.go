@@ -10,10 +10,10 @@ import (
 
 const TimeReason = "time"
 
-// AgentBudgets are the reasons of a run whose agent a limit ended.
+// AgentBudgets lists the outcome reasons of a run whose agent reached a limit.
 var AgentBudgets = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
 
-// LimitKey is the job key of a limit that ended a run for that reason.
+// LimitKey returns the job key of the limit behind an outcome reason.
 func LimitKey(reason string) string {
 	if reason == "cost" {
 		reason = "cost_usd"
@@ -31,7 +31,7 @@ func LimitOf(l job.Limits, key string) float64 {
 	return 0
 }
 
-// limitIn is the field of the limit that a key names; the zero Value for none.
+// limitIn returns the field of the limit called key. It is the zero Value for an unknown key.
 func limitIn(l *job.Limits, key string) reflect.Value {
 	for field, limit := range reflect.ValueOf(l).Elem().Fields() {
 		if "limits."+field.Tag.Get("json") == key {
@@ -41,8 +41,8 @@ func limitIn(l *job.Limits, key string) reflect.Value {
 	return reflect.Value{}
 }
 
-// SetLimits are the limits of a run that goes on, as the user gives them: no
-// other setting can be another one.
+// SetLimits returns the limits of a resumed run after the user's assignments. It rejects any other
+// key.
 func SetLimits(l job.Limits, assignments []string) (job.Limits, error) {
 	layer, err := job.Format().Set(assignments)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// ReadOperatorFile reads the hooks of the operator, which no job changes; none without a name.
-// The file lies outside of the checkout, so that nobody who writes there has a say in it.
+// ReadOperatorFile reads the operator's hooks. No job can change them. It returns nil for an empty
+// name. The file must be outside the checkout, because others can write there.
 func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]job.Hook, error) {
 	if name == "" {
 		return nil, nil

@@ -16,9 +16,8 @@ import (
 // rulesFile holds a repository's rules on commands, in its base commit.
 const rulesFile = ".github/agent-ci.rules"
 
-// ReadRules reads the rules on commands: those of the repository, which stand in
-// the base commit, and those of the operator (policy.rules). Without a checkout the
-// operator's must have absolute paths.
+// ReadRules reads the rules on commands: the repository's from the base commit, and the operator's
+// (policy.rules). Without a checkout, the operator's files must have absolute paths.
 func ReadRules(ctx context.Context, base Commit, operators []string) (*rules.Set, error) {
 	files, err := base.ownRules(operators)
 	if err != nil {
@@ -53,9 +52,8 @@ func (c Commit) ownRules(operators []string) ([]rules.File, error) {
 	return []rules.File{{Name: rulesFile, Data: data}}, err
 }
 
-// readConfigured reads a file that the job names below the repository's root or by its
-// absolute path. What lies in the checkout is read from the base commit, however it is
-// named.
+// readConfigured reads a file named by the job, relative to the repository's root or absolute. A
+// file inside the checkout is always read from the base commit.
 func (c Commit) readConfigured(ctx context.Context, name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		return c.ReadBase(name, MaxFile)

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// ServerSecrets are the values that servers of tools are given by names of variables, and that
-// must not appear anywhere: tokens, and of what is passed all that commands do not see anyway.
+// ServerSecrets returns the values of variables passed to MCP servers, for removal from all output.
+// It omits values that commands see anyway.
 func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
 	seen := policy.Environment(env, j.Policy.Env.Pass, nil)
 	for _, name := range serverVariables(j) {
@@ -25,7 +25,7 @@ func ServerSecrets(env Environment, j *job.Job) (values []secrets.Value) {
 	return values
 }
 
-// serverVariables are the names of variables that servers are given, sorted, each once.
+// serverVariables returns the sorted names of all variables passed to servers, without duplicates.
 func serverVariables(j *job.Job) []string {
 	names := make(map[string]bool)
 	for _, server := range j.MCPServers {
@@ -47,8 +47,8 @@ func CheckServerSecrets(env Environment, j *job.Job) error {
 	return nil
 }
 
-// ServerSecretProblems refuses each value for a server that commands would see in another variable,
-// and each that is missing.
+// ServerSecretProblems returns an error for every missing server variable, and for every server
+// value that commands would see in another variable.
 func ServerSecretProblems(env Environment, j *job.Job) (all []error) {
 	for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
 		for _, of := range j.MCPServers[name].Env.Pass {

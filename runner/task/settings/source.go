@@ -35,30 +35,29 @@ type File struct {
 	inside string // slash-separated path in the checkout; empty when outside of it
 }
 
-// Settings are what a run goes by once they are read. They are not changed: what
-// makes them stricter gives new ones.
+// Settings holds the configuration of a run. It is immutable: methods return stricter copies.
 type Settings struct {
 	Job  job.Job
 	File File // of the job; the zero value is none
 }
 
-// OnBranch are the settings of a run whose change goes to that branch.
+// OnBranch returns the settings with name as the branch of the change.
 func (s *Settings) OnBranch(name string) *Settings {
 	on := *s
 	on.Job.PullRequest.Branch = name
 	return &on
 }
 
-// ForPerson are the settings of a run that goes on with a person's branch, which gets
-// what is done and passes, and nothing else.
+// ForPerson returns the settings for a run on a person's branch. It publishes only finished work
+// that passes all checks.
 func (s *Settings) ForPerson() *Settings {
 	careful := *s
 	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
 	return &careful
 }
 
-// ForRepair are the settings of an attempt to repair a run's pull request: what is not
-// green is no repair. left are the dollars that it may cost; 0 for no bound.
+// ForRepair returns the settings for a repair attempt on a run's pull request. It publishes nothing
+// unless all checks pass. left is the remaining budget in dollars, 0 for no limit.
 func (s *Settings) ForRepair(left float64) *Settings {
 	careful := *s
 	careful.Job.OnVerifyFailed, careful.Job.Limits.OnBudget = "none", "keep"
@@ -68,7 +67,7 @@ func (s *Settings) ForRepair(left float64) *Settings {
 	return &careful
 }
 
-// Given is what the surroundings of a run say of its settings.
+// Given holds the settings from the environment and the flags of a run.
 type Given struct {
 	JobFile    string // path; empty for none
 	Defaults   string // path of a file that is taken in place of the base commit's defaults; empty for those
@@ -82,8 +81,8 @@ type Given struct {
 	Stdin      io.Reader
 }
 
-// Source is where settings are read: what was given, and the base commit of a
-// checkout. It is used by one goroutine at a time.
+// Source reads settings from Given and the base commit of a checkout. It is not safe for concurrent
+// use.
 type Source struct {
 	Given
 	Warn func(code, format string, args ...any)
@@ -103,8 +102,7 @@ func (s *Source) Load(ctx context.Context, base Commit) (*Settings, error) {
 	return s.merge(ctx, base, job.Load)
 }
 
-// LoadTemplate takes the configuration for a change that is there already: it
-// needs no task.
+// LoadTemplate loads the configuration for an existing change. It needs no task.
 func (s *Source) LoadTemplate(ctx context.Context, base Commit) (*Settings, error) {
 	return s.merge(ctx, base, job.LoadTemplate)
 }
@@ -164,7 +162,7 @@ func (s *Source) layers(ctx context.Context, base Commit) ([]config.Layer, File,
 	return append(layers, given...), file, err
 }
 
-// eventLayer makes the event the task of a job in Actions that has none.
+// eventLayer sets task.from to the event, for jobs in Actions without a task.
 func (s *Source) eventLayer() []config.Layer {
 	if !s.Env.InActions() || s.Env.Get("GITHUB_EVENT_NAME") == "" {
 		return nil
@@ -233,8 +231,8 @@ func (s *Source) promptFromInput() (string, error) {
 	return s.prompt, err
 }
 
-// ReadPrompt is what task.prompt asks for, or task.prompt_file, which stands beside
-// the job file.
+// ReadPrompt returns task.prompt, or the content of task.prompt_file. That path is relative to the
+// job file.
 func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (string, error) {
 	name := from.Job.Task.PromptFile
 	if name == "" {
@@ -247,7 +245,7 @@ func (s *Source) ReadPrompt(ctx context.Context, base Commit, from *Settings) (s
 	return promptText(name, content)
 }
 
-// ReadBeside is ReadFile for one that stands beside the job file.
+// ReadBeside is like ReadFile for a path relative to the job file.
 func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, name string, limit int64) ([]byte, error) {
 	if from.File.Path != "" && !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(from.File.Path), filepath.FromSlash(name))
@@ -256,7 +254,8 @@ func (s *Source) ReadBeside(ctx context.Context, base Commit, from *Settings, na
 	return file.Content, err
 }
 
-// promptText is a prompt from a file, which must say something.
+// promptText returns a prompt read from a file or standard input. It rejects an empty or overlong
+// one.
 func promptText(name string, raw []byte) (string, error) {
 	switch text := strings.TrimSpace(string(raw)); {
 	case len(raw) > MaxFile:
@@ -268,7 +267,7 @@ func promptText(name string, raw []byte) (string, error) {
 	}
 }
 
-// defaults are those of the file that was given for them, else the repository's.
+// defaults returns the layer of the given defaults file, else of the repository's.
 func (s *Source) defaults(ctx context.Context, base Commit) ([]config.Layer, error) {
 	if s.Defaults == "" {
 		return base.defaults()
@@ -289,10 +288,9 @@ func (c Commit) defaults() ([]config.Layer, error) {
 	return []config.Layer{{Name: defaultsFile, Kind: config.Defaults, Data: raw}}, err
 }
 
-// ReadFile reads a file that the user named, of at most limit bytes. Inside the
-// checkout its base commit counts, so that nothing that an agent or a pull request
-// wrote can configure a run; a person's own machine may use a file that is not
-// committed yet, and is told so.
+// ReadFile reads a file named by the user, of up to limit bytes. In Actions, files inside the
+// checkout come from the base commit, so an agent or a pull request cannot configure a run.
+// Elsewhere the file on disk is used, with a warning if it differs from the commit.
 func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit int64) (File, error) {
 	file, err := base.locate(name)
 	if err != nil {
@@ -329,8 +327,8 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	return file, nil
 }
 
-// locate finds a file, and where it lies in the checkout if any way to it, by its name or
-// by where links lead, goes there.
+// locate returns the file's absolute path, and its path in the checkout if its name or the target
+// of its links is inside.
 func (c Commit) locate(name string) (File, error) {
 	file := File{Name: name}
 	path, err := filepath.Abs(name)
@@ -358,7 +356,7 @@ func (c Commit) locate(name string) (File, error) {
 	return file, nil
 }
 
-// NotReadable is the outcome of a file that the user named; nil for no error.
+// NotReadable wraps the read error of a file named by the user. It is nil without an error.
 func NotReadable(name string, err error) error {
 	var ended *outcome.Stop
 	if err == nil || errors.As(err, &ended) {
@@ -373,7 +371,7 @@ type OutputSchema struct {
 	resolved *jsonschema.Resolved
 }
 
-// ReadOutputSchema reads task.output_schema, which stands beside the job file.
+// ReadOutputSchema reads task.output_schema. The path is relative to the job file.
 func (s *Source) ReadOutputSchema(ctx context.Context, base Commit, from *Settings) (OutputSchema, error) {
 	name := from.Job.Task.OutputSchema
 	if name == "" {
