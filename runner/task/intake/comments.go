@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// commentsThatCount are the comments of who is trusted, and the questions of
-// earlier runs, that were there when the task was asked for and were not edited
-// since. Beside them come those that look like the progress of runs.
+// commentsThatCount returns the comments of trusted authors and the questions of earlier runs. It
+// omits comments written or edited after askedAt. progress holds the comments that look like the
+// progress of runs.
 func (s *Source) commentsThatCount(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
 	in, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
 	late, untrusted := 0, 0
@@ -50,8 +50,7 @@ func commentPart(kind string, c forge.Comment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, QuestionsMark)}
 }
 
-// asksOrTells says of a comment that it asked for this run, or that a run told
-// there what it did.
+// asksOrTells reports whether a comment requested this run, or is a run's own report.
 func (s *Source) asksOrTells(c forge.Comment) bool {
 	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
 }
@@ -73,18 +72,17 @@ func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
 	}
 }
 
-// knownAssociations are relations to a repository by which somebody plainly may
-// have a role in it (GraphQL's CommentAuthorAssociation). Others may have one too:
-// who keeps a membership to themselves is shown as a contributor.
+// knownAssociations lists the associations that may include a role in the repository (GraphQL's
+// CommentAuthorAssociation). Other accounts may have one too: GitHub shows a private member as a
+// contributor.
 var knownAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
 
-// mostAsked is up to how many accounts strangers' roles are asked for: an issue
-// that many wrote on must not use up the calls that the run needs.
+// mostAsked limits the role look-ups for accounts without a known association. An issue with many
+// authors must not use up the API calls of the run.
 const mostAsked = 30
 
-// commentCounts asks for the role of the author, as for who asks for a run. A
-// person who names an issue may have no token that can ask: the repository's
-// owner is known without.
+// commentCounts looks up the author's role, like that of a run's requester. A person who names an
+// issue may have no token with that permission: without it, only the repository's owner counts.
 func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
 	owns := c.Association == "OWNER" && !c.Author.Bot
 	switch trusted := s.Job.Trust.Comments; {
@@ -103,9 +101,9 @@ func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge
 	return why == "" && err == nil, err
 }
 
-// ownQuestions says of comments whether they hold the questions of an earlier run,
-// without which the answers below say little. They are text for the model, so that
-// another bot's do not pass for them: the account must be the token's.
+// ownQuestions returns a function that recognises the questions of an earlier run, because later
+// answers mean little without them. The questions reach the model as text, so their author must be
+// the token's account: another bot's comment does not count.
 func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return func(forge.Comment) bool { return false }
@@ -114,14 +112,13 @@ func (s *Source) ownQuestions(ctx context.Context) func(forge.Comment) bool {
 	return func(c forge.Comment) bool { return strings.HasPrefix(c.Body, QuestionsMark) && own(c) }
 }
 
-// TokensComments says of comments whether they are of the account that the token acts
-// under, and of no other, App or not.
+// TokensComments returns a function that recognises comments of the token's account, App or not.
 func TokensComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
 	return ofAccount(func() (string, error) { return on.ActingAs(ctx) })
 }
 
-// OwnComments says of comments whether they are an App's or of the token's own
-// account, which is asked for once. The token of an App belongs to nobody.
+// OwnComments returns a function that recognises comments of any App and of the token's own
+// account. It asks for the account once. An App's token belongs to no account.
 func OwnComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
 	own := ofAccount(func() (string, error) {
 		viewer, err := on.Viewer(ctx)
@@ -130,8 +127,8 @@ func OwnComments(ctx context.Context, on forge.Forge) func(forge.Comment) bool {
 	return func(c forge.Comment) bool { return c.Author.Bot || own(c) }
 }
 
-// ofAccount says of comments whether their author is the account that ask gives.
-// It asks once, for the first comment. An account that cannot be known wrote none.
+// ofAccount returns a function that recognises comments of the account returned by ask. It calls
+// ask once, for the first comment. If ask fails, no comment matches.
 func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 	account := sync.OnceValues(ask)
 	return func(c forge.Comment) bool {
@@ -140,8 +137,8 @@ func ofAccount(ask func() (login string, err error)) func(forge.Comment) bool {
 	}
 }
 
-// OwnProgress is the comment with the progress of an earlier run: the last of an App or of the token's
-// own account, nil for none. A person's that looks like one stays as it is.
+// OwnProgress returns the progress comment of an earlier run: the last one by an App or the token's
+// own account, or nil. It ignores similar comments of people.
 func OwnProgress(ctx context.Context, on forge.Forge, all []forge.Comment) *forge.Comment {
 	own := OwnComments(ctx, on)
 	for i, c := range slices.Backward(all) {

@@ -18,10 +18,10 @@ const (
 	maxFileDiff = 40_000
 )
 
-// mostDiffReads is how often a diff is read whose pull request moves meanwhile.
+// mostDiffReads limits the attempts to read a diff while its pull request gets new commits.
 const mostDiffReads = 3
 
-// ReadDiff reads a pull request and what it changes, both at one commit.
+// ReadDiff reads a pull request and its changed files, both at the same commit.
 func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.PullRequest, []forge.PullFile, error) {
 	pull, err := ReadPullRequest(ctx, in, number)
 	if err != nil {
@@ -42,8 +42,8 @@ func ReadDiff(ctx context.Context, in forge.Repository, number int) (*forge.Pull
 		"Pull request #%d got new commits each time its diff was read; run again later.", number)
 }
 
-// diffPart is the diff for an agent: the hunks of each file, with the numbers of the new
-// lines, and what no page shows made visible.
+// diffPart formats the diff for an agent: the hunks of each file with new line numbers, and hidden
+// characters made visible.
 func diffPart(pull *forge.PullRequest, files []forge.PullFile) clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d files changed.\n", len(files))

@@ -1,6 +1,5 @@
-// Package intake finds out what a run is asked to do, and whether who asks may:
-// from the event that started the workflow, the job, and what people wrote on the
-// forge, as it stood there when the run was asked for. It owns the Task, and the
-// marks by which a later run knows what an earlier one left on the forge. It
-// refuses to know the checkout, and how a change is published.
+// Package intake determines the task of a run, and whether its requester is trusted. Its sources
+// are the event of the workflow, the job, and texts on the forge as of the time of the request. It
+// owns the Task, and the marks that earlier runs leave on the forge for later ones. It knows
+// nothing of the checkout or of publishing a change.
 package intake

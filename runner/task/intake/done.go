@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// FitsBase makes sure that the base of the task's pull request configures the run.
-// branch is the one that the checkout is on, name the same for a person.
+// FitsBase returns an error if the task's pull request goes to another base than branch, the branch
+// of the checkout. name is the branch's name in the message.
 func (t Task) FitsBase(branch, name string) error {
 	pull := t.OnPull()
 	if pull == nil || pull.Base == branch {
@@ -20,9 +20,9 @@ func (t Task) FitsBase(branch, name string) error {
 		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", pull.Number, pull.Base, name, pull.Base)
 }
 
-// NotDone ends a run that an event asked for when its work is there: an open pull
-// request for the same task, unless somebody asks for more in words, one that was
-// made of the same input, or the word that it came to nothing on this base.
+// NotDone stops a run started by an event if its work exists already. That is an open pull request
+// for the task, unless somebody asks for more in words; a pull request made from the same input; or
+// a comment that the input led to no change on this base.
 func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) error {
 	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
 		return nil
@@ -50,8 +50,8 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
 }
 
-// notFruitless ends a run whose like came to nothing, as the comment that showed
-// its progress says.
+// notFruitless stops a run if the last progress comment reports no change for the same input and
+// base.
 func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error {
 	if t.Pull != nil || t.Snapshot == "" || len(t.ProgressLike) == 0 {
 		return nil
@@ -63,15 +63,15 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.howToGoOn(nil))
 }
 
-// Commanded says that a person asked for the run itself, whatever was done before: in
-// words, by hand, or on a machine of their own.
+// Commanded reports whether a person asked for this run regardless of earlier ones: in words, by
+// hand, or on their own machine.
 func (s *Source) Commanded() bool {
 	e := s.Event
 	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
 	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.commanded()
 }
 
-// commanded says that somebody asked in words, which may ask for more.
+// commanded reports whether somebody asked in words. They may ask for more.
 func (s *Source) commanded() bool {
 	if s.Request == nil {
 		return s.Event.Comment != nil
@@ -79,8 +79,8 @@ func (s *Source) commanded() bool {
 	return s.Request.Commanded
 }
 
-// howToGoOn tells how to get more done. pull is what an earlier run came to, nil for nothing:
-// words on an open pull request ask for more of it, words on the issue for a fresh start.
+// howToGoOn returns a hint for getting more done. pull is the pull request of an earlier run, or
+// nil. Words on an open pull request extend it; words on the issue start afresh.
 func (s *Source) howToGoOn(pull *forge.PullRequest) string {
 	open := pull != nil && pull.State == "open"
 	switch command := s.Job.Trigger.Command; {
@@ -95,8 +95,8 @@ func (s *Source) howToGoOn(pull *forge.PullRequest) string {
 	}
 }
 
-// leftUndone says whether a run was killed before it had finished the pull
-// request, whose branch is still a run's.
+// leftUndone reports whether a run was killed before it finished the pull request, and the branch
+// still ends in a run's commit.
 func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && commit.Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))

@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Surroundings are what the environment of a run says of where it was started.
+// Surroundings describes the place a run was started in, from its environment.
 type Surroundings struct {
 	InActions  bool
 	EventName  string // GITHUB_EVENT_NAME
@@ -25,7 +25,7 @@ type Surroundings struct {
 	HasToken   bool
 }
 
-// Around returns what an environment says of where a run is started.
+// Around reads the Surroundings from an environment.
 func Around(env settings.Environment) Surroundings {
 	return Surroundings{
 		InActions: env.InActions(), EventName: env.Get("GITHUB_EVENT_NAME"), EventPath: env.Get("GITHUB_EVENT_PATH"),
@@ -33,8 +33,7 @@ func Around(env settings.Environment) Surroundings {
 	}
 }
 
-// Event is what started the run, where a workflow did. Whether that matters, the
-// job tells.
+// Event is the event that started the run, if a workflow did. The job decides whether it matters.
 type Event struct {
 	*actions.Event // nil where there is none
 	Surroundings
@@ -42,17 +41,15 @@ type Event struct {
 	repair *actions.Request // of a command; nil where an event asks
 }
 
-// ReadEvent reads what the surroundings name. What is wrong with it is told once
-// it matters.
+// ReadEvent reads the event named by from. It keeps an error until the event is needed.
 func ReadEvent(ctx context.Context, from Surroundings) Event {
 	e := Event{Surroundings: from}
 	e.Event, e.err = actions.ReadEvent(ctx, from.EventName, from.EventPath)
 	return e
 }
 
-// Base is the branch from which a run on a pull request is configured: the one
-// that it would be merged into, never its head, which anybody may write. It is
-// empty for an event about none.
+// Base returns the branch that configures a run on a pull request: its base, never its head,
+// because anybody may write there. It is empty for an event without a pull request.
 func (e Event) Base() string {
 	if !e.InActions || e.Event == nil || e.PullRequest == nil {
 		return ""
@@ -60,8 +57,7 @@ func (e Event) Base() string {
 	return e.PullRequest.Base.Ref
 }
 
-// Unusable is the outcome of an event that cannot be read; nil for one that can,
-// and where there is none.
+// Unusable returns an error for an unreadable event. It is nil without an event.
 func (e Event) Unusable() error {
 	if e.err == nil || e.missing() {
 		return nil
@@ -69,16 +65,16 @@ func (e Event) Unusable() error {
 	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.Trimmed(e.err)).Because(e.err)
 }
 
-// onPull says whether something became of a pull request itself, which asks in no words.
+// onPull reports whether the event is about a pull request itself, not a comment or review on it.
 func (e Event) onPull() bool {
 	return e.Event != nil && e.PullRequest != nil && e.Comment == nil && e.Review == nil
 }
 
 func (e Event) missing() bool { return errors.Is(e.err, actions.ErrNoEvent) }
 
-// Request is what the event asks for; nil for a job that has a task of its own, as one
-// has that says something on the pull request of an event. An
-// event that asks for nothing ends the run, before anything is asked of anybody.
+// Request returns the event's request. It is nil for a job with its own task, and for a feedback
+// job on the event's pull request. An event without a request stops the run before any call to the
+// forge.
 func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	switch {
 	case e.repair != nil:
@@ -113,9 +109,9 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	return request, nil
 }
 
-// typedIssue returns the number of an issue that somebody typed when the workflow was started. It
-// is read as --issue is, and has to be of the repository of the event: who may start workflows
-// there has no say elsewhere.
+// typedIssue returns the number of an issue typed at the start of the workflow. It accepts the
+// forms of --issue. The issue must be in the repository of the event, because permission to start
+// workflows there means none elsewhere.
 func (e Event) typedIssue(typed string) (int, error) {
 	issue, err := form.ParseIssue(typed)
 	if err != nil {
@@ -130,8 +126,7 @@ func (e Event) typedIssue(typed string) (int, error) {
 	return issue.Number, nil
 }
 
-// Subject is the number of the issue or pull request that the event is about; 0 for an event about
-// none.
+// Subject returns the number of the event's issue or pull request, or 0.
 func (e Event) Subject() (int, error) {
 	switch {
 	case e.PullRequest != nil:

@@ -25,9 +25,8 @@ const (
 	imagesTime     = time.Minute
 )
 
-// Images are the images that belong to the task: those that the job names, and
-// those that stand in what people wrote on the forge. What cannot be had is a
-// warning and a word to the model, never the end of a run.
+// Images returns the images named by the job and those in texts on the forge. A missing image
+// causes a warning and a note to the model, never the end of a run.
 func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage, missing []string) {
 	addresses := slices.Clone(s.Job.Task.Images)
 	if t.Source != "prompt" && t.Source != "job" && s.Job.Task.Attachments == "images" {
@@ -61,7 +60,7 @@ func (s *Source) missImage(address string, why error) string {
 	return words
 }
 
-// fetched is what came of an address.
+// fetched is the result of fetching one address.
 type fetched struct {
 	address string
 	data    []byte
@@ -101,8 +100,8 @@ func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mut
 	return data, nil
 }
 
-// fitImage makes of what came an image that the model takes, whatever it was
-// called, and keeps it where the agent can look at it again.
+// fitImage converts fetched data into an image for the model, regardless of its name. It saves the
+// image for the agent.
 func (s *Source) fitImage(got fetched, number int) (tools.NamedImage, error) {
 	if got.err != nil {
 		return tools.NamedImage{}, got.err

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// input is what people wrote for a task, as it was when it was asked for.
+// input holds the texts written for a task, as of the time of the request.
 type input struct {
 	title    string
 	parts    []clean.Part    // as written
@@ -40,8 +40,8 @@ func (in *input) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// withWords is the task with the words of an input. A warning tells what was removed
-// from them.
+// withWords returns the task with the cleaned texts of an input. It warns about removed hidden
+// text.
 func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	var err error
 	if t.Snapshot, err = in.digest(); err != nil {
@@ -61,7 +61,7 @@ func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 	return t, nil
 }
 
-// unmarked returns the parts without agent-ci's own marks. What is shown as it stands keeps them.
+// unmarked returns the parts without agent-ci's own marks. Parts with Shown keep them.
 func unmarked(parts []clean.Part) []clean.Part {
 	parts = slices.Clone(parts) // the digest is of what was written
 	for i, p := range parts {
@@ -72,8 +72,7 @@ func unmarked(parts []clean.Part) []clean.Part {
 	return parts
 }
 
-// readIssue reads an issue that can be worked on, what who counts wrote below it,
-// and what else is asked for.
+// readIssue reads an open issue, the comments that count, and the parts in more.
 func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...clean.Part) (Task, error) {
 	issue, err := s.issue(ctx, ref)
 	switch {
@@ -103,8 +102,7 @@ func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error
 	return issue, ForgeFailure(fmt.Sprintf("The issue %s cannot be read", ref), err)
 }
 
-// issueInput is an issue as it was when it was asked for, with the comments that
-// were there then and count.
+// issueInput returns an issue and the comments that count, as of the time of the request.
 func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
 	if then := s.asItWas(ref); then != nil {
@@ -119,9 +117,9 @@ func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Is
 	}, err
 }
 
-// asItWas is an issue as the event has it that started the workflow; nil when the
-// event is about something else. That the job names the issue itself changes
-// nothing: somebody's label or comment asked for it.
+// asItWas returns the issue as of the workflow's event. It is nil if the event is about something
+// else. An issue named by the job makes no difference: somebody's label or comment still requested
+// the run.
 func (s *Source) asItWas(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:

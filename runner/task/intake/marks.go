@@ -12,22 +12,21 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// BranchPrefix begins the names of the branches of runs, unless a job names
-// another.
+// BranchPrefix is the default prefix for branches of runs. A job may name another branch.
 const BranchPrefix = "agent-ci/"
 
 // OfRun says whether a branch is named like those of runs.
 func OfRun(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
 
-// issueKey is the key of a task that an event brings as an issue.
+// issueKey returns the key of an issue task from an event.
 func issueKey(jobName string, number int) string {
 	return strings.TrimPrefix(fmt.Sprintf("%s-issue-%d", jobName, number), "-")
 }
 
 var endOfIssueKey = regexp.MustCompile(`(?:^|-)issue-([1-9][0-9]{0,8})$`)
 
-// IssueOfKey gives the issue that a key was made for, 0 for none, and the name of
-// the job in the key.
+// IssueOfKey returns the job name and the issue number in a key. The number is 0 for a key without
+// an issue.
 func IssueOfKey(key string) (jobName string, number int) {
 	m := endOfIssueKey.FindStringSubmatchIndex(key)
 	if m == nil {
@@ -37,22 +36,21 @@ func IssueOfKey(key string) (jobName string, number int) {
 	return key[:m[0]], number
 }
 
-// IssueOfBranch is the issue that a run's branch was made for; 0 for none.
+// IssueOfBranch returns the issue number in the name of a run's branch, or 0.
 func IssueOfBranch(branch string) int {
 	_, number := IssueOfKey(strings.TrimPrefix(branch, BranchPrefix))
 	return number
 }
 
-// The marks that begin comments of runs. No page shows them. A later run knows by
-// them that no person wrote the comment.
+// The marks at the start of comments by runs. No page shows them. They tell later runs that no
+// person wrote the comment.
 const (
 	ProgressMark  = "<!-- agent-ci: progress -->\n"  // how far a run is
 	QuestionsMark = "<!-- agent-ci: questions -->\n" // what an agent asks
 	JoinMark      = "<!-- agent-ci: commit -->\n"    // a commit on a person's branch
 )
 
-// The marks in the body of a run's pull request that is not finished, in the
-// place of FinishedMark.
+// The marks in the body of a run's unfinished pull request, in place of FinishedMark.
 const (
 	UnfinishedMark  = "<!-- agent-ci: commit unfinished -->\n"
 	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
@@ -60,15 +58,14 @@ const (
 
 const feedbackStart = "<!-- agent-ci: feedback "
 
-// FeedbackMark begins what a run of a task said on an issue or pull request, in a
-// review or a comment. input names what it was said of.
+// FeedbackMark returns the first line of a run's feedback on an issue or pull request, in a review
+// or a comment. input identifies the text it was given on.
 func FeedbackMark(key, input, run string) string {
 	sum := sha256.Sum256([]byte(key)) // a key may hold what ends a comment of HTML
 	return feedbackStart + hex.EncodeToString(sum[:4]) + " " + input + " " + run + " -->\n"
 }
 
-// FeedbackOf says of a text whether a run of the task said it; of what, and which run,
-// are told then.
+// FeedbackOf reports whether text is feedback of the task, and returns the marked input and run.
 func FeedbackOf(text, key string) (input, run string, is bool) {
 	first, _, _ := strings.Cut(text, "\n")
 	first = strings.TrimSpace(first)
@@ -79,36 +76,36 @@ func FeedbackOf(text, key string) (input, run string, is bool) {
 	return fields[4], fields[5], true
 }
 
-// IsFeedback says whether a text looks like what a run of some task said.
+// IsFeedback reports whether text looks like a run's feedback, for any task.
 func IsFeedback(text string) bool { return strings.HasPrefix(text, feedbackStart) }
 
 // FindingMark begins a finding on lines of a pull request's diff.
 const FindingMark = "<!-- agent-ci: finding -->\n"
 
-// InputTrailer names in a commit the digest of what people wrote for its task.
+// InputTrailer is the commit trailer with the digest of the task's input.
 const InputTrailer = "Agent-CI-Input"
 
 const finishedStart = "<!-- agent-ci: commit "
 
-// FinishedMark tells in the body of a pull request for which commit the body and
-// its comments were finished.
+// FinishedMark returns the mark in a pull request's body that declares the body and its comments
+// finished for commit.
 func FinishedMark(commit string) string { return finishedStart + commit + " -->\n" }
 
-// IsFinished says whether a body tells of the commit with all that goes with it.
-// A body without a mark is a person's, which stays while nothing changes.
+// IsFinished reports whether the body declares commit finished. A body without a mark is a
+// person's. It stays unless something changes.
 func IsFinished(body, commit string) bool {
 	_, rest, marked := strings.Cut(body, finishedStart)
 	return !marked || strings.HasPrefix(rest, commit+" -->")
 }
 
-// FruitlessMark ends the progress comment of a run whose input came to nothing on
-// its base: no branch tells a later run of it.
+// FruitlessMark returns the mark at the end of a progress comment after a run without a change.
+// Such a run leaves no branch as evidence for later runs.
 func FruitlessMark(snapshot, baseSHA string) string {
 	return fmt.Sprintf("\n<!-- agent-ci: no change came of %s on %s -->\n", snapshot, baseSHA)
 }
 
-// ownMarks matches every mark that agent-ci writes, and no other comment: a free text between the
-// same signs may be somebody's hidden order.
+// ownMarks matches every mark written by agent-ci, and no other comment: free text in the same form
+// may be a hidden instruction.
 var ownMarks = sync.OnceValue(func() *regexp.Regexp {
 	const commit, run = `[0-9a-f]{40,64}`, `[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}`
 	return regexp.MustCompile(`<!-- agent-ci(?:: (?:` + strings.Join([]string{
@@ -121,7 +118,7 @@ var ownMarks = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)|-setup: [0-9A-Z_]+ ` + commit + `) -->`)
 })
 
-// withoutMarks returns a text without agent-ci's own marks, so that no warning calls them hidden.
+// withoutMarks removes agent-ci's own marks, so that no warning calls them hidden.
 func withoutMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
 
 // IsProgress says whether a comment looks like a run's progress.

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// readPull takes the task from what was said on a pull request: for one of a run
-// the issue that it was made for, and the words that ask for more.
+// readPull returns the task from the texts on a pull request. For a run's pull request it adds the
+// original issue and the words that ask for more.
 func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t := s.requested()
 	t.Name, t.URL = fmt.Sprintf("pull request #%d", pull.Number), pull.URL
@@ -42,7 +42,7 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
-// asking are the words of those parts that ask for more, cleaned.
+// asking returns the cleaned text of all parts of kind request.
 func asking(parts []clean.Part) string {
 	var all []string
 	for _, p := range parts {
@@ -54,7 +54,7 @@ func asking(parts []clean.Part) string {
 	return strings.Join(all, "\n\n")
 }
 
-// continueInput is what a run's pull request is about.
+// continueInput returns the input for continuing a run's pull request.
 func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (input, error) {
 	var in input
 	if number := IssueOfBranch(pull.Head); number != 0 {
@@ -69,8 +69,8 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 	return in, nil
 }
 
-// joinInput is a person's pull request, as it was when more was asked for. The
-// title becomes that of the commit, so it is taken from the words that ask: the pull
+// joinInput returns the input for joining a person's pull request, as of the time of the request.
+// The title is the first line of the request, because it becomes the commit's title. The pull
 // request keeps its own.
 func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
 	title, described := s.pullAsItWas(pull)
@@ -85,7 +85,7 @@ func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, e
 	}}, nil
 }
 
-// pullAsItWas is the pull request as it was when it was asked for.
+// pullAsItWas returns title and body of the pull request as of the time of the request.
 func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
 	switch q := s.Request; {
 	case q.Pull != nil:
@@ -96,7 +96,7 @@ func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
 	return pull.Title, pull.Body
 }
 
-// saidOnPull are the comments below the pull request that count.
+// saidOnPull returns the comments below the pull request that count.
 func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
 	below, err := s.issue(ctx, ref)
@@ -106,9 +106,8 @@ func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]cle
 	return s.commentsThatCount(ctx, ref, below, s.Request.At)
 }
 
-// originalIssue reads the issue of a run's branch; that it is gone, or closed
-// meanwhile, does not matter to the pull request. The event does not tell what
-// stood there when it happened: an issue that was touched since is left out.
+// originalIssue reads the issue of a run's branch. A deleted or closed issue is no error. The event
+// does not contain the issue's earlier text, so an issue edited after the request is left out.
 func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: number}
 	issue, err := s.issue(ctx, ref)
@@ -137,9 +136,8 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	return s.issueInput(ctx, ref, issue, askedAt)
 }
 
-// requestParts are the words that ask for more, of the comment or review itself,
-// after what was said on lines of the diff: by the review that asks, and by who
-// counts before it.
+// requestParts returns the words that ask for more. They follow earlier comments on lines of the
+// diff by authors that count, and precede the line comments of the requesting review.
 func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 	q := s.Request
 	said, err := s.here().ReviewComments(ctx, q.Number)
@@ -171,8 +169,8 @@ func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 	return append(earlier, asking...), nil
 }
 
-// linePart is a comment on a line of the diff. Its number is left out: that changes
-// with the branch, and the same input would be another one.
+// linePart formats a comment on a line of the diff. It omits the line number: the number changes
+// with the branch, and the same input would get another digest.
 func linePart(kind string, c forge.ReviewComment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: fmt.Sprintf(
 		"On the last of these lines of %s:\n\n%s\n\n%s", markdown.FileName(c.Path), c.DiffHunk, c.Body)}

@@ -18,25 +18,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
-// The trailers by which a commit tells of the attempts to repair its pull request, itself
-// among them: how many, and what they cost together.
+// The commit trailers for repair attempts on the pull request: their number, and their total cost.
+// Both include the attempt of the commit itself.
 const (
 	RepairTrailer = "Agent-CI-Repair"
 	SpentTrailer  = "Agent-CI-Spent"
 )
 
-// RepairMark begins the one comment that tells of repairs.
+// RepairMark is the start of the single comment about repairs.
 const RepairMark = "<!-- agent-ci: repair -->\n"
 
-// Repair is what a task mends of a run's own pull request.
+// Repair is one repair attempt on a run's own pull request.
 type Repair struct {
 	Head    string // the commit that the branch ends in; nothing is pushed over another one
 	Attempt int    // from 1 on, since a person last asked for or pushed something
 	Spent   float64
 }
 
-// Trailers tell in a commit of the attempts, this one among them. cost is what this one
-// cost; nil where that is not known.
+// Trailers returns the commit trailers for all attempts, including this one. cost is the cost of
+// this attempt, or nil if unknown.
 func (r *Repair) Trailers(cost *float64) []string {
 	if r == nil {
 		return nil
@@ -48,7 +48,7 @@ func (r *Repair) Trailers(cost *float64) []string {
 	return all
 }
 
-// SpentWith is what all attempts cost with this one.
+// SpentWith returns the cost of all attempts, including this one.
 func (r *Repair) SpentWith(cost *float64) float64 {
 	if cost == nil {
 		return r.Spent
@@ -59,8 +59,8 @@ func (r *Repair) SpentWith(cost *float64) float64 {
 // Dollars is an amount as trailers and marks have it.
 func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
 
-// Repaired is how many attempts to repair a commit tells of, and what they cost. What is
-// there and cannot be read is more than any bound.
+// Repaired returns the number and cost of repair attempts from a commit's trailers. An unreadable
+// value counts as more than any limit.
 func Repaired(of *forge.Commit) (attempts int, spent float64) {
 	return ReadAttempts(of.Trailer(RepairTrailer)), ReadDollars(of.Trailer(SpentTrailer))
 }
@@ -74,7 +74,7 @@ func ReadAttempts(text string) int {
 	return n
 }
 
-// mostDollars is more than any bound, and an amount that marks have room for.
+// mostDollars exceeds any limit, and still fits into the marks.
 const mostDollars = 100_000_000
 
 // ReadDollars reads an amount; "" is none.
@@ -100,8 +100,8 @@ func recordedRepair(told *transcript.Repair) *Repair {
 	return &Repair{Head: told.HeadSHA, Attempt: told.Attempt, Spent: told.SpentUSD}
 }
 
-// Repairs is the event of a repair that somebody, or a schedule, asks for by a command: no
-// event of a workflow counts beside that. named is the pull request, as form.ParseIssue reads it.
+// Repairs returns the event of a repair requested by a command, from a person or a schedule. It
+// replaces any workflow event. named is the pull request, in a form of form.ParseIssue.
 func Repairs(named string, hasToken bool) (Event, error) {
 	pull, err := form.ParseIssue(named)
 	if err != nil || pull.Repository == "" {
@@ -112,10 +112,9 @@ func Repairs(named string, hasToken bool) (Event, error) {
 	}, nil
 }
 
-// admitRepair reads the pull request whose red checks are to be mended. Nobody is asked
-// who caused the event: what may be repaired is decided by the commit that its branch
-// ends in, which has to be a run's as it is, and pushed by the token's own account. Text
-// of a commit proves neither, so that the forge is asked for who pushed.
+// admitRepair reads the pull request with failed checks. The cause of the event is irrelevant: the
+// last commit of the branch decides. It must be a run's unchanged commit, pushed by the token's own
+// account. The text of a commit proves neither, so the forge is asked for the pusher.
 func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if !s.Event.HasToken {
 		return nil, outcome.Stopf(outcome.InvalidInput, "no_token", "Repairing a pull request needs a token: set GITHUB_TOKEN.")
@@ -145,7 +144,7 @@ func refuse(pull *forge.PullRequest, reason, format string, args ...any) error {
 	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
 }
 
-// stopped ends a repair that a person stopped, before it began or while it works.
+// stopped returns an error if a person stopped the repair, before its start or during its work.
 func (s *Source) stopped(pull *forge.PullRequest) error {
 	stop := s.Job.Repair.StopLabel
 	switch {
@@ -157,7 +156,7 @@ func (s *Source) stopped(pull *forge.PullRequest) error {
 	return nil
 }
 
-// StillRepairs ends a repair that a person stopped while its agent was at work.
+// StillRepairs returns an error if a person stopped the repair during the agent's work.
 func (s *Source) StillRepairs(ctx context.Context, number int) error {
 	pull, err := ReadPullRequest(ctx, s.here(), number)
 	if err != nil {
@@ -190,8 +189,8 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	return ReadPullRequest(ctx, s.here(), s.Request.Number) // lists leave out how it stands to its base
 }
 
-// ownHead ends a run on a branch that ends in what a run did not push, and notes what is
-// to be mended.
+// ownHead returns an error unless the branch ends in a commit pushed by a run. It remembers the
+// commit as Head.
 func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	tip, err := LookUpBranch(ctx, s.here(), pull.Head)
 	switch {
@@ -222,5 +221,5 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	return nil
 }
 
-// Head is the commit that a repair mends; nil for another task.
+// Head returns the commit under repair. It is nil for another task.
 func (s *Source) Head() *forge.Commit { return s.head }

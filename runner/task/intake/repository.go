@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Naming is all that may name the repository of a run.
+// Naming holds all sources for the name of a run's repository.
 type Naming struct {
 	Recorded string // by an earlier part of the run; empty for none
 	Job      *job.Job
@@ -25,9 +25,9 @@ type Naming struct {
 	Server   string           // root of the forge's pages
 }
 
-// Repository returns OWNER/REPO of the repository that a run works on; empty where nothing
-// names one. It is the one place that decides: the pull request that is asked to be worked on
-// comes first, then the job, its issue, Actions, and the checkout's origin.
+// Repository returns OWNER/REPO of the run's repository, or "" without any source. No other
+// function decides this. A recorded name comes first, then the requested pull request, the job, its
+// issue, Actions, and the checkout's origin.
 func (n Naming) Repository() (string, error) {
 	if n.Recorded != "" {
 		return n.Recorded, nil
@@ -42,8 +42,7 @@ func (n Naming) Repository() (string, error) {
 	return cmp.Or(n.Job.Repository.Name, issue.Repository, n.Event.Repository, NameInURL(n.Origin, n.Server)), nil
 }
 
-// pullFits refuses a job whose repository.name is not the repository of the pull request that
-// the run works on.
+// pullFits returns an error if repository.name differs from the pull request's repository.
 func pullFits(j *job.Job, repository string) error {
 	if Fits(j, repository) {
 		return nil
@@ -52,14 +51,13 @@ func pullFits(j *job.Job, repository string) error {
 		"The pull request is of %s, and repository.name is %s; remove repository.name, or give a pull request of %s.", repository, j.Repository.Name, j.Repository.Name)
 }
 
-// Fits says whether repository.name, where a job has it, is this repository.
+// Fits reports whether the job's repository.name is repository or empty.
 func Fits(j *job.Job, repository string) bool {
 	return j.Repository.Name == "" || strings.EqualFold(j.Repository.Name, repository)
 }
 
-// issueFits refuses an issue that was given by an address of another server than the
-// run asks, or of another repository than repository.name: it was pasted from
-// elsewhere.
+// issueFits rejects an issue address on another server than the run's, or in another repository
+// than repository.name. Such an address was pasted from elsewhere.
 func issueFits(j *job.Job, server string) error {
 	at := form.IssueServer(j.Task.Issue)
 	if at == "" {
@@ -112,7 +110,7 @@ func NameInURL(origin, server string) string {
 	return name
 }
 
-// port is the port of an address; empty for the one that its scheme has anyway.
+// port returns the port of an address. It is empty for the default port of the scheme.
 func port(u *url.URL) string {
 	if usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() != usual {
 		return u.Port()
@@ -120,21 +118,20 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// DefaultBranch is the branch that a clone of a repository stands on.
+// DefaultBranch returns the default branch of a repository.
 func DefaultBranch(ctx context.Context, of forge.Repository) (string, error) {
 	branch, err := of.DefaultBranch(ctx)
 	return branch, ForgeFailure("The default branch of "+of.Name()+" cannot be asked for", err)
 }
 
-// LookUpBranch is the commit that a branch ends in; nil when there is no such
-// branch.
+// LookUpBranch returns the last commit of a branch. It is nil for a missing branch.
 func LookUpBranch(ctx context.Context, in forge.Repository, branch string) (*forge.Commit, error) {
 	commit, err := in.Branch(ctx, branch)
 	return commit, ForgeFailure("The branch "+branch+" cannot be looked up", err)
 }
 
-// FindPullRequest is the pull request of a task's branch: the open one, which may
-// go to another base by now, else the newest; nil when there is none.
+// FindPullRequest returns the pull request of a task's branch: the open one, even with another base
+// by now, else the newest. It is nil without any.
 func FindPullRequest(ctx context.Context, in forge.Repository, branch, base string) (*forge.PullRequest, error) {
 	pull, err := in.FindPullRequest(ctx, branch, base)
 	return pull, ForgeFailure("The pull requests of "+in.Name()+" cannot be listed", err)
@@ -145,7 +142,7 @@ func ReadPullRequest(ctx context.Context, in forge.Repository, number int) (*for
 	return pull, ForgeFailure(fmt.Sprintf("Pull request #%d cannot be read", number), err)
 }
 
-// ForgeFailure is the outcome that an error of a forge stands for; nil for none.
+// ForgeFailure converts an error of a forge into an outcome. It is nil without an error.
 func ForgeFailure(what string, err error) error {
 	if err == nil {
 		return nil

@@ -14,8 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Source is where a task comes from. Its stages are Admit, Read, NotDone and Images,
-// in this order.
+// Source reads a task. Call its stages in this order: Admit, Read, NotDone, Images.
 type Source struct {
 	Event    Event
 	Request  *actions.Request // that the event makes; nil for a task of the job's own
@@ -25,25 +24,25 @@ type Source struct {
 	To       forge.Repository // that the change goes to; without a name where none is known
 	Accounts Accounts
 	Record   *record.Record // gets warnings, and images
-	// Publishes says that the run publishes its change itself.
+	// Publishes is set if the run publishes its own change.
 	Publishes bool
-	// Failing is what is told of red checks that are to be mended. Repair says within
-	// which bounds; nil for another task.
+	// Failing describes the failed checks under repair. Repair is the attempt, nil for another
+	// task.
 	Failing []clean.Part
 	Repair  *Repair
 
 	head *forge.Commit // of the pull request to be mended; nil for another task
 
-	// Prompt is what task.prompt or task.prompt_file asks for.
+	// Prompt returns the text of task.prompt or task.prompt_file.
 	Prompt func(ctx context.Context) (string, error)
-	// Beside reads a file of at most limit bytes that stands beside the job file.
+	// Beside reads a file of up to limit bytes. The path is relative to the job file.
 	Beside func(ctx context.Context, name string, limit int64) ([]byte, error)
 }
 
-// here is the repository where the event happened.
+// here returns the repository of the event.
 func (s *Source) here() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
 
-// Read reads what is to be done. The pull request is the one that Admit found.
+// Read reads the task. pull is the pull request returned by Admit.
 func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
 	t, err := s.read(ctx, pull)
 	if err != nil {
@@ -84,9 +83,8 @@ func (s *Source) read(ctx context.Context, pull *forge.PullRequest) (Task, error
 	return t, err
 }
 
-// keyAndBranch gives the job's key to a task of the job's own. A job that takes its
-// tasks from events has a key for each issue. The branch of a pull request is gone
-// on with; what is only said needs none.
+// keyAndBranch returns the task key and the branch. A job's own task has the job's key. A task from
+// an event has a key for each issue. A pull request keeps its branch. Feedback has no branch.
 func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	switch {
 	case t.Subject != nil: // its text is another one each time
@@ -101,7 +99,7 @@ func (s *Source) keyAndBranch(t Task) (key, branch string) {
 	return key, cmp.Or(s.Job.PullRequest.Branch, BranchPrefix+key)
 }
 
-// requested is the task of the event's request, without what it says.
+// requested returns a task with the origin of the request, without its text.
 func (s *Source) requested() Task {
 	q := s.Request
 	return Task{

@@ -17,15 +17,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Subject is the issue or pull request that a run says something on.
+// Subject is the issue or pull request that a run gives feedback on.
 type Subject struct {
 	Repository string // OWNER/NAME
 	Number     int
 	URL        string
 	OnPull     bool
 	HeadSHA    string // of a pull request: the commit that the run looks at
-	// Pull and Files are a pull request and what it changes at that commit, as they were
-	// read; nil for an issue, and for a run that goes on.
+	// Pull and Files are the pull request and its changed files at HeadSHA, as read from the forge.
+	// They are nil for an issue and for a resumed run.
 	Pull  *forge.PullRequest
 	Files []forge.PullFile
 }
@@ -52,8 +52,8 @@ func recordedSubject(told *transcript.Subject) *Subject {
 	return &Subject{Repository: told.Repository, Number: told.Number, URL: told.URL, OnPull: told.Pull, HeadSHA: told.HeadSHA}
 }
 
-// OnPull is the pull request that the task is about: that the run goes on with, or
-// says something on. It is nil for other tasks.
+// OnPull returns the pull request that the run continues or gives feedback on. It is nil for other
+// tasks.
 func (t Task) OnPull() *forge.PullRequest {
 	if t.Pull == nil && t.Subject != nil {
 		return t.Subject.Pull
@@ -61,14 +61,14 @@ func (t Task) OnPull() *forge.PullRequest {
 	return t.Pull
 }
 
-// OnHead says that the agent works on the head of a pull request, while the base
-// configures the run.
+// OnHead reports whether the agent works on the head of a pull request. The base still configures
+// the run.
 func (t Task) OnHead() bool {
 	return t.Mode == Join || t.Subject != nil && t.Subject.OnPull
 }
 
-// readSubject is the task of a run that says something on an issue or a pull request:
-// what the job asks for, and what stands there as data.
+// readSubject returns a feedback task: the job's instructions, and the texts on the subject as
+// data.
 func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	ref, err := s.subjectRef()
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	return s.withSubject(ctx, t, asked, in)
 }
 
-// withSubject is the task with the words of the job, which stand outside of all marks,
-// and what stands on the subject.
+// withSubject returns the task with the job's instructions outside all marks, followed by the
+// marked texts on the subject.
 func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input) (Task, error) {
 	words, err := s.wordsOnSubject(ctx, t.Subject)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input
 	return t, nil
 }
 
-// subjectRef finds out what something is to be said on.
+// subjectRef returns the issue or pull request to give feedback on.
 func (s *Source) subjectRef() (form.Issue, error) {
 	number := 0
 	switch e := s.Event; {
@@ -150,7 +150,7 @@ func (s *Source) subjectRef() (form.Issue, error) {
 	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
 }
 
-// askedOf is a task with its source, and what the job asks for in words.
+// askedOf returns a task with its source, and the job's instructions.
 func (s *Source) askedOf(ctx context.Context) (t Task, asked string, err error) {
 	t = Task{Source: "prompt", Name: "prompt"}
 	switch {
@@ -176,7 +176,7 @@ func (s *Source) subjectAt(ref form.Issue) time.Time {
 	return time.Time{}
 }
 
-// issueSubject is an issue with what was said there.
+// issueSubject returns an issue and the comments that count.
 func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if s.Job.Publish.As == job.AsReview {
 		return input{}, outcome.Stopf(outcome.InvalidInput, "issue", "publish.as is review, and %s is an issue; give the number of a pull request.", ref)
@@ -189,8 +189,8 @@ func (s *Source) issueSubject(ctx context.Context, _ *Task, ref form.Issue, issu
 	return in, nil
 }
 
-// pullSubject is a pull request with its diff and what was said there. One of a fork is
-// refused always: what it brings would be in the checkout of the agent.
+// pullSubject returns a pull request with its diff and the comments that count. It rejects every
+// fork, because the fork's content would be in the agent's checkout.
 func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue *forge.Issue) (input, error) {
 	if err := pullFits(s.Job, ref.Repository); err != nil {
 		return input{}, err
@@ -217,8 +217,8 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 	return input{ref: ref, parts: slices.Concat(parts, said, onLines)}, nil
 }
 
-// saidOnLines are the comments on the diff that count: those of people who do, and what
-// runs found before, which is not to be found again.
+// saidOnLines returns the comments on the diff by authors that count, and the findings of earlier
+// runs. The agent must not repeat those.
 func (s *Source) saidOnLines(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return nil, nil
@@ -269,7 +269,7 @@ func (s *Source) feedbackTitle(on *Subject) string {
 	return to + " " + strings.ToLower(name[:1]) + name[1:]
 }
 
-// feedbackWords tell the agent what becomes of its work.
+// feedbackWords explains to the agent how its work is published.
 func (s *Source) feedbackWords(on *Subject) string {
 	words := "Change no file: the runner publishes no change of this task, and refuses one. "
 	if on.OnPull {

@@ -11,13 +11,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Task is what a run is asked to do. It is not changed once it is read.
+// Task describes the work of a run. It does not change after Read.
 type Task struct {
 	Source string // prompt, job, issue, event
 	Name   string // for the agent: "issue o/r#7"
 	Title  string
 	Text   string
-	// Request are the words of Text that ask for more on the pull request of a run.
+	// Request is the part of Text that asks for more on a run's pull request.
 	Request string
 	Key     string
 	Branch  string // that the change goes to
@@ -28,10 +28,10 @@ type Task struct {
 	Mode Mode
 	Pull *forge.PullRequest // that the run goes on with; nil for New
 
-	// Repair is what the run mends of that; nil for another task.
+	// Repair is the repair attempt on Pull. It is nil for another task.
 	Repair *Repair
 
-	// Subject is what a run says something on; nil for one that makes a change.
+	// Subject is the target of feedback. It is nil for a task that makes a change.
 	Subject *Subject
 
 	Snapshot string // digest of what people wrote for it; empty for a task of the job's own
@@ -40,10 +40,10 @@ type Task struct {
 	ActorID  int64
 	AskedAt  time.Time // what was written later does not count; the zero time is no bound
 
-	// ProgressOn is the issue or pull request on which an event asked for the run,
-	// by itself or in a workflow that names its issue; 0 for none.
+	// ProgressOn is the issue or pull request of the requesting event, also if a job names the
+	// issue itself. It is 0 without one.
 	ProgressOn int
-	// ProgressLike are the comments there that may be an earlier run's progress.
+	// ProgressLike holds the comments there that may be an earlier run's progress.
 	ProgressLike []forge.Comment
 }
 
@@ -53,16 +53,16 @@ type Mode int
 const (
 	// New is a task without a pull request: the change gets a branch of the task's own.
 	New Mode = iota
-	// Continue goes on with a run's pull request: its change and what is added
-	// become one commit on the base.
+	// Continue extends a run's pull request: the old change and the additions become one commit on
+	// the base.
 	Continue
-	// Join goes on with a person's pull request: what is added becomes one commit on
-	// top of that person's, pushed only if it is next. Configuration stays that of
-	// the branch that the pull request goes to.
+	// Join extends a person's pull request: the additions become one commit on top of the person's,
+	// pushed only if nothing came in between. The base branch of the pull request still configures
+	// the run.
 	Join
 )
 
-// ModeOf is the mode for a pull request, which may be nil.
+// ModeOf returns the mode for a pull request. pull may be nil.
 func ModeOf(pull *forge.PullRequest) Mode {
 	switch {
 	case pull == nil:

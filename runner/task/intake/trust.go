@@ -12,17 +12,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// writersEvents are the events that people and programs with write permission
-// cause, or that nobody causes. Who causes another event must have a role that
-// counts, whether the event brings the task or the job has one.
+// writersEvents lists the events caused by people and programs with write permission, or by nobody.
+// The author of any other event must have a trusted role, whether the task is from the event or
+// from the job.
 var writersEvents = map[string]bool{
 	"push": true, "create": true, "delete": true, "release": true, "schedule": true, "deployment": true,
 	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
 }
 
-// Admit ends a run if the account that asked for it may not. It costs a call of the
-// API, and two more on a pull request. It gives the pull request that the run goes on
-// with, nil for other tasks.
+// Admit stops a run whose requester is not trusted. It costs one API call, and two more on a pull
+// request. It returns the pull request to continue, or nil for other tasks.
 func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	e := s.Event
 	if s.Request != nil && s.Request.Repair {
@@ -65,10 +64,9 @@ func (s *Source) distrustActor(ctx context.Context, actor forge.User) (why strin
 	return s.distrust(ctx, s.here(), actor)
 }
 
-// admitPull reads the pull request that a request is on. One of a fork is refused
-// always: its branch belongs to somebody outside and cannot be pushed to, and its
-// commits on a branch of this repository would get past the approval that workflows
-// of outsiders wait for.
+// admitPull reads the pull request of a request. It rejects every fork. A fork's branch belongs to
+// an outsider and accepts no push. Its commits on a branch of this repository would bypass the
+// approval of outsiders' workflows.
 func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	pull, err := ReadPullRequest(ctx, s.here(), s.Request.Number)
 	if err != nil {
@@ -86,8 +84,8 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	return pull, nil
 }
 
-// mayJoin ends a run that would push where more than a pull request hangs on
-// it, or that leaves the push to another one, which knows of no person's branch.
+// mayJoin stops a run that would push to the default branch. It also stops a run that leaves the
+// push to another one, because that one knows of no person's branch.
 func (s *Source) mayJoin(ctx context.Context, pull *forge.PullRequest) error {
 	refuse := func(why string) error {
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)
@@ -102,9 +100,8 @@ func (s *Source) mayJoin(ctx context.Context, pull *forge.PullRequest) error {
 	return err
 }
 
-// refuseForksEvent ends a run whose task is the job's own on the event of a fork.
-// trust.forks lets it run: it works on the base, and nothing of the head comes near
-// it.
+// refuseForksEvent stops a run with the job's own task on an event from a fork. trust.forks allows
+// it: the run works on the base, and no content of the head reaches it.
 func (s *Source) refuseForksEvent(ctx context.Context) error {
 	if s.Job.Trust.Forks {
 		return nil
@@ -116,8 +113,8 @@ func (s *Source) refuseForksEvent(ctx context.Context) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
 }
 
-// eventHead is the repository of the branch that the event is about, "" for one
-// that is gone, and what has that branch; "" for an event about none.
+// eventHead returns the repository of the event's branch, "" for a deleted one. what names its pull
+// request or workflow run in messages. It is "" for an event without a branch.
 func (s *Source) eventHead(ctx context.Context) (repository, what string, err error) {
 	e := s.Event
 	switch {
@@ -135,7 +132,7 @@ func (s *Source) eventHead(ctx context.Context) (repository, what string, err er
 	return pull.HeadRepository, fmt.Sprintf("Pull request #%d", pull.Number), nil
 }
 
-// Distrust says why what an account says in a repository does not count for a job; "" where it does.
+// Distrust returns the reason not to trust an account's texts in a repository, or "".
 func Distrust(ctx context.Context, j *job.Job, in forge.Repository, who forge.User) (why string, err error) {
 	s := &Source{Job: j, Accounts: Accounts{}}
 	return s.distrust(ctx, in, who)
@@ -164,18 +161,17 @@ func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.Us
 		who.Login, cmp.Or(permission.Role, permission.Level), in.Name(), strings.Join(trust.Roles, ", ")), nil
 }
 
-// ranks orders the roles that GitHub gives in a repository.
+// ranks orders GitHub's repository roles.
 var ranks = map[string]int{"read": 1, "triage": 2, "write": 3, "maintain": 4, "admin": 5}
 
-// roleCounts compares with the least of the trusted roles. A role of the
-// organisation's own counts as the level that it builds on.
+// roleCounts reports whether p reaches any trusted role. A custom role of an organisation counts as
+// its base role.
 func roleCounts(p forge.Permission, trusted []string) bool {
 	has := max(ranks[p.Level], ranks[p.Role])
 	return slices.ContainsFunc(trusted, func(role string) bool { return ranks[role] > 0 && has >= ranks[role] })
 }
 
-// Accounts are what accounts may do in repositories, as far as that was asked for:
-// once for each account in a repository.
+// Accounts caches the permissions of accounts. Each account is looked up once per repository.
 type Accounts map[string]forge.Permission
 
 func (a Accounts) permission(ctx context.Context, in forge.Repository, login string) (forge.Permission, error) {

@@ -79,7 +79,7 @@ const UploadVariable = "AGENT_CI_UPLOAD"
 const PaceVariable = "AGENT_CI_PACE"
 
 // CampaignVariable names the folder with the runs of a campaign. Commands do not see the variable.
-// Of the folder they see only their own checkout and the objects it borrows.
+// Of the folder they see only their own checkout and anything it borrows.
 const CampaignVariable = "AGENT_CI_CAMPAIGN"
 
 // Artifacts returns the address of the uploaded files on the run's page. It is empty without an

@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Removed counts what a page does not show and the model does not get.
+// Removed counts hidden text withheld from the model.
 type Removed struct {
 	Characters int // invisible, bidirectional, tags, variation selectors, control characters
 	Comments   int // of HTML, and link definitions that stand in for comments
@@ -25,12 +25,10 @@ func (r *Removed) Add(more Removed) {
 
 func (r Removed) Any() bool { return r.Characters+r.Comments > 0 }
 
-// Text is text as somebody sees it who looks at its page. Characters go by
-// their Unicode category, not by a list: format (Cf), control (Cc) but for line
-// breaks and tabs, private use (Co), not assigned (Cn), and variation selectors.
-// Comments go wherever they stand, also in code: what is code is for GitHub's
-// parser to say, and another parser's opinion would be a way in. Line endings
-// become "\n".
+// Text returns text as shown on its page. It removes characters by Unicode category, not by a list:
+// format (Cf), control (Cc) except line breaks and tabs, private use (Co), unassigned (Cn), and
+// variation selectors. It removes comments everywhere, even in code: GitHub's parser decides on the
+// limits of code, and a difference between parsers would be a way in. Line endings become "\n".
 func Text(text string) (string, Removed) {
 	text, characters := visible(text)
 	text, comments := withoutComments(text)
@@ -41,8 +39,8 @@ func Text(text string) (string, Removed) {
 // is removed without being counted.
 const emojiStyle = '\ufe0f'
 
-// visible removes characters first: one between the marks of a comment would
-// hide the comment from what looks for it.
+// visible removes hidden characters. It runs before the removal of comments, because a character
+// inside a comment's delimiter would hide the comment.
 func visible(text string) (string, int) {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -64,20 +62,18 @@ func visible(text string) (string, int) {
 	return b.String(), removed
 }
 
-// blockStart is what may stand on a line before a block: blanks, quotes, list
-// marks.
+// blockStart matches the line prefix of a block: blanks, quotes, list marks.
 const blockStart = `(?m)^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`
 
-// htmlStart is where HTML may begin that is not looked at as Markdown: in it a
-// comment that is not closed hides all the rest.
+// htmlStart matches the possible start of an HTML block. Markdown is not parsed inside, and an
+// unclosed comment hides the rest of the text.
 var htmlStart = regexp.MustCompile(blockStart + `<(?:[!?]|/?[A-Za-z][A-Za-z0-9-]*(?:[ \t/>]|$))`)
 
-// mostRounds is how often a text is looked at again for what comes to light when
-// something was removed. Nobody nests remarks that deep but to keep a run busy.
+// mostRounds limits the repeated scans after removals. Deeper nesting only serves to keep a run
+// busy.
 const mostRounds = 50
 
-// withoutComments repeats itself, since what is removed may leave the two halves
-// of another comment together.
+// withoutComments repeats the removal, because a removed comment may join two halves of another.
 func withoutComments(text string) (string, int) {
 	for removed, round := 0, 1; ; round++ {
 		left, found := withoutHTMLComments(text)
@@ -92,8 +88,8 @@ func withoutComments(text string) (string, int) {
 	}
 }
 
-// withoutHTMLComments looks again at what a removed comment stood between: at
-// once, since a text may have thousands that are made of each other.
+// withoutHTMLComments removes comments in one pass. It rechecks the joined text at once, because a
+// text may contain thousands of nested comments.
 func withoutHTMLComments(text string) (string, int) {
 	kept := make([]byte, 0, len(text))
 	removed := 0
@@ -117,9 +113,9 @@ func withoutHTMLComments(text string) (string, int) {
 
 const commentOpen = "<!--"
 
-// commentEnd is where the comment ends that text is behind the opening of, less
-// than 0 when it does not. An HTML parser also ends one at <!-->, <!---> and
-// --!>; the longest of the readings is taken, so that nothing hidden stays.
+// commentEnd returns the end of a comment. text starts after the opening delimiter. The result is
+// negative for an unclosed comment. An HTML parser also accepts <!-->, <!---> and --!> as the end.
+// The longest reading counts, so nothing hidden remains.
 func commentEnd(text string) int {
 	if end := strings.Index(text, "-->"); end >= 0 {
 		return end + len("-->")
@@ -132,9 +128,9 @@ func commentEnd(text string) int {
 	return -1
 }
 
-// withoutOpenComment looks at a text whose comments are not closed. Within HTML
-// the first hides all the rest; elsewhere they are shown as they stand. Apart,
-// they can become no comment.
+// withoutOpenComment handles unclosed comments. Inside HTML, the first one hides the rest, so the
+// rest is removed. Elsewhere the page shows their text, so only the delimiters are split apart and
+// can form no comment.
 func withoutOpenComment(text string) (string, int) {
 	removed := 0
 	if html := htmlStart.FindStringIndex(text); html != nil {
@@ -145,12 +141,12 @@ func withoutOpenComment(text string) (string, int) {
 	return strings.ReplaceAll(text, commentOpen, "<! --"), removed
 }
 
-// linkComment begins a definition of a link that nothing can refer to, with which
-// people hide remarks: [//]: # (text). It ends in the mark that opens the remark.
+// linkComment matches the start of an unusable link definition. People hide remarks in these: [//]:
+// # (text). The match ends with the opening delimiter of the remark.
 var linkComment = regexp.MustCompile(blockStart + `\[(?:[^\]\\\n]|\\.)*\]:[ \t]*(?:#|<>)[ \t]*(?:\n[ \t]*)?[("']`)
 
-// withoutLinkComments removes such definitions. A remark may go over many lines;
-// where none ends it, the text is no definition.
+// withoutLinkComments removes such definitions. A remark may span many lines. Without its closing
+// delimiter the text is no definition.
 func withoutLinkComments(text string) (string, int) {
 	var kept strings.Builder
 	at, removed := 0, 0
@@ -176,15 +172,14 @@ func withoutLinkComments(text string) (string, int) {
 
 var closingOf = map[byte]byte{'(': ')', '"': '"', '\'': '\''}
 
-// remarkEnds finds where remarks end. It remembers the last end of each kind: one
-// that is ahead still ends all that begin before it.
+// remarkEnds finds the ends of remarks. It caches the last end for each delimiter: an end further
+// ahead closes all remarks before it.
 type remarkEnds struct {
 	text  string
 	known map[byte]int
 }
 
-// after is the first mark from a place on that no backslash stands before; the
-// end of the text where there is none.
+// after returns the position of the first unescaped mark at or after from, or the end of the text.
 func (r *remarkEnds) after(from int, mark byte) int {
 	if end, known := r.known[mark]; known && end >= from {
 		return end
@@ -205,12 +200,12 @@ type Part struct {
 	Kind   string // issue, pull_request, question, comment, request, note, diff, ci_log
 	Author string
 	Text   string
-	// Shown says that what no page shows is shown in Text already: it stays as it is.
+	// Shown is set if Text already shows hidden characters visibly. It then stays unchanged.
 	Shown bool `json:",omitempty"`
 }
 
-// Parts is what can be seen of the parts, as one text, each between marks. An issue
-// alone needs none, where its text has nothing that looks like one.
+// Parts returns the visible text of all parts, each between marks. A single issue has no marks,
+// unless its text contains a similar one.
 func Parts(parts []Part) (string, Removed) {
 	var shown []Part
 	var removed Removed
@@ -233,9 +228,8 @@ func Parts(parts []Part) (string, Removed) {
 
 var aMark = regexp.MustCompile(`(?i)</?(?:task|issue|pull_request|question|comment|request|note|diff|ci_log)[ \t\n]+id[ \t\n]*=`)
 
-// marked is the parts as one text, each between marks that carry its own digest: no
-// text can hold the mark that ends it, so none can pass for what somebody else
-// wrote.
+// marked joins the parts, each between marks with its own digest. No text can contain its own
+// closing mark, so no part can imitate another author.
 func marked(parts []Part) string {
 	var all []string
 	for _, p := range parts {

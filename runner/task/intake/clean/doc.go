@@ -1,5 +1,4 @@
-// Package intake prepares text that strangers wrote for a model that takes
-// words for orders: what a person who looks at the page cannot see is removed
-// and counted, and each part is set between marks that no text can forge. It
-// knows nothing of GitHub's API, of runs, or of who is trusted.
+// Package clean prepares text of strangers for a model, because a model may follow instructions in
+// it. It removes and counts all text hidden from readers of the page, and sets each part between
+// unforgeable marks. It knows nothing of GitHub's API, of runs or of trust.
 package clean

@@ -8,8 +8,7 @@ import (
 	"sync"
 )
 
-// imageMark is an image in Markdown, or the HTML that GitHub writes for one
-// whose size was changed.
+// imageMark matches an image in Markdown, or GitHub's HTML for a resized one.
 var imageMark = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
 })
