@@ -1,6 +1,5 @@
-// Package actions is the GitHub Actions runner as agent-ci meets it: the event
-// that started a workflow and the task that it asks for, and the other way the
-// log with its workflow commands, the outputs of the step and its summary. It
-// owns that no text can become a command or another output. It knows nothing of
-// GitHub's API, of trust, or of what a run does.
+// Package actions is the interface to the GitHub Actions runner. It reads the event of a workflow
+// and the task in it. It writes the log with its workflow commands, the step's outputs and its
+// summary, and ensures that no text becomes a command or another output. It knows nothing of
+// GitHub's API, of trust, or of the steps of a run.
 package actions

@@ -14,9 +14,8 @@ import (
 // webhook (https://docs.github.com/webhooks/webhook-events-and-payloads).
 const eventLimit = 25 << 20
 
-// Event is what started a workflow: GITHUB_EVENT_NAME and the fields that are
-// used of the webhook at GITHUB_EVENT_PATH. Its texts are those of the moment
-// when it happened.
+// Event is the event that started a workflow: GITHUB_EVENT_NAME, and fields of the webhook payload
+// at GITHUB_EVENT_PATH. Its texts are as of the time of the event.
 type Event struct {
 	Name          string         `json:"-"`
 	Action        string         `json:"action"`
@@ -94,12 +93,12 @@ type End struct {
 	Repository *Repository `json:"repo"` // nil when a fork is gone
 }
 
-// Repository is where a branch is.
+// Repository is the repository of a branch.
 type Repository struct {
 	FullName string `json:"full_name"`
 }
 
-// Name is OWNER/REPO, "" for a repository that is gone.
+// Name returns OWNER/REPO. It is "" for a deleted repository.
 func (r *Repository) Name() string {
 	if r == nil {
 		return ""
@@ -107,7 +106,7 @@ func (r *Repository) Name() string {
 	return r.FullName
 }
 
-// WorkflowRun is a run of another workflow, which may have been for a fork.
+// WorkflowRun is a run of another workflow, possibly for a fork.
 type WorkflowRun struct {
 	ID             int64        `json:"id"`
 	Name           string       `json:"name"`
@@ -120,7 +119,7 @@ type WorkflowRun struct {
 	PullRequests   []PullNumber `json:"pull_requests"` // of its branch; none for a fork's
 }
 
-// CheckSuite is what an app's checks of a commit came to.
+// CheckSuite is the result of an app's checks on a commit.
 type CheckSuite struct {
 	ID           int64        `json:"id"`
 	Conclusion   string       `json:"conclusion"` // as of a WorkflowRun
@@ -135,7 +134,7 @@ type App struct {
 	Slug string `json:"slug"`
 }
 
-// PullNumber is a pull request of which an event tells little more.
+// PullNumber is a pull request in an event without its details.
 type PullNumber struct {
 	Number int `json:"number"`
 }
@@ -149,11 +148,11 @@ func (e *Event) OnIssueAt() time.Time {
 	return e.Issue.UpdatedAt
 }
 
-// ErrNoEvent says that nothing tells which event started the workflow.
+// ErrNoEvent means that the environment names no event.
 var ErrNoEvent = errors.New("there is no event: GITHUB_EVENT_NAME and GITHUB_EVENT_PATH are not set")
 
-// ReadEvent reads the event that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH tell
-// of.
+// ReadEvent reads the event. name and path are the values of GITHUB_EVENT_NAME and
+// GITHUB_EVENT_PATH.
 func ReadEvent(ctx context.Context, name, path string) (*Event, error) {
 	if name == "" || path == "" {
 		return nil, ErrNoEvent

@@ -10,12 +10,11 @@ import (
 	"github.com/sethvargo/go-githubactions"
 )
 
-// Log is one stream of a step's log. The runner takes lines that begin with
-// "::", and "##[" anywhere in a line, for commands
-// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions).
-// What is written to a Log can be none: where one would begin, a character gives
-// way to its full width twin, which can be seen. The commands of the methods are
-// the only ones.
+// Log is one stream of a step's log. The runner interprets lines starting with "::", and "##["
+// anywhere in a line, as commands
+// (https://docs.github.com/actions/reference/workflow-commands-for-github-actions). Text written to
+// a Log can contain none: Write replaces one character of such a sequence by its visible full-width
+// form. Only the methods write commands.
 type Log struct {
 	mu     sync.Mutex
 	w      io.Writer
@@ -26,7 +25,7 @@ type Log struct {
 
 func NewLog(w io.Writer) *Log { return &Log{w: w} }
 
-// Write writes text that does nothing.
+// Write writes text without commands.
 func (l *Log) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,9 +44,8 @@ const (
 	wideBracket = "［"
 )
 
-// append adds one byte. The runner also ends lines at "\r", and leaves out
-// blanks of any kind before a command: until there is something in ASCII that
-// can be seen, nothing is begun.
+// append adds one byte. The runner also ends lines at "\r", and skips all kinds of blanks before a
+// command: only a visible ASCII character counts as the start of a line's text.
 func (l *Log) append(to []byte, c byte) []byte {
 	hashes := l.hashes
 	l.hashes = 0
@@ -80,13 +78,12 @@ func (l *Log) Mask(value string) error {
 	return nil
 }
 
-// Group begins a part of the log that is folded.
+// Group starts a folded part of the log.
 func (l *Log) Group(title string) error { return l.command("group", nil, title) }
 
 func (l *Log) EndGroup() error { return l.command("endgroup", nil, "") }
 
-// Annotation is a message that is shown beside the run, and at a line of a file
-// where it names one.
+// Annotation is a message shown beside the run, and at a line of File if set.
 type Annotation struct {
 	Level   string // error, warning, notice
 	Title   string
@@ -104,9 +101,9 @@ func (l *Log) Annotate(a Annotation) error {
 	return l.command(a.Level, properties, a.Message)
 }
 
-// command writes a workflow command on a line of its own. Of go-githubactions
-// the form and the escapes are taken, and nothing that writes: what it prints as
-// information is not escaped, and its outputs end at a delimiter that is known.
+// command writes a workflow command on its own line. It uses only the format and the escapes of
+// go-githubactions, not its writers: they do not escape information, and end outputs at a known
+// delimiter.
 func (l *Log) command(name string, properties githubactions.CommandProperties, message string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

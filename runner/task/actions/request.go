@@ -15,38 +15,37 @@ type Triggers struct {
 	Prefix    string // of the branches whose reviews are for agent-ci
 }
 
-// Request is the task that an event asks for: an issue, a pull request to go on
-// with, or a prompt.
+// Request is the task in an event: an issue, a pull request to continue, or a prompt.
 type Request struct {
 	Trigger string // for people: "label agent-ci"
-	// Actor is who asked, whose permission counts. Who may start a workflow by
-	// hand or through the API was asked by GitHub already: Actor is empty then.
+	// Actor is the requester. The run checks its permission. It is empty for a start by hand or
+	// through the API, because GitHub has checked that permission already.
 	Actor Account
-	// At is when: what was written later does not count. The zero time is now.
+	// At is the time of the request: later texts do not count. The zero time means now.
 	At time.Time
-	// Issue is the issue, or the pull request seen as one, as it was then; nil
-	// when the event only knows its number.
+	// Issue is the issue, or the pull request as an issue, as of the event. It is nil if the event
+	// contains only its number.
 	Issue  *Issue
 	Number int
 	Typed  string // the issue as somebody typed it, where Number is to be read from that
 	// Pull is the pull request to go on with, as far as the event tells.
 	Pull   *PullRequest
 	OnPull bool
-	// Words are what the actor wrote beside the command; On says where, for a
-	// comment on a line of a diff.
+	// Words is the actor's text beside the command. On is the comment for a request on a line of a
+	// diff.
 	Words     string
 	WordsID   int64
 	On        *Comment
 	Prompt    string
 	Commanded bool // by words, which may ask for more work on what is there
-	// Repair asks for red checks of the pull request to be mended: of the one whose head
-	// is SHA, where the event does not name it. Nobody asks for that, so that there is no
-	// Actor: the head decides.
+	// Repair requests the repair of failed checks on a pull request. If the event does not name it,
+	// it is the one with head SHA. There is no Actor, because nobody requests this: the head commit
+	// decides.
 	Repair bool
 	SHA    string
 }
 
-// Request is the task that e asks for; nil, and why not, when it asks for none.
+// Request returns the task requested by e. Without one it is nil, and the text is the reason.
 func (e *Event) Request(t Triggers) (*Request, string) {
 	read, known := map[string]func(*Event, Triggers) (*Request, string){
 		"issues":                      (*Event).issueRequest,
@@ -102,8 +101,8 @@ func (e *Event) commentRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-// reviewRequest takes a review that asks for changes of a branch of a run as
-// asking the run, and any other with the command.
+// reviewRequest accepts any review with the command. On a run's branch it also accepts a review
+// that requests changes.
 func (e *Event) reviewRequest(t Triggers) (*Request, string) {
 	if e.Action != "submitted" || e.Review == nil || e.PullRequest == nil {
 		return nil, fmt.Sprintf("a review that was %s asks for nothing", e.Action)
@@ -135,7 +134,7 @@ func (e *Event) lineRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-// given is what was given to a workflow that somebody started.
+// given returns the inputs of a workflow started by a dispatch event.
 func (e *Event) given() map[string]any {
 	if e.Name == "repository_dispatch" {
 		return e.ClientPayload
@@ -143,10 +142,10 @@ func (e *Event) given() map[string]any {
 	return e.Inputs
 }
 
-// GivenIssue returns the issue that a workflow was started with, as it was typed; "" for none.
+// GivenIssue returns the issue input of a dispatch event, as typed, or "".
 func (e *Event) GivenIssue() string { return strings.TrimSpace(text(e.given()["issue"])) }
 
-// dispatchRequest reads issue or prompt from what a workflow was started with.
+// dispatchRequest reads the input issue or prompt of a dispatch event.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
 	r := &Request{Trigger: e.Name, Typed: e.GivenIssue(), Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
 	if (r.Typed == "") == (r.Prompt == "") {
@@ -159,7 +158,7 @@ func (e *Event) scheduleRequest(Triggers) (*Request, string) {
 	return nil, "a schedule has no task: give the job one (task.prompt, task.prompt_file or task.issue)"
 }
 
-// redConclusions are those of checks after which there is something to mend.
+// redConclusions lists the conclusions of failed checks that a run may repair.
 var redConclusions = []string{"failure", "timed_out", "startup_failure"}
 
 func (e *Event) workflowRunRequest(Triggers) (*Request, string) {
@@ -184,13 +183,13 @@ func (e *Event) checkSuiteRequest(Triggers) (*Request, string) {
 	return RepairRequest("check suite", 0, suite.HeadSHA), ""
 }
 
-// RepairRequest asks for red checks to be mended: of the pull request with that number,
-// or, for 0, of the one whose head is the commit.
+// RepairRequest returns a request to repair failed checks on pull request number or, if it is 0, on
+// the pull request with head sha.
 func RepairRequest(trigger string, number int, sha string) *Request {
 	return &Request{Trigger: trigger, Number: number, SHA: sha, OnPull: true, Repair: true, Commanded: true}
 }
 
-// text is a value of an input, which may be a number.
+// text returns the text of an input. A number is formatted; other types are "".
 func text(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -201,7 +200,7 @@ func text(value any) string {
 	return ""
 }
 
-// command says whether body begins with the command, and what it says besides.
+// command reports whether body starts with the command called name, and returns the words after it.
 func command(body, name string) (words string, asked bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(body), name)
 	if !found || name == "" || rest != "" && !strings.ContainsAny(rest[:1], " \t\r\n") {

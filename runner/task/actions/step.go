@@ -13,8 +13,8 @@ import (
 
 type Step struct {
 	Log *Log
-	// Masks says that the log is the runner's and nobody else's, so that values
-	// may be written to it for being masked.
+	// Masks is set if nobody but the runner reads the log, so secret values may be written to it
+	// for masking.
 	Masks       bool
 	OutputFile  string // GITHUB_OUTPUT; empty where the runner has none
 	SummaryFile string // GITHUB_STEP_SUMMARY, likewise
@@ -28,9 +28,8 @@ const (
 	maxSummary = 1000 << 10
 )
 
-// SetOutput sets an output of the step. A value that is too long is cut at its
-// end. The delimiter is random, and never in the value: with one that is known,
-// a value could end itself and set other outputs.
+// SetOutput sets an output of the step. It cuts the end off an overlong value. The delimiter is
+// random and never in the value: with a known one, a value could end itself and set other outputs.
 func (s *Step) SetOutput(name, value string) error {
 	if s.OutputFile == "" {
 		return nil
