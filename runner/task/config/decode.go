@@ -15,11 +15,12 @@ import (
 type Format struct {
 	Root *Key
 	Name string // "job", "campaign"
-	// Misplaced says why a key does not belong in a layer of a kind. Nil for keys that belong in all.
+	// Misplaced returns an error for a key that does not belong in a layer of that kind. The field
+	// is nil if all keys belong in all layers.
 	Misplaced func(kind Kind, path string) error
 }
 
-// place is where a value was set.
+// place is the position of a value in its layer.
 type place struct {
 	layer        int
 	name         string
@@ -32,31 +33,31 @@ type Decoder struct {
 	into   reflect.Value
 	found  report
 	places map[string]place // of every value set so far, by path
-	// earlier are the groups of mappings by names, by path, that an earlier layer has.
+	// earlier holds the paths of groups in named mappings that an earlier layer contains.
 	earlier map[string]bool
 
 	kinds []Kind // of the layers so far
 	kind  Kind   // of the layer that is being merged
 	name  string // of that layer, or the origin of an assignment
 
-	// Lenient are the paths of texts that are not as they will be.
+	// Lenient holds the paths of texts that are not final yet. Their form is not checked.
 	Lenient map[string]bool
 }
 
-// Decoder returns a decoder into a pointer to the format's Go type, which gets its defaults.
+// Decoder returns a decoder into a pointer to the format's Go type. It sets the defaults there.
 func (f *Format) Decoder(into any) *Decoder {
 	d := &Decoder{format: f, into: reflect.ValueOf(into).Elem(), places: make(map[string]place), earlier: make(map[string]bool)}
 	d.into.Set(f.Root.Default())
 	return d
 }
 
-// File returns the name of the layer that is being merged.
+// File returns the name of the current layer.
 func (d *Decoder) File() string { return d.name }
 
-// layer is the number of the layer that is being merged.
+// layer returns the number of the current layer.
 func (d *Decoder) layer() int { return len(d.kinds) - 1 }
 
-// place is where node is; a layer of assignments has names but no lines.
+// place returns the position of node. In a layer of assignments it has a name but no line.
 func (d *Decoder) place(node *yaml.Node) place {
 	if d.kind == Values {
 		return place{layer: d.layer(), name: d.name}
@@ -64,8 +65,8 @@ func (d *Decoder) place(node *yaml.Node) place {
 	return place{d.layer(), d.name, node.Line, node.Column}
 }
 
-// Complain reports what is wrong with the value node at path. It returns false, the answer to whether the
-// value fits.
+// Complain reports a mistake in the value node at path. It returns false, to be returned by checks
+// of the value.
 func (d *Decoder) Complain(path string, node *yaml.Node, message string) bool {
 	return d.suggest(path, node, message, "")
 }
@@ -79,8 +80,9 @@ func (d *Decoder) complainAt(at place, path, message, suggestion string) {
 	d.found.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
 }
 
-// Wrong reports what is wrong with the value at path, once all layers are merged: in the place of that value or of the
-// nearest one above it. One mistake of a value is enough: there is no other beside one of it or below it.
+// Wrong reports a mistake in the value at path after all layers are merged. Its position is that of
+// the value, or of the nearest set value above it. Wrong does nothing if path or a key below it
+// already has a mistake.
 func (d *Decoder) Wrong(path, message string) {
 	if d.Mentions(path) {
 		return
@@ -92,7 +94,7 @@ func (d *Decoder) Wrong(path, message string) {
 	d.complainAt(at, path, message, "")
 }
 
-// Missing reports a key that no layer has, at the beginning of the topmost file.
+// Missing reports a key missing in all layers, at the start of the topmost file.
 func (d *Decoder) Missing(path, message string) {
 	at := place{layer: len(d.kinds)}
 	for i, kind := range d.kinds {
@@ -103,7 +105,7 @@ func (d *Decoder) Missing(path, message string) {
 	d.complainAt(at, path, message, "")
 }
 
-// WrongIf is Wrong where something is the case.
+// WrongIf calls Wrong if the condition is true.
 func (d *Decoder) WrongIf(is bool, path, message string) {
 	if is {
 		d.Wrong(path, message)
@@ -116,20 +118,20 @@ func (d *Decoder) Given(path string) bool {
 	return set
 }
 
-// Newest reports whether the layer that was merged last sets a key.
+// Newest reports whether the current layer sets a key.
 func (d *Decoder) Newest(path string) bool {
 	at, set := d.places[path]
 	return set && at.layer == d.layer()
 }
 
-// KindOf returns the kind of the layer that set a key.
+// KindOf returns the kind of the layer with the key's value.
 func (d *Decoder) KindOf(path string) Kind { return d.kinds[d.places[path].layer] }
 
 // Has reports whether a layer of a kind was merged.
 func (d *Decoder) Has(kind Kind) bool { return slices.Contains(d.kinds, kind) }
 
-// value merges node, the value of k at path, into the Go value into. It reports
-// whether node fits k; where it doesn't, it has complained.
+// value merges node, the value of k at path, into the Go value into. It reports whether node fits
+// k, and has reported the mistake otherwise.
 func (d *Decoder) value(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if complaint := unwanted(node); complaint != "" {
 		return d.Complain(path, node, complaint)
@@ -152,7 +154,7 @@ func (d *Decoder) Value(k *Key, path string, node *yaml.Node, into any) bool {
 	return d.value(k, path, node, reflect.ValueOf(into).Elem())
 }
 
-// unwanted names what YAML allows and these files don't.
+// unwanted returns a message for YAML features forbidden in these files, or "".
 func unwanted(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
@@ -215,7 +217,7 @@ func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, seen map[str
 	d.value(below, inner, node, into.Field(below.field))
 }
 
-// fresh reports whether name is a usable name that its mapping has only once.
+// fresh reports whether name is a valid name, and new in its mapping.
 func (d *Decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yaml.Node) bool {
 	if complaint := unwantedName(name); complaint != "" {
 		return d.Complain(path, name, complaint)
@@ -284,7 +286,7 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 	return k.Most == 0 || into.Len() <= k.Most || d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
 }
 
-// openMap takes a mapping whose keys are not ours.
+// openMap merges a mapping with foreign keys.
 func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	value, fits := d.plain(path, node)
 	if !fits {

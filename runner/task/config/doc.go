@@ -1,6 +1,6 @@
-// Package config owns reading configuration files: YAML in layers that override one another, mistakes with
-// their lines and with what was probably meant, and the JSON Schema of a file.
+// Package config reads configuration files: YAML in layers, each overriding the earlier ones. It
+// reports mistakes with their lines and a suggestion, and produces the JSON Schema of a file.
 //
-// A [Format] is a Go type and one [Rule] for each of its keys. Loading, messages, the variables and --set,
-// the schema and the tables of the documents come from these two. It refuses to know any key.
+// A [Format] is a Go type with one [Rule] for each key. Loading, messages, variables, --set, the
+// schema and the tables of the documents are derived from both. The package knows no key by itself.
 package config

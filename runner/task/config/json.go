@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// jsonAsYAML returns JSON with those escapes rewritten that YAML 1.2 allows and its parser refuses: \/ and
-// pairs of surrogates. Blanks behind a text make up for what became shorter, so that places stay. Anything
-// but JSON is returned as it is.
+// jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but its parser rejects: \/ and surrogate
+// pairs. Blanks after a shortened text preserve the positions of later values. It returns data
+// other than JSON unchanged.
 func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil
@@ -46,7 +46,7 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	return out, nil
 }
 
-// unit returns the unit of UTF-16 that an escape at the start of text stands for; 0 for no such escape.
+// unit returns the UTF-16 unit of an escape at the start of text. It is 0 without one.
 func unit(text []byte) rune {
 	if len(text) < len(`\uXXXX`) || text[0] != '\\' || text[1] != 'u' {
 		return 0
@@ -58,8 +58,8 @@ func unit(text []byte) rune {
 	return rune(n)
 }
 
-// brokenJSON locates the mistake of a file that begins as JSON does; nil for others. The parser of YAML
-// names the line of the outermost mapping instead.
+// brokenJSON locates the mistake in a file that starts like JSON. It is nil for other files. YAML's
+// parser would report the line of the outermost mapping.
 func brokenJSON(data []byte) *Problem {
 	inside, begins := bytes.CutPrefix(bytes.TrimSpace(data), []byte("{"))
 	if !begins || !bytes.HasPrefix(bytes.TrimSpace(inside), []byte(`"`)) {

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Rule says of one key what its Go type cannot.
+// Rule describes a key beyond its Go type.
 type Rule struct {
 	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
 	About   string // what the key means, with its unit
@@ -29,26 +29,27 @@ type Rule struct {
 	Most     int  // entries of a mapping of mappings, or of a list
 	Scalars  bool // numbers and truth values count as text, as they are written
 
-	// Meant returns the key of a group, or of a mapping's groups, that an unknown name stands for.
+	// Meant returns the correct key for an unknown name in a group, or in the groups of a mapping.
+	// It returns "" if there is none.
 	Meant func(name string) string
 }
 
-// Span is what a number may be, both ends included.
+// Span is the allowed range of a number, including both ends.
 type Span struct{ Least, Most int64 }
 
 // Between returns a span.
 func Between(least, most int64) *Span { return &Span{least, most} }
 
-// Many is the end of a span that has none.
+// Many is the end of an unlimited span.
 const Many = 1_000_000_000_000
 
-// Foreign is a mapping whose keys are not ours: it is handed on as it is.
+// Foreign describes a mapping with foreign keys. It is passed on as read.
 type Foreign struct {
 	Read   func(value any) (map[string]any, error) // checks it, and fills in what it needs
 	Schema map[string]any                          // as much of Read as a JSON Schema can say
 }
 
-// Custom is a Go type whose values may be written in several ways.
+// Custom is a Go type with several notations for its values.
 type Custom interface {
 	// Words names the ways, for messages.
 	Words() string
@@ -146,7 +147,7 @@ func shapeOf(typ reflect.Type) Shape {
 	}[typ.Kind()]
 }
 
-// Words names what the value of the key is, for messages.
+// Words describes the type of the key's value, for messages.
 func (k *Key) Words() string {
 	if k.Shape == Own {
 		return reflect.New(k.typ).Interface().(Custom).Words()
@@ -162,7 +163,7 @@ func Join(path, name string) string {
 	return path + "." + name
 }
 
-// Key returns the key of that name below k, or nil.
+// Key returns the key called name directly below k, or nil.
 func (k *Key) Key(name string) *Key {
 	for _, below := range k.Keys {
 		if below.Name == name {
@@ -175,8 +176,8 @@ func (k *Key) Key(name string) *Key {
 // Field returns the value of a key below k, a group, in the value of the group.
 func (k *Key) Field(of reflect.Value) reflect.Value { return of.Field(k.field) }
 
-// Settable returns the keys below k that one variable or assignment sets whole, in the order of the
-// fields: all but groups and what is inside of lists.
+// Settable returns the keys below k that a variable or an assignment can set, in the order of the
+// fields. These are all keys except groups and the keys inside lists.
 func (k *Key) Settable() []*Key {
 	var found []*Key
 	for _, below := range k.Keys {
@@ -189,7 +190,7 @@ func (k *Key) Settable() []*Key {
 	return found
 }
 
-// At returns the key of a value at a path such as verify[0].name; nil for none.
+// At returns the key for a path such as verify[0].name, or nil.
 func (k *Key) At(path string) *Key {
 	for part := range strings.SplitSeq(path, ".") {
 		name, _, listed := strings.Cut(part, "[")

@@ -24,26 +24,25 @@ type Layer struct {
 	Values []Assignment // of Values
 }
 
-// Assignment sets one key. Value is taken as it stands for a key of type text,
-// and read as YAML for any other: 5, 10m, true, [a, b], {name: value}.
+// Assignment sets one key. For a key of type text, Value is the text itself. For any other key it
+// is YAML: 5, 10m, true, [a, b], {name: value}.
 type Assignment struct {
 	Key    string // "limits.turns"; "model.headers.X-Team" for one entry of a mapping of text
 	Value  string
 	Origin string // the variable or flag that it came from
 }
 
-// environmentPrefix is what the variables that set keys begin with.
+// environmentPrefix is the prefix of all variables that set keys.
 const environmentPrefix = "AGENT_CI_"
 
-// VariableOf returns the variable that sets the key at path.
+// VariableOf returns the name of the variable for the key at path.
 func VariableOf(path string) string {
 	return environmentPrefix + strings.ToUpper(strings.ReplaceAll(path, ".", "_"))
 }
 
-// Environment returns the layer of the variables in environ (NAME=value) that are
-// named after a key: AGENT_CI_LIMITS_TURNS for limits.turns. Empty ones set
-// nothing. Names in reserved are somebody else's; any other AGENT_CI_ name that
-// belongs to no key gives a warning.
+// Environment returns a layer from the variables in environ (NAME=value) named after a key:
+// AGENT_CI_LIMITS_TURNS for limits.turns. Empty variables set nothing. It ignores the names in
+// reserved, and returns a warning for any other AGENT_CI_ name without a key.
 func (f *Format) Environment(environ, reserved []string) (Layer, []string) {
 	keys, names := make(map[string]string), []string(nil)
 	for _, k := range f.Root.Settable() {
@@ -105,9 +104,9 @@ func (f *Format) cutAssignment(assignment string) (key, value string, err error)
 	return key, value, nil
 }
 
-// find is the key at path and path's parts. It is nil where there is no such
-// key. Below a mapping of text all that is left of path is one part, and below one of
-// groups the next part is a name.
+// find returns the key at path and the parts of path. The key is nil for an unknown path. In a
+// mapping of text, the rest of path is a single part. In a mapping of groups, the next part is a
+// name.
 func (f *Format) find(path string) (*Key, []string) {
 	k, parts := f.Root, []string(nil)
 	for rest := path; ; {

@@ -25,7 +25,7 @@ func (d *Decoder) Add(layer Layer) {
 	}
 }
 
-// AddNode merges a document that was parsed already.
+// AddNode merges a parsed document.
 func (d *Decoder) AddNode(name string, node *yaml.Node) {
 	d.begin(name, File)
 	d.value(d.format.Root, "", node, d.into)
@@ -64,7 +64,7 @@ func (d *Decoder) assignments(values []Assignment) {
 	}
 }
 
-// customAbove returns the key of a custom type that a path leads into; nil for none.
+// customAbove returns the custom key above path, or nil.
 func (f *Format) customAbove(path string) *Key {
 	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
 		path = path[:end]
@@ -75,7 +75,7 @@ func (f *Format) customAbove(path string) *Key {
 	return nil
 }
 
-// node is a's value for the key k; k is nil where a names none.
+// node returns the value of a for the key k. k is nil for an unknown key.
 func (a Assignment) node(k *Key) (*yaml.Node, error) {
 	if k == nil || k.Shape == Text {
 		return TextNode(a.Value), nil

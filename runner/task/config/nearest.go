@@ -1,8 +1,8 @@
 package config
 
-// Nearest is the candidate that name was most probably meant to be, or "" when
-// none is near: at most a third of its letters may differ, counting a swap of
-// neighbours as one difference. The first of equally near ones wins.
+// Nearest returns the candidate most similar to name, or "". Up to a third of its letters may
+// differ, and a swap of neighbours counts as one difference. Among equally similar candidates the
+// first wins.
 func Nearest(name string, candidates []string) string {
 	const longest = 60
 	if len(name) > longest {
@@ -40,9 +40,9 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// nearestKey is the full path of the key that name, written among the keys of
-// group at path, was probably meant to be: a sibling with a similar name, else
-// for a name at the top, a key of exactly that name below.
+// nearestKey returns the full path of the key most similar to name in group, or "". If none is
+// similar, it asks the group's Meant function. For a name at the top level it then accepts a key of
+// the same name anywhere below.
 func (d *Decoder) nearestKey(group *Key, path, name string) string {
 	names := make([]string, len(group.Keys))
 	for i, k := range group.Keys {

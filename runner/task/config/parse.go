@@ -14,8 +14,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// MaxSize bounds a file and the value of an assignment, in bytes. The parser
-// bounds depth itself, and what is no known key is not walked.
+// MaxSize limits a file and the value of an assignment, in bytes. The parser itself limits the
+// depth, and the decoder does not descend into unknown keys.
 const MaxSize = 1 << 20
 
 // Parse reads the one document of a file. What keeps data from being one is a problem without a file; with
@@ -28,7 +28,7 @@ func (f *Format) Parse(data []byte) (*yaml.Node, *Problem) {
 	return node, unfit
 }
 
-// parse is Parse for files that may be without a document.
+// parse is like Parse, but accepts a file without a document.
 func parse(data []byte, name string) (*yaml.Node, *Problem) {
 	if unfit := CheckText(data); unfit != nil {
 		return nil, unfit
@@ -64,7 +64,7 @@ func Document(file string, data []byte) (*yaml.Node, Problems) {
 	return nil, Problems{*unfit}
 }
 
-// documents are the first two documents of data, nil where there is none.
+// documents returns the first two documents of data, or nil for a missing one.
 func documents(data []byte) (first, second *yaml.Node, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	for _, document := range []**yaml.Node{&first, &second} {
@@ -79,7 +79,7 @@ func documents(data []byte) (first, second *yaml.Node, err error) {
 	return first, second, nil
 }
 
-// CheckText refuses what is no text, before a parser sees it.
+// CheckText rejects data other than text, before a parser reads it.
 func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
@@ -108,13 +108,13 @@ func CheckText(data []byte) *Problem {
 var (
 	parserPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 	tabIndent    = regexp.MustCompile(`^ *\t`)
-	// flowComment is a comment that keeps a mapping or a list from being closed.
+	// flowComment matches a comment that hides the end of a mapping or a list.
 	flowComment = regexp.MustCompile(`(?:[\[{,][ \t]*|:[ \t]+)(#[^\s,\]}]*)`)
 )
 
-// locate finds the place of a syntax error. The parser gives a line at best,
-// and often that of the construct around it; the first line without which the
-// text parses is nearer.
+// locate returns the position of a syntax error. The parser often reports the line of the
+// surrounding construct, or none. The line after the longest parsable start of the file is more
+// exact.
 func locate(data []byte, err error) *Problem {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	said := parserPrefix.FindStringSubmatch(err.Error())
@@ -140,8 +140,8 @@ func locate(data []byte, err error) *Problem {
 	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
 }
 
-// firstFailing is the number of the line that follows the longest run of lines
-// from the top that parses. It is 0 when finding out would take too long.
+// firstFailing returns the number of the line after the longest parsable start of data. It is 0 if
+// the search would take too long.
 func firstFailing(data []byte) int {
 	const effort = 4 << 20 // bytes given to the parser
 	top := bytes.TrimSuffix(data, []byte("\n"))

@@ -52,7 +52,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// MaxProblems bounds what a hostile file can make us print.
+// MaxProblems limits the output for a hostile file.
 const MaxProblems = 100
 
 // report collects the problems of each layer. What concerns no layer has the number behind the last one.
@@ -72,8 +72,8 @@ func (r *report) add(layer int, p Problem) {
 	}
 }
 
-// Mentions reports whether a problem of the key name or one below it was found; the empty name is that of a
-// file as a whole.
+// Mentions reports whether the key called name, or any key below it, has a mistake. The empty name
+// stands for the file as a whole.
 func (d *Decoder) Mentions(name string) bool {
 	return slices.ContainsFunc(d.found.all, func(p layered) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
@@ -85,7 +85,7 @@ func (d *Decoder) MentionsExactly(name string) bool {
 	return slices.ContainsFunc(d.found.all, func(p layered) bool { return p.Key == name })
 }
 
-// Problems returns what was found, layer by layer in the order of the lines; nil for nothing.
+// Problems returns all mistakes, sorted by layer and line. It is nil without any.
 func (d *Decoder) Problems() Problems {
 	slices.SortStableFunc(d.found.all, func(a, b layered) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -109,8 +109,8 @@ func (d *Decoder) Err() error {
 	return nil
 }
 
-// printable is text with everything quoted that could move a terminal's cursor
-// or break a line, and with its length bounded.
+// printable shortens text to 300 bytes and quotes it if it contains unprintable characters. These
+// could move a terminal's cursor or break a line.
 func printable(text string) string {
 	const longest = 300
 	cut := clip.Bytes(text, longest)

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// The tags that the parser gives to scalars.
+// The parser's tags for scalars.
 const (
 	textTag  = "!!str"
 	nullTag  = "!!null"
@@ -27,8 +27,8 @@ const (
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == nullTag }
 
-// DescribeNode returns what node is, in the words of a message. The value itself
-// is not repeated but for numbers and truth values, which are no secrets.
+// DescribeNode returns the type of node in the words of a message. It repeats the value only for
+// numbers and truth values, because these are no secrets.
 func DescribeNode(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -44,7 +44,7 @@ func DescribeNode(node *yaml.Node) string {
 	}
 }
 
-// WrongType complains that node is not what the key takes. It returns false.
+// WrongType reports a value of the wrong type. It returns false.
 func (d *Decoder) WrongType(k *Key, path string, node *yaml.Node) bool {
 	message := "must be " + k.Words()
 	if k.Example != "" {
@@ -73,7 +73,8 @@ func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value)
 	return complaint == "" || d.suggest(path, node, complaint, meant)
 }
 
-// JudgeText says what is wrong with s as the value of k, and what was probably meant.
+// JudgeText returns a message for a wrong text, and the likely correct one. Both are empty for a
+// valid text.
 func (k *Key) JudgeText(s string) (complaint, meant string) {
 	switch {
 	case k.Values != nil:
@@ -100,7 +101,7 @@ func (k *Key) judgeChoice(s string) (complaint, meant string) {
 	return given + " is not one of " + k.choices(), Nearest(strings.ToLower(s), k.Values)
 }
 
-// choices are the values that may be written, for a sentence.
+// choices lists the allowed values for a sentence.
 func (k *Key) choices() string {
 	shown := slices.Clone(k.Values)
 	for i, value := range shown {
@@ -111,8 +112,8 @@ func (k *Key) choices() string {
 	return strings.Join(shown, ", ")
 }
 
-// integer takes decimal digits. Octal, hexadecimal and grouped numbers are refused: YAML's
-// versions disagree on what 010 and 4_000_000 are.
+// integer accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
+// versions disagree on 010 and 4_000_000.
 func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
@@ -140,7 +141,7 @@ func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
 	return d.WrongType(k, path, node)
 }
 
-// judge says what is wrong with number.
+// judge returns a message for a number outside the span, or "".
 func (s *Span) judge(number int64) string {
 	switch {
 	case number >= s.Least && number <= s.Most:
@@ -206,8 +207,7 @@ func (d *Decoder) wrongLength(k *Key, path string, node *yaml.Node) bool {
 	return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 }
 
-// meantDuration is the duration that somebody meant who wrote "5 minutes" or
-// "1d", or "".
+// meantDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.
 func meantDuration(s string) string {
 	unit := strings.TrimLeft(s, "0123456789")
 	number, err := strconv.Atoi(strings.TrimSuffix(s, unit))

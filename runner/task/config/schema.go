@@ -8,9 +8,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
 
-// Schema returns the JSON Schema (2020-12) of the format, for editors: the same bytes every time. It describes
-// what this version accepts. What it cannot say loading checks: how keys hang together, and some forms of
-// text. It is stricter in one thing: a key written with null, which loading takes as not set.
+// Schema returns the format's JSON Schema (2020-12) for editors. The bytes are always the same. It
+// describes the keys accepted by this version. Only loading checks keys against each other, and
+// some forms of text. The schema is stricter in one case: it rejects null, but loading treats a key
+// with null as unset.
 func (f *Format) Schema() []byte {
 	schema := schemaOf(f.Root)
 	schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -111,7 +112,7 @@ func anys(values []string) []any {
 	return all
 }
 
-// TextSchema adds what f asks of a text that isn't empty.
+// TextSchema adds the pattern of f to the schema of a non-empty text.
 func TextSchema(schema map[string]any, f *form.Form) map[string]any {
 	if f != nil && f.Pattern != "" {
 		schema["pattern"] = "^(?:" + f.Pattern + ")$"
