@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// Address is where something listens.
+// Address is the address of a listening service.
 type Address struct {
 	Host string
 	Port uint16
@@ -29,7 +29,8 @@ func SplitAddress(s string) (Address, error) {
 	return Address{host, uint16(number)}, nil
 }
 
-// WebAddress checks an http or https address. secret says where a password belongs.
+// WebAddress returns a check for an http or https address. secret names the right place for a
+// password, for messages. query allows a query.
 func WebAddress(example, secret string, query bool) func(string) error {
 	return func(s string) error {
 		address, err := url.Parse(s)
@@ -47,7 +48,7 @@ func WebAddress(example, secret string, query bool) func(string) error {
 	}
 }
 
-// checkInTheClear refuses http to a public host, since others could read and change what is said.
+// checkInTheClear rejects http to a public host, because others could read and change the traffic.
 func checkInTheClear(address *url.URL) error {
 	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
 		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")

@@ -1,3 +1,3 @@
-// Package form owns what texts of a configuration may be: lines, paths, variables, names of branches and
+// Package form checks texts in a configuration: lines, paths, variables, names of branches and
 // repositories, and references to issues.
 package form

@@ -19,13 +19,13 @@ type Form struct {
 	prefix  string // that people put before it by mistake
 }
 
-// Without returns f for texts that people wrongly begin with prefix.
+// Without sets a prefix that people often add by mistake, and returns f.
 func (f *Form) Without(prefix string) *Form {
 	f.prefix = prefix
 	return f
 }
 
-// Meant returns s without the prefix, when that is what makes it wrong.
+// Meant returns s without the prefix if that makes it valid, else "".
 func (f *Form) Meant(s string) string {
 	if rest, cut := strings.CutPrefix(s, f.prefix); cut && f.prefix != "" && f.Check(rest) == nil {
 		return rest
@@ -33,7 +33,7 @@ func (f *Form) Meant(s string) string {
 	return ""
 }
 
-// Matching returns a form for texts that match pattern as a whole.
+// Matching returns a form for texts that match the whole pattern.
 func Matching(about, pattern string) *Form {
 	fits := sync.OnceValue(func() *regexp.Regexp { return Whole(pattern) })
 	return &Form{Pattern: pattern, Check: func(s string) error {
@@ -44,7 +44,7 @@ func Matching(about, pattern string) *Form {
 	}}
 }
 
-// The forms that several keys have.
+// The forms shared by several keys.
 var (
 	FilledLine    = &Form{Check: checkFilledLine}
 	NotBlank      = &Form{Check: checkNotBlank}
@@ -99,7 +99,7 @@ func AtMost(characters int) func(string) error {
 	}
 }
 
-// ReadableBy returns a check that a function can read the text.
+// ReadableBy returns a check for texts that parse accepts.
 func ReadableBy[T any](parse func(string) (T, error)) func(string) error {
 	return func(s string) error {
 		_, err := parse(s)

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// ValidateBranch returns an error unless git and GitHub accept name as a branch, by the rules of
-// git check-ref-format.
+// ValidateBranch returns an error for a branch name that git or GitHub rejects. The rules are those
+// of git check-ref-format.
 func ValidateBranch(name string) error {
 	const longest = 200 // leaves room for refs/heads/ and .lock in a file name of 255 bytes
 	switch {
@@ -42,8 +42,8 @@ func isForbiddenInRef(r rune) bool {
 	return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
 }
 
-// ValidateKey returns an error unless name is a valid task key: one part of a branch name, at most
-// 100 bytes, so that it can name files as well.
+// ValidateKey returns an error for an invalid task key. A key is one part of a branch name, of up
+// to 100 bytes, and can also name files.
 func ValidateKey(name string) error {
 	const longest = 100
 	if len(name) > longest {
@@ -113,8 +113,8 @@ func IssueServer(s string) string {
 	return ""
 }
 
-// String is the form that ParseIssue reads.
+// String returns the issue in a form that ParseIssue reads.
 func (i Issue) String() string { return fmt.Sprintf("%s#%d", i.Repository, i.Number) }
 
-// Whole returns a regular expression that matches pattern against a whole text.
+// Whole compiles a regular expression that must match the whole text.
 func Whole(pattern string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + pattern + `)\z`) }
