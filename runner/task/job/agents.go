@@ -30,8 +30,8 @@ type Role struct {
 // What an agent of a role may change.
 const (
 	WritesNone   = "none"
-	WritesOwn    = "own"    // a copy of what the one that started it works in
-	WritesShared = "shared" // what that works in
+	WritesOwn    = "own"    // a copy of its starter's workspace
+	WritesShared = "shared" // its starter's workspace
 )
 
 // The built-in roles.
@@ -40,7 +40,7 @@ const (
 	RoleWorker   = "worker"
 )
 
-// mostRoles is how many a job may have.
+// mostRoles is the maximum number of roles in a job.
 const mostRoles = 32
 
 var builtinRoles = map[string]Role{

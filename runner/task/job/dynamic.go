@@ -105,7 +105,7 @@ func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
 	}
 }
 
-// mostDynamicTools is how many tools of its own a job may have.
+// mostDynamicTools is the maximum number of tools defined by a job.
 const mostDynamicTools = 512
 
 // fitDynamicTools checks every entry of tools.dynamic against the other keys.
@@ -124,7 +124,7 @@ func (d *checks) fitDynamicTools() {
 // tool. before holds the entries listed before t.
 func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 	switch {
-	case t.Name == "" || t.InputSchema == nil: // which is complained of already
+	case t.Name == "" || t.InputSchema == nil: // reported already
 		return "", ""
 	case strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix):
 		return "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"
@@ -142,7 +142,7 @@ func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
 
 const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
 
-// leadsOut says whether a command's program is named by a relative path out of the repository.
+// leadsOut reports whether the command's program has a relative path out of the repository.
 func (c Command) leadsOut() bool {
 	return len(c.Argv) > 0 && strings.Contains(c.Argv[0], "/") && !path.IsAbs(c.Argv[0]) && slices.Contains(strings.Split(path.Clean(c.Argv[0]), "/"), "..")
 }

@@ -22,7 +22,7 @@ type Hook struct {
 	Trusted  string   `json:"trusted"` // "", operator
 }
 
-// mostHooks is how many a job may have.
+// mostHooks is the maximum number of hooks in a job.
 const mostHooks = 64
 
 // The hook points of a run. Points of Claude Code have its names; the others are agent-ci's own.
@@ -78,7 +78,7 @@ func (d *checks) fitHooks() {
 
 func (d *checks) fitHook(path string, h Hook) {
 	wrong := func(key, message string) { d.Wrong(path+"."+key, message) }
-	if h.On == "" { // which is told already
+	if h.On == "" { // reported already
 		return
 	}
 	if len(h.Run) > 0 {
@@ -104,7 +104,7 @@ func (d *checks) fitHook(path string, h Hook) {
 	}
 }
 
-// mostHookTime is how long a hook may be given.
+// mostHookTime is the maximum timeout of a hook.
 const mostHookTime = Duration(10 * time.Minute)
 
 // LoadOperator reads hooks from the operator's file. No job can change them.

@@ -127,13 +127,13 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Known says whether the job names a price.
+// Known reports whether the job sets a price.
 func (p Price) Known() bool { return p.Input > 0 || p.Output > 0 }
 
 type Tools struct {
 	Allow   []string         `json:"allow"` // empty for all
 	Deny    []string         `json:"deny"`
-	Hosted  []map[string]any `json:"hosted"` // as they stand in a request
+	Hosted  []map[string]any `json:"hosted"` // in the form of an API request
 	Dynamic []DynamicTool    `json:"dynamic"`
 	JSRepl  bool             `json:"js_repl"`
 }
@@ -218,7 +218,7 @@ type VerifyCheck struct {
 	Flaky   string   `json:"flaky"`  // reject, accept
 	When    []string `json:"when"`   // patterns of paths of the change; empty for any change
 	Proves  string   `json:"proves"` // false, true, required
-	JUnit   string   `json:"junit"`  // files that it writes; empty where its output says which tests fail
+	JUnit   string   `json:"junit"`  // files written by it; empty if its output names the failed tests
 }
 
 // ProvesRequired is the value of verify[].proves that turns a change with unproven tests into a
@@ -277,7 +277,7 @@ type Memory struct {
 	Propose string `json:"propose"` // off, change, pull_request
 }
 
-// Proposes says whether the model may propose lessons.
+// Proposes reports whether the model may propose lessons.
 func (m Memory) Proposes() bool { return m.Propose == ProposeInChange || m.Propose == ProposeAlone }
 
 // Key returns the task key. It names the branch and distinguishes runs of one task from runs of

@@ -67,8 +67,8 @@ func LoadRecorded(raw []byte) (*Job, error) {
 	return LoadTemplate(config.Layer{Name: "the recorded job", Data: raw})
 }
 
-// Mistakes returns the mistakes of a parsed job file. lenient lists paths whose texts are not final
-// yet. whole adds the checks of keys against each other.
+// Mistakes returns the mistakes of a parsed job file. lenient lists the paths of provisional texts,
+// whose form is not checked. whole adds the checks of keys against each other.
 func Mistakes(file string, node *yaml.Node, lenient map[string]bool, whole bool) config.Problems {
 	c := newChecks()
 	c.Lenient = lenient

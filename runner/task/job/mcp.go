@@ -17,7 +17,7 @@ import (
 type MCPServer struct {
 	Command        string            `json:"command"`
 	Args           []string          `json:"args"`
-	Cwd            string            `json:"cwd"` // slash-separated, below the root of what the agent works in; "" for the base tree
+	Cwd            string            `json:"cwd"` // slash-separated, below the root of the agent's workspace; "" for the base tree
 	Env            Env               `json:"env"`
 	URL            string            `json:"url"`
 	Headers        map[string]string `json:"headers"`
@@ -35,7 +35,7 @@ type MCPServer struct {
 // AllTools in the list of a server's tools allows all of them.
 const AllTools = "*"
 
-// mostMCPServers is how many a job may have.
+// mostMCPServers is the maximum number of servers in a job.
 const mostMCPServers = 32
 
 var (
@@ -47,7 +47,7 @@ var (
 func (d *checks) fitMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
 		if d.MentionsExactly(config.Join("mcp_servers", name)) || d.MentionsExactly(config.Join("mcp_servers", name)+".tools") {
-			continue // it is no mapping, or one without what it needs
+			continue // no mapping, or a required key is missing
 		}
 		of := mcpChecks{d, config.Join("mcp_servers", name), d.job.MCPServers[name]}
 		of.kind()

@@ -24,7 +24,7 @@ import (
 type Network struct {
 	Mode  string    // none, loopback, full; empty where there is a list
 	Allow []Allowed // of a list
-	Proxy string    // of a list, or with loopback of what secrets open: inherit, or empty for none
+	Proxy string    // for a list, or with loopback for the hosts of secrets: inherit, or empty for none
 }
 
 // Allowed is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
@@ -234,7 +234,7 @@ var (
 	})
 	entryKeys = sync.OnceValue(func() *config.Key {
 		return config.NewKey([]config.Rule{
-			{Path: "host", Filled: true}, // what it may be, the other keys of its entry say
+			{Path: "host", Filled: true}, // the other keys of the entry decide on its form
 			{Path: "ca", Form: rulesFile, Filled: true},
 			{Path: "preset", Values: reach.PresetNames()},
 		}, reflect.TypeFor[wholeEntry]())

@@ -20,11 +20,11 @@ func AtHome(word, home string) string {
 	return strings.ReplaceAll(word, "${HOME}", home)
 }
 
-// interpreters lists programs whose first argument is a script, unless it is an option.
+// interpreters lists programs that take a script as first argument, apart from options.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "python", "python3", "node", "ruby", "perl", "php"}
 
 // ScriptOf returns the repository file read by an interpreter, such as check.py in [python3,
-// check.py]. It is empty for other commands.
+// check.py], or "" for other commands.
 func ScriptOf(argv []string) string {
 	if len(argv) < 2 || !slices.Contains(interpreters, argv[0]) || strings.HasPrefix(argv[1], "-") || path.IsAbs(argv[1]) {
 		return ""

@@ -76,7 +76,7 @@ func (d *checks) protectByDefault() {
 		open[pattern] = true
 	}
 	protect = slices.DeleteFunc(protect, func(pattern string) bool { return open[pattern] })
-	for _, folder := range d.job.Skills.Folders { // also where a job opens what is around it
+	for _, folder := range d.job.Skills.Folders { // even if a job opens a pattern around it
 		isIn := func(pattern string) bool {
 			around, whole := strings.CutSuffix(strings.TrimPrefix(pattern, "**/"), "**")
 			return whole && strings.HasPrefix(folder+"/", around)
@@ -88,7 +88,7 @@ func (d *checks) protectByDefault() {
 	d.job.Policy.Protect = protect
 }
 
-// mayOpen says why a job cannot open a pattern; empty where it can.
+// mayOpen returns the reason a job cannot open a pattern, or "".
 func mayOpen(pattern string) string {
 	i := slices.IndexFunc(Protections, func(p Protection) bool { return p.Pattern == pattern })
 	switch {
@@ -100,5 +100,5 @@ func mayOpen(pattern string) string {
 	return ""
 }
 
-// literal has a path stand for itself in a pattern.
+// literal escapes a path for use in a pattern.
 var literal = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

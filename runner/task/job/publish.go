@@ -13,7 +13,7 @@ import (
 // Publish selects the form of the published result.
 type Publish struct {
 	As     string   `json:"as"`     // pull_request, review, labels, comment
-	Labels []string `json:"labels"` // of which some are chosen
+	Labels []string `json:"labels"` // to choose from
 }
 
 // The values of publish.as.

@@ -49,10 +49,10 @@ const (
 	PresetMaven   = "maven"
 )
 
-// FromFile says whether the value stands in a file, and not in a variable.
+// FromFile reports whether the value is in a file instead of a variable.
 func (s Secret) FromFile() bool { return strings.Contains(s.From, "/") }
 
-// For says whether a kind of commands has the secret.
+// For reports whether a kind of commands has access to the secret.
 func (s Secret) For(commands string) bool { return slices.Contains(s.Commands, commands) }
 
 // Entries returns the hosts as entries of a network list, without invalid ones.
@@ -66,10 +66,10 @@ func (s Secret) Entries() []Allowed {
 	return entries
 }
 
-// mostSecrets is how many a job may have.
+// mostSecrets is the maximum number of secrets in a job.
 const mostSecrets = 32
 
-// mostScopes is how many hosts each may have.
+// mostScopes is the maximum number of hosts for each secret.
 const mostScopes = 100
 
 var (
@@ -168,7 +168,7 @@ func (d *checks) fitSecret(i int) {
 	switch user, is := presets[s.Preset]; {
 	case is:
 		d.fitPreset(i, s, user)
-	case !d.Mentions(secretKey(i, "preset")): // else it is not known which keys it takes
+	case !d.Mentions(secretKey(i, "preset")): // otherwise its allowed keys are unknown
 		d.fitBinding(i, s)
 	}
 	if len(s.Methods) == 0 && s.Preset != PresetGit {
@@ -288,7 +288,7 @@ func (s Secret) filePlaces() map[string]string {
 	return places
 }
 
-// proxied says whether some commands reach the network through the proxy.
+// proxied reports whether any commands reach the network through the proxy.
 func (d *checks) proxied() bool {
 	p := d.job.Policy
 	return p.Network.Listed() || len(p.Secrets) > 0 || slices.ContainsFunc(d.job.Setup, func(s SetupStep) bool { return s.Network.Listed() })

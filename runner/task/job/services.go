@@ -30,7 +30,7 @@ type Ready struct {
 	Timeout Duration `json:"timeout"` // for that, and for each command of init
 }
 
-// MostServices is how many a job may have.
+// MostServices is the maximum number of services in a job.
 const MostServices = 16
 
 // proxyPort is the loopback port of the proxy for a list of hosts.
