@@ -76,8 +76,8 @@ func readCredential(ctx context.Context, env Environment, s job.Secret) (c crede
 	return c, fitValue(c.Value)
 }
 
-// SecretFile returns the path of the file with the secret's value. It is empty for a value in a
-// variable.
+// SecretFile returns the path of the file with the secret's value, or "" if a variable holds the
+// value.
 func (e Environment) SecretFile(s job.Secret) string {
 	switch rest, inHome := strings.CutPrefix(s.From, "~/"); {
 	case !s.FromFile():
@@ -115,7 +115,7 @@ func fitValue(value string) error {
 	return nil
 }
 
-// unseen rejects a credential whose value is already visible in the environment of commands.
+// unseen rejects a credential if commands can already see its value in their environment.
 func unseen(c credential.Credential, environment []string) error {
 	i := slices.IndexFunc(environment, func(variable string) bool {
 		_, value, _ := strings.Cut(variable, "=")

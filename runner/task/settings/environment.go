@@ -46,7 +46,7 @@ func (e Environment) Absolute(root string, paths []string) []string {
 	return all
 }
 
-// InActions says whether this is a step of a job in GitHub Actions.
+// InActions reports whether the process is a step of a GitHub Actions job.
 func (e Environment) InActions() bool { return e.Get("GITHUB_ACTIONS") == "true" }
 
 // ForgeServer returns the address of the forge's repositories.
@@ -102,7 +102,7 @@ var secretNames = []string{
 }
 
 // Secrets returns the values to remove from all output: every value of the known names and of more,
-// values of variables named like a credential, and the logins of the machine's proxies.
+// other values of variables named like a credential, and the logins of the machine's proxies.
 func (e Environment) Secrets(more ...string) []secrets.Value {
 	var values []secrets.Value
 	known := slices.Concat(secretNames, more)
@@ -161,9 +161,9 @@ func unescaped(text string) string {
 	return text
 }
 
-// Secrets returns the values that a run removes from everything it writes or sends: keys and tokens
-// of the environment, and credentials that the job passes to commands, servers or the model's API.
-// j may be nil.
+// Secrets returns the values that a run removes from everything it writes or sends. These are keys
+// and tokens of the environment, and credentials passed by the job to commands, servers or the
+// model's API. j may be nil.
 func Secrets(env Environment, j *job.Job) []secrets.Value {
 	if j == nil {
 		return env.Secrets()

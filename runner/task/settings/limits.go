@@ -10,7 +10,7 @@ import (
 
 const TimeReason = "time"
 
-// AgentBudgets lists the outcome reasons of a run whose agent reached a limit.
+// AgentBudgets lists the outcome reasons of runs stopped by a limit on the agent.
 var AgentBudgets = []string{"turns", "tool_calls", "tokens", "cost", TimeReason}
 
 // LimitKey returns the job key of the limit behind an outcome reason.

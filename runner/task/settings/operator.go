@@ -38,7 +38,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 	return hooks, err
 }
 
-// leadsInto says whether a file lies in a folder, by its name or by links.
+// leadsInto reports whether a file is in a folder, by its name or through links.
 func leadsInto(name, folder string) bool {
 	ways := []string{filepath.Clean(name)}
 	if real, err := filepath.EvalSymlinks(name); err == nil {

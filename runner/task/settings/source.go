@@ -24,7 +24,7 @@ import (
 // defaultsFile holds a repository's defaults, in its base commit.
 const defaultsFile = ".github/agent-ci.yml"
 
-// MaxFile is how long a configuration file or a prompt may be, in bytes.
+// MaxFile is the maximum length of a configuration file or a prompt in bytes.
 const MaxFile = config.MaxSize
 
 type File struct {
