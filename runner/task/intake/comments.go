@@ -55,7 +55,7 @@ func (s *Source) asksOrTells(c forge.Comment) bool {
 	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
 }
 
-// isAfter says whether any of the times is later than the task was asked for.
+// isAfter reports whether any of the times is after askedAt, the time of the request.
 func isAfter(askedAt time.Time, times ...time.Time) bool {
 	return !askedAt.IsZero() && slices.ContainsFunc(times, askedAt.Before)
 }

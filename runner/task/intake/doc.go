@@ -1,5 +1,5 @@
 // Package intake determines the task of a run, and whether its requester is trusted. Its sources
-// are the event of the workflow, the job, and texts on the forge as of the time of the request. It
-// owns the Task, and the marks that earlier runs leave on the forge for later ones. It knows
-// nothing of the checkout or of publishing a change.
+// are the workflow's event, the job, and texts on the forge from before the request. It owns the
+// Task, and the marks left on the forge by earlier runs for later ones. It knows nothing of the
+// checkout or of publishing a change.
 package intake

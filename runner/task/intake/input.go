@@ -63,7 +63,7 @@ func (s *Source) withWords(t Task, in input, where string) (Task, error) {
 
 // unmarked returns the parts without agent-ci's own marks. Parts with Shown keep them.
 func unmarked(parts []clean.Part) []clean.Part {
-	parts = slices.Clone(parts) // the digest is of what was written
+	parts = slices.Clone(parts) // the digest covers the original text
 	for i, p := range parts {
 		if !p.Shown {
 			parts[i].Text = withoutMarks(p.Text)

@@ -15,7 +15,7 @@ import (
 // BranchPrefix is the default prefix for branches of runs. A job may name another branch.
 const BranchPrefix = "agent-ci/"
 
-// OfRun says whether a branch is named like those of runs.
+// OfRun reports whether a branch has the name of a run's branch.
 func OfRun(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
 
 // issueKey returns the key of an issue task from an event.
@@ -46,14 +46,14 @@ func IssueOfBranch(branch string) int {
 // person wrote the comment.
 const (
 	ProgressMark  = "<!-- agent-ci: progress -->\n"  // how far a run is
-	QuestionsMark = "<!-- agent-ci: questions -->\n" // what an agent asks
+	QuestionsMark = "<!-- agent-ci: questions -->\n" // questions of an agent
 	JoinMark      = "<!-- agent-ci: commit -->\n"    // a commit on a person's branch
 )
 
 // The marks in the body of a run's unfinished pull request, in place of FinishedMark.
 const (
 	UnfinishedMark  = "<!-- agent-ci: commit unfinished -->\n"
-	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // what is missing are comments, or that it is ready
+	UncommentedMark = "<!-- agent-ci: commit uncommented -->\n" // only comments, or the ready state, are missing
 )
 
 const feedbackStart = "<!-- agent-ci: feedback "
@@ -61,7 +61,7 @@ const feedbackStart = "<!-- agent-ci: feedback "
 // FeedbackMark returns the first line of a run's feedback on an issue or pull request, in a review
 // or a comment. input identifies the text it was given on.
 func FeedbackMark(key, input, run string) string {
-	sum := sha256.Sum256([]byte(key)) // a key may hold what ends a comment of HTML
+	sum := sha256.Sum256([]byte(key)) // a key may contain the end of an HTML comment
 	return feedbackStart + hex.EncodeToString(sum[:4]) + " " + input + " " + run + " -->\n"
 }
 
@@ -121,5 +121,5 @@ var ownMarks = sync.OnceValue(func() *regexp.Regexp {
 // withoutMarks removes agent-ci's own marks, so that no warning calls them hidden.
 func withoutMarks(text string) string { return ownMarks().ReplaceAllString(text, "") }
 
-// IsProgress says whether a comment looks like a run's progress.
+// IsProgress reports whether a comment looks like a run's progress.
 func IsProgress(c forge.Comment) bool { return strings.HasPrefix(c.Body, ProgressMark) }

@@ -186,7 +186,7 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && OfRun(p.Head)
 	})
 	s.Request.Number = pulls[max(of, 0)].Number
-	return ReadPullRequest(ctx, s.here(), s.Request.Number) // lists leave out how it stands to its base
+	return ReadPullRequest(ctx, s.here(), s.Request.Number) // lists omit its state relative to its base
 }
 
 // ownHead returns an error unless the branch ends in a commit pushed by a run. It remembers the

@@ -150,8 +150,8 @@ func ForgeFailure(what string, err error) error {
 	said := outcome.Trimmed(err)
 	var answer *forge.Error
 	switch {
-	case errors.As(err, &answer): // which may be a connection that timed out
-		said = answer.Message // what was being done is said already
+	case errors.As(err, &answer): // perhaps a connection timeout
+		said = answer.Message // the message already names the operation
 		if answer.Remedy != "" {
 			said = strings.TrimSuffix(said, ".") + "; " + strings.TrimSuffix(answer.Remedy, ".")
 		}

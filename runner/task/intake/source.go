@@ -31,7 +31,7 @@ type Source struct {
 	Failing []clean.Part
 	Repair  *Repair
 
-	head *forge.Commit // of the pull request to be mended; nil for another task
+	head *forge.Commit // of the pull request under repair; nil for another task
 
 	// Prompt returns the text of task.prompt or task.prompt_file.
 	Prompt func(ctx context.Context) (string, error)
@@ -49,13 +49,13 @@ func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error
 		return Task{}, err
 	}
 	if t.Subject != nil {
-		pull = nil // nothing goes on with it
+		pull = nil // the run does not continue it
 	}
 	t.Title, t.Text = cmp.Or(s.Job.Task.Title, t.Title), s.Record.Redact(t.Text)
 	t.Mode, t.Pull, t.Repair = ModeOf(pull), pull, s.Repair
 	t.Key, t.Branch = s.keyAndBranch(t)
 	switch {
-	case t.Subject != nil, t.Repair != nil: // what is said there is all that there is to see
+	case t.Subject != nil, t.Repair != nil: // the published text itself is the only progress
 	case s.Request != nil:
 		t.ProgressOn = s.Request.Number
 	case !t.AskedAt.IsZero() && t.Issue != nil:
@@ -107,8 +107,7 @@ func (s *Source) requested() Task {
 	}
 }
 
-// readRequest takes the task from the event: its texts are those of the moment when
-// it was asked for, whatever was written since.
+// readRequest returns the task from the event, with its texts as of the time of the request.
 func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	t, q := s.requested(), s.Request
 	if q.Prompt != "" {

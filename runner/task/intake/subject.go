@@ -52,8 +52,7 @@ func recordedSubject(told *transcript.Subject) *Subject {
 	return &Subject{Repository: told.Repository, Number: told.Number, URL: told.URL, OnPull: told.Pull, HeadSHA: told.HeadSHA}
 }
 
-// OnPull returns the pull request that the run continues or gives feedback on. It is nil for other
-// tasks.
+// OnPull returns the pull request to continue or to give feedback on, or nil for other tasks.
 func (t Task) OnPull() *forge.PullRequest {
 	if t.Pull == nil && t.Subject != nil {
 		return t.Subject.Pull
@@ -165,7 +164,7 @@ func (s *Source) askedOf(ctx context.Context) (t Task, asked string, err error) 
 	return t, asked, err
 }
 
-// subjectAt is when something was asked for on the subject; the zero time is now.
+// subjectAt returns the time of the request on the subject. The zero time means now.
 func (s *Source) subjectAt(ref form.Issue) time.Time {
 	switch {
 	case s.Request != nil:
@@ -262,7 +261,7 @@ func (s *Source) wordsOnSubject(ctx context.Context, on *Subject) ([]clean.Part,
 	return nil, nil
 }
 
-// feedbackTitle is in words of the runner: those of a stranger stand between marks.
+// feedbackTitle returns a title in the runner's own words, because a stranger's belong between marks.
 func (s *Source) feedbackTitle(on *Subject) string {
 	to := map[string]string{job.AsReview: "Review of", job.AsLabels: "Labels for", job.AsComment: "Comment on"}[s.Job.Publish.As]
 	name := on.Name()

@@ -26,7 +26,7 @@ type Task struct {
 	Author  *forge.User // who wrote the issue
 
 	Mode Mode
-	Pull *forge.PullRequest // that the run goes on with; nil for New
+	Pull *forge.PullRequest // the run continues it; nil for New
 
 	// Repair is the repair attempt on Pull. It is nil for another task.
 	Repair *Repair
@@ -34,11 +34,11 @@ type Task struct {
 	// Subject is the target of feedback. It is nil for a task that makes a change.
 	Subject *Subject
 
-	Snapshot string // digest of what people wrote for it; empty for a task of the job's own
+	Snapshot string // digest of the texts people wrote for it; empty for the job's own task
 	Trigger  string // of an event
 	Actor    string // who asked for it
 	ActorID  int64
-	AskedAt  time.Time // what was written later does not count; the zero time is no bound
+	AskedAt  time.Time // later texts do not count; the zero time means no limit
 
 	// ProgressOn is the issue or pull request of the requesting event, also if a job names the
 	// issue itself. It is 0 without one.
@@ -47,7 +47,7 @@ type Task struct {
 	ProgressLike []forge.Comment
 }
 
-// Mode is how a run goes on with a pull request.
+// Mode is the treatment of an existing pull request.
 type Mode int
 
 const (
@@ -89,8 +89,8 @@ func (t Task) Event() transcript.Task {
 	return event
 }
 
-// Recorded is the task of a run as its transcript tells it. Key and branch are
-// told by other events.
+// Recorded returns the task in a run's transcript, without key and branch: other events contain
+// these.
 func Recorded(told transcript.Task) Task {
 	t := Task{
 		Source: told.Source, Name: told.Source, Title: told.Title, Text: told.Text, Request: told.Request, URL: told.URL,

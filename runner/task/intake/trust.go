@@ -20,7 +20,7 @@ var writersEvents = map[string]bool{
 	"workflow_dispatch": true, "repository_dispatch": true, "merge_group": true,
 }
 
-// Admit stops a run whose requester is not trusted. It costs one API call, and two more on a pull
+// Admit stops a run with an untrusted requester. It costs one API call, and two more on a pull
 // request. It returns the pull request to continue, or nil for other tasks.
 func (s *Source) Admit(ctx context.Context) (*forge.PullRequest, error) {
 	e := s.Event
@@ -113,8 +113,8 @@ func (s *Source) refuseForksEvent(ctx context.Context) error {
 	return outcome.Stopf(outcome.Skipped, "fork", "%s comes from a fork, and its events start no run (trust.forks).", what)
 }
 
-// eventHead returns the repository of the event's branch, "" for a deleted one. what names its pull
-// request or workflow run in messages. It is "" for an event without a branch.
+// eventHead returns the repository of the event's branch, "" for a deleted one, and the name of its
+// pull request or workflow run for messages. Both are "" for an event without a branch.
 func (s *Source) eventHead(ctx context.Context) (repository, what string, err error) {
 	e := s.Event
 	switch {
@@ -138,8 +138,7 @@ func Distrust(ctx context.Context, j *job.Job, in forge.Repository, who forge.Us
 	return s.distrust(ctx, in, who)
 }
 
-// distrust says why the words of an account in a repository do not count; ""
-// when they do.
+// distrust returns the reason not to trust an account's texts in a repository, or "".
 func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.User) (why string, err error) {
 	trust := s.Job.Trust
 	if who.Bot || strings.HasSuffix(who.Login, "[bot]") {
@@ -150,7 +149,7 @@ func (s *Source) distrust(ctx context.Context, in forge.Repository, who forge.Us
 	}
 	permission, err := s.Accounts.permission(ctx, in, who.Login)
 	switch {
-	case forge.KindOf(err) == forge.Invalid: // an account that is gone has no name
+	case forge.KindOf(err) == forge.Invalid: // a deleted account has no name
 		return fmt.Sprintf("the account %q cannot be asked about", who.Login), nil
 	case err != nil:
 		return "", ForgeFailure("The role of "+who.Login+" cannot be asked for", err)

@@ -15,7 +15,7 @@ import (
 // Removed counts hidden text withheld from the model.
 type Removed struct {
 	Characters int // invisible, bidirectional, tags, variation selectors, control characters
-	Comments   int // of HTML, and link definitions that stand in for comments
+	Comments   int // of HTML, and link definitions used as comments
 }
 
 func (r *Removed) Add(more Removed) {
