@@ -10,12 +10,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 )
 
-// eventLimit is how long an event may be, in bytes: GitHub sends no longer
-// webhook (https://docs.github.com/webhooks/webhook-events-and-payloads).
+// eventLimit is the maximum length of an event in bytes: GitHub sends no longer webhook
+// (https://docs.github.com/webhooks/webhook-events-and-payloads).
 const eventLimit = 25 << 20
 
 // Event is the event that started a workflow: GITHUB_EVENT_NAME, and fields of the webhook payload
-// at GITHUB_EVENT_PATH. Its texts are as of the time of the event.
+// at GITHUB_EVENT_PATH. Its texts date from the time of the event.
 type Event struct {
 	Name          string         `json:"-"`
 	Action        string         `json:"action"`
@@ -39,7 +39,7 @@ type Account struct {
 	Type  string `json:"type"` // User, Bot, Organization
 }
 
-// Bot says whether it is the account of an App.
+// Bot reports whether a is the account of an App.
 func (a Account) Bot() bool { return a.Type == "Bot" }
 
 type Label struct {
@@ -55,7 +55,7 @@ type Issue struct {
 	PullRequest json.RawMessage `json:"pull_request"` // there for a pull request only
 }
 
-// OfPull says whether it is a pull request.
+// OfPull reports whether i is a pull request.
 func (i *Issue) OfPull() bool {
 	return len(i.PullRequest) > 0 && string(i.PullRequest) != "null"
 }
@@ -67,7 +67,7 @@ type Comment struct {
 	User      Account   `json:"user"`
 	CreatedAt time.Time `json:"created_at"`
 	Path      string    `json:"path"`      // of a comment on a diff
-	Line      int       `json:"line"`      // likewise; 0 when the line is gone
+	Line      int       `json:"line"`      // likewise; 0 for a deleted line
 	DiffHunk  string    `json:"diff_hunk"` // likewise
 }
 
@@ -90,7 +90,7 @@ type PullRequest struct {
 // End is one of the two branches of a pull request.
 type End struct {
 	Ref        string      `json:"ref"`
-	Repository *Repository `json:"repo"` // nil when a fork is gone
+	Repository *Repository `json:"repo"` // nil for a deleted fork
 }
 
 // Repository is the repository of a branch.
@@ -139,8 +139,8 @@ type PullNumber struct {
 	Number int `json:"number"`
 }
 
-// OnIssueAt is when something happened to the issue of the event: when it was
-// commented on, else when it changed.
+// OnIssueAt returns the time of the event on its issue: the creation of the comment, else the
+// issue's last update.
 func (e *Event) OnIssueAt() time.Time {
 	if e.Comment != nil {
 		return e.Comment.CreatedAt

@@ -18,7 +18,7 @@ import (
 type Log struct {
 	mu     sync.Mutex
 	w      io.Writer
-	begun  bool // something that can be seen stands on the line
+	begun  bool // the line contains a visible character
 	hashes int  // right before, at most 2
 	within bool // a line that has not ended
 }

@@ -12,7 +12,7 @@ type Triggers struct {
 	Labels    []string
 	Assignees []string
 	Command   string // how a comment begins that asks; "" for none
-	Prefix    string // of the branches whose reviews are for agent-ci
+	Prefix    string // of branches with reviews for agent-ci
 }
 
 // Request is the task in an event: an issue, a pull request to continue, or a prompt.
@@ -28,16 +28,16 @@ type Request struct {
 	Issue  *Issue
 	Number int
 	Typed  string // the issue as somebody typed it, where Number is to be read from that
-	// Pull is the pull request to go on with, as far as the event tells.
+	// Pull is the pull request to continue, with the fields of the event.
 	Pull   *PullRequest
 	OnPull bool
-	// Words is the actor's text beside the command. On is the comment for a request on a line of a
-	// diff.
+	// Words holds the actor's text beside the command. A request on a line of a diff sets On, the
+	// comment.
 	Words     string
 	WordsID   int64
 	On        *Comment
 	Prompt    string
-	Commanded bool // by words, which may ask for more work on what is there
+	Commanded bool // in words: they may ask for more work on an existing result
 	// Repair requests the repair of failed checks on a pull request. If the event does not name it,
 	// it is the one with head SHA. There is no Actor, because nobody requests this: the head commit
 	// decides.
@@ -45,7 +45,7 @@ type Request struct {
 	SHA    string
 }
 
-// Request returns the task requested by e. Without one it is nil, and the text is the reason.
+// Request returns e's request. Without a request it returns nil and the reason.
 func (e *Event) Request(t Triggers) (*Request, string) {
 	read, known := map[string]func(*Event, Triggers) (*Request, string){
 		"issues":                      (*Event).issueRequest,
