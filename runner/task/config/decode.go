@@ -57,7 +57,7 @@ func (d *Decoder) File() string { return d.name }
 // layer returns the number of the current layer.
 func (d *Decoder) layer() int { return len(d.kinds) - 1 }
 
-// place returns the position of node. In a layer of assignments it has a name but no line.
+// place returns the position of node. Layers of assignments have no lines.
 func (d *Decoder) place(node *yaml.Node) place {
 	if d.kind == Values {
 		return place{layer: d.layer(), name: d.name}

@@ -13,7 +13,7 @@ import (
 // Rule describes a key beyond its Go type.
 type Rule struct {
 	Path    string // "limits.turns"; "verify[].run" is a key of each element of verify
-	About   string // what the key means, with its unit
+	About   string // meaning of the key, with its unit
 	Initial any    // default; nil for the zero value, an empty list or an empty mapping
 	Example string // YAML, for lists and mappings whose form isn't obvious
 
@@ -21,7 +21,7 @@ type Rule struct {
 	Form    *form.Form // of the text, of each element of a list, of each value of a mapping
 	Names   *form.Form // of the names in a mapping
 	Span    *Span      // of a number
-	Foreign *Foreign   // of a mapping whose keys are not ours, or of each element of a list of such
+	Foreign *Foreign   // of a mapping with foreign keys, or of each element of a list of these
 
 	Required bool // must be written wherever its group is
 	Filled   bool // may not be empty text
@@ -43,10 +43,10 @@ func Between(least, most int64) *Span { return &Span{least, most} }
 // Many is the end of an unlimited span.
 const Many = 1_000_000_000_000
 
-// Foreign describes a mapping with foreign keys. It is passed on as read.
+// Foreign describes a mapping with foreign keys, passed on unchanged.
 type Foreign struct {
-	Read   func(value any) (map[string]any, error) // checks it, and fills in what it needs
-	Schema map[string]any                          // as much of Read as a JSON Schema can say
+	Read   func(value any) (map[string]any, error) // checks the mapping, and fills in defaults
+	Schema map[string]any                          // the part of Read expressible in JSON Schema
 }
 
 // Custom is a Go type with several notations for its values.
@@ -59,7 +59,7 @@ type Custom interface {
 	DescribeKey(k *Key, schema map[string]any)
 }
 
-// Shape is how the value of a key is written.
+// Shape is the notation of a key's value.
 type Shape int
 
 // The shapes.

@@ -90,7 +90,7 @@ func (a Assignment) node(k *Key) (*yaml.Node, error) {
 	return node, nil
 }
 
-// TextNode returns a text as it stands.
+// TextNode returns a node with the text s, unchanged.
 func TextNode(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: textTag, Style: yaml.DoubleQuotedStyle, Value: s}
 }

@@ -17,7 +17,7 @@ type Problem struct {
 	Column     int    `json:"column"`        // from 1, in characters
 	Key        string `json:"key,omitempty"` // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
 	Message    string `json:"message"`
-	Suggestion string `json:"suggestion,omitempty"` // what was probably meant, or empty
+	Suggestion string `json:"suggestion,omitempty"` // likely correct text, or empty
 }
 
 // String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean

@@ -21,7 +21,7 @@ const (
 	boolTag  = "!!bool"
 	intTag   = "!!int"
 	floatTag = "!!float"
-	timeTag  = "!!timestamp" // plain dates, which are text to us
+	timeTag  = "!!timestamp" // plain dates, treated as text
 	mergeTag = "!!merge"
 )
 
