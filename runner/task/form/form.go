@@ -15,7 +15,7 @@ import (
 // the wrong place.
 type Form struct {
 	Check   func(string) error
-	Pattern string // as much of Check as a JSON Schema can say; may be empty
+	Pattern string // the part of Check expressible in JSON Schema; may be empty
 	prefix  string // that people put before it by mistake
 }
 

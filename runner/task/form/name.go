@@ -21,7 +21,7 @@ func ValidateBranch(name string) error {
 		return errors.New("must not begin with -")
 	case name == "HEAD" || name == "@" || strings.HasPrefix(name, "refs/"):
 		return errors.New("must be a branch's short name")
-	case Whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub refuses what reads as a SHA-1 or SHA-256
+	case Whole(`[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?`).MatchString(name): // GitHub rejects names that look like a SHA-1 or SHA-256
 		return errors.New("must not look like a commit's SHA")
 	case strings.Contains(name, "..") || strings.Contains(name, "@{"):
 		return errors.New("must not contain .. or @{")
