@@ -44,7 +44,7 @@ func valueOf(j *job.Job, path string) any {
 // bound compares one key of a recorded job with the allowed job. over returns the values in excess.
 type bound struct {
 	key    string
-	goesOn bool // of a run that goes on alone
+	goesOn bool // only for a resumed run
 	over   func(made, allowed any) []string
 }
 
