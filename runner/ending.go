@@ -131,8 +131,8 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	return e.workspace
 }
 
-// mayResume reports whether resume would continue the run, by its transcript. Replays and runs on a
-// person's branch cannot resume.
+// mayResume reports whether resume would continue the run, by its transcript. Replays, repairs and
+// runs on a person's branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
 	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(history.Stopped, o) {

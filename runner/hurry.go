@@ -14,7 +14,8 @@ import (
 const hurryTime = 1500 * time.Millisecond
 
 // attended runs work and reports its result to the step. After hurry, which may be nil, it waits a
-// moment more, then returns a result of its own so the process can exit.
+// moment more. Then, unless work is already writing its result, it returns a result of its own so
+// the process can exit.
 func (r *runner) attended(ctx context.Context, work func() record.Result) record.Result {
 	defer r.watch.Live(ctx, r.hurry)()
 	whole := func() record.Result {

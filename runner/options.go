@@ -12,11 +12,11 @@ import (
 // Options is everything that a run takes from its surroundings.
 type Options struct {
 	JobFile    string // path of a job file; one of the four is the task
-	Issue      string // as job.ParseIssue reads it
+	Issue      string // as form.ParseIssue reads it
 	Prompt     string
 	PromptFile string // path, or - for Stdin
-	// Repair is the pull request of a run with red checks to fix, in the form of job.ParseIssue. It
-	// is the task for any event. The job must have task.from: event.
+	// Repair is the pull request of a run, in the form of form.ParseIssue. The run fixes its red
+	// checks. It is the task for any event. The job must have task.from: event.
 	Repair string
 
 	Dir      string // the checkout, or a folder in it
@@ -30,7 +30,8 @@ type Options struct {
 	// Tools are functions of the embedding program for the model, besides agent-ci's own. Their
 	// calls are recorded, cut and redacted like others, and answered from the record in a replay. A
 	// job can refuse them by tools.allow and tools.deny. Run is called concurrently for a tool that
-	// does not mutate, and must return soon after its context has ended.
+	// does not mutate, and must return soon after its context has ended, because the run waits for
+	// it.
 	Tools []tools.Tool
 
 	NoBaselineCache bool // what checks said of the base in earlier runs is not believed, nor kept

@@ -13,8 +13,8 @@ import (
 )
 
 // enter makes the place of a new run. It finds obstacles to publishing before running anything. The
-// base configures the run; then the work tree moves to a person's branch, or to the head of the
-// pull request that the run comments on.
+// base configures the run; after that, the head of a person's branch, or of the pull request that
+// the run comments on, takes its place.
 func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
 	base := ws.Base()
 	next := place{configured: base}
@@ -104,7 +104,8 @@ func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Wor
 	return ws, r.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
 }
 
-// goToHead moves the work tree to the head of the pull request that the run comments on.
+// goToHead sets the base to the head of the pull request that the run comments on, in a clone if
+// that commit is missing.
 func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	on := a.task.Subject
 	ws, a, err := r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})

@@ -135,15 +135,15 @@ func (r *runner) speaker(a *assignment) feedback.Speaker {
 	}
 }
 
-// sayFound posts the agent's object.
+// sayFound posts the agent's object, once hooks allow it.
 func (r *runner) sayFound(ctx context.Context, p *publication) (err error) {
 	base := p.workspace.Base()
 	p.said, err = r.speaker(p.assignment).SayFrom(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
 	return err
 }
 
-// confine opens the sandboxes. Other runs may work above the checkout meanwhile, unless the
-// change's branch is checked out.
+// confine opens the sandboxes, before anything is run or asked. Other runs may then work in the
+// checkout too, unless this one publishes nothing or the change's branch is checked out.
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
 		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,

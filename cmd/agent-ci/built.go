@@ -7,8 +7,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
 )
 
-// built returns the program's commit, recorded by make or the Go toolchain, which records none in a
-// linked work tree.
+// built returns the program's version and commit. Make records the commit, or else the Go
+// toolchain, except in a linked work tree.
 func built() onboard.Build {
 	b := onboard.Build{Version: version}
 	if commit != "" {

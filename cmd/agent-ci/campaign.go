@@ -214,7 +214,7 @@ func heldToClaims(p process) error {
 	return nil
 }
 
-// beside reads files named in a campaign file.
+// beside returns a function that reads files named in a campaign file.
 func beside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// mostHandedOut bounds a handed out wave, like a matrix
-	// (https://docs.github.com/en/actions/reference/limits).
+	// mostHandedOut bounds the runs of a wave that is handed out: GitHub limits a matrix to so many
+	// jobs (https://docs.github.com/en/actions/reference/limits).
 	mostHandedOut = 256
 	// hourElsewhere is the default of rollout.per_hour elsewhere: those runs do not see each other,
 	// and GitHub permits 500 creations an hour for all.

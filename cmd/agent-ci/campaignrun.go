@@ -141,8 +141,8 @@ func apart(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }
 
-// existing finds targets' open pull requests. It returns nil if they are no reason to skip a
-// target.
+// existing returns a function that finds targets' open pull requests, or nil if they are no reason
+// to skip a target.
 func (c *openedCampaign) existing(client forge.Forge) func(context.Context, []campaign.Target) (map[string]string, error) {
 	if c.OnExisting != "skip" {
 		return nil

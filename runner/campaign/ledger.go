@@ -32,7 +32,7 @@ const (
 	TypePull     transcript.Type = "target.pull"       // PullState
 )
 
-// Planned makes a plan valid.
+// Planned puts a plan into effect.
 type Planned struct {
 	Campaign string `json:"campaign"`
 	Template string `json:"template"`
@@ -244,7 +244,7 @@ func (l *Ledger) write(t transcript.Type, all ...any) error {
 	return nil
 }
 
-// Plan validates a plan after syncing it. A valid one stays.
+// Plan puts a plan into effect once it is on disk. A plan already in effect changes nothing.
 func (l *Ledger) Plan(p *Plan) error {
 	raw, err := json.MarshalIndent(p, "", " ")
 	if err != nil {

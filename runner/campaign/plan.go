@@ -24,7 +24,7 @@ func (l *Ledger) keep(campaign string, raw []byte) (digest string, err error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// replace replaces a file in the folder of the ledger.
+// replace puts a file into the folder of the ledger, whole and synced to disk.
 func (l *Ledger) replace(name string, raw []byte) error {
 	root, err := os.OpenRoot(l.dir)
 	if err != nil {
@@ -37,7 +37,7 @@ func (l *Ledger) replace(name string, raw []byte) error {
 	return store.Replace(root, name, "new", store.Text(raw))
 }
 
-// ReadPlan reads the valid plan and verifies it against the ledger.
+// ReadPlan reads the plan in effect. A plan other than the one in the ledger is an error.
 func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if s.Of(campaign).Plan == "" {
 		return nil, fmt.Errorf("%s has no plan in the ledger of %s; make one with agent-ci campaign plan, or name another ledger with --ledger", campaign, dir)

@@ -225,8 +225,8 @@ func (r *roll) countOpen() {
 	}
 }
 
-// Claim reserves the usage of a wave's targets once. Afterwards they may start on host, "" for this
-// machine. Only one wave may be on another host.
+// Claim reserves the maximum usage of a wave's targets, each target once. Afterwards they may start
+// on host, "" for this machine. Only one wave may be on another host.
 func (l *Ledger) Claim(c *spec.Campaign, p *Plan, targets []Target, host string) (wave []Claimed, err error) {
 	standing := l.Of(c.Name)
 	if out := standing.Out(); out != nil && host != "" {

@@ -207,7 +207,8 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	return nil
 }
 
-// Unaltered verifies that files match the digests of the run's end. It ignores missing files.
+// Unaltered verifies that files match the digests of the run's end. It ignores missing files, and
+// files without a recorded digest.
 func (d *Directory) Unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil

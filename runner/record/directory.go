@@ -270,7 +270,7 @@ func (d *Directory) Write(name string, content []byte) error {
 	return d.Replace(name, store.Text(content))
 }
 
-// Replace is write for streamed content.
+// Replace is Write for content that is made while it is written.
 func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	err := d.makeFolder(name)
 	if err == nil {

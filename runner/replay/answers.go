@@ -62,7 +62,7 @@ func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
 	return m, err
 }
 
-// Unused reports that no recorded answer was requested.
+// Unused reports that there are recorded answers and none was requested.
 func (a *Answers) Unused() bool { return a.next == 0 && len(a.answers) > 0 }
 
 func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {

@@ -33,7 +33,8 @@ type Recording struct {
 	Endings func(context.Context, tools.Call) command.Before
 }
 
-// People returns the recorded receiver of questions, if the run had one. Nobody is asked again.
+// People returns a function that takes questions and asks nobody, or nil if the run did not put its
+// questions to people.
 func (r *Recording) People() func(context.Context, []question.Question) error {
 	if !r.Answers.asks {
 		return nil

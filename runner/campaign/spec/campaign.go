@@ -91,7 +91,7 @@ type Kubernetes struct {
 	Memory    string `json:"memory"`
 }
 
-// Windows are the windows of the rollout, read.
+// When returns the parsed windows of the rollout.
 func (r Rollout) When() []Window {
 	var all []Window
 	for _, text := range r.Windows {

@@ -22,8 +22,8 @@ type Case struct {
 	Job    *job.Job
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
-	// Kept opens a Git LFS content by its pointer blob, or returns nil for another blob. May be
-	// nil.
+	// Kept opens a Git LFS content by its pointer blob, or returns nil for another blob. Kept may
+	// be nil.
 	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
 	// Unfiltered returns the missing git filters of changed files. May be nil.
 	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
@@ -102,8 +102,9 @@ func (c Case) size(ctx context.Context) error {
 	return nil
 }
 
-// fileSizes refuses a change with a new content above the job's limit, including binary ones.
-// Contents of the base do not count. A Git LFS file has its content's size.
+// fileSizes refuses a change with a new content above the job's limit, including binary ones. A
+// content that the base has in a file of the change is not new. A Git LFS file has its content's
+// size.
 func (c Case) fileSizes(ctx context.Context) error {
 	had := map[string]bool{}
 	for _, f := range c.Change.Files {

@@ -23,8 +23,8 @@ func (c Checks) cachesOf(s suite, i int) string {
 	return ""
 }
 
-// leftovers records ignored files left in a check's tree. Caches only save time, so a failure is a
-// warning, as in keepCaches.
+// leftovers returns a function that records the files ignored by git that a check left in its tree.
+// Caches only save time, so a failure is a warning, as in keepCaches.
 func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
 		paths, err := c.Workspace.Checkout().In(layer).Ignored(ctx, c.shown(s).Snapshot)

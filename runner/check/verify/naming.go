@@ -143,7 +143,8 @@ func (n *naming) packageOf(f testFile) string {
 
 var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module[ \t]+"?([^\s"]+)`) })
 
-// module returns the Go module with a base folder as root, or "".
+// module returns the Go module with a base folder as root, or "" if there is none or go.mod cannot
+// be read.
 func (n *naming) module(dir string) string {
 	if name, known := n.modules[dir]; known {
 		return name

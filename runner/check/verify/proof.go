@@ -25,7 +25,7 @@ const (
 )
 
 // prove classifies the change's test files by each proving check, and examines changed scripts of
-// checks. Only a green check gets here.
+// checks. It does nothing for a table that does not pass: the change goes back to the agent first.
 func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet, table *transcript.Verify) error {
 	if !table.Passed {
 		return nil

@@ -57,7 +57,7 @@ func (c Checks) reruns(s suite, i int) int {
 }
 
 // withoutCaches repeats a check that is red with the baseline's leftovers. If it is green without,
-// another run finds the reason.
+// further runs tell whether the leftovers are to blame or the check is flaky.
 func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	for {
 		state, err := c.again(ctx, s, i, "", &r)

@@ -31,7 +31,7 @@ func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSe
 	return paths
 }
 
-// implied lists files that programs execute by default.
+// implied lists the files that tell programs by default what to run, by program.
 var implied = map[string][]string{
 	"make": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "tox": {"tox.ini"},
 	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"},

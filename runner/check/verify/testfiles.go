@@ -63,7 +63,8 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 	return t, nil
 }
 
-// addTest adds a changed file. Moved files have nothing to prove and are not missing.
+// addTest adds a changed file. A file moved here unchanged has nothing to prove, and a file moved
+// elsewhere is not missing.
 func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
 	t.back = append(t.back, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {

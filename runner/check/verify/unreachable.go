@@ -26,8 +26,9 @@ var presetOf = map[string]string{
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
 
-// networkAdvice names the setting for network access if a command's output looks as if it needed
-// some, or returns "". network is the setting's value, by default the job's.
+// networkAdvice names the setting for network access if a command's output looks as if it reached
+// no host, or returns "". key is the name of the setting, and network its value, by default the
+// job's.
 func networkAdvice(key string, network job.Network, run, output string) string {
 	if network.Mode == "full" || !notReached().MatchString(output) {
 		return ""

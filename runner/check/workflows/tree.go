@@ -46,7 +46,7 @@ again:
 	return name, nil
 }
 
-// file reads a file behind links, and gives its own path; missing says that there is none.
+// file reads a file behind links, and returns its own path, or "" if there is none.
 func (t Tree) file(name string) (real string, content []byte, err error) {
 	if real, err = t.resolve(name); err != nil || real == "" || real == "." {
 		return "", nil, err

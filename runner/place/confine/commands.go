@@ -148,7 +148,8 @@ func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place
 	return errors.Join(do(ctx, layer), layer.Close())
 }
 
-// Commands returns the rules for the agent's commands at the reached level.
+// Commands returns the rules for the agent's commands, with the confinement that was reached and
+// the paths that the sandbox lets them write.
 func (s *Sandboxes) Commands() policy.Commands {
 	return policy.Commands{
 		Rules: s.Rules, Confined: s.level() != sandbox.LevelNone, Home: s.Environ.Home(),
@@ -156,7 +157,7 @@ func (s *Sandboxes) Commands() policy.Commands {
 	}
 }
 
-// Judge applies these rules and counts refusals.
+// Judge returns a function that decides on the agent's commands by these rules and counts refusals.
 func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
 	commands := s.Commands()
 	return func(asked policy.Request) policy.Decision {

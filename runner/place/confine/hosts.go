@@ -17,7 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// serveHosts returns the proxy of a place's commands for listed hosts and those of secrets.
+// serveHosts returns a function that starts the proxy of a place's commands, for listed hosts and
+// those of secrets.
 func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	return func(l net.Listener) func() {
 		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
@@ -28,8 +29,8 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 	}
 }
 
-// proxyOptions returns its options. A wrong list or machine proxy was reported before the run;
-// nothing is opened then.
+// proxyOptions returns the options of that proxy. A wrong list or machine proxy was reported before
+// the run; nothing is opened then.
 func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	list, err := p.Network.List()
 	via, errVia := s.via(p.Network)

@@ -78,8 +78,8 @@ func (s *Sandboxes) placedFor(kind string) (own []placed) {
 	return own
 }
 
-// withoutMaven replaces others' Maven settings if the user has none: mounting them leaves an empty
-// file for later commands.
+// withoutMaven shows commands Maven settings without secrets if other commands have some and the
+// user has none: showing those leaves an empty file at their path for the next commands.
 func (s *Sandboxes) withoutMaven(k *kit, home string) {
 	if !slices.ContainsFunc(s.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
 		return

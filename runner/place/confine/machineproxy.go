@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// SettleProxy verifies before any cost that the machine's proxy can reach the job's hosts, if
-// required.
+// SettleProxy verifies, before anything is run or asked, that the addresses of the machine's proxy
+// can be used, if the job wants that proxy. It warns if the machine has none.
 func (s *Sandboxes) SettleProxy() error {
 	for key, network := range s.Job.Networks() {
 		if !network.Inherits() {
@@ -55,8 +55,8 @@ func (s *Sandboxes) MachineProxy() string {
 	return ""
 }
 
-// via returns the proxy for targets of a network, or nil. An unusable address is an error, so
-// nothing bypasses it.
+// via returns a function that chooses the machine's proxy for a target of a network, or nil if the
+// network does not use it. An unusable address of a proxy is an error, so nothing bypasses it.
 func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.Inherits() {
 		return nil, nil

@@ -202,7 +202,7 @@ func (s *Sandboxes) LeaveTree() error {
 }
 
 // SetAside frees the private tree's path for a check's tree, if commands cannot see it elsewhere.
-// No command may run. back restores the agent's tree.
+// No command may run. back removes the check's tree and restores the agent's.
 func (s *Sandboxes) SetAside() (back func() error, err error) {
 	if !s.Private() || s.Apart() {
 		return func() error { return nil }, nil

@@ -41,7 +41,8 @@ const (
 	ProbeScratch = "probe"
 )
 
-// Sandboxes are one run's sandboxes. Set the exported fields before the first call.
+// Sandboxes are one run's sandboxes. Set the exported fields before the first call, and do not
+// change them later.
 type Sandboxes struct {
 	Record  *record.Record
 	Environ settings.Environment // of agent-ci
@@ -235,8 +236,8 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	return box, nil
 }
 
-// View returns the place's view of files for reading tools, made when first needed. tree returns
-// the overlay's path, or "".
+// View returns a function that returns the place's view of files, for the tools that read them. It
+// makes the view when first called. tree returns the overlay's path, or "".
 func (s *Sandboxes) View(p Place, tree func() (string, error)) func() (*grants.View, error) {
 	return sync.OnceValues(func() (view *grants.View, err error) {
 		o := s.Options(p)
@@ -401,8 +402,8 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// heldOfGit restricts commands' access to git's files. own means that the workspace's repository is
-// theirs alone.
+// heldOfGit returns a function that tells a sandbox how commands' access to git's files is
+// restricted. own means that the workspace's repository is theirs alone.
 func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grants.Held, error) {
 	c := guard.Checkout{Root: f.Workspace, Own: own, Home: f.Home, Environ: f.Environ}
 	return func(writable, homes []string) (grants.Held, error) {

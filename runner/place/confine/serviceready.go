@@ -43,8 +43,8 @@ func (one *service) getReady(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until an exit before the init's end is known: the sandbox reports ends in order, so
-// that of a further command comes later.
+// settle waits until it is known whether the service ended before its init did: the sandbox reports
+// ends in order, so the end of one more command comes after the service's.
 func (one *service) settle(ctx context.Context) error {
 	if len(one.Init) == 0 || one.process == nil {
 		return nil

@@ -62,9 +62,9 @@ func unreadable(folder string, err error) *outcome.Stop {
 		"Commands of the run took the right to read %s (%v); the commands must not do that.", folder, outcome.RootCause(err)).Because(err)
 }
 
-// OpenWorkDir opens the working directory for an agent whose work exceeds the kept change. tree is
-// the work tree's path for this process. Before the snapshot no command can have made the folder
-// unreadable.
+// OpenWorkDir opens the working directory for an agent. From here on its work may be more than the
+// kept change. tree is the work tree's path for this process. Before the snapshot no command can
+// have made the folder unreadable.
 func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	dir := filepath.Join(tree, filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
@@ -180,7 +180,7 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	return w.Changes(ctx)
 }
 
-// Revert is PutBack without a warning.
+// Revert is PutBack without a warning. It returns change with an error.
 func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	if err := w.revert(ctx, change, paths); err != nil {
 		return change, err

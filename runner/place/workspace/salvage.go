@@ -226,7 +226,7 @@ func (w *Workspace) moveLeftover(path string) (is bool, err error) {
 	return true, w.rec.Root().Rename(from, to)
 }
 
-// freeLeftover returns an unused place.
+// freeLeftover returns path, with a number if the run left something there before its resume.
 func (w *Workspace) freeLeftover(path string) string {
 	free := path
 	for i := 2; ; i++ {

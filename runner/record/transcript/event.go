@@ -446,7 +446,7 @@ type VerifyRow struct {
 	Passed  bool    `json:"passed"` // missing in JSON where the check did not come to the change
 	Seconds float64 `json:"seconds"`
 	Log     string  `json:"log,omitempty"` // below the run directory
-	// Flaky is "accept" if flaky counts as green.
+	// Flaky is "accept" if flaky counts as green. Otherwise flaky counts as red.
 	Flaky string `json:"flaky,omitempty"`
 	// NotRun is the reason for not running: "when" if the change touches none of its paths.
 	NotRun string     `json:"not_run,omitempty"`
@@ -463,8 +463,9 @@ type VerifyRow struct {
 	OldTestsUnknown string `json:"old_tests_unknown,omitempty"`
 	// Tail has the last lines of Log; empty for a green check.
 	Tail string `json:"tail,omitempty"`
-	// Failing lists the failing tests of the red runs, FailingMore counts the omitted ones. Fixed
-	// lists tests that failed before and pass now, by the output.
+	// Failing lists the failing tests of the red runs, FailingMore counts the omitted ones. Both
+	// are empty for a green check. Fixed lists tests that failed before and pass now, by the
+	// output.
 	Failing     []FailingTest `json:"failing,omitempty"`
 	FailingMore int           `json:"failing_more,omitempty"`
 	Fixed       []string      `json:"fixed,omitempty"`
@@ -474,7 +475,8 @@ type VerifyRow struct {
 	Worse string `json:"worse,omitempty"`
 }
 
-// MarshalJSON omits passed if the check neither ran on the change nor had to.
+// MarshalJSON omits passed if the check neither ran on the change nor has a reason not to run: it
+// did not fail.
 func (r VerifyRow) MarshalJSON() ([]byte, error) {
 	type plain VerifyRow
 	if r.After != "" || r.NotRun != "" {

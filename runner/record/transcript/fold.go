@@ -171,7 +171,8 @@ var folds = map[Type]func(*fold, Event) error{
 	TypeToolFinished:  folding((*fold).toolFinished),
 }
 
-// folding decodes an event into a fresh value and folds it.
+// folding returns a function that decodes an event into a fresh value, so that nothing of an
+// earlier one stays, and folds it.
 func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 	return func(f *fold, e Event) error {
 		var data T

@@ -99,8 +99,8 @@ func newLog(f file, o Options) *Log {
 	return l
 }
 
-// Append writes an event in one write and returns it. After a failed write every Append fails with
-// that error.
+// Append writes an event of the log's agent in one write and returns it as written. After a failed
+// write every Append fails with that error.
 func (l *Log) Append(t Type, data any) (Event, error) {
 	raw, err := encodeData(data, l.options.Redact)
 	if err != nil {

@@ -33,7 +33,7 @@ type OldTest struct {
 	Line  int    `json:"line,omitempty"` // of the file on the base
 	Gone  bool   `json:"gone,omitempty"`
 	Fails bool   `json:"fails,omitempty"`
-	// Shared reports that this file or another shared one differs.
+	// Shared reports that the failure may be of this entry or of another shared one.
 	Shared bool `json:"shared,omitempty"`
 	// Script marks a file run by the check, which only passes with the change's version.
 	Script bool `json:"script,omitempty"`

@@ -30,8 +30,8 @@ func (u SecretUse) Count() string {
 	return count
 }
 
-// SecretRule begins the rule of a request with a misplaced placeholder. The names of its secrets
-// follow, separated by commas.
+// SecretRule begins the rule of a request refused for a misplaced placeholder. The names of its
+// secrets follow, separated by commas.
 const SecretRule = "policy.secrets: "
 
 // Secret is the use of one secret in a run.

@@ -82,7 +82,7 @@ func (s Site) Commit(sha string) string {
 }
 
 // Page returns address if it is the page of a workflow run, issue or pull request on the site's
-// server. A zero site permits any https server.
+// server. A site without a server permits any server with https.
 func (s Site) Page(address string) string {
 	m := ofSite().page.FindStringSubmatch(address)
 	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {

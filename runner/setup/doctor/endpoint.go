@@ -204,7 +204,7 @@ func (t *trials) tryAll(ctx context.Context) {
 	t.add("usage", !t.guessed, "it is not told, and estimated")
 }
 
-// Definitions for the probes.
+// Tools and an output schema that the probes send.
 const (
 	report = `{"type":"function","name":"report","description":"Notes a value.","strict":false,` +
 		`"parameters":{"type":"object","properties":{"value":{"type":"string"}},"required":["value"],"additionalProperties":false}}`

@@ -25,7 +25,8 @@ type Provider struct {
 	// KeyEnv is the defaults' variable with the key, or "" for the action's.
 	KeyEnv string
 	Model  string // that a person is offered; empty where none is known
-	// checks is the path that refuses a wrong key with 401, 403 or refuses.
+	// checks is the path below the address that refuses a wrong key with status 401, 403 or
+	// refuses.
 	checks  string
 	refuses int
 }

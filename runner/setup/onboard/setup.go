@@ -196,7 +196,7 @@ func (s Setup) body(added []File, report Report) string {
 	return b.String()
 }
 
-// push adds files on the branch of the setup, in one commit.
+// push makes the branch of the setup, with the files in one commit.
 func push(ctx context.Context, r Repository, head *forge.Commit, files []File) error {
 	var edits []forge.TreeEdit
 	for _, file := range files {

@@ -18,7 +18,7 @@ const skipWords = "skip[ -]ci|ci[ -]skip|no[ -]ci|skip[ -]actions|actions[ -]ski
 const maxTitle = 256
 
 // Title returns s as a pull request's title or a commit's subject: one line of plain text without
-// effects, up to 256 UTF-16 units. Titles are not copied, so a zero width space may break an
+// effects, up to 256 UTF-16 units. Titles are not copied, so a zero width space can prevent an
 // effect.
 func Title(s string) string {
 	return Cut(part(oneLine(s), live()), maxTitle)
