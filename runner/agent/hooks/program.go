@@ -83,7 +83,8 @@ func named(word string) (all []string) {
 	return all
 }
 
-// leads reports whether a path, relative to the base tree, leads to a folder writable by commands.
+// leads reports whether a path leads to a folder writable by commands. A relative path starts at the
+// base tree.
 func (r Rooms) leads(name, tree string) bool {
 	if filepath.IsAbs(name) {
 		return confine.LeadsInto(name, r.Changeable)

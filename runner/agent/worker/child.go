@@ -53,8 +53,8 @@ type Child struct {
 	with *toolbox // of that
 }
 
-// Start returns an agent started by a, with a's own agent-ci tools. o holds the options that differ
-// from a's.
+// Start returns an agent that works beside a. It gets those of a's tools that are agent-ci's own.
+// o holds the options that differ from a's.
 func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
 	if a.tools == nil {
 		return nil, agents.Refusef("No agent can be started now.")

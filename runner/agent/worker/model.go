@@ -183,7 +183,7 @@ func DefaultLimitUnpriced(j *job.Job, env settings.Environment) bool {
 	return j.Limits.CostUSD == job.DefaultCostUSD && !Models(j, env)[0].Profile.Price.Known()
 }
 
-// KeptOut returns this machine's obstacles to the model's API: a missing key or identity, or an
+// KeptOut returns all of this machine's obstacles to the model's API: a missing key or identity, or an
 // invalid address. It sends no request.
 func KeptOut(j *job.Job, env settings.Environment) (all []error) {
 	endpoint := model.Endpoint{BaseURL: baseURL(j, env)}
