@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// AdditionalToolsType is the type of an item that tells the model of tools.
+// AdditionalToolsType is the type of an input item with tool definitions.
 const AdditionalToolsType = "additional_tools"
 
 // additionalTools are tools in the input.
@@ -18,7 +18,7 @@ type additionalTools struct {
 	Tools []json.RawMessage `json:"tools"`
 }
 
-// AdditionalTools is an item that tells the model of tools.
+// AdditionalTools returns an input item with tool definitions.
 func AdditionalTools(definitions []json.RawMessage) (json.RawMessage, error) {
 	return Encode(additionalTools{AdditionalToolsType, "developer", definitions})
 }
@@ -34,8 +34,8 @@ type textPart struct {
 	Text string `json:"text"`
 }
 
-// open moves the tools that run here, and the instructions, to the start of the input. Those that
-// the API runs itself have no other place.
+// open moves the instructions and the tools run by agent-ci to the start of the input. The API's
+// own tools have no other place than the request.
 func (b *body) open() error {
 	here, groups, hosted, err := split(b.Tools)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *body) open() error {
 	return err
 }
 
-// split parts the tools that run here, and the groups of such, from those that the API runs itself.
+// split separates tools run by agent-ci, and groups of them, from tools run by the API.
 func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
 		var is struct{ Type string }
@@ -80,15 +80,13 @@ func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err
 	return here, groups, hosted, nil
 }
 
-// notAdditional is how endpoints refuse items of tools: by the name, or the place, of what they do
-// not know.
+// notAdditional matches refusals of items of tools. Endpoints name the unknown field or its place.
 var notAdditional = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
 		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 })
 
-// RefusesAdditional says that an endpoint does not take tools and instructions as items of the
-// input.
+// RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
 func (f *Failure) RefusesAdditional() bool {
 	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional().MatchString(f.Message)
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// requestFailure tells what an error of openai-go is.
+// requestFailure converts an error of openai-go.
 func requestFailure(err error) *Failure {
 	var refused *Failure
 	switch {
@@ -40,7 +40,7 @@ func refusal(answer *http.Response) *Failure {
 	return f
 }
 
-// apiError is the object in which the API says what went wrong.
+// apiError is the API's error object.
 type apiError struct {
 	Code    string
 	Type    string
@@ -49,8 +49,8 @@ type apiError struct {
 	Wait    time.Duration // that its fields ask for
 }
 
-// UnmarshalJSON takes what compatible endpoints have in its place, too: words
-// alone, a code that is a number, an object in the place of a text.
+// UnmarshalJSON also accepts the forms of compatible endpoints: a bare text, a number as the code,
+// an object in place of a text.
 func (e *apiError) UnmarshalJSON(raw []byte) error {
 	var fields struct {
 		Code, Type, Message, Detail, Param looseText
@@ -67,7 +67,7 @@ func (e *apiError) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// looseText is a text, or the JSON of what stands in the place of one.
+// looseText is a text, or the JSON found in place of one.
 type looseText string
 
 func (t *looseText) UnmarshalJSON(raw []byte) error {
@@ -79,7 +79,7 @@ func (t *looseText) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// failure is what the error means with a status; 0 for none.
+// failure returns the meaning of the error with an HTTP status; 0 for none.
 func (e *apiError) failure(status int) *Failure {
 	f := apiFailure(status, e.kind(), e.Message)
 	f.RetryAfter = cmp.Or(e.Wait, f.RetryAfter)
@@ -164,16 +164,16 @@ var statusKinds = map[int]Kind{
 	http.StatusTooManyRequests:       RateLimited,
 }
 
-// tooLong is how endpoints without a code for it say that a conversation does
-// not fit.
+// tooLong matches messages about a conversation above the context window, from endpoints without a
+// code for it.
 var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
 
-// flagged is how endpoints without a code for it say that they refuse a content, also with the
-// status of a key that may not.
+// flagged matches refusals of content from endpoints without a code for them. Some use the status
+// of a key without permission.
 var flagged = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
 
-// noRoom and ofTier are how endpoints without a code for it say that a tier has no room, or
-// that there is no such tier.
+// noRoom and ofTier match messages about a full or unknown tier, from endpoints without a code for
+// it.
 var (
 	noRoom = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
 	ofTier = regexp.MustCompile(`(?i)service[_ ]tier`)

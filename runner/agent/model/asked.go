@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// waitIn returns how long an API asks to wait, by the headers and the JSON of its answer, and by
-// the words in that; 0 when it does not ask.
+// waitIn returns the wait that an API asks for in the headers, the JSON fields or the words of its
+// answer; 0 for none.
 func waitIn(h http.Header, body []byte) time.Duration {
 	if asked := cmp.Or(waitOf(h.Get("Retry-After-Ms"), time.Millisecond), waitOf(h.Get("Retry-After"), time.Second)); asked > 0 {
 		return asked
@@ -25,8 +25,8 @@ func waitIn(h http.Header, body []byte) time.Duration {
 	return waitBelow(fields, 0)
 }
 
-// waitFields are the names of fields that say how long to wait, without case, - and _, each with
-// the unit of a number. Gemini has retryDelay, gateways have retry_after, OpenAI resets_at.
+// waitFields maps names of fields with a wait, without case, - and _, to the unit of a number
+// there. Gemini has retryDelay, gateways have retry_after, OpenAI resets_at.
 var waitFields = map[string]time.Duration{
 	"retryafter": time.Second, "retryafterseconds": time.Second, "retryaftersecs": time.Second, "retryaftersec": time.Second,
 	"retryafterms": time.Millisecond, "retryafterinms": time.Millisecond, "retryaftermilliseconds": time.Millisecond,
@@ -70,7 +70,7 @@ func waitBelow(value any, depth int) time.Duration {
 	return asked
 }
 
-// waitFor is a number of units, which is a time since 1970 where it is large enough.
+// waitFor converts a number of units to a wait. A large number is a time since 1970.
 func waitFor(number float64, unit time.Duration) time.Duration {
 	const longest, since = 365 * 24 * time.Hour, 9e8
 	if unit == time.Second && number >= since {
@@ -86,7 +86,7 @@ func waitFor(number float64, unit time.Duration) time.Duration {
 	return time.Duration(wait)
 }
 
-// waitOf reads a text that is a number of units, a duration such as "1m30s", or a date.
+// waitOf reads a number of units, a duration such as "1m30s", or a date.
 func waitOf(text string, unit time.Duration) time.Duration {
 	text = strings.TrimSpace(text)
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
@@ -95,8 +95,8 @@ func waitOf(text string, unit time.Duration) time.Duration {
 	return cmp.Or(durationAt(text, 0), dateAt(text))
 }
 
-// askedWords begin the words in which an API says when to come back: "try again in", "retry after",
-// "wait for", "retry_after_ms":. A number without a unit counts behind a name alone.
+// askedWords matches the words before a wait: "try again in", "retry after", "wait for",
+// "retry_after_ms":. A number without a unit counts after a name only.
 var askedWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
 		`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
@@ -130,8 +130,8 @@ var waitPart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 })
 
-// durationAt reads the duration that a text begins with: "6ms", "1m30.5s", "2 hours and 5 minutes".
-// unit is that of a number without one; 0 for none.
+// durationAt reads the duration at the start of a text: "6ms", "1m30.5s", "2 hours and 5 minutes".
+// unit applies to a number without one; 0 for none.
 func durationAt(text string, unit time.Duration) (asked time.Duration) {
 	for {
 		part := waitPart().FindStringSubmatch(text)
@@ -157,7 +157,7 @@ var waitDate = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
 })
 
-// dateAt is how long it is until the date that a text begins with, which is in UTC unless it says so.
+// dateAt returns the time until the date at the start of a text. A date without a zone is in UTC.
 func dateAt(text string) time.Duration {
 	found := waitDate().FindStringSubmatch(text)
 	if found == nil {

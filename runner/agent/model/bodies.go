@@ -7,19 +7,18 @@ import (
 	"slices"
 )
 
-// Bodies makes the bodies of the requests of one conversation. A request has every item
-// of the one before it and a few more, so that only those are encoded. The zero value
-// is ready.
+// Bodies encodes the requests of one conversation. Each request has all items of the previous one
+// and a few more, so only the new ones are encoded. The zero value is ready.
 type Bodies struct {
 	settings Settings
 	items    []json.RawMessage // that stand in begun, as they were given
 	begun    []byte            // a body up to the end of its items
 }
 
-// endOfItems is what stands in a body behind its last item: the input is its last field.
+// endOfItems closes a body after its last item. The input is its last field.
 const endOfItems = "]}"
 
-// For is the JSON that m sends for r, the same bytes as BodyFor gives.
+// For returns the JSON of r for m, the same bytes as BodyFor.
 func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
@@ -42,7 +41,7 @@ func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
 	return slices.Concat(b.begun, []byte(endOfItems)), nil // a client may still be reading the last one
 }
 
-// begin keeps what there is where r goes on with it, and else begins anew.
+// begin keeps the encoded items if r continues from them, and starts over otherwise.
 func (b *Bodies) begin(r Request) error {
 	if b.begun != nil && b.continuedBy(r) {
 		return nil

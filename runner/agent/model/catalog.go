@@ -16,7 +16,7 @@ import (
 //go:embed catalog.tsv
 var catalogTSV string
 
-// entry is what the table has of a model at one provider. What it does not say is zero.
+// entry is the table's row of a model at one provider. Unknown fields are zero.
 type entry struct {
 	provider, model        string
 	context, input, output int64
@@ -26,8 +26,7 @@ type entry struct {
 	source                 string
 }
 
-// readCatalog reads the rows of models whose bare name is wanted: a run asks for one
-// model of hundreds.
+// readCatalog reads only the rows of wanted bare names: a run asks for one model of hundreds.
 func readCatalog(tsv string, wanted func(name string) bool) ([]entry, error) {
 	head, rows, _ := strings.Cut(strings.TrimSuffix(tsv, "\n"), "\n")
 	columns := strings.Split(head, "\t")
@@ -120,7 +119,7 @@ func named(all string) func(yield func(name, rates string) bool) {
 	}
 }
 
-// ratesOf reads INPUT/CACHED/CACHE_WRITE/OUTPUT, where what is not known is empty.
+// ratesOf reads INPUT/CACHED/CACHE_WRITE/OUTPUT. Unknown rates are empty.
 func ratesOf(text string) (price.Rates, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 4 {
@@ -139,8 +138,8 @@ func ratesOf(text string) (price.Rates, error) {
 	return r, nil
 }
 
-// hosts are the providers at whose API a model has the prices of the table. A name
-// that begins with a dot stands for all below it.
+// hosts maps API hosts to providers with the table's prices. A name with a leading dot covers all
+// its subdomains.
 var hosts = map[string]string{
 	"api.openai.com":                    "openai",
 	".openai.azure.com":                 "azure",
@@ -159,8 +158,7 @@ var hosts = map[string]string{
 	"generativelanguage.googleapis.com": "google",
 }
 
-// providerAt is the provider whose API is at that address; empty where the table has
-// none.
+// providerAt returns the provider of the API at an address; empty if the table has none.
 func providerAt(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil {
@@ -174,9 +172,9 @@ func providerAt(baseURL string) string {
 	return hosts["."+below]
 }
 
-// find is what the table has of a model by the name that goes to the API at baseURL:
-// of the provider there, else of the one that the name begins with, else what all
-// providers agree on. It is the name itself, and not a part of it.
+// find returns the table's entry for a model at the API at baseURL: that of the provider there,
+// else of the provider in the name's prefix, else what all providers agree on. Names match whole,
+// not in part.
 func find(name, baseURL string) (entry, bool) {
 	provider := providerAt(baseURL)
 	prefix, _, _ := strings.Cut(strings.ToLower(name), "/")
@@ -194,7 +192,7 @@ func find(name, baseURL string) (entry, bool) {
 	return entry{}, false
 }
 
-// rowsOf is what the table has of a bare name.
+// rowsOf returns the rows of a bare name.
 func rowsOf(name string) []entry {
 	entries, err := readCatalog(catalogTSV, func(other string) bool { return other == name })
 	if err != nil {
@@ -207,8 +205,8 @@ func of(provider string, all []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.provider != provider })
 }
 
-// agreed is what is true of a model at each of the providers: the least of its limits,
-// and of price and efforts what all of them say.
+// agreed returns what holds at every provider: the smallest limits, and the price and efforts if
+// all agree on them.
 func agreed(entries []entry) entry {
 	all := entries[0]
 	for _, e := range entries[1:] {
@@ -242,8 +240,7 @@ func (e entry) window() int64 {
 	return window
 }
 
-// over puts what the table says over what is known of a family of models. A window
-// that is stated there stays.
+// over overrides a family's profile with the table's values. A window stated in the profile stays.
 func (e entry) over(p Profile) Profile {
 	if p.ContextWindow == profiles().Default.ContextWindow {
 		p.ContextWindow = e.window()

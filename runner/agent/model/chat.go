@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Chat is the Chat Completions API, for endpoints that have nothing else. The
-// conversation stays in the form of the Responses API: requests are translated
-// on their way out, answers on their way in. What Chat Completions has no place
-// for is not sent; of reasoning, that alone which came as reasoning_content.
+// Chat is the Chat Completions API, for endpoints without the Responses API. The conversation keeps
+// the form of the Responses API: requests are translated when sent, answers when received. Content
+// without a place in Chat Completions is not sent. Of reasoning, only what came as
+// reasoning_content is sent.
 type Chat struct {
 	endpoint Endpoint
 	url      string
@@ -111,8 +111,7 @@ type chatDelta struct {
 	Calls     []chatCall `json:"tool_calls"`
 }
 
-// chatText is a text, or the texts in a list of parts, which Mistral's models that
-// think give.
+// chatText is a text, or the joined texts of a list of parts, as Mistral's reasoning models send.
 type chatText string
 
 func (t *chatText) UnmarshalJSON(raw []byte) error {
@@ -140,13 +139,13 @@ type chatCall struct {
 	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
 }
 
-// chatFunction has its arguments as a text, or as the object that it would be of.
+// chatFunction has its arguments as a text, or as an object.
 type chatFunction struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// textOf is the text that raw is the JSON of, or the JSON of what stands in its place.
+// textOf returns the text in raw, or the JSON found in place of a text.
 func textOf(raw json.RawMessage) string {
 	var text looseText
 	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
@@ -155,7 +154,7 @@ func textOf(raw json.RawMessage) string {
 	return string(text)
 }
 
-// chatAnswer grows by chunks, which it reads.
+// chatAnswer collects an answer from its chunks.
 type chatAnswer struct {
 	observe Observer
 	inText  map[string]bool // tools that may be called in the text; nil for none
@@ -230,8 +229,8 @@ func (a *chatAnswer) take(data []byte) error {
 	return nil
 }
 
-// missing is what a message has that did not come in pieces before: some endpoints end a stream
-// with the whole of it.
+// missing returns the parts of a whole message that did not come as pieces. Some endpoints end a
+// stream with the whole message.
 func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	if a.thought.Len() > 0 {
 		whole.Thought, whole.Reasoning = "", ""
@@ -276,9 +275,9 @@ func (a *chatAnswer) add(delta chatDelta) {
 	}
 }
 
-// callOf is the call that a piece belongs to. Some endpoints number every call 0, some none; some
-// give each piece an id of its own, some no call any. What has a name begins another call where
-// the one before it is another by its id, or is whole.
+// callOf returns the index of the call a piece belongs to. Some endpoints number every call 0, some
+// none; some give each piece its own id, some give no ids. A piece with a name starts another call
+// if the previous call has another id or is complete.
 func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	index := len(a.calls)
 	if piece.Index != nil {
@@ -299,7 +298,7 @@ func (a *chatAnswer) callOf(piece chatCall) (at int) {
 	return at
 }
 
-// begins says that a piece is of another call than the one at a place.
+// begins reports whether a piece belongs to another call than the one at an index.
 func (a *chatAnswer) begins(piece chatCall, at int) bool {
 	if piece.Function.Name == "" {
 		return false
@@ -311,8 +310,8 @@ func (a *chatAnswer) begins(piece chatCall, at int) bool {
 	return whole && textOf(piece.Function.Arguments) != ""
 }
 
-// unfinished is what a finish_reason means by which an answer is not whole; nil for others. Beside
-// those of the API these are of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
+// unfinished returns the failure for a finish_reason of an incomplete answer; nil for others.
+// Besides the API's own reasons it knows those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
 func unfinished(reason string) *Failure {
 	switch reason {
 	case "length", "max_tokens", "model_length":

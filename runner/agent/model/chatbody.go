@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// chatBody is the JSON of a request for a chat completion. What is not set is
-// not sent: endpoints differ in what they know.
+// chatBody is the JSON of a chat completion request. Unset fields are not sent, because endpoints
+// know different ones.
 type chatBody struct {
 	Model           string          `json:"model"`
 	Tools           []chatTool      `json:"tools,omitempty"`
@@ -53,8 +53,7 @@ func imagePart(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// chatRequest is the JSON of a request whose body for the Responses API would have
-// these settings.
+// chatRequest returns the chat request for the settings of a Responses API body.
 func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	instructions := ""
 	if s.Instructions != nil {
@@ -85,8 +84,7 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	return Encode(b)
 }
 
-// chatTools are the functions among the tools; Chat Completions has no others
-// that every endpoint knows.
+// chatTools returns the functions among the tools. Not every endpoint knows other kinds.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 	definitions, err := flat(definitions)
 	if err != nil {
@@ -111,7 +109,7 @@ func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
 	return tools, nil
 }
 
-// chatItem has the fields of items that a chat has a place for.
+// chatItem has the fields of items with a place in a chat.
 type chatItem struct {
 	Type      string          `json:"type"`
 	Role      string          `json:"role"`
@@ -132,15 +130,14 @@ type itemPart struct {
 	Image   string `json:"image_url"`
 }
 
-// runnerWords begin a message of the runner that stands among those of the model.
+// runnerWords begin a message of the runner among those of the model.
 const runnerWords = "[From the runner] "
 
-// chatMessages translates the history. There is one system message, and it is the
-// first: many templates refuse others. What the runner says later is a message of
-// the user. The thoughts, words and calls of one answer are one message: there are
-// endpoints that refuse calls without the thoughts before them, in the form in which those came.
-// Images of outputs, which have no place there, stand in a message of the user behind the outputs
-// of the answer.
+// chatMessages translates the history. The only system message is the first: many templates refuse
+// others. Later messages of the runner become user messages. The thoughts, words and calls of one
+// answer are one message: some endpoints refuse calls without the preceding thoughts in their
+// original form. Images in outputs have no place there, so they follow the answer's outputs in a
+// user message.
 func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage, error) {
 	messages := []chatMessage{{Role: "system", Content: instructions}}
 	var thought *chatItem
@@ -193,7 +190,7 @@ func chatMessages(instructions string, history []json.RawMessage) ([]chatMessage
 	return messages, nil
 }
 
-// thinking is a message of the model with the thought that it came with, if any.
+// thinking returns a model message with its thought, if any.
 func thinking(thought *chatItem, text string) chatMessage {
 	m := chatMessage{Role: "assistant"}
 	if thought != nil {
@@ -205,7 +202,7 @@ func thinking(thought *chatItem, text string) chatMessage {
 	return m
 }
 
-// think puts a thought where the model had it, and gives the text of the message.
+// think puts a thought back where the model had it, and returns the message's text.
 func (m *chatMessage) think(cameAs, thought, text string) string {
 	switch cameAs {
 	case "":
@@ -247,7 +244,7 @@ func (i chatItem) text() string {
 	return text.String()
 }
 
-// shown is the text of a message or, where it has images, its parts.
+// shown returns an item's text or, with images, its parts.
 func (i chatItem) shown() any {
 	if !slices.ContainsFunc(i.Content, func(p itemPart) bool { return p.Image != "" }) {
 		return i.text()
@@ -263,7 +260,7 @@ func (i chatItem) shown() any {
 	return parts
 }
 
-// madeObject is an object for arguments that are none; nil for those that are.
+// madeObject returns an object for invalid arguments; nil for valid ones.
 func madeObject(arguments string) any {
 	var object map[string]json.RawMessage
 	switch {
@@ -275,7 +272,7 @@ func madeObject(arguments string) any {
 	return map[string]string{"malformed": arguments}
 }
 
-// unwrapped are arguments without the JSON string that some models put them into.
+// unwrapped returns arguments without the JSON string some models wrap them in.
 func unwrapped(arguments string) string {
 	if inner := textOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && madeObject(inner) == nil {
 		return inner
@@ -283,9 +280,8 @@ func unwrapped(arguments string) string {
 	return arguments
 }
 
-// call is a call as a function's, whatever form it was made in. Arguments are an
-// object, also where the model wrote none: endpoints read the history as JSON, and
-// would refuse all further requests.
+// call returns any form of call as a function call. Arguments are always an object, even if the
+// model wrote none: endpoints parse the history as JSON and would refuse all further requests.
 func (i chatItem) call() (chatCall, error) {
 	name, text := i.Name, i.Arguments
 	var arguments any

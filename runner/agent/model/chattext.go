@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// asReasoning is how thoughts came that stood in the field reasoning.
+// asReasoning marks thoughts from the field reasoning.
 const asReasoning = "reasoning"
 
-// thoughtTags are between which tags models think in their text, where their endpoint leaves the
+// thoughtTags maps opening to closing tags of thoughts in text, for endpoints that leave the
 // thoughts there.
 var thoughtTags = map[string]string{"<think>": "</think>", "<thinking>": "</thinking>", "<thought>": "</thought>", "[THINK]": "[/THINK]"}
 
-// thoughtIn parts the thought with which a text begins from the rest. Tags in the midst of a text
-// are the model's words, but for one by itself that ends a thought whose beginning the endpoint
-// gave itself.
+// thoughtIn splits off the thought at the start of a text. Tags inside a text are the model's
+// words. An exception is a lone closing tag: the endpoint itself gave the opening one.
 func thoughtIn(text string) (thought, cameAs, rest string) {
 	begun := strings.TrimLeft(text, " \t\r\n")
 	for tag, end := range thoughtTags {
@@ -32,8 +31,7 @@ func thoughtIn(text string) (thought, cameAs, rest string) {
 	return "", "", text
 }
 
-// callableInText are the tools of a request that may be called in the text of its answer; nil for
-// none.
+// callableInText returns the tools that may be called in the answer's text; nil for none.
 func callableInText(s Settings) map[string]bool {
 	if s.Speaking || !slices.Contains(s.Chat, TextCalls) {
 		return nil
@@ -55,9 +53,9 @@ const (
 	callEnds   = "</tool_call>"
 )
 
-// callsIn takes the calls out of a text that ends in them, and gives the words before. All of a
-// text is words unless everything from the first call on is calls of tools that are offered: what a
-// model quotes is mostly in a fence, or has words behind it.
+// callsIn removes the calls at the end of a text and returns the words before. The whole text is
+// words unless everything from the first call on is calls of offered tools: a model mostly quotes
+// in a fence, or with words after the quote.
 func (a *chatAnswer) callsIn(text string) (words string) {
 	at := strings.Index("\n"+text, "\n"+callBegins)
 	if at < 0 || strings.Contains(text[:at], "```") || strings.Contains(text[:at], "~~~") {
@@ -79,8 +77,8 @@ func (a *chatAnswer) callsIn(text string) (words string) {
 	return strings.TrimSpace(text[:at])
 }
 
-// callAt reads the call that a text begins with. Where it ends is told by its JSON, not by the tag,
-// which may stand in an argument.
+// callAt reads the call at the start of a text. Its JSON marks the end, not the tag: an argument
+// may contain the tag.
 func callAt(text string) (call chatCall, rest string, ok bool) {
 	inner, begins := strings.CutPrefix(text, callBegins)
 	if !begins {

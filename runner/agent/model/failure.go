@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// Failure says what went wrong with a request.
+// Failure is a failed request.
 type Failure struct {
 	Kind       Kind
 	Status     int    // HTTP status, 0 when there was none
@@ -25,10 +25,10 @@ type Failure struct {
 	Quirk      Quirk  // of the endpoint, by which a request that fits it may succeed; empty for none
 }
 
-// Kind is what a failure is, and so what can be done about it.
+// Kind classifies a failure by its remedy.
 type Kind string
 
-// The kinds; each is the reason of the outcome model_failed.
+// The kinds. Each is a reason of the outcome model_failed.
 const (
 	Unreachable    Kind = "unreachable"     // no connection, or it broke before an answer
 	StreamCut      Kind = "stream_cut"      // the answer ended before its last event
@@ -50,7 +50,7 @@ const (
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
 )
 
-// sentences are what a failure of each kind is told in: what happened, and what to do.
+// sentences has for each kind what happened and what to do.
 var sentences = map[Kind]struct{ happened, remedy string }{
 	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
 	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},
@@ -80,7 +80,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("model request: %s: %s", f.Kind, detail)
 }
 
-// Detail is what was said or what went wrong, in one bounded line.
+// Detail returns the API's message or the error, in one bounded line.
 func (f *Failure) Detail() string {
 	detail := f.Message
 	if detail == "" && f.Err != nil {
@@ -91,7 +91,7 @@ func (f *Failure) Detail() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Temporary says that the same request may succeed when it is sent again.
+// Temporary reports whether the same request may succeed later.
 func (f *Failure) Temporary() bool {
 	switch f.Kind {
 	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, TierBusy, ServerError:
@@ -100,9 +100,8 @@ func (f *Failure) Temporary() bool {
 	return false
 }
 
-// Elsewhere says that another model of the endpoint may answer where this one did not, by
-// all attempts: it is not there, may not be used, has no quota left, or is out. What the
-// provider refuses for its content is refused for good.
+// Elsewhere reports whether another model of the endpoint may answer after all attempts with this
+// one failed: it is missing, forbidden, out of quota or down. A content refusal is final.
 func (f *Failure) Elsewhere() bool {
 	switch f.Kind {
 	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
@@ -111,7 +110,7 @@ func (f *Failure) Elsewhere() bool {
 	return false
 }
 
-// Stop is the end of a run that f causes.
+// Stop returns the run's end caused by f.
 func (f *Failure) Stop() *outcome.Stop {
 	status := ""
 	if f.Status != 0 {

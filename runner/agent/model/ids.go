@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// CallIDs keeps the ids of the calls of a conversation apart. Gateways and local servers number
-// the calls of each answer anew, or give no ids, and others refuse such a conversation. A call
-// whose id is missing or taken gets one made of its position, so that the same answers get the
-// same ids. The zero value is ready.
+// CallIDs makes the call ids of a conversation unique. Gateways and local servers restart numbering
+// in each answer or give no ids, and others refuse such a conversation. A missing or taken id is
+// replaced by one made of the call's position, so equal answers get equal ids. The zero value is
+// ready.
 type CallIDs struct {
 	taken map[string]bool
 	above *CallIDs // ids that are taken too
 }
 
-// Within returns ids for one answer, which c does not take.
+// Within returns ids for one answer without adding them to c.
 func (c *CallIDs) Within() CallIDs { return CallIDs{above: c} }
 
 // Note takes the ids of the calls among items.
@@ -60,7 +60,7 @@ func (c *CallIDs) unique(id string, turn, place int) string {
 	return id
 }
 
-// identity has the fields by which items belong together.
+// identity has the fields that link items.
 type identity struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`

@@ -22,14 +22,14 @@ type itemReader struct {
 	bytes   int // that came
 }
 
-// arrived is an item with what other events name it by.
+// arrived is an item with the identifiers used in other events.
 type arrived struct {
 	item  json.RawMessage
 	id    string
 	index int
 }
 
-// itemText is what events tell of the text of one item.
+// itemText is the text of one item in events.
 type itemText struct {
 	kind   string // of the events
 	id     string // of the item
@@ -40,7 +40,7 @@ type itemText struct {
 	used   bool
 }
 
-// text is all of it: by its last event, else by its pieces.
+// text returns the whole text: from its last event, else from its pieces.
 func (t *itemText) text() string {
 	if t.whole != nil {
 		return string(*t.whole)
@@ -48,8 +48,8 @@ func (t *itemText) text() string {
 	return t.deltas.String()
 }
 
-// streamEvent has the fields of the events that are read. Others are ignored,
-// and so are events of kinds that are not known.
+// streamEvent has the fields of the events in use. Other fields and unknown kinds of events are
+// ignored.
 type streamEvent struct {
 	Type     string          `json:"type"`
 	Item     json.RawMessage `json:"item"`
@@ -74,7 +74,7 @@ func (e streamEvent) arrived() arrived { return arrived{e.Item, thinkingOf(e.Ite
 
 const refusalText = "response.refusal"
 
-// textKinds are the beginnings of the events that tell a text, and the type of the item that has it too.
+// textKinds maps prefixes of text events to the type of item with that text.
 var textKinds = map[string]string{
 	"response.function_call_arguments": "function_call", "response.custom_tool_call_input": "custom_tool_call",
 	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
@@ -112,7 +112,7 @@ func (r *itemReader) event(data []byte) (*Response, error) {
 	return nil, nil
 }
 
-// textEvent takes a piece of a text, or all of it.
+// textEvent takes a piece of a text, or the whole.
 func (r *itemReader) textEvent(event streamEvent, kind, end string) {
 	of := slices.IndexFunc(r.texts, func(t *itemText) bool {
 		return !t.used && t.kind == kind && t.part == event.Part && t.id == string(event.ItemID) && t.index == event.Index
@@ -152,8 +152,8 @@ func (r *itemReader) give() {
 	r.given = len(r.items)
 }
 
-// textsOf are the texts that came for an item: under its id, else under its place. Some endpoints
-// give each event another id, some all items one place.
+// textsOf returns the texts received for an item, by its id or else its index. Some endpoints give
+// each event another id, some give all items one index.
 func (r *itemReader) textsOf(a arrived) []*itemText {
 	kind := identityOf(a.item).Type
 	pick := func(of func(*itemText) bool) (texts []*itemText) {
@@ -171,8 +171,8 @@ func (r *itemReader) textsOf(a arrived) []*itemText {
 	return slices.DeleteFunc(texts, func(t *itemText) bool { return t.id != texts[0].id && kind != "message" })
 }
 
-// filled is an item with its text, and whether it has all of it. Pieces alone make no text until
-// the answer has ended.
+// filled returns an item with its text, and whether the text is complete. Pieces alone are no
+// complete text until the answer has ended.
 func (r *itemReader) filled(a arrived, ended bool) (_ arrived, whole bool, err error) {
 	fill := lackingText(a.item)
 	texts := r.textsOf(a)
@@ -187,10 +187,10 @@ func (r *itemReader) filled(a arrived, ended bool) (_ arrived, whole bool, err e
 	return a, true, err
 }
 
-// fill puts texts into an item that lacks them.
+// fill puts texts into an item without them.
 type fill func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 
-// lackingText says how an item that has no text gets it; nil for one that has its own, or never has.
+// lackingText returns how to fill an item without text; nil if it has its own or never has any.
 func lackingText(item json.RawMessage) fill {
 	var has struct {
 		Type      string                     `json:"type"`
@@ -264,8 +264,8 @@ func (r *itemReader) end(bool) (*Response, error) {
 	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
 }
 
-// whole joins the items that came one by one with the last event. Endpoints
-// that send none by themselves give them all in the last event.
+// whole joins the received items with the last event. Endpoints without item events give all items
+// in the last event.
 func (r *itemReader) whole(raw []byte) (*Response, error) {
 	var wire wireResponse
 	if err := json.Unmarshal(raw, &wire); err != nil {
@@ -286,8 +286,8 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 	return answer, nil
 }
 
-// complete makes the items of an answer whole that has ended. listed are those in its last event,
-// which are taken for the same where their types are.
+// complete completes the items of an ended answer. listed are the items of its last event. They
+// count as the same items if the types match.
 func (r *itemReader) complete(listed []json.RawMessage) (err error) {
 	alike := len(listed) >= len(r.items)
 	for i := 0; alike && i < len(r.items); i++ {

@@ -1,8 +1,7 @@
-// Package model owns the conversation with a model: the body of a request, the
-// Responses API through openai-go, what its failures mean, and scripted
-// sessions that stand in for it. Items of the history are the raw JSON that
-// the API sent, so that what this version does not know comes back unharmed.
-// It knows nothing of tools' behaviour, of the loop or of the transcript.
+// Package model owns the conversation with a model: request bodies, the Responses API through
+// openai-go, the meaning of its failures, and scripted sessions in its place. History items are the
+// API's raw JSON, so unknown fields come back unharmed. It knows nothing of the behaviour of tools,
+// of the loop or of the transcript.
 package model
 
 import (
@@ -14,45 +13,41 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Settings are the parts of a request that stay the same for a whole run, so
-// that the prefix that a provider caches is the same bytes in every request.
+// Settings are the constant parts of a run's requests. The prefix cached by the provider is
+// therefore the same bytes in every request.
 type Settings struct {
 	Model        string
 	Instructions string
 	Tools        []json.RawMessage // tool definitions in wire form
 	CacheKey     string            // prompt_cache_key
-	// Effort is the reasoning effort; empty leaves reasoning to the model and
-	// is the only value for a model that does not reason.
+	// Effort is the reasoning effort. Empty leaves it to the model, and is the only value for a
+	// model without reasoning.
 	Effort      string
 	Summary     string // of the reasoning: auto, concise, detailed; empty for none
 	ServiceTier string // empty for the project's own
-	// MaxOutputTokens is the most that an answer may have, reasoning included;
-	// 0 for the model's own limit.
+	// MaxOutputTokens limits an answer, with its reasoning; 0 for the model's own limit.
 	MaxOutputTokens int64
-	// Additional says that the tools that run here, and the instructions, stand as items at the
-	// start of the input. Context is then of how many turns the model has its thoughts; empty for
-	// its own.
+	// Additional puts the instructions and the tools run by agent-ci at the start of the input, as
+	// items. Context is then the number of turns with the model's thoughts; empty for its own.
 	Additional bool
 	Context    string
-	// Flat says that tools of namespaces stand by themselves, for an endpoint that knows no namespaces.
+	// Flat lists the tools of namespaces one by one, for an endpoint without namespaces.
 	Flat bool
 	// Chat are the quirks of the endpoint's Chat Completions.
 	Chat []Quirk
-	// Wordy says that the model is told of no tools, and writes what it wants done: requests have
-	// nothing that is about tools.
+	// Wordy omits everything about tools from requests: the model writes what it wants done.
 	Wordy bool
-	// Serial says that the model makes one call at a time.
+	// Serial limits the model to one call at a time.
 	Serial bool
-	// Whole says that an answer comes in one piece, not as a stream.
+	// Whole asks for an answer in one piece, not as a stream.
 	Whole bool
-	// Speaking says that the model answers in words and calls no tool.
+	// Speaking makes the model answer in words, without calls.
 	Speaking bool
-	// Schema is a JSON Schema that the answer's words must fit.
+	// Schema is the JSON Schema of the answer's words.
 	Schema json.RawMessage
 }
 
-// The tiers that a run knows by name: one that is cheap and may have no room, and the one
-// that always has.
+// The tiers known by name: a cheap one that may have no room, and the one that always has.
 const (
 	FlexTier    = "flex"
 	DefaultTier = "default"
@@ -65,8 +60,7 @@ type Request struct {
 	// before.
 	History []json.RawMessage
 	New     int
-	// Encoded is what BodyFor gave for this request and who is asked; nil to have the
-	// body made.
+	// Encoded is BodyFor's result for this request and this Responder; nil to encode it.
 	Encoded []byte
 }
 
@@ -76,8 +70,7 @@ type Response struct {
 	Status string
 	Output []json.RawMessage // each item as it was sent
 	Usage  Usage
-	// Uncounted says that the API did not tell the usage, or none that can be true,
-	// and that Usage is an estimate.
+	// Uncounted marks Usage as an estimate: the API gave no usage, or an impossible one.
 	Uncounted bool
 }
 
@@ -89,10 +82,9 @@ type Observer struct {
 	// Item gets each output item as soon as it is whole, as it was sent; all of
 	// them in their order before the answer is returned.
 	Item func(item json.RawMessage)
-	// Broken is told that the answer will not come to its end, with what was
-	// given to Item so far. It returns whether that is kept: the request is then
-	// not sent again, since the answer would repeat it. When it is not kept, Item
-	// gets the items of another attempt from their first on.
+	// Broken is called for an answer that will not end, with the items given so far. It returns
+	// whether they are kept. If so, the request is not sent again, because the answer would repeat
+	// them. Otherwise Item gets all items of another attempt.
 	Broken func() (kept bool)
 }
 
@@ -110,8 +102,7 @@ func (o Observer) items(all []json.RawMessage) {
 
 func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
 
-// body is the JSON of a request; the order of its fields is the order on the
-// wire.
+// body is the JSON of a request. The order of its fields is the order on the wire.
 type body struct {
 	Model             string            `json:"model"`
 	Instructions      *string           `json:"instructions,omitempty"`
@@ -146,8 +137,8 @@ type textFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body is the JSON of r for the Responses API. Two requests of one run share every byte
-// up to the first item that is new.
+// Body returns the JSON of r for the Responses API. Two requests of a run share every byte up to
+// the first new item.
 func (r Request) Body() ([]byte, error) {
 	b, err := r.Settings.body()
 	if err != nil {
@@ -157,7 +148,7 @@ func (r Request) Body() ([]byte, error) {
 	return Encode(b)
 }
 
-// body is the body of a request without what is in it of the conversation.
+// body returns a request's body without the conversation.
 func (s Settings) body() (body, error) {
 	b := body{
 		Model: s.Model, Instructions: &s.Instructions,
@@ -176,7 +167,7 @@ func (s Settings) body() (body, error) {
 	return b, nil
 }
 
-// tell puts into a body what it says of tools.
+// tell adds the tools to a body.
 func (s Settings) tell(b *body) (err error) {
 	parallel := !s.Serial
 	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", &parallel
@@ -199,7 +190,7 @@ func (s Settings) tell(b *body) (err error) {
 	return nil
 }
 
-// BodyFor is the JSON that m sends for r.
+// BodyFor returns the JSON of r for m.
 func BodyFor(m Responder, r Request) ([]byte, error) {
 	if r.Encoded != nil {
 		return r.Encoded, nil
@@ -224,8 +215,7 @@ func (s Settings) text() *textSettings {
 	return &textSettings{Format: textFormat{Type: "json_schema", Name: "output", Schema: s.Schema}}
 }
 
-// SettingsJSON is the body of a request with that of its
-// input alone which is the same in each request, for the record.
+// SettingsJSON returns a request's body for the record, with only the constant part of its input.
 func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	b, err := s.body()
 	if err != nil {
@@ -238,8 +228,7 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
 }
 
-// Encode writes JSON as requests have it: without a newline, and with what HTML
-// would have escaped as it is.
+// Encode returns the JSON used in requests: no final newline, no HTML escapes.
 func Encode(v any) (json.RawMessage, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -12,7 +12,7 @@ import (
 // namespaceType is the type of a group of tools.
 const namespaceType = "namespace"
 
-// FunctionsNamespace has the tools that are in no other group, where they stand in the input.
+// FunctionsNamespace is the group of all tools without another group, for tools in the input.
 const FunctionsNamespace = "functions"
 
 // namespace is a group of tools.
@@ -53,8 +53,7 @@ func Grouped(definitions []json.RawMessage) bool {
 	})
 }
 
-// notGrouped is how endpoints refuse namespaces: by the name, or by the place, of what they do not
-// know.
+// notGrouped matches refusals of namespaces. Endpoints name the unknown field or its place.
 var notGrouped = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
 		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
@@ -67,12 +66,12 @@ var toolless = sync.OnceValue(func() *regexp.Regexp {
 		`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
 })
 
-// RefusesTools says that an endpoint takes no tools.
+// RefusesTools reports whether an endpoint takes no tools.
 func (f *Failure) RefusesTools() bool {
 	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolless().MatchString(f.Message)
 }
 
-// RefusesNamespaces says that an endpoint does not take namespaces among tools.
+// RefusesNamespaces reports whether an endpoint takes no namespaces among tools.
 func (f *Failure) RefusesNamespaces() bool {
 	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notGrouped().MatchString(f.Message)
 }

@@ -25,24 +25,22 @@ import (
 // DefaultBaseURL is OpenAI's own API.
 const DefaultBaseURL = "https://api.openai.com/v1/"
 
-// defaultIdle ends an answer of which nothing has come for so long.
+// defaultIdle is how long an answer may be silent.
 const defaultIdle = 5 * time.Minute
 
-// Endpoint says where the API is and how a request is let in.
+// Endpoint has the address of the API and the credentials.
 type Endpoint struct {
 	BaseURL string // DefaultBaseURL when empty
 	APIKey  string // empty for an endpoint that asks for none
-	// Workload is exchanged for keys in the place of APIKey; nil for none. Chat has no
-	// use for it.
+	// Workload is exchanged for keys in place of APIKey; nil for none. Chat does not use it.
 	Workload *auth.WorkloadIdentity
-	// Transport carries the requests, those of the exchange among them; nil for the
-	// usual one.
+	// Transport carries the requests, including the exchange; nil for the usual one.
 	Transport http.RoundTripper
 	Headers   map[string]string
 	// UserAgent names the program to the API.
 	UserAgent string
-	// Idle ends an answer of which nothing has come for so long: no event of a
-	// stream, or the whole of an answer that is not streamed. 0 means 5 minutes.
+	// Idle ends an answer silent for this time: without an event of a stream, or without the whole
+	// of another answer. 0 means 5 minutes.
 	Idle time.Duration
 }
 
@@ -63,7 +61,7 @@ func NewOpenAI(e Endpoint) (*OpenAI, error) {
 	return &OpenAI{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, defaultIdle), exchange: e.Workload != nil}, nil
 }
 
-// base is where the API is, with a slash at the end.
+// base returns the API's address with a final slash.
 func (e Endpoint) base() (string, error) {
 	base := cmp.Or(e.BaseURL, DefaultBaseURL)
 	u, err := url.Parse(base)
@@ -102,7 +100,7 @@ func (e Endpoint) options() ([]option.RequestOption, error) {
 	return options, nil
 }
 
-// refusals reads what openai-go cannot where an endpoint words it differently.
+// refusals rewrites refusals worded in a way openai-go can't read.
 func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	answer, err := next(r)
 	if err != nil || answer.StatusCode < http.StatusBadRequest {
@@ -132,8 +130,8 @@ func (o *OpenAI) send(ctx context.Context, raw []byte) (sent *http.Response, err
 	return sent, err
 }
 
-// letIn sends a request, and once more where the key that an exchange gave is refused: it may have
-// ended before its time, and the next one is another.
+// letIn sends a request, and repeats it once if the key from an exchange is refused: the key may
+// have expired early, and the next exchange gives another.
 func (o *OpenAI) letIn(send func() error) error {
 	err := send()
 	if err == nil {
@@ -154,15 +152,15 @@ type reader interface {
 	event(data []byte) (*Response, error)
 	// completedBy says whether an event can be the last one of an answer.
 	completedBy(event []byte) bool
-	// end is what a stream comes to that ended without a response, and whether it said that it
-	// ends. A clean end of the connection says nothing of the answer.
+	// end returns the result of a stream that ended without a response. said reports whether the
+	// stream announced its end: a clean end of the connection says nothing about the answer.
 	end(said bool) (*Response, error)
-	// whole takes an answer that came in one piece.
+	// whole takes an answer in one piece.
 	whole(raw []byte) (*Response, error)
 }
 
-// exchange sends a request and reads its answer, as long as something comes
-// within idle. whole says that the answer is asked for in one piece.
+// exchange sends a request and reads its answer. It ends after idle without data. whole means that
+// the request asks for an answer in one piece.
 func exchange(
 	ctx context.Context, idle time.Duration,
 	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read reader,
@@ -187,7 +185,7 @@ func exchange(
 	return weighed(answer, err, raw)
 }
 
-// wholeLimit is how long an answer may be that does not come item by item, in bytes.
+// wholeLimit bounds an answer in one piece, in bytes.
 const wholeLimit = 64 << 20
 
 func readWhole(body io.Reader, read reader) (*Response, error) {
@@ -201,8 +199,7 @@ func readWhole(body io.Reader, read reader) (*Response, error) {
 	return read.whole(raw)
 }
 
-// beginsObject says that an answer is one JSON object, as an endpoint gives it that
-// knows no streams.
+// beginsObject reports whether an answer is one JSON object, as from an endpoint without streams.
 func beginsObject(sent *http.Response) bool {
 	ahead := bufio.NewReader(sent.Body)
 	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
@@ -213,8 +210,7 @@ func beginsObject(sent *http.Response) bool {
 	return string(first) == "{"
 }
 
-// pageIn is the failure that a web page stands for: something between here and
-// the API answers in its place, mostly to have somebody log in.
+// pageIn returns the failure for a web page in place of an answer: mostly a proxy's login page.
 func pageIn(sent *http.Response) *Failure {
 	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
 		return nil
@@ -245,7 +241,7 @@ func watched(ctx context.Context, idle time.Duration, work func(ctx context.Cont
 
 var errSilent = errors.New("the API fell silent")
 
-// wireResponse has the fields of a response that are read.
+// wireResponse has the fields of a response in use.
 type wireResponse struct {
 	ID         string            `json:"id"`
 	Status     string            `json:"status"`
@@ -278,7 +274,7 @@ func (r *wireResponse) failure(raw json.RawMessage) *Failure {
 	return nil
 }
 
-// malformed keeps the beginning of what could not be read.
+// malformed keeps the beginning of unreadable data.
 func malformed(what string, err error, data []byte) *Failure {
 	const most = 2 << 10
 	if err != nil {
@@ -306,8 +302,7 @@ type compactBody struct {
 	Input          []json.RawMessage `json:"input"`
 }
 
-// Compact asks POST /responses/compact. An endpoint that lacks it answers as
-// ErrNoCompaction.
+// Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
 	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History)})
 	if err != nil {

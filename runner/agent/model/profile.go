@@ -15,37 +15,35 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// Profile is what is known of a model: profiles.yml has what is kept by hand of its
-// family, and catalog.tsv, which internal/tabulate makes, what it takes and costs.
+// Profile describes a model. profiles.yml has the hand-kept facts of its family; catalog.tsv, made
+// by internal/tabulate, has its limits and prices.
 type Profile struct {
 	Models        []string `yaml:"models"` // patterns of names; none: the default
 	ContextWindow int64    `yaml:"context_window"`
-	// Commands names the tool by which the model runs commands: exec_command,
-	// shell or shell_command.
+	// Commands names the model's tool for commands: exec_command, shell or shell_command.
 	Commands   string `yaml:"commands"`
 	Shell      string `yaml:"shell"`       // form of shell: function or local_shell
 	Patch      string `yaml:"patch"`       // form of apply_patch: freeform or function
 	Reasoning  bool   `yaml:"reasoning"`   // it takes a reasoning effort
 	ToolSearch bool   `yaml:"tool_search"` // it looks for tools by the API's own tool_search
 	Images     bool   `yaml:"images"`      // it sees
-	// Code says that the model was trained to call tools from scripts, and not one by one.
+	// Code marks a model trained to call tools from scripts, not one by one.
 	Code bool `yaml:"code"`
-	// InputLimit and OutputLimit are the most tokens that the API takes and gives,
-	// whatever the window; 0 where that is not known.
+	// InputLimit and OutputLimit are the API's limits in tokens, whatever the window; 0 if unknown.
 	InputLimit  int64 `yaml:"input_limit"`
 	OutputLimit int64 `yaml:"output_limit"`
-	// Efforts are the reasoning efforts that it takes, and DefaultEffort its own;
-	// empty where they are not known.
+	// Efforts are the accepted reasoning efforts, and DefaultEffort the model's own; empty if
+	// unknown.
 	Efforts       []string `yaml:"efforts"`
 	DefaultEffort string   `yaml:"default_effort"`
-	// CacheWrite is the price of what is written to the provider's cache, as a multiple
-	// of that of input, where its price list has none; 0 for the same.
+	// CacheWrite is the price of cache writes as a multiple of the input price, if the price list
+	// has none; 0 for the same price.
 	CacheWrite float64     `yaml:"cache_write"`
 	Price      *price.List `yaml:"-"`      // nil where it is not known
 	Source     string      `yaml:"source"` // where this can be read
 }
 
-// Known says that something is known of the model; else the profile is the default.
+// Known reports whether the model is known; otherwise the profile is the default.
 func (p Profile) Known() bool { return p.Source != "" }
 
 //go:embed profiles.yml
@@ -98,11 +96,11 @@ func (p Profile) check() error {
 	return nil
 }
 
-// ProfileOf is what is known of the model of that name at OpenAI's own API.
+// ProfileOf returns the profile of a model at OpenAI's own API.
 func ProfileOf(name string) Profile { return ProfileAt(name, DefaultBaseURL) }
 
-// ProfileAt is what is known of the model of that name at an API: of its family, how
-// it is offered tools, and of its row in the table, what it takes and costs there.
+// ProfileAt returns the profile of a model at an API: the family's facts, how tools are offered,
+// and the limits and prices of its row in the table.
 func ProfileAt(name, baseURL string) Profile {
 	p := family(plainName(name))
 	if e, found := find(name, cmp.Or(baseURL, DefaultBaseURL)); found {

@@ -8,28 +8,28 @@ import (
 	"sync"
 )
 
-// Quirk is a way in which the Chat Completions of an endpoint differ from those that requests are
-// made for: what it lacks, or what it asks for. Requests are made to fit.
+// Quirk is a difference of an endpoint from Chat Completions as agent-ci sends it: a missing
+// feature or an extra demand. Requests are adapted to it.
 type Quirk string
 
-// Quirks that are more than what a request looks like.
+// Quirks beyond the form of a request.
 const (
-	// TextCalls is that of which no refusal tells: calls stand in the text of an answer.
+	// TextCalls is the quirk without a refusal: calls are in the text of an answer.
 	TextCalls Quirk = "text_calls"
 	noStream  Quirk = "no_stream" // answers come in one piece
 )
 
-// quirk is what is known of one.
+// quirk describes a Quirk.
 type quirk struct {
 	name Quirk
-	// named is how a refusal names what an endpoint doesn't know, beside words that say so.
+	// named matches a refusal's name of the unknown field, beside words that say so.
 	named string
 	// said is how a refusal says it by itself.
 	said string
 	fit  func(*chatBody)
 }
 
-// quirks are in the order in which requests are made to fit.
+// quirks are in the order of adapting requests.
 var quirks = []quirk{
 	{name: "no_stream_options", named: `stream_options|include_usage`, fit: func(b *chatBody) { b.StreamOptions = nil }},
 	{
@@ -74,7 +74,7 @@ var quirks = []quirk{
 	{name: TextCalls, fit: func(*chatBody) {}},
 }
 
-// Quirks are the names of all.
+// Quirks returns all names.
 func Quirks() []string {
 	var names []string
 	for _, q := range quirks {
@@ -83,7 +83,7 @@ func Quirks() []string {
 	return names
 }
 
-// ListOf is the list of quirks as a job has it.
+// ListOf returns quirks as the list of a job.
 func ListOf(has []Quirk) string {
 	var names []string
 	for _, name := range has {
@@ -112,8 +112,7 @@ var quirkRefusals = sync.OnceValue(func() map[Quirk]func(string) bool {
 	return refusals
 })
 
-// quirkIn is the quirk that a refusal tells of, where a request that fits it would be another one;
-// empty for none.
+// quirkIn returns the quirk in a refusal, if adapting to it changes the request; empty for none.
 func quirkIn(message string, r Request) Quirk {
 	s, err := r.Settings.body()
 	if err != nil {
@@ -159,7 +158,7 @@ func withoutNull(b *chatBody) {
 	}
 }
 
-// withObjects has the arguments of calls as the objects that their texts are.
+// withObjects turns the texts of calls' arguments into objects.
 func withObjects(b *chatBody) {
 	for i := range b.Messages {
 		for n := range b.Messages[i].Calls {
@@ -171,7 +170,7 @@ func withObjects(b *chatBody) {
 	}
 }
 
-// oneByOne has each call in a message of its own, with its output behind it.
+// oneByOne puts each call into its own message, followed by its output.
 func oneByOne(messages []chatMessage) []chatMessage {
 	var kept []chatMessage
 	for len(messages) > 0 {
@@ -220,7 +219,7 @@ func withoutSystem(messages []chatMessage) []chatMessage {
 	return messages
 }
 
-// Words that stand where an endpoint asks for a message of somebody who has nothing to say.
+// Placeholder texts for endpoints that demand a message where there is none.
 const (
 	outputsRead = "I have read the outputs."
 	goOn        = runnerWords + "Go on."
@@ -277,8 +276,8 @@ func partsOf(content any) []chatPart {
 	return parts
 }
 
-// withOpenSchemas leaves out of schemas what says that there is nothing else, which those who check
-// what comes see to themselves.
+// withOpenSchemas removes additionalProperties from schemas. Tools check their arguments
+// themselves.
 func withOpenSchemas(b *chatBody) {
 	for _, tool := range b.Tools {
 		tool.Function["parameters"] = withOpenSchema(tool.Function["parameters"])
@@ -288,7 +287,7 @@ func withOpenSchemas(b *chatBody) {
 	}
 }
 
-// withOpenSchema is the JSON of a schema that is opened; one that is none stays.
+// withOpenSchema returns the JSON of an open schema; other JSON stays.
 func withOpenSchema(schema any) any {
 	raw, _ := schema.(json.RawMessage)
 	var read any

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Rebuilt makes the bodies of requests of what a transcript has of them: the
-// settings, where they changed, and what was new each time.
+// Rebuilt makes the bodies of requests from a transcript: the settings when they changed, and each
+// request's new items.
 type Rebuilt struct {
 	Chat bool // they went to Chat
 
@@ -17,8 +17,8 @@ type Rebuilt struct {
 	history  []json.RawMessage
 }
 
-// Request is the SHA-256 in hex of the next request's body. settings is nil
-// where they are those of the request before.
+// Request returns the SHA-256 of the next request's body, in hex. nil settings are those of the
+// previous request.
 func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
 	if settings != nil {
 		r.settings = settings
@@ -46,8 +46,8 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	return fmt.Sprintf("%x", sha256.Sum256(raw)), nil
 }
 
-// withoutInput is the beginning of a body, up to its input: the items with which each begins are its
-// last field.
+// withoutInput returns the start of a body, up to its input: the last field, starting with the same
+// items each time.
 func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, error) {
 	head := bytes.TrimSuffix(bytes.Clone(settings), []byte("}"))
 	if opening == nil {
@@ -57,16 +57,16 @@ func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, 
 	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
 }
 
-// Response takes what came of an answer, whole or broken off.
+// Response takes the items of an answer, whole or interrupted.
 func (r *Rebuilt) Response(output []json.RawMessage) { r.history = append(r.history, output...) }
 
-// LacksImages says that the conversation has images, of which a transcript has
-// only digests: its requests cannot be made again.
+// LacksImages reports images in the conversation. A transcript has only their digests, so the
+// requests can't be rebuilt.
 func (r *Rebuilt) LacksImages() bool {
 	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
 }
 
-// Fallback takes that another model goes on, without some items.
+// Fallback records a change to another model, without some items.
 func (r *Rebuilt) Fallback(leftOut []int) {
 	r.history = Without(r.history, leftOut)
 }
@@ -82,7 +82,7 @@ func Without(items []json.RawMessage, places []int) []json.RawMessage {
 	return kept
 }
 
-// Compaction takes a conversation that was made shorter.
+// Compaction takes a shortened conversation.
 func (r *Rebuilt) Compaction(items []json.RawMessage) {
 	r.history = items
 }

@@ -19,23 +19,22 @@ type Compacter interface {
 	Compact(context.Context, Request) (*Response, error)
 }
 
-// ErrNoCompaction says that the endpoint has no means of its own.
+// ErrNoCompaction reports an endpoint without compaction.
 var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
 
-// longestPause is how long a pause may be that nobody asked for.
+// longestPause limits pauses, except those requested by the API.
 const longestPause = 30 * time.Second
 
-// Retrying sends a request again when its failure can pass, the same bytes each
-// time. What came of an answer that the observer keeps is not asked for again:
-// Respond then returns the failure after the pause.
+// Retrying repeats a request after a temporary failure, with the same bytes. It does not repeat an
+// interrupted answer kept by the observer: Respond then returns the failure after the pause.
 type Retrying struct {
 	Next     Responder
 	Attempts int           // in all; 0 means 6
 	First    time.Duration // first pause, doubled each time; 0 means 500 ms
-	// Outage is how long pauses and further attempts that fail may take, all
-	// requests together; 0 means 10 minutes.
+	// Outage limits pauses and failed further attempts, for all requests together; 0 means 10
+	// minutes.
 	Outage time.Duration
-	// Report is told before each pause of the attempt that failed. It may be nil.
+	// Report is called before each pause with the failed attempt. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
 	model string        // that was asked last
@@ -49,7 +48,7 @@ func (r *Retrying) Respond(ctx context.Context, request Request, observe Observe
 	return retried(ctx, r, request.Settings, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
-// Compact is Next's in the same way; without one it is ErrNoCompaction.
+// Compact calls Next's in the same way. Without one it returns ErrNoCompaction.
 func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, error) {
 	compacter, ok := r.Next.(Compacter)
 	if !ok {
@@ -99,8 +98,8 @@ func (r *Retrying) ask(name string) {
 	}
 }
 
-// mostBusy is how often in a run there may be no room at the flex tier, before it goes on
-// without: such a refusal costs nothing but time.
+// mostBusy is how many times per run the flex tier may have no room before the run continues
+// without it. Such a refusal costs only time.
 const mostBusy = 2
 
 func (r *Retrying) noRoom(failure *Failure, settings Settings) bool {
@@ -122,8 +121,8 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// pause doubles from First up to longestPause with a tenth of jitter; what the
-// server asks for goes first.
+// pause doubles from First to longestPause, with a tenth of jitter. The server's request takes
+// precedence.
 func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked

@@ -19,7 +19,8 @@ import (
 // the place of the API in demonstrations and tests; docs/reference/scripted-session.md
 // describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
-	// Still reads the output of a call; see [Still]. Nil: no output says that something still runs.
+	// Still reads the output of a call; see [Still]. If nil, no output means that something still
+	// runs.
 	Still Still
 
 	turns  []scriptTurn
@@ -35,13 +36,13 @@ type scriptFile struct {
 	Agents  []scriptAgent `yaml:"agents"`
 }
 
-// scriptAgent are the answers for an agent that another one starts.
+// scriptAgent has the answers for an agent started by another.
 type scriptAgent struct {
 	Task  string       `yaml:"task"` // that its message holds
 	Turns []scriptTurn `yaml:"turns"`
 }
 
-// scriptAgents are those of a session. Each answers one agent.
+// scriptAgents are the scripts of a session's agents. Each serves one agent.
 type scriptAgents struct {
 	mu      sync.Mutex
 	left    []scriptAgent
@@ -78,8 +79,8 @@ func (s *Script) next() scriptTurn {
 	return s.turns[s.asked-1]
 }
 
-// Of is the script for an agent that is started with a message: the first one left whose task
-// stands in it. Where there is none the script has no answer.
+// Of returns the script for an agent started with a message: the first unused one whose task is in
+// the message. If there is none, the script has no answers.
 func (s *Script) Of(message string) *Script {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()
@@ -171,7 +172,7 @@ func readTurns(turns []scriptTurn) error {
 	return nil
 }
 
-// read makes the items of a turn, which either answers or fails.
+// read makes the items of a turn: an answer or a failure.
 func (t *scriptTurn) read(number int) error {
 	if (t.Fail != nil || t.Hang) && len(t.Output) > 0 || t.Fail != nil && t.Hang {
 		return errors.New("a turn that fails or hangs has no output")
@@ -195,14 +196,14 @@ func (t *scriptTurn) read(number int) error {
 	return nil
 }
 
-// Begun sets how many turns a run that resumes was given before.
+// Begun sets the number of turns a resumed run had before.
 func (s *Script) Begun(turns int) { s.asked = min(turns, len(s.turns)) }
 
 // Left is how many answers have not been asked for.
 func (s *Script) Left() int { return len(s.turns) - s.asked }
 
-// Respond gives the next answer. A request that lacks what the turn expects,
-// or comes after the last turn, is a ScriptMismatch.
+// Respond returns the next answer. It fails with a ScriptMismatch for a request without the
+// expected text, or after the last turn.
 func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -243,7 +244,7 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 // scriptedID begins the ids of scripted answers; the number of the turn follows.
 const scriptedID = "resp_script_"
 
-// ScriptedTurn returns the turn of a scripted session that an answer is, or waits after; 0 for an
+// ScriptedTurn returns the turn of a scripted answer, or the turn before a scripted wait; 0 for an
 // answer of a model.
 func ScriptedTurn(responseID string) int {
 	rest, scripted := strings.CutPrefix(responseID, scriptedID)
@@ -259,7 +260,7 @@ func mismatch(format string, args ...any) *Failure {
 	return &Failure{Kind: ScriptMismatch, Message: fmt.Sprintf(format, args...)}
 }
 
-// lacks gives the first expected text that none of the items' strings contains.
+// lacks returns the first expected text missing from all strings of the items.
 func lacks(items []json.RawMessage, expected []string) (string, bool) {
 	var text strings.Builder
 	for _, item := range items {
@@ -314,7 +315,7 @@ type functionCallItem struct {
 	CallID    string `json:"call_id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"`
-	// Extra is what an endpoint gave with the call and wants back.
+	// Extra is data of the endpoint to be sent back with the call.
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
@@ -353,12 +354,12 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments), nil}, nil
 }
 
-// callID returns the id of a call that is item n of a turn.
+// callID returns the id of the call at item n of a turn.
 func (i scriptItem) callID(turn, n int) string {
 	return cmp.Or(i.ID, fmt.Sprintf("call_%d_%d", turn, n))
 }
 
-// check makes sure that an item says one thing.
+// check verifies that an item has one kind of content.
 func (i scriptItem) check() error {
 	if count(i.Say != "", i.Call != "", i.Item != nil) != 1 {
 		return errors.New("give exactly one of say, call and item")

@@ -9,12 +9,12 @@ import (
 // untilEnded is the value of the key until: the next turn waits for the end.
 const untilEnded = "ended"
 
-// Still reads the output of a call. If it says that what the call started still runs, Still returns
-// the tool that waits for that, and its arguments.
+// Still reads the output of a call. If something started by the call still runs, it returns the
+// tool and arguments to wait for it.
 type Still func(output string) (tool string, arguments map[string]any, runs bool)
 
-// polls are the answers between two turns. The next turn waits for the calls of the last one that
-// have the key until.
+// polls are the answers between two turns. The next turn waits for the last one's calls with the
+// key until.
 type polls struct {
 	of    []string          // ids of the calls whose outputs are looked at next
 	heard []json.RawMessage // all that was new to the model since the last turn
@@ -22,8 +22,8 @@ type polls struct {
 	runs  bool              // something that no call waits for
 }
 
-// poll returns an answer that waits for what still runs, or nil if nothing does. fresh is what is
-// new to the model.
+// poll returns an answer that waits for running calls, or nil if none runs. fresh are the items new
+// to the model.
 func (s *Script) poll(fresh []json.RawMessage) (*Response, error) {
 	s.polls.heard = append(s.polls.heard, fresh...)
 	var waiting []string
@@ -65,11 +65,10 @@ func (s *Script) runs(output string) (tool string, arguments map[string]any, run
 	return s.Still(output)
 }
 
-// stillRuns is the advice on a session that does not fit while a command runs.
+// stillRuns is the advice for a mismatch while a command runs.
 const stillRuns = "a command still runs, perhaps since this machine is slow: give its call until: ended, which waits for it however long it takes. Else "
 
-// outputIn returns the id of the call that an item is the output of, and the first text of that
-// output. Both are empty for other items.
+// outputIn returns an output's call id and its first text. Both are empty for other items.
 func outputIn(item json.RawMessage) (id, text string) {
 	var o struct {
 		CallID string          `json:"call_id"`

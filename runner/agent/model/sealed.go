@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// sealedWords matches the errors of endpoints that can't read or find what they sent before:
-// reasoning from another account, region or key, items that were not stored, thought signatures.
+// sealedWords matches errors about unreadable or missing earlier items: reasoning of another
+// account, region or key, unstored items, thought signatures.
 var sealedWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
 		`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
 })
 
-// RefusesSealed says that the endpoint can't read what a provider sealed or kept for itself.
+// RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
 func (f *Failure) RefusesSealed() bool {
 	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == sealedCode || sealedWords().MatchString(f.Message))
 }
 
 const sealedCode = "invalid_encrypted_content"
 
-// thinkingItem has the fields of an item that are a provider's own.
+// thinkingItem has an item's provider-specific fields.
 type thinkingItem struct {
 	Type    string            `json:"type"`
 	Role    string            `json:"role"`
@@ -38,7 +38,7 @@ func thinkingOf(raw json.RawMessage) thinkingItem {
 	return item
 }
 
-// lost says whether an item is nothing but the name of reasoning that the provider did not keep.
+// lost reports whether an item is only the id of reasoning the provider did not keep.
 func lost(raw json.RawMessage) bool {
 	if !bytes.Contains(raw, []byte(`"reasoning"`)) {
 		return false
@@ -47,8 +47,8 @@ func lost(raw json.RawMessage) bool {
 	return item.Type == "reasoning" && item.Sealed == "" && len(item.Content) == 0
 }
 
-// findable are the items of a conversation that an endpoint gets: those without reasoning that it
-// gave by name alone, since it stores nothing.
+// findable returns the items sent to an endpoint. It omits reasoning given by id only: the endpoint
+// stores nothing.
 func findable(items []json.RawMessage) []json.RawMessage {
 	for i, raw := range items {
 		if !lost(raw) {
@@ -65,12 +65,12 @@ func findable(items []json.RawMessage) []json.RawMessage {
 	return items
 }
 
-// noSignature is what Gemini takes in the place of a signature of thoughts.
+// noSignature is accepted by Gemini in place of a signature of thoughts.
 const noSignature = "skip_thought_signature_validator"
 
-// Unsealed returns the items of a conversation without what ties them to the provider that gave
-// them: signatures, and the ids by which calls and messages belong to reasoning. left are the
-// places of reasoning, which is to be left out. changed is false where there was nothing of it.
+// Unsealed returns the items of a conversation without ties to their provider: signatures, and the
+// ids linking calls and messages to reasoning. left are the indexes of reasoning to omit. changed
+// is false if there were no ties.
 func Unsealed(items []json.RawMessage) (open []json.RawMessage, left []int, changed bool, err error) {
 	for place, raw := range items {
 		item, fixed := thinkingOf(raw), raw

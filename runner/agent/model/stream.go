@@ -21,8 +21,8 @@ const longestLine = 32 << 20
 
 func newEventStream(from io.Reader) *eventStream { return &eventStream{from: bufio.NewReader(from)} }
 
-// next returns the data of the next event; ok is false when there is none. whole is false where the
-// stream ends before the blank line that ends an event.
+// next returns the next event's data. ok is false at the end. whole is false if the stream ends
+// before the event's blank line.
 func (s *eventStream) next() (data []byte, whole, ok bool) {
 	for s.err == nil {
 		line, ended := s.line()
@@ -46,7 +46,7 @@ func (s *eventStream) next() (data []byte, whole, ok bool) {
 	return data, false, true
 }
 
-// line reads the next line. ended says that its end was there.
+// line reads the next line. ended reports whether it had a line end.
 func (s *eventStream) line() (line []byte, ended bool) {
 	for {
 		b, err := s.from.ReadByte()
@@ -86,8 +86,8 @@ func (s *eventStream) failure() error {
 	return s.err
 }
 
-// apart are the events in the data of one. Some endpoints leave out the blank lines between
-// events, so that each line is one.
+// apart splits data into its events. Some endpoints omit the blank lines between events, so each
+// line is one.
 func apart(data []byte) [][]byte {
 	lines := bytes.Split(data, []byte("\n"))
 	if len(lines) == 1 || json.Valid(data) {
@@ -101,11 +101,11 @@ func apart(data []byte) [][]byte {
 	return lines
 }
 
-// endOfStream is what some streams end with in the place of an event.
+// endOfStream ends some streams in place of an event.
 const endOfStream = "[DONE]"
 
-// readStream reads an answer that comes in events. The last event counts without the blank line
-// behind it where it completes the answer.
+// readStream reads an answer in events. A last event without a blank line counts if it completes
+// the answer.
 func readStream(stream *eventStream, read reader, alive func()) (*Response, error) {
 	for {
 		data, whole, ok := stream.next()

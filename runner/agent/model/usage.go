@@ -11,14 +11,14 @@ import (
 const (
 	// mostTokens is more than a model reads or writes in one answer.
 	mostTokens = 1 << 30
-	// bytesPerToken is the estimate where the API tells nothing that can be true,
-	// and longestToken more bytes of text than any token stands for on average.
+	// bytesPerToken is the estimate if the API gives no possible usage. longestToken is more bytes
+	// of text than any tokenizer's average token has.
 	bytesPerToken = 4
 	longestToken  = 1024
 )
 
-// tokenCount is a number of tokens as an API tells it: untold where it is none, so
-// that no answer is lost for it.
+// tokenCount is a number of tokens from an API. Anything but a number counts as not given, so no
+// answer is lost for it.
 type tokenCount int64
 
 const untold tokenCount = -1
@@ -49,7 +49,7 @@ type wireUsage struct {
 	CompletionDetails wireDetails `json:"completion_tokens_details"`
 }
 
-// serviceTier is the name of a tier of service; empty for what can be none.
+// serviceTier is the name of a service tier; empty for impossible ones.
 type serviceTier string
 
 func (t *serviceTier) UnmarshalJSON(raw []byte) error {
@@ -76,8 +76,8 @@ func (u *wireUsage) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// usage is what the API tells, with negative numbers for what it doesn't. tier is the
-// tier of service that it names.
+// usage returns the API's numbers, negative where it gives none. tier is the service tier named by
+// the API.
 func (u *wireUsage) usage(tier serviceTier) Usage {
 	if u == nil {
 		return Usage{Input: int64(untold), Output: int64(untold), ServiceTier: string(tier)}
@@ -95,9 +95,8 @@ func (u *wireUsage) usage(tier serviceTier) Usage {
 	}
 }
 
-// weighed is an answer with a usage that can be true: what the API does not tell
-// is estimated by what was sent and received, and so is what it tells if that is
-// less than any tokenizer makes of the request.
+// weighed returns an answer with a possible usage. It estimates missing numbers from the bytes sent
+// and received, and also numbers below what any tokenizer makes of the request.
 func weighed(r *Response, err error, sent []byte) (*Response, error) {
 	var failure *Failure
 	switch {
@@ -116,7 +115,7 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 	return r, err
 }
 
-// told is usage without what is not known.
+// told returns the usage without unknown numbers.
 func told(u Usage) Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
@@ -124,8 +123,8 @@ func told(u Usage) Usage {
 	return u
 }
 
-// plausible says also whether it had to be estimated. Some APIs count what was
-// cached beside the input, and reasoning beside the output.
+// plausible also reports whether it had to estimate. Some APIs count cached tokens beside the
+// input, and reasoning beside the output.
 func plausible(u Usage, sent, received int) (usage Usage, estimated bool) {
 	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
 		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
@@ -144,8 +143,8 @@ func plausible(u Usage, sent, received int) (usage Usage, estimated bool) {
 
 func estimate(size int) int64 { return int64(size+bytesPerToken-1) / bytesPerToken }
 
-// textBytes is the length of a request without the images in it, whose tokens
-// have nothing to do with their bytes.
+// textBytes returns the length of a request without its images: their tokens do not depend on their
+// bytes.
 func textBytes(request []byte) int {
 	size := len(request)
 	mark := []byte(";base64,")

@@ -8,10 +8,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
-// agentOf finds in a request which agent asks that another one started: it is told before its task.
+// agentOf finds the name of a started agent in its request. The name is before its task.
 var agentOf = regexp.MustCompile(`You are the agent ([^ ]+)\. The agent `)
 
-// scripts are those of the agents that have asked so far.
+// scripts are those of the agents seen so far.
 type scripts struct {
 	mu sync.Mutex
 	by map[string]*agentScript
@@ -23,8 +23,7 @@ type agentScript struct {
 	script *model.Script
 }
 
-// scriptOf is the script of the agent that a request is of, where another one started it; nil for
-// the one of the run.
+// scriptOf returns the script of the started agent behind a request; nil for the run's own agent.
 func (s *Server) scriptOf(raw []byte) *agentScript {
 	all := agentOf.FindAllSubmatchIndex(raw, -1)
 	if all == nil {

@@ -53,7 +53,7 @@ func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
 	_, _ = w.Write(encoded(answer)) // to a client that may have left
 }
 
-// encoded is JSON in which items reach the client as the script gave them.
+// encoded returns JSON with the script's items unchanged.
 func encoded(fields map[string]any) json.RawMessage {
 	raw, err := model.Encode(fields)
 	if err != nil {

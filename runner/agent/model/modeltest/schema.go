@@ -28,8 +28,8 @@ var (
 	compactSchema = sync.OnceValue(func() *requestSchema { return compile("CompactResponseMethodPublicBody") })
 )
 
-// compile reads the description of a request by its name. One that cannot be read is
-// a mistake in this package.
+// compile reads the description of a request by its name. An unreadable one is a bug of this
+// package.
 func compile(name string) *requestSchema {
 	description, err := jsonschema.UnmarshalJSON(bytes.NewReader(spec))
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package modeltest serves scripted sessions as the Responses API does, over
-// real HTTP with server-sent events, for tests of the program and benchmarks.
-// It checks each request as the API would: by the published description, and
-// that calls and outputs pair up.
+// Package modeltest serves scripted sessions over HTTP with server-sent events, like the Responses
+// API, for tests of the program and benchmarks. It checks each request like the API: by the
+// published description, and for pairs of calls and outputs.
 package modeltest
 
 import (
@@ -22,14 +21,13 @@ import (
 // Options say how a server treats requests.
 type Options struct {
 	Key string // the API key that is let in; any when empty
-	// Trusting leaves out the check by the published description, which grows
-	// with the history: for measurements.
+	// Trusting omits the check by the published description, for measurements: its time grows with
+	// the history.
 	Trusting bool
-	// Compacts gives the server POST /v1/responses/compact, which answers with
-	// one opaque item.
+	// Compacts adds POST /v1/responses/compact, answered with one opaque item.
 	Compacts bool
-	// Usage is that of answers of a session that does not say it; without one it is as small as
-	// the request allows, and so depends on the paths in that.
+	// Usage is the usage of answers without their own. If zero, it is the least possible for the
+	// request, so it depends on the paths there.
 	Usage model.Usage
 }
 
@@ -50,7 +48,7 @@ type Server struct {
 	compact  int             // how often the server compacted
 }
 
-// Request is one request that arrived.
+// Request is a received request.
 type Request struct {
 	Header http.Header
 	Body   []byte
@@ -66,7 +64,7 @@ func Start(file string, o Options) (*Server, error) {
 	return StartScript(file, f, o)
 }
 
-// StartScript serves the session that r holds. The caller closes the server.
+// StartScript serves the session in r. The caller closes the server.
 func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	script, err := model.ReadScript(name, r)
 	if err != nil {
@@ -78,7 +76,7 @@ func StartScript(name string, r io.Reader, o Options) (*Server, error) {
 	return s, nil
 }
 
-// BaseURL is what OPENAI_BASE_URL takes.
+// BaseURL returns the value for OPENAI_BASE_URL.
 func (s *Server) BaseURL() string { return s.URL + "/v1" }
 
 // Replace answers request n (from 1) with h instead of the script.
@@ -88,16 +86,15 @@ func (s *Server) Replace(n int, h http.HandlerFunc) {
 	s.replace[n] = h
 }
 
-// Cut breaks the connection of request n (from 1) after so many events of its
-// answer; the next request gets the same answer, unless it goes on from a call
-// of that.
+// Cut breaks the connection of request n (from 1) after a number of events of its answer. The next
+// request gets the same answer, unless it continues from a call of it.
 func (s *Server) Cut(n, events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut[n] = events
 }
 
-// Stall is Cut for a server that falls silent instead, until the client leaves.
+// Stall is Cut with silence in place of a broken connection, until the client leaves.
 func (s *Server) Stall(n, events int) {
 	s.Cut(n, events)
 	s.mu.Lock()
@@ -119,8 +116,7 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Faults tells what was wrong with the requests, and which answers nobody
-// asked for.
+// Faults returns errors in requests, and answers never asked for.
 func (s *Server) Faults() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,8 +168,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// leastTokens is what can be told of a request at least where a session tells
-// nothing.
+// leastTokens returns the least possible tokens of a request, for sessions without usage.
 func leastTokens(request []byte) int64 { return int64(len(request))/1024 + 1 }
 
 // stream sends an answer, and keeps it for the next request when it is cut.
@@ -195,7 +190,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, answer *model.Re
 	}
 }
 
-// answer is the script's next, or the one that was cut.
+// answer returns the script's next answer, or the cut one again.
 func (s *Server) answer(r *http.Request, raw []byte, request model.Request, number int) (*model.Response, int, error) {
 	if own := s.scriptOf(raw); own != nil {
 		own.mu.Lock()
@@ -218,7 +213,7 @@ func isOutput(kind string) bool {
 	return strings.HasSuffix(kind, "_call_output") || kind == "tool_search_output"
 }
 
-// goesOn says whether a request already has a call of an answer that was cut.
+// goesOn reports whether a request has a call of a cut answer.
 func goesOn(request model.Request, cut *model.Response) bool {
 	called := map[string]bool{}
 	for _, raw := range cut.Output {
@@ -233,8 +228,7 @@ func goesOn(request model.Request, cut *model.Response) bool {
 	})
 }
 
-// serveCompact repeats the messages that are not the model's and stands one item
-// for all else.
+// serveCompact repeats all messages but the model's, and replaces everything else by one item.
 func (s *Server) serveCompact(w http.ResponseWriter, raw []byte) {
 	var body struct {
 		Input []json.RawMessage `json:"input"`
@@ -309,8 +303,7 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	}})
 }
 
-// check looks at a request as the API does. What is new in it is what follows
-// the last item that the model itself gave.
+// check checks a request like the API. Its new items follow the last item of the model.
 func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/responses") {
 		return model.Request{}, fmt.Errorf("%s %s is not a request for a response", r.Method, r.URL.Path)
@@ -340,8 +333,8 @@ type inputItem struct {
 	CallID string `json:"call_id"`
 }
 
-// pair checks that every call has one output, after it. It returns the index behind the last item of
-// the model.
+// pair verifies that every call has one output after it. It returns the index after the model's
+// last item.
 func pair(input []json.RawMessage) (int, error) {
 	open := map[string]bool{}
 	done := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// catalogColumns are those of catalog.tsv: what a run uses of a model.
+// catalogColumns are the columns of catalog.tsv: the facts used by a run.
 var catalogColumns = []string{
 	"provider", "model", "context", "input_limit", "output_limit", "price", "tiers", "service", "reasoning", "efforts", "images", "source", "date",
 }
@@ -61,9 +61,8 @@ func rowOf(cells []string) ([]string, error) {
 	return kept, nil
 }
 
-// wholePrice says whether rates are all that a model costs. A router that asks for its
-// input alone lets the model behind it be paid, too; and where thoughts cost otherwise
-// than the rest of the output, the price of that is no price of an answer.
+// wholePrice reports whether rates are the full price of a model. A router may charge its input and
+// the model behind it. If reasoning has its own price, the output price is not that of an answer.
 func wholePrice(rates, reasoning string) (bool, error) {
 	if rates == "" {
 		return false, nil

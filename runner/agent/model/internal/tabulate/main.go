@@ -1,6 +1,6 @@
-// Command tabulate makes runner/agent/model/catalog.tsv, the table of models and prices
-// that the program is built with, of models-dev.tsv beside this file; and that one,
-// where it is given one, of models.dev's api.json. It asks no network.
+// Command tabulate makes runner/agent/model/catalog.tsv, the program's table of models and prices,
+// from models-dev.tsv beside this file. Given models.dev's api.json, it first makes models-dev.tsv
+// from that. It uses no network.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Where the two tables are in the repository.
+// Paths of the two tables in the repository.
 const (
 	sourceFile  = "runner/agent/model/internal/tabulate/models-dev.tsv"
 	catalogFile = "runner/agent/model/catalog.tsv"
@@ -46,7 +46,7 @@ func run(root, api string, from source) error {
 	return os.WriteFile(filepath.Join(root, catalogFile), table, 0o644)
 }
 
-// takeOver writes what an api.json says to the file at path.
+// takeOver writes the facts of an api.json to the file at path.
 func takeOver(api, path string, from source) error {
 	if from.commit == "" || from.date == "" {
 		return errors.New("-api takes -commit and -date: each row says where it is from")

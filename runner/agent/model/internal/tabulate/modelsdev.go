@@ -10,21 +10,21 @@ import (
 	"strings"
 )
 
-// providers are those whose models are taken over.
+// providers are the providers of the taken models.
 var providers = []string{
 	"alibaba", "anthropic", "azure", "cerebras", "deepseek", "google", "groq", "minimax", "mistral", "moonshotai", "openai", "xai", "zai",
 }
 
-// sourceColumns are those of models-dev.tsv: what models.dev says, and where.
+// sourceColumns are the columns of models-dev.tsv: facts from models.dev and their source.
 var sourceColumns = []string{
 	"provider", "model", "context", "input_limit", "output_limit", "price", "usd_reasoning", "tiers", "service",
 	"reasoning", "efforts", "images", "released", "status", "source", "date",
 }
 
-// source is the state of models.dev that a row is from.
+// source is a row's state of models.dev.
 type source struct{ commit, date string }
 
-// published is what api.json has of a model, as far as it is read.
+// published has the fields of a model in api.json in use.
 type published struct {
 	Reasoning bool `json:"reasoning"`
 	Options   []struct {
@@ -49,7 +49,7 @@ type published struct {
 	} `json:"experimental"`
 }
 
-// cost is a price in US dollars for a million tokens; nil is what is not said.
+// cost is a price in US dollars per million tokens; nil fields are not given.
 type cost struct {
 	Input      *float64 `json:"input"`
 	Output     *float64 `json:"output"`
@@ -65,7 +65,7 @@ type cost struct {
 	} `json:"tiers"`
 }
 
-// tableOf is models-dev.tsv of an api.json: the models that call tools.
+// tableOf makes models-dev.tsv from an api.json: the models with tool calls.
 func tableOf(api []byte, from source) ([]byte, error) {
 	var all map[string]struct{ Models map[string]published }
 	if err := json.Unmarshal(api, &all); err != nil {
