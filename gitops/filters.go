@@ -28,8 +28,9 @@ func (c *Checkout) OpenFiltersBy(open OpenFilter) {
 	c.work.SetFilters(c.filters)
 }
 
-// CheckFilters refuses other filters of the repository's own configuration. It also checks that
-// every filter in attributes of the index can run. It returns a *FilterError.
+// CheckFilters refuses filters of the repository's own configuration, used or not, without
+// permission by AllowFilters. It also checks that every filter in attributes of the index can run.
+// It returns a *FilterError.
 func (c *Checkout) CheckFilters(ctx context.Context) error {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

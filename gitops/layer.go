@@ -75,8 +75,8 @@ func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error
 	return written, nil
 }
 
-// UnlinkSubmodules removes the .git files of submodules without a repository in a git folder of
-// MakeGitFolder. git fails at a dangling one.
+// UnlinkSubmodules removes, from a layer, the .git files of submodules without a repository in a
+// git folder of MakeGitFolder. git fails at a dangling one.
 func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string) error {
 	paths, err := c.Submodules(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 	return nil
 }
 
-// Begins reports whether one file's content is a prefix of the other's, such as a file being
+// Begins reports whether the content of part is the beginning of whole's, such as of a file being
 // written. Both are blob ids of change sets.
 func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 	begun, size, err := c.objects.Blob(plumbing.NewHash(part))

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
 
-// PrivateTree describes a copy of the checkout for commands confined to it.
+// PrivateTree describes a copy of the checkout for commands that work nowhere else.
 type PrivateTree struct {
 	Dir      string    // is made
 	Snapshot *Snapshot // of the checkout as it is now

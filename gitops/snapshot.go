@@ -201,8 +201,8 @@ func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
-// Dirty lists modified or staged tracked files against the current commit, including submodules at
-// another commit. It reads files only if their stat data is not conclusive.
+// Dirty lists tracked files modified or staged against the commit below the work tree, including
+// submodules at another commit. It reads files only if their stat data is not conclusive.
 func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 	ix, err := c.repo.Index(ctx)
 	if err != nil {

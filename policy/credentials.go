@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// openForCredentials allows a target if a credential is bound to its host.
+// openForCredentials allows a target with available credentials, for their requests alone.
 func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {

@@ -151,12 +151,14 @@ type NamedImage struct {
 
 // Tool is a callable tool.
 //
-// Run gets valid arguments as JSON without unknown ones. A freeform tool gets the text, even if called as the function {"input":
-// text}. The request of an API item is passed unchanged, because only its tool knows it.
+// Run gets valid arguments as JSON without unknown ones. A freeform tool gets the text, even if
+// called as the function {"input": text}. The request of an API item is passed unchanged, because
+// only its tool knows it.
 //
-// Report problems that the model can act on as a Failed Result. An error is for failures of the tool itself; the dispatcher turns
-// it into a failed result too, so no tool ends a run. Run must return soon after ctx has ended, with its work undone or finished.
-// A tool that does not return blocks the run.
+// Report problems that the model can act on as a Failed Result. An error is for failures of the
+// tool itself; the dispatcher turns it into a failed result too, so no tool ends a run. Run must
+// return soon after ctx has ended, with its work undone or finished. A tool that does not return
+// blocks the run.
 type Tool struct {
 	Spec Spec
 	Run  func(ctx context.Context, call Call) (Result, error)
@@ -170,8 +172,8 @@ type Tool struct {
 	// Foreign marks a tool from outside. Its schema alone defines its arguments: none is renamed or
 	// removed, and it has no alias.
 	Foreign bool
-	// MutatesCall overrides Mutates for a single call in Run's form. Nil means that Mutates applies
-	// to every call.
+	// MutatesCall judges a single call in Run's form. Mutates then only applies where no call can
+	// be judged. Nil means that Mutates applies to every call.
 	MutatesCall func(call Call) bool
 }
 

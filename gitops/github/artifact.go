@@ -67,8 +67,8 @@ func (c *Client) named(name string) *repository {
 }
 
 // DownloadArtifact writes an artifact's archive of up to most bytes. The API usually refers to
-// another host, which gets neither token nor user agent. A wrong digest is an error, detected after
-// writing.
+// another host, which gets neither the token nor Options.UserAgent. A wrong digest is an error,
+// detected after writing.
 func (c *Client) DownloadArtifact(ctx context.Context, repositoryName string, a Artifact, to io.Writer, most int64) error {
 	r := c.named(repositoryName)
 	what := call{doing: fmt.Sprintf("download the artifact %q of %.100s", c.printable(a.Name), r.fullName), permission: readActions}

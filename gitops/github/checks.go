@@ -129,8 +129,8 @@ func jobFrom(job *gh.WorkflowJob) forge.Job {
 	return j
 }
 
-// JobLog asks the API for a log. It is usually on another host, which gets neither token nor user
-// agent.
+// JobLog asks the API for a log. It is usually on another host, which gets neither the token nor
+// Options.UserAgent.
 func (r *repository) JobLog(ctx context.Context, jobID int64) (io.ReadCloser, error) {
 	what := call{doing: fmt.Sprintf("read the log of the job %d in %s", jobID, r.fullName), permission: readActions}
 	var place *url.URL

@@ -97,7 +97,7 @@ func (m *Mark) follow(dotGit string) {
 }
 
 // look records the current state. It keeps the folders found first, because commands could change
-// the names.
+// the files that name them.
 func (m *Mark) look(ctx context.Context) error {
 	for _, folder := range m.Folders {
 		if err := m.lookAt(ctx, folder); err != nil {

@@ -351,7 +351,7 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	return err
 }
 
-// redirect follows a download within the rules for actions. Another host gets no headers.
+// redirect follows a download within the rules for actions. Another origin gets no headers.
 func (c *lfsClient) redirect(to *http.Request, via []*http.Request) error {
 	switch {
 	case len(via) > maxRedirects:

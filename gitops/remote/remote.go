@@ -37,7 +37,7 @@ func (r Remote) Name() string {
 
 var userinfo = regexp.MustCompile(`^([A-Za-z+]+://)[^/]*@`)
 
-// Local returns the path of a local remote.
+// Local returns the path of a local remote. ok is false for any other.
 func (r Remote) Local() (path string, ok bool) {
 	if u, err := url.Parse(r.URL); err == nil && u.Scheme == "file" {
 		return u.Path, u.Host == "" || u.Host == "localhost"
@@ -92,7 +92,8 @@ func loopback(host string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// Branches returns the branches of a remote with their commits.
+// Branches returns the branches of a remote with their commits. It returns an empty map for a
+// repository without commits.
 func Branches(ctx context.Context, r Remote) (map[string]string, error) {
 	out, _, err := r.git(ctx, Store{}, []string{"ls-remote", "--quiet", "--heads"})
 	if err != nil {

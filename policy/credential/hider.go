@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Hider removes the texts sent to one server from the answers of others. It is safe for concurrent
-// use. A nil Hider hides nothing.
+// Hider hides texts for one server in the answers of many. It is safe for concurrent use. A nil
+// Hider hides nothing.
 type Hider struct{ guard *Guard }
 
 // NewHider returns a Hider for non-empty texts.

@@ -177,7 +177,7 @@ func (c *Credential) proper() string {
 	return words
 }
 
-// Elsewhere refuses any placeholder in a request to a host without intercepted TLS.
+// Elsewhere refuses a request with a placeholder at any place. No value is put into such a request.
 func (g *Guard) Elsewhere(r *http.Request) *Refusal {
 	if g == nil {
 		return nil

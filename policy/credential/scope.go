@@ -63,7 +63,7 @@ func checkScopePath(path string) error {
 func (s Scope) String() string { return s.Host.Host() + s.Path }
 
 // covers reports whether the escaped path of a request is in the scope. The scope's segments need
-// plain slashes; below them an escaped slash is a letter, as in npm's @scope%2fname.
+// plain slashes; below them an escaped slash belongs to a name, as in npm's @scope%2fname.
 func (s Scope) covers(escaped string) bool {
 	_, ok := s.below(escaped)
 	return ok

@@ -110,8 +110,8 @@ func (f *Forwarder) takePlace() bool {
 	}
 }
 
-// endSilent closes the connection whose client has been silent longest, and reports whether there
-// was one.
+// endSilent closes the connection whose client closed its sending side first, and reports whether
+// there was one.
 func (f *Forwarder) endSilent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -47,7 +47,7 @@ type Options struct {
 	ViaRoots *x509.CertPool
 
 	// Credentials are inserted into requests to their hosts. The proxy terminates TLS there with
-	// certificates of Authority.
+	// certificates of Authority. Nil means none.
 	Credentials credential.Set
 	Authority   *authority.Authority
 	// Roots returns the authorities for a target with terminated TLS. Nil uses the machine's.

@@ -78,8 +78,8 @@ func (s *Sandbox) Layers() []string { return append([]string{}, s.layers...) }
 type Command struct {
 	Argv []string // Argv[0] is looked up in the PATH of Env
 	Dir  string   // absolute
-	// Env is the whole environment, NAME=value. A confined command additionally gets the sandbox's
-	// TMPDIR, TMP and TEMP, and the proxy's variables.
+	// Env is the whole environment, NAME=value. Nil and empty mean no variables. A confined command
+	// additionally gets the sandbox's TMPDIR, TMP and TEMP, and the proxy's variables.
 	Env []string
 	// Output gets standard output and error in the order of writing, from one
 	// goroutine. Once it fails, the rest of the output is read and dropped.
@@ -198,7 +198,7 @@ func killAll(processes []*Process) (alive int) {
 	return alive
 }
 
-// shut marks s as closed and returns running commands.
+// shut marks s as closed and returns running commands, or nil if nothing was ever started.
 func (s *Sandbox) shut() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,7 +4,8 @@ import "strings"
 
 // core returns the bounds of a value's really secret part. It excludes published parts: the prefix
 // of a known token, a JSON Web Token's header, first and last line of a key, the scheme of an
-// Authorization header, and of a URL everything but its password, or its path if it has none.
+// Authorization header, and of a URL everything but user and password, or without these, everything
+// up to the host.
 func core(secret string) (from, to int) {
 	const jwt, pem = "eyJ", "-----BEGIN "
 	switch {

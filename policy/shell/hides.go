@@ -15,7 +15,7 @@ func IsShell(program string) bool {
 }
 
 // Hides reports whether a command starts another one that its words do not show: through a
-// variable, a script with one, or a program with a shell's name.
+// variable, a script with one, or a program outside systemFolders with a shell's name.
 func (c Command) Hides() bool {
 	switch {
 	case len(c.Words) == 0:

@@ -59,7 +59,8 @@ func callOf(stmt *syntax.Stmt) []Word {
 	return words
 }
 
-// written returns the output of echo, printf or a here-document for cat, as far as its words show.
+// written returns the output of echo or printf, or the here-documents of cat and tee, as far as
+// their words show.
 func written(stmt *syntax.Stmt) string {
 	words := callOf(stmt)
 	if len(words) == 0 {

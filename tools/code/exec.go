@@ -153,8 +153,8 @@ func (t *Tools) clean(stored map[string]string) map[string]any {
 
 const runningWords = "Script running with cell ID "
 
-// Waiting returns the call with the longest wait for the script of an exec or wait output. runs is
-// false if the script has ended.
+// Waiting returns the call with the longest wait for the script of an exec or wait output. runs
+// reports whether the output says that the script still runs.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	after, runs := strings.CutPrefix(output, runningWords)
 	id, _, _ := strings.Cut(after, "\n")

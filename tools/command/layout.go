@@ -64,7 +64,7 @@ func (p part) result(state, warning string, printed *tools.Printed) tools.Result
 }
 
 // Waiting returns the call with the longest wait for the command of an exec_command or write_stdin
-// output. runs is false if the command has ended.
+// output. runs reports whether the output says that the command still runs.
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	head, _, _ := strings.Cut(output, "Output:\n")
 	_, after, runs := strings.Cut(head, "\n"+runningWords)

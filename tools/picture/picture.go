@@ -106,7 +106,8 @@ func kindOf(data []byte) (kind, error) {
 }
 
 // withoutBroken removes a PNG's ancillary chunks with a wrong checksum, which decoders refuse
-// although the picture is intact. Bit 32 of a chunk name's first byte marks it as ancillary.
+// although the picture is intact. The bit of value 32 in the first byte of a chunk's name marks it
+// as ancillary.
 func withoutBroken(data []byte) []byte {
 	const around = 12 // a length, a name and a checksum
 	at := len(kinds[0].magic)

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// mostLate bounds the output kept between calls.
+// mostLate bounds the output kept between two calls, in bytes.
 const mostLate = 64 << 10
 
 // prints directs the code's output to the current call.

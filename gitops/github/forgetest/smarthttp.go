@@ -61,7 +61,7 @@ func (f *Forge) serveGit(w http.ResponseWriter, r *http.Request, parts []string,
 	}
 }
 
-// serveLFS serves the Git LFS contents in the git folder. It accepts none.
+// serveLFS serves the Git LFS contents in the git folder. It accepts no uploads.
 func (f *Forge) serveLFS(w http.ResponseWriter, r *http.Request, gitFolder, name string) {
 	if name != "batch" {
 		if len(name) != sha256.Size*2 {

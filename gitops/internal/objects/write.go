@@ -56,7 +56,8 @@ func (s *Store) packOne(ctx context.Context, id plumbing.Hash, w io.Writer) erro
 	return compressed.Close()
 }
 
-// packHeader returns type and size: 4 bits of the size in the first byte, 7 in each further one.
+// packHeader encodes type and size of an object: 4 bits of the size in the first byte, 7 in each
+// further one.
 func packHeader(t plumbing.ObjectType, size uint64) []byte {
 	c := byte(t)<<4 | byte(size&0x0f)
 	size >>= 4

@@ -66,7 +66,7 @@ func isNull(info fs.FileInfo) bool {
 // OpenFolder opens a folder. The slash prevents blocking on a pipe in its place.
 func OpenFolder(dir *os.Root, name string) (*os.Root, error) { return dir.OpenRoot(name + "/") }
 
-// Read reads a file up to most bytes.
+// Read opens a file like Open and reads it. It may have at most most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	f, err := Open(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return readOpen(f, most)
 }
 
-// ReadIn reads a small file below dir.
+// ReadIn opens a file like OpenIn and reads it, up to Small bytes.
 func ReadIn(dir *os.Root, path string) ([]byte, error) {
 	f, err := OpenIn(dir, path)
 	if err != nil {

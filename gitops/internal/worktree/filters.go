@@ -176,7 +176,8 @@ func (p *places) check(ctx context.Context, name string) error {
 // programLetters are harmless letters of a program's name in a shell.
 const programLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-"
 
-// unlisted refuses a filter of the repository's own configuration.
+// unlisted refuses a filter of the repository's own configuration, unless the job lists it or it is
+// Git LFS.
 func (w *Worktree) unlisted(name string) error {
 	key := w.repo.Settings.OwnFilter(name)
 	if _, listed := w.filters.Listed[name]; key == "" || listed || w.repo.Settings.Filters[name].LFS() {

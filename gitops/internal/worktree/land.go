@@ -19,8 +19,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/regularfile"
 )
 
-// CheckOutOver is CheckOut that loses no untracked file. The old sides of changes belong to from.
-// After an *ObstructedError or *ChangedError nothing was written, unless the error says so.
+// CheckOutOver is CheckOut that loses nothing outside the index and the tree from. The old sides of
+// changes belong to from. After an *ObstructedError or *ChangedError nothing was written, unless
+// the error says so.
 func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	if err := w.obstructions(ix, changes); err != nil {
 		return nil, err

@@ -179,7 +179,8 @@ func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 
 func head(text string) []byte { return []byte(text[:min(len(text), charset.Head)]) }
 
-// move writes updated content to another path and removes the old one.
+// move writes updated content to another path and removes the old one, unless both are the same
+// file.
 func (p *planner) move(f *file, c *v4a.Content) error {
 	dest, err := p.find(p.section.MoveTo, true)
 	if err != nil {

@@ -76,7 +76,8 @@ func (s *step) isForeign(now fs.FileInfo) bool {
 	return s.made == nil || !sameState(s.made, now)
 }
 
-// restore moves the old file back to its name.
+// restore moves the old file back to its name. If it has the name still, it only loses the second
+// one. It fails if another program has put a file there.
 func (s *step) restore() error {
 	now, err := s.folder.Lstat(s.name)
 	switch {

@@ -36,9 +36,8 @@ type Folders struct {
 	Writable []string // more that may be changed; what does not exist is passed over
 	Readable []string // stays readable though it lies in something that is absent
 	DenyRead []string // absent, besides the credentials
-	// Lent maps readable folders to empty folders of the workspace, where they are shown too.
-	// Without namespaces they are readable in place. Unlent lists paths in them hidden in the
-	// workspace.
+	// Lent maps empty folders of the workspace to the readable folders shown there too. Without
+	// namespaces they are readable in place. Unlent lists paths in them hidden in the workspace.
 	Lent   map[string]string
 	Unlent []string
 	// Overlay is the folder for commands' changes of the workspace; without it they change the
@@ -51,8 +50,8 @@ type Folders struct {
 	// Given marks a workspace mounted by another sandbox, with hidden files already hidden. Package
 	// sandbox sets it.
 	Given bool
-	// Git is the commands' .git in an overlaid workspace, as writable as the place. "" means the
-	// workspace's own.
+	// Git is the commands' .git in an overlaid workspace. They may write it where they may write in
+	// the workspace. "" means the workspace's own.
 	Git string
 	// GitReadOnly keeps commands from writing to Git.
 	GitReadOnly bool
@@ -78,8 +77,8 @@ type Folders struct {
 	Below []string
 	// Gone lists paths of Below's changes removed for these commands, from Strays.
 	Gone []string
-	// Resolver shows the resolver's configuration, even in a hidden folder. Package sandbox sets it
-	// by the network.
+	// Resolver shows the resolver's configuration, even in a folder such as /run that commands have
+	// of their own. Package sandbox sets it by the network.
 	Resolver bool
 
 	Environ []string // of agent-ci; names further credentials
@@ -194,7 +193,7 @@ func (f Folders) makeChanges(name string) error {
 // Upper returns the folder with an overlay's changes in overlayfs's format.
 func Upper(overlay string) string { return filepath.Join(overlay, "upper") }
 
-// makeOverlay makes an overlay's folders. Changes get the workspace's mode and owner.
+// makeOverlay makes an overlay's folders. The folder of the changes gets the workspace's mode.
 func (f Folders) makeOverlay() error {
 	if f.Overlay == "" {
 		return nil
