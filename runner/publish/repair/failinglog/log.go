@@ -13,15 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// What is kept of one line, in bytes: its beginning and its end.
+// Long lines keep their beginning and end, in bytes.
 const (
 	lineHead = 1 << 10
 	lineTail = 512
 )
 
-// Cut reads a log to its end and gives at most so many bytes of it, and says where it left
-// lines out. Where no line is of a failing step's time, it is of the whole log. What was
-// read before an error is given beside it.
+// Cut reads a log to its end and returns an excerpt of at most most bytes, marking omitted lines.
+// The excerpt covers the failing steps, or the whole log if no line has their time. On a read
+// error, Cut also returns the excerpt so far.
 func Cut(log io.Reader, job forge.Job, most int) (string, error) {
 	if most <= 0 {
 		return "", nil
@@ -53,7 +53,7 @@ func Cut(log io.Reader, job forge.Job, most int) (string, error) {
 	return all.text(), err
 }
 
-// line is one of a log, of which a long one is kept in part.
+// line is a log line; only both ends of a long one are kept.
 type line struct {
 	text []byte
 	tail []byte
@@ -103,8 +103,8 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// parted takes the time off that the runner puts before each line, 2026-01-02T03:04:05.1234567Z;
-// at is nil where a line has none, and else its whole seconds.
+// parted separates the runner's timestamp, 2026-01-02T03:04:05.1234567Z, from a line. at has whole
+// seconds, and is nil without a timestamp.
 func parted(text []byte) (at, rest []byte) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(text) < stampBytes {
@@ -126,14 +126,14 @@ func parted(text []byte) (at, rest []byte) {
 	return text[:stampBytes], bytes.TrimPrefix(rest[1:], []byte(" "))
 }
 
-// spans are times, from a whole second to one that belongs to it still.
+// spans are pairs of whole seconds, both included.
 type spans [][2]string
 
-// worst are the conclusions of steps that failed a job, the one that tells most first.
+// worst lists conclusions of steps that fail a job, most telling first.
 var worst = []string{"failure", "timed_out", "cancelled"}
 
-// failingSpans are when the failing steps ran. The forge tells whole seconds: what the steps
-// beside them wrote in the same second is theirs as well.
+// failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of
+// adjacent steps from the same second are included.
 func failingSpans(job forge.Job) spans {
 	for _, conclusion := range worst {
 		var all spans
@@ -159,7 +159,7 @@ func (s spans) have(at []byte) bool {
 	return false
 }
 
-// Shares of an excerpt, in tenths. What is left is for the marks of what is left out.
+// Shares of an excerpt, in tenths. The rest is for gap marks.
 const (
 	endShare   = 6
 	errorShare = 2 // each of marked errors and of lines that look like ones
@@ -170,7 +170,7 @@ const (
 	gapBytes      = 48   // for the mark of a place where lines are left out
 )
 
-// excerpt is what is kept of lines while they come.
+// excerpt collects lines while reading.
 type excerpt struct {
 	most  int
 	lines int // so far
@@ -235,10 +235,10 @@ func (e *excerpt) drop(least int) {
 
 var errorMark = []byte("##[error]")
 
-// errorWords stand in lines that look like errors, in small letters.
+// errorWords mark lines as error-like, in lower case.
 var errorWords = [][]byte{[]byte("error"), []byte("fail"), []byte("panic"), []byte("fatal"), []byte("exception"), []byte("traceback"), []byte("not ok")}
 
-// kindOf looks no further than there is room to keep what it finds.
+// kindOf classifies a line as ordinary once the budget of its kind is used up.
 func (e *excerpt) kindOf(text []byte) kind {
 	switch {
 	case e.budget[marked] > 0 && bytes.HasPrefix(text, errorMark):
@@ -264,7 +264,7 @@ func (e *excerpt) looksLikeError(text []byte) bool {
 	return false
 }
 
-// keepBefore keeps the lines before the one that comes.
+// keepBefore keeps up to 3 lines before the current one.
 func (e *excerpt) keepBefore(of kind) {
 	last := e.lines
 	end := bytes.TrimSuffix(e.end, []byte("\n"))
@@ -292,7 +292,7 @@ func (e *excerpt) keep(of kind, number int, text []byte) {
 	e.kept = append(e.kept, numbered{number, string(text)})
 }
 
-// text is what was kept, in its order.
+// text returns the kept lines in order.
 func (e *excerpt) text() string {
 	e.drop(len(e.end) - e.most*endShare/10)
 	var b strings.Builder
@@ -317,7 +317,7 @@ func (e *excerpt) text() string {
 	return lastBytes(b.String(), e.most)
 }
 
-// lastBytes are the last ones of a text, as whole lines where there are any.
+// lastBytes returns the last most bytes of a text, as whole lines if possible.
 func lastBytes(text string, most int) string {
 	if len(text) <= most {
 		return text
