@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Attempt is what is red on a pull request, and the attempt of a run to fix it.
+// Attempt is a run's attempt to fix a pull request's red checks.
 type Attempt struct {
 	*Case
 	Plan *Plan // nil before it is decided that there is something to fix
@@ -21,8 +21,8 @@ type Attempt struct {
 	bounds job.Repair
 }
 
-// Of returns what is red on the pull request of a request for a repair, and adds it to source; nil for
-// another task. known is the result of an earlier call; nil for none. Nothing changes on the forge.
+// Of returns the attempt for a repair request and adds its red checks to source. For other tasks it
+// returns known, an earlier call's result, which may be nil. Nothing changes on the forge.
 func Of(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
 	if source.Request == nil || !source.Request.Repair {
 		return known, nil
@@ -38,8 +38,8 @@ func Of(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.
 	return known, nil
 }
 
-// Decide ends a run that has nothing to fix, or may not, and says so on the pull request. link is the
-// page of the CI run; it may be empty.
+// Decide ends a run that has nothing to fix, or may not, and reports so on the pull request. link
+// is the CI run's page; it may be empty.
 func (a *Attempt) Decide(ctx context.Context, source *intake.Source, link string, bounds job.Repair) (*Attempt, error) {
 	next := &Attempt{Case: a.Case, rec: source.Record, bounds: bounds, thread: &Thread{
 		Server: source.Forge, Repository: source.Forge.Repository(source.Event.Repository), Number: a.Pull.Number,

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Case is a pull request with what the forge says of its checks.
+// Case is a pull request with its failed checks.
 type Case struct {
 	Pull *forge.PullRequest
 	Head string // the commit that the checks ran on
@@ -21,7 +21,7 @@ type Case struct {
 	runs map[int64]*forge.WorkflowRun // that were asked for; nil for one that is not there
 }
 
-// Red is a check that is red on the head.
+// Red is a red check on the head.
 type Red struct {
 	forge.Check
 	Infrastructure string // why it looks like a failure of the machinery; empty where it does not
@@ -30,8 +30,8 @@ type Red struct {
 	NoLog          string // why not
 }
 
-// endings are the conclusions of checks that are red, with why one says more of the
-// machinery than of the change.
+// endings maps red conclusions to the reason why they suggest an infrastructure failure; "" if they
+// do not.
 var endings = map[string]string{
 	"failure": "", "timed_out": "it timed out", "startup_failure": "it could not be started", "cancelled": "it was cancelled",
 }
@@ -39,8 +39,8 @@ var endings = map[string]string{
 // mostRed is how many red checks are looked into; the rest is named alone.
 const mostRed = 10
 
-// Look reads what is red on the head of a pull request, and what of it is red on its base
-// as well: there it is nothing that the change did.
+// Look reads the red checks on a pull request's head. Checks red on the base too are listed
+// separately: the change did not cause them.
 func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
 	c := &Case{Pull: pull, Head: head.SHA, Clashes: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := checksOf(ctx, in, head.SHA)
@@ -91,8 +91,8 @@ type commit struct {
 	read   bool
 }
 
-// baseOf are the commits that tell of the base: its newest one and, for checks that did not
-// end there yet, the one that the change was made on.
+// baseOf returns the base commits to compare with: the newest and, for checks still running there,
+// the one under the change.
 func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]commit, error) {
 	tip, err := intake.LookUpBranch(ctx, in, base)
 	if err != nil || tip == nil || tip.SHA == madeOn {
@@ -101,7 +101,7 @@ func baseOf(ctx context.Context, in forge.Repository, base, madeOn string) ([]co
 	return []commit{{sha: tip.SHA}, {sha: madeOn}}, nil
 }
 
-// redOnBase says whether a check that is red on the head failed on the base too.
+// redOnBase reports whether a red check failed on the base too.
 func (c *Case) redOnBase(ctx context.Context, in forge.Repository, red forge.Check, base []commit) (bool, error) {
 	for i := range base {
 		on := &base[i]
@@ -146,8 +146,8 @@ func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ..
 	return true, nil
 }
 
-// decides says whether a check of the base says anything of the code there: one that was
-// cancelled, or did not run, does not.
+// decides reports whether a base check says anything about the code. Cancelled or skipped ones do
+// not.
 func decides(c forge.Check) bool {
 	return c.Conclusion == "success" || isRed(c) && endings[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Bounds are what the attempts at a pull request came to so far.
+// Bounds count the attempts and dollars spent on a pull request so far.
 type Bounds struct {
 	Attempts int
 	Spent    float64
 }
 
-// bounds are those that the head tells of and, of attempts that pushed nothing, the
-// comment, as long as that speaks of the same head.
+// bounds reads them from the head commit and, for attempts without a push, from the comment if it
+// is about the same head.
 func bounds(head *forge.Commit, noted state) Bounds {
 	b := Bounds{}
 	b.Attempts, b.Spent = intake.Repaired(head)
@@ -30,14 +30,14 @@ func bounds(head *forge.Commit, noted state) Bounds {
 	return b
 }
 
-// Plan is what becomes of a case.
+// Plan is the next attempt with its remaining budget.
 type Plan struct {
 	Attempt intake.Repair
 	Left    float64 // dollars that the attempt may cost; 0 for no bound
 }
 
-// Decide ends a run that has nothing to do for the pull request, or that leaves it to the
-// checks or a person, and says so in the comment; else it gives what the agent is to do.
+// Decide returns the agent's next attempt. It ends a run without work, or one left to checks or a
+// person, and reports so in the comment.
 func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowed job.Repair) (*Plan, error) {
 	if err := t.read(ctx); err != nil {
 		return nil, err
@@ -93,12 +93,12 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 
 func attempts(n int) string { return outcome.Counted(n, "attempt") }
 
-// machineryAlone says that there is nothing red that an agent could mend.
+// machineryAlone reports that only infrastructure failed, so an agent can fix nothing.
 func (c *Case) machineryAlone() bool {
 	return len(c.Red) > 0 && !c.Clashes && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
 }
 
-// rerun has the failed jobs run again where they did not yet, and says whether they do.
+// rerun restarts failed jobs once, and reports whether any restarted.
 func (t *Thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
 	if t.now.rerun {
 		return false, nil

@@ -12,9 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// KeepsTests refuses a repair under which tests of the base are gone or fail. Those in a
-// file that the pull request had changed, and that the repair left as it was, are that
-// change's. before is what the pull request held.
+// KeepsTests refuses a repair that removes or breaks the base's tests. Tests in files changed by
+// the pull request, but not by the repair, are exempt. before is the pull request's change.
 func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
 	mended := judge.Differ(before, change)
 	earlier := func(file string) bool {

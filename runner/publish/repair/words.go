@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// Parts are what the agent is told of a case. Names and outputs are a stranger's: each is
-// set between marks, and the words say what they are.
+// Parts returns the agent's input for a case. Names and outputs are untrusted, so each is marked
+// and labelled.
 func (c *Case) Parts() []clean.Part {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You repair pull request #%d, which an earlier run made.", c.Pull.Number)
@@ -40,7 +40,7 @@ func checksAre(n int) string {
 	return fmt.Sprintf("%d checks are", n)
 }
 
-// told is what is known of a red check.
+// told describes a red check for the agent.
 func (r Red) told() string {
 	said := []string{"The check ended as " + r.Conclusion + "."}
 	if len(r.Failed) > 0 {
