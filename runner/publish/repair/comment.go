@@ -15,7 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// Thread is the pull request with the one comment that tells of its repairs.
+// Thread is a pull request and its one comment about repairs.
 type Thread struct {
 	Server     forge.Forge
 	Repository forge.Repository
@@ -34,7 +34,7 @@ type Thread struct {
 	left  string
 }
 
-// state is what a comment tells later runs, which no page shows.
+// state is the comment's hidden data for later runs.
 type state struct {
 	head     string
 	run      string // that wrote it
@@ -51,7 +51,7 @@ func (s state) String() string {
 	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spent), s.rerun)
 }
 
-// readState reads the last mark of a comment: what stands before it may be anybody's words.
+// readState reads a comment's last mark. Text before it is untrusted.
 func readState(body string) state {
 	all := stateMark().FindAllStringSubmatch(body, -1)
 	if len(all) == 0 {
@@ -61,8 +61,8 @@ func readState(body string) state {
 	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spent: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
 }
 
-// read finds the comment of earlier repairs, the oldest one where two runs made one each.
-// The mark alone proves nothing, since anybody can write it.
+// read finds the comment of earlier repairs, the oldest if two runs each wrote one. Anybody can
+// write the mark, so the author must be the token's account.
 func (t *Thread) read(ctx context.Context) error {
 	comments, err := t.Repository.Comments(ctx, t.Number)
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *Thread) add(sentence string) { t.said = append(t.said, sentence) }
 
 func (t *Thread) say(end string) { t.end = end }
 
-// leave names what is left for a person.
+// leave lists the work left for a person.
 func (t *Thread) leave(c *Case) {
 	var all []string
 	for _, red := range c.Red {
@@ -131,8 +131,8 @@ func (t *Thread) leave(c *Case) {
 	t.left = "Left for a person: " + strings.Join(all, ", ") + "."
 }
 
-// Attempt says that an agent is at work, before it is: an attempt that is killed counts. Of
-// two that begin at once, the one whose comment stays goes on: both would count as one.
+// Attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
+// the one whose comment stays continues; otherwise both would count as one.
 func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 	decidedOn := t.noted
 	if err := t.read(ctx); err != nil {
@@ -200,7 +200,7 @@ func (t *Thread) Conclude(ctx context.Context, c *Case, e Ended) error {
 	return t.write(ctx)
 }
 
-// addCost adds what this run cost to the comment of another one, whose the rest is.
+// addCost adds this run's cost to another run's comment and leaves the rest.
 func (t *Thread) addCost(ctx context.Context, cost float64) error {
 	marks := stateMark().FindAllStringIndex(t.shown, -1)
 	if len(marks) == 0 {
@@ -237,7 +237,7 @@ func (t *Thread) text() string {
 	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.now.String()
 }
 
-// write puts the comment there. Attempts are counted by it: without it there is none.
+// write creates or updates the comment. It counts the attempts: without it, no attempt starts.
 func (t *Thread) write(ctx context.Context) error {
 	text := t.text()
 	if text == t.shown {

@@ -1,4 +1,5 @@
-// Package repair finds out what is red on a run's own pull request, whether and how that
-// may be repaired, and says so: to the agent, and in the one comment on the pull request.
-// It refuses to know how an agent works, and how a change is published.
+// Package repair finds the failed checks of a run's own pull request, decides whether and how to
+// repair them, and reports that to the agent and in the pull request's one comment.
+//
+// It does not know how an agent works or how a change is published.
 package repair

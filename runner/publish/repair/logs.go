@@ -19,7 +19,7 @@ const (
 	mostOfLogs = 60 << 10
 )
 
-// readLogs reads what failed in the jobs of the red checks, and what their logs say of it.
+// readLogs reads the failed steps and logs of the red checks' jobs.
 func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
 	left := mostOfLogs
@@ -56,7 +56,7 @@ func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	return nil
 }
 
-// workflowRun is a run of a workflow; nil for 0, and where there is none.
+// workflowRun returns a workflow run; nil for id 0 or a missing run.
 func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (*forge.WorkflowRun, error) {
 	if run, asked := c.runs[id]; asked || id == 0 {
 		return run, nil
@@ -69,8 +69,8 @@ func (c *Case) workflowRun(ctx context.Context, in forge.Repository, id int64) (
 	return run, nil
 }
 
-// readJobs reads the jobs of a run of a workflow. Any workflow can make a check that
-// looks like a job of another commit's run, which says nothing of this one.
+// readJobs reads a workflow run's jobs. It ignores runs of other commits: any workflow can create a
+// check that looks like one of their jobs.
 func (c *Case) readJobs(ctx context.Context, in forge.Repository, id int64, jobs map[int64]forge.Job) error {
 	run, err := c.workflowRun(ctx, in, id)
 	if err != nil || run == nil || run.HeadSHA != c.Head {
@@ -95,8 +95,8 @@ func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (
 	return failinglog.Cut(log, job, most)
 }
 
-// troubles are what logs say of machines, networks and services that failed. A change can
-// make a job say it too: it only has the checks run again, once.
+// troubles match log lines about failed machines, networks and services. A change can fake them,
+// but only gains one rerun of the checks.
 var troubles = []struct{ says, why string }{
 	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
 	{`(?i)no space left on device`, "the disk of its runner was full"},
@@ -115,8 +115,7 @@ var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
 // lastLines is how much of the end of a log says why the job ended, in lines.
 const lastLines = 15
 
-// machinery says why the end of a log looks like a failure of the machinery; "" where it
-// does not.
+// machinery returns why a log's end suggests an infrastructure failure, or "".
 func machinery(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
