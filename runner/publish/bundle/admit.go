@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Admit judges the change of a proposal by the rules of this half, and gives the proposal the hooks
-// that are asked of it: those of the base commit, of the job file here and of the operator. What the
-// bundle says of hooks counts for nothing.
+// Admit judges a proposal's change by this half's rules and sets the proposal's pre_publish hooks:
+// those of the base commit, of the job file here and of the operator. The bundle's own hook
+// definitions are ignored.
 func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
 	lessons.Ran(p.Table.Rows)
@@ -46,8 +46,8 @@ func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*propos
 	return lessons, nil
 }
 
-// operatorsGiven makes sure that a bundle whose run had hooks of the operator before publishing is
-// not published without them. They may have changed: the machine is another.
+// operatorsGiven refuses a bundle whose run had an operator's pre_publish hook, missing here.
+// Another machine may have a changed version of the hook.
 func (b Bundle) operatorsGiven(now []hooks.Hook) error {
 	for _, use := range b.View.Hooks {
 		is := func(h hooks.Hook) bool { return h.Name == use.Name }
@@ -62,8 +62,8 @@ func (b Bundle) operatorsGiven(now []hooks.Hook) error {
 // changeFolder of the run directory has the tree of the change, for hooks to see.
 const changeFolder = record.StateFolder + "/change"
 
-// boxes opens sandboxes that see a fresh tree of the change. Nobody works there, and nothing of the
-// job but its rules on files counts.
+// boxes opens sandboxes with a fresh tree of the change, without the job's services, MCP servers,
+// secrets and network. The agent does not work there.
 func (h Half) boxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
 	for _, name := range []string{changeFolder, confine.ScratchFolder} { // which whoever made the bundle may have filled
 		h.Record.Remove(name)
