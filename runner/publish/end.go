@@ -9,8 +9,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// End is the end of a run with a change, as far as that was published. stopped is the limit that ended
-// the work; nil for none. branch is that of the task, and where the checkout, for a person.
+// End returns the outcome of a run with a change, also if not published. stopped is the limit that
+// ended the work, or nil. branch is the task's. where names the checkout for a person.
 func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
 	committed := ""
 	if p.Commit != "" {
@@ -34,8 +34,7 @@ func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, whe
 	return outcome.Stopf(outcome.Changed, p.Reason(), "%s", p.Sentence(where))
 }
 
-// redChecks names the checks that the change does not pass, each with its log, in a sentence;
-// empty if there is none.
+// redChecks returns a sentence with the failed checks and their logs, or "".
 func (p *Publication) redChecks(rec *record.Record) string {
 	var red []string
 	for _, row := range p.Table.Rows {

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// The modes: where a change goes.
+// Publication modes.
 const (
 	ToForge = "github" // push to GitHub, open a pull request
 	ToLocal = "local"  // commit here, push to an origin on this machine
@@ -23,7 +23,7 @@ const (
 // Modes returns the values of --publish.
 func Modes() []string { return []string{ToForge, ToLocal, Nowhere} }
 
-// Project is the repository that a run is for, and where its change goes.
+// Project is a run's repository and the destination of its change.
 type Project struct {
 	Forge forge.Forge
 	Repo  forge.Repository // without a name if none is known
@@ -32,8 +32,8 @@ type Project struct {
 	serverURL string // of the forge's pages and repositories
 }
 
-// FindProject returns the repository that n names and how GitHub is reached. An empty mode means
-// what the environment allows. Nobody is asked.
+// FindProject returns the repository named by n with a GitHub client. An empty mode selects ToForge
+// if a token and a repository are known, else ToLocal. It sends no requests.
 func FindProject(env settings.Environment, version string, n intake.Naming, mode string) (Project, error) {
 	api, server := github.Addresses(env.Get)
 	client, err := github.New(github.Options{APIURL: api, ServerURL: server, Token: env.Token(), UserAgent: "agent-ci/" + version, Pace: env.Get(settings.PaceVariable)})
@@ -75,7 +75,7 @@ func (p Project) Name() string {
 	return p.Repo.Name()
 }
 
-// Site is where the pages of the project are; the zero value if no repository is known.
+// Site returns the address of the project's pages, or the zero value without a known repository.
 func (p Project) Site() transcript.Site {
 	if p.Name() == "" {
 		return transcript.Site{}
@@ -83,17 +83,17 @@ func (p Project) Site() transcript.Site {
 	return transcript.Site{Server: p.serverURL, Repository: p.Name()}
 }
 
-// Holds says whether an address of git is that of the project's repository.
+// Holds reports whether a git URL is the project repository's.
 func (p Project) Holds(url string) bool {
 	return strings.EqualFold(intake.NameInURL(url, p.serverURL), p.Name())
 }
 
-// Means are what publishes a change of ws, which may be nil.
+// Means returns the means to publish a change of ws, which may be nil.
 func (p Project) Means(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Means {
 	return Means{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}
 }
 
-// Destination is where a change goes by these means; nil for nowhere.
+// Destination returns the destination for the mode, or nil for Nowhere.
 func (p Project) Destination(m Means) Destination {
 	switch p.Mode {
 	case ToForge:
@@ -107,8 +107,8 @@ func (p Project) Destination(m Means) Destination {
 // OnForge publishes on the project's forge.
 func (p Project) OnForge(m Means) Forge { return Forge{Means: m, Server: p.Forge} }
 
-// NoTokenForIssue ends a run on an issue that could only commit here: whoever starts one most likely
-// expects a pull request.
+// NoTokenForIssue refuses to run an issue's task without a token: the user most likely expects a
+// pull request, but the run could only commit here.
 func NoTokenForIssue() *outcome.Stop {
 	return outcome.Stopf(outcome.InvalidInput, "no_token",
 		"A task from an issue ends in a pull request, which needs GITHUB_TOKEN; set it, or use --publish local to commit here only.")
