@@ -33,7 +33,7 @@ const (
 	mostName = 1 << 10
 )
 
-// archive is a hostile zip file. Names, kinds and sizes of entries were checked; contents were not
+// archive is an untrusted zip file. Names, kinds and sizes of entries were checked; contents were not
 // read.
 type archive struct {
 	root  string               // folder of the run directory in the archive

@@ -48,7 +48,7 @@ type Options struct {
 }
 
 // Fetch extracts an artifact's run into a directory. In the user's cache it replaces an earlier
-// fetch. A failure leaves nothing.
+// fetch of the same artifact. A failure leaves nothing.
 func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	env := settings.Environment(o.Environ)
 	api, server := github.Addresses(env.Get)
