@@ -276,8 +276,8 @@ func partsOf(content any) []chatPart {
 	return parts
 }
 
-// withOpenSchemas removes additionalProperties from schemas. Tools check their arguments
-// themselves.
+// withOpenSchemas removes additionalProperties and $schema from schemas. Tools check their
+// arguments themselves.
 func withOpenSchemas(b *chatBody) {
 	for _, tool := range b.Tools {
 		tool.Function["parameters"] = withOpenSchema(tool.Function["parameters"])
