@@ -99,12 +99,12 @@ func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) er
 	if errors.As(why, new(*gitops.HeadMovedError)) {
 		why = &inTheWayError{why: "others switched to another branch, or renamed one"}
 	}
-	err := w.takeBack(ctx, l)
-	if err != nil {
+	if err := w.takeBack(ctx, l); err != nil {
 		w.half = true
 		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
+		return fmt.Errorf("%w; %w", why, err)
 	}
-	return errors.Join(why, err)
+	return why
 }
 
 // holdIndex keeps every git from writing the index of the checkout.
