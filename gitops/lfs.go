@@ -70,7 +70,7 @@ func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, erro
 
 // lfsFilesOf returns the contents of a tree's Git LFS files, without duplicates.
 func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.File) (list []LFSFile, err error) {
-	paths, err := c.work.LFSPaths(ctx, tree.hash(), pathsOf(of))
+	paths, err := c.work.LFSPaths(ctx, tree.hash(), changeset.Paths(of))
 	if err != nil {
 		return nil, fmt.Errorf("look for Git LFS files: %w", err)
 	}
@@ -89,14 +89,6 @@ func (c *Checkout) lfsFilesOf(ctx context.Context, tree Tree, of []changeset.Fil
 		seen[file.OID] = true
 	}
 	return list, nil
-}
-
-func pathsOf(files []changeset.File) []string {
-	paths := make([]string, len(files))
-	for i := range files {
-		paths[i] = files[i].Path
-	}
-	return paths
 }
 
 // adoptLFS copies available contents of a change's Git LFS files to the repository's own store, for

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 )
 
 // Unfiltered is a filter in a change's attributes without configuration. git commits its files
@@ -18,7 +20,7 @@ type Unfiltered struct {
 // omits moved files and Git LFS pointers, which belong in a commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
 	brought := cs.brought()
-	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), pathsOf(brought))
+	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), changeset.Paths(brought))
 	if err != nil {
 		return nil, fmt.Errorf("look for filters: %w", err)
 	}

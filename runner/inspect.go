@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/clip"
 	"github.com/agent-ci/agent-ci/runner/check/claims"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
@@ -26,8 +27,8 @@ import (
 // mostOfLog is how much of a check's output is looked at, in bytes of its end.
 const mostOfLog = 1 << 20
 
-// inspect looks in a change for what the judge does not refuse and a reviewer should see first. It records what
-// it found, and refuses the change where the job wants that.
+// inspect searches a change for signs that a reviewer should see first. It records them, and refuses
+// the change if the job says so.
 func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitops.ChangeSet) error {
 	found, err := r.lookInto(ctx, w, change)
 	if err != nil {
@@ -43,7 +44,7 @@ func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitop
 	return refusedBy(j.Policy, found)
 }
 
-// lookInto finds what there is to find.
+// lookInto returns the signs in a change, without recording them.
 func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet) (found transcript.Inspection, err error) {
 	if change.Empty() {
 		return found, nil
@@ -55,9 +56,9 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 	if found.Silenced, found.SilencedMore, err = silenced.Find(diff); err != nil {
 		return found, err
 	}
-	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed, true)
+	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed)
 	found.Silenced = append(seen, found.Silenced...)
-	found.Claims = claims.Unfounded(r.end.summary(), pathsOf(change))
+	found.Claims = claims.Unfounded(r.end.summary(), changeset.Paths(change.Files))
 	found.Starts, err = r.started(w, change)
 	return found, err
 }
@@ -84,15 +85,8 @@ func (r *runner) started(w *work, change *gitops.ChangeSet) ([]transcript.Start,
 			List: func(folder string) ([]string, error) { return checkout.FilesIn(tree, folder) },
 		}
 	}
-	c := workflows.Change{Base: of(change.Base.Tree), Now: of(change.Tree), Branch: w.task.Branch, BaseBranch: change.Base.Branch, Paths: pathsOf(change)}
+	c := workflows.Change{Base: of(change.Base.Tree), Now: of(change.Tree), Branch: w.task.Branch, BaseBranch: change.Base.Branch, Paths: changeset.Paths(change.Files)}
 	return workflows.Find(c)
-}
-
-func pathsOf(change *gitops.ChangeSet) (paths []string) {
-	for _, f := range change.Files {
-		paths = append(paths, f.Path)
-	}
-	return paths
 }
 
 // patchLines reads the lines of the change.
@@ -105,7 +99,7 @@ func (r *runner) patchLines(ctx context.Context) (*lines.Diff, error) {
 	return lines.Read(boundedfile.Until(ctx, patch))
 }
 
-// printed is the end of what a check printed; empty where that is not there.
+// printed returns the end of a check's output; empty if there is none.
 func (r *runner) printed(log string) string {
 	if log == "" {
 		return ""
@@ -129,8 +123,12 @@ func (r *runner) inspected(rd *ready, f publish.Follow) publish.Follow {
 	return f
 }
 
-// foundRefusal is the end of a run whose job refuses what is found in its change.
+// foundRefusal returns the end of a run whose job refuses signs or jobs found in its change; nil for
+// none. It reads nothing for a job that refuses neither.
 func (r *runner) foundRefusal(ctx context.Context, w *work) error {
+	if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
+		return nil
+	}
 	found, err := r.lookInto(ctx, w, w.change)
 	if err != nil {
 		return err
@@ -138,7 +136,7 @@ func (r *runner) foundRefusal(ctx context.Context, w *work) error {
 	return refusedBy(w.job().Policy, found)
 }
 
-// refusedBy is the end of a run whose job refuses what was found; nil for none.
+// refusedBy returns the end of a run whose job refuses found; nil for none.
 func refusedBy(p job.Policy, found transcript.Inspection) error {
 	if p.Silenced == "refuse" && found.Silences() {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",

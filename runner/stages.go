@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -481,7 +482,7 @@ func (r *runner) giveBackClaims(w *work) (bool, error) {
 	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
 		return false, nil
 	}
-	names := claims.Unfounded(r.end.summary(), pathsOf(w.change))
+	names := claims.Unfounded(r.end.summary(), changeset.Paths(w.change.Files))
 	if len(names) == 0 {
 		return false, nil
 	}

@@ -27,6 +27,15 @@ type File struct {
 	Deletions  int    `json:"deletions"`
 }
 
+// Paths returns the paths of files, in their order.
+func Paths(files []File) []string {
+	paths := make([]string, len(files))
+	for i := range files {
+		paths[i] = files[i].Path
+	}
+	return paths
+}
+
 // Same reports whether two changes are one, whatever lines were counted.
 func Same(a, b []File) bool {
 	return slices.EqualFunc(a, b, func(x, y File) bool {

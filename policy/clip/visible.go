@@ -27,7 +27,7 @@ func Visible(text string, most int) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 	text = strings.TrimSpace(text)
 	if cut {
-		text += "…"
+		text += Mark
 	}
 	return text
 }

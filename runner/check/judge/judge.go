@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -73,13 +74,9 @@ func (c Case) unwanted() error {
 	if !c.Job.Publish.Feedback() || c.Change.Empty() {
 		return nil
 	}
-	var paths []string
-	for _, f := range c.Change.Files {
-		paths = append(paths, f.Path)
-	}
 	return outcome.Stopf(outcome.PolicyViolation, "files_changed",
 		"The agent changed files (%s), and the job publishes no change (publish.as: %s); nothing was published.",
-		markdown.SomeFiles(paths), c.Job.Publish.As)
+		markdown.SomeFiles(changeset.Paths(c.Change.Files)), c.Job.Publish.As)
 }
 
 // size refuses a change above the job's limits.

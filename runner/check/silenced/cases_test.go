@@ -123,7 +123,7 @@ func TestObserve(t *testing.T) {
 		"no output of the change":      {row("green", "", 1, "12"), row("green", "green", 1, "missing"), ""},
 	} {
 		got := ""
-		for _, s := range Observe(c.base, c.now, func(log string) string { return outputs[log] }, true) {
+		for _, s := range Observe(c.base, c.now, func(log string) string { return outputs[log] }) {
 			got += s.Pattern + " " + s.Why
 			if s.Check != "t" || s.Weak != (s.Pattern == "quick") {
 				t.Errorf("%s: %+v", name, s)

@@ -18,9 +18,9 @@ const (
 	quick      = 10
 )
 
-// Observe compares what checks did on the base and on the change, both green. output gives what a run printed;
-// empty where that is not known. caches says that checks on the change begin with what they cached on the base.
-func Observe(base, change []transcript.VerifyRow, output func(log string) string, caches bool) (found []transcript.Silenced) {
+// Observe compares the green checks of the base with those of the change. output returns a check's
+// output; empty if unknown. A faster check is a weak sign: it starts with the caches of the base.
+func Observe(base, change []transcript.VerifyRow, output func(log string) string) (found []transcript.Silenced) {
 	for _, now := range change {
 		i := slices.IndexFunc(base, func(row transcript.VerifyRow) bool { return row.Name == now.Name })
 		if i < 0 || base[i].Before != "green" || base[i].From != "" || now.After != "green" {
@@ -36,7 +36,7 @@ func Observe(base, change []transcript.VerifyRow, output func(log string) string
 			found = append(found, transcript.Silenced{Pattern: "fewer-tests", Check: now.Name, Why: fmt.Sprintf("%s ran on the base, %d with the change", transcript.Count(before, "test"), after)})
 		case known || stillKnown || strings.Contains(printed[1], "(cached)"): // the time says less than the tests
 		case base[i].Seconds >= longOnBase && now.Seconds*quick <= base[i].Seconds:
-			found = append(found, transcript.Silenced{Pattern: "quick", Check: now.Name, Weak: caches, Why: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
+			found = append(found, transcript.Silenced{Pattern: "quick", Check: now.Name, Weak: true, Why: fmt.Sprintf("it took %.1f s on the base, %.1f s with the change", base[i].Seconds, now.Seconds)})
 		}
 	}
 	return found

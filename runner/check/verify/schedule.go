@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -43,16 +44,9 @@ func Concerns(check job.VerifyCheck, paths []string) (bool, error) {
 	return false, nil
 }
 
-func pathsOf(change *gitops.ChangeSet) (paths []string) {
-	for _, f := range change.Files {
-		paths = append(paths, f.Path)
-	}
-	return paths
-}
-
 // concerned says of each check whether it is for a change.
 func (c Checks) concerned(change *gitops.ChangeSet) ([]bool, error) {
-	is, paths := make([]bool, len(c.Job.Verify)), pathsOf(change)
+	is, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
 	for i, check := range c.Job.Verify {
 		var err error
 		if is[i], err = Concerns(check, paths); err != nil {

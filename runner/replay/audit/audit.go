@@ -288,11 +288,7 @@ func (r Record) concerns(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
 	}
-	var paths []string
-	for _, f := range r.Work.Change.Files {
-		paths = append(paths, f.Path)
-	}
-	is, err := verify.Concerns(check, paths)
+	is, err := verify.Concerns(check, changeset.Paths(r.Work.Change.Files))
 	return is || err != nil
 }
 
