@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// undigested lists the files that run.finished carries no digest of: files written after that
-// event, files that can be regenerated, and files that are not part of the record.
+// undigested lists the files without a digest in run.finished: files written after that event, files
+// that can be regenerated, and files outside the record.
 var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
 // mostDigested is how many files the last event tells of at most.

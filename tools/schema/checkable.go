@@ -17,9 +17,9 @@ import (
 // anyObject takes all arguments.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
-// Checkable makes of the JSON Schema of somebody's tool one that arguments can be checked by
-// here, and says what of it they are not checked by: a schema in a language that is not known
-// here must not refuse calls that are right. Unchecked is empty where all is checked.
+// Checkable returns the part of a foreign tool's JSON Schema that agent-ci can check arguments by, and
+// names the rest. An unknown schema language must not refuse valid calls. Unchecked is empty if
+// everything is checked.
 func Checkable(raw json.RawMessage) (checkable json.RawMessage, unchecked string) {
 	if len(raw) == 0 || string(raw) == "null" || string(raw) == "true" {
 		return anyObject, ""

@@ -125,9 +125,9 @@ func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	return text, commit, err
 }
 
-// MoveHead writes HEAD ("ref: NAME" or an id), which points to commit then, and its log, where to stands for the
-// new place. It is a *HeadMovedError where HEAD is something else than expected, or where the branch that it is to
-// be on is not at the commit: a git that renames a branch, or writes HEAD alone, asks for no lock of the index.
+// MoveHead sets HEAD to head ("ref: NAME" or an id), at commit, and logs the move; to names the new
+// place there. It returns a *HeadMovedError unless HEAD is from and the new branch is at commit. The
+// lock of the index is no guard: git renames branches and writes HEAD without it.
 func (r *Repository) MoveHead(from, head, commit, to string) error {
 	if err := r.StillHeld(); err != nil {
 		return fmt.Errorf("write HEAD: %w", err)

@@ -47,7 +47,7 @@ type Settings struct {
 	Schema json.RawMessage
 }
 
-// The tiers known by name: a cheap one that may have no room, and the one that always has.
+// Tiers with a name: a cheap one, sometimes full, and the standard one, never full.
 const (
 	FlexTier    = "flex"
 	DefaultTier = "default"

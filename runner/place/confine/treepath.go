@@ -254,8 +254,8 @@ func DropAbandonedTrees(runs string) error {
 	return err
 }
 
-// discard removes the trees that nobody has, and the one at the path if that is one. No lock is held while files
-// are removed: no run is to find its checkout in use for that.
+// discard removes trees without an owner, also one at the path. It holds no lock while it removes
+// files, so no run finds its checkout in use because of it.
 func (p *treePath) discard(nobodys func() bool) error {
 	err := p.whileFree(func() error {
 		if !nobodys() {

@@ -198,8 +198,8 @@ func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*git
 	return l.exact(ctx, change)
 }
 
-// exact gives the file of lessons of a change the bytes that it has in the base, or that the
-// runner wrote, where git sees other line ends of them by attributes that the agent changed.
+// exact restores the bytes of the change's lessons file, from the base or as the runner wrote them.
+// Attributes changed by the agent may have made git convert its line ends.
 func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	if l.job.Memory.Propose != job.ProposeInChange || !hasFile(change) {
 		return change, nil

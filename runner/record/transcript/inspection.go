@@ -2,8 +2,8 @@ package transcript
 
 import "slices"
 
-// Inspection is what agent-ci found in a change beside what the judge refuses. The last one counts. It is
-// recorded where something was found, and where nothing is left of what was found before.
+// Inspection holds the findings in a change, besides those that the judge refuses. The last one counts.
+// An empty one is recorded only after one with findings.
 type Inspection struct {
 	Silenced     []Silenced `json:"silenced,omitempty"`
 	SilencedMore int        `json:"silenced_more,omitempty"` // beyond those
