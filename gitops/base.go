@@ -28,8 +28,9 @@ type BaseSpec struct {
 // On says whether a branch was checked out when the checkout was opened.
 func (c *Checkout) On(branch string) bool { return branch != "" && branch == c.start.branch }
 
-// SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the base by
-// LayBase, and the checkout by LayOver or Switch. It is an *UnknownBaseError for what is not here.
+// SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the
+// base by LayBase, and the checkout by LayOver or Switch. The error is an *UnknownBaseError if the
+// checkout lacks the base.
 func (c *Checkout) SetBase(spec BaseSpec) (Base, error) {
 	base, err := c.resolve(spec)
 	if err == nil {

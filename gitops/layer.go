@@ -215,8 +215,8 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 }
 
 // Unlayered explains why no layer is possible above the checkout, as far as git can tell without
-// reading files. It returns "" if one is. All files must belong to uid and gid; for uid 0,
-// untracked ones may belong to anybody.
+// reading files. It returns "" if a layer is possible. All files must belong to uid and gid; for
+// uid 0, untracked ones may belong to anybody.
 func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, error) {
 	if info, err := os.Lstat(filepath.Join(c.repo.Root, ".git")); err != nil || !info.IsDir() {
 		return "its .git is not a folder but leads to one elsewhere", nil

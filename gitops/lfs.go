@@ -172,8 +172,8 @@ func (e *MissingLFSError) Unwrap() error { return e.Err }
 type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) error
 
 // FillLFS fetches the contents of the base's Git LFS files, and writes them in the place of their
-// pointers in the checkout. It does so where git-lfs is configured to. It is a *MissingLFSError where some are
-// missing after that.
+// pointers in the checkout. It respects the configuration of git-lfs. The error is a
+// *MissingLFSError if contents are still missing.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.Start().Tree)
 	if err != nil || len(files) == 0 {

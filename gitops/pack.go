@@ -26,8 +26,8 @@ func (c *Checkout) WritePack(ctx context.Context, cs *ChangeSet, w io.Writer) er
 }
 
 // ReadPack reads a hostile pack of WritePack. It must contain exactly the blobs and trees that tree
-// needs beyond the base, with valid names and modes. On a *PackError it keeps nothing of the pack.
-// The work tree stays.
+// needs beyond the base, with valid names and modes. A *PackError leaves no object of the pack
+// behind. The work tree stays.
 func (c *Checkout) ReadPack(ctx context.Context, r io.Reader, tree Tree) (*ChangeSet, error) {
 	if _, err := repository.ParseID(string(tree)); err != nil {
 		return nil, &objects.PackError{Reason: fmt.Sprintf("the tree %.60q is no object id", tree)}

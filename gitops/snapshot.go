@@ -27,7 +27,7 @@ type Snapshot struct {
 // After limits a snapshot's untracked files to those before the first snapshot of the run.
 func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
 
-// Covering is the snapshot with what another one has besides that was not tracked.
+// Covering returns the snapshot with more's untracked files added.
 func (s *Snapshot) Covering(more *Snapshot) *Snapshot {
 	both := *s
 	both.untracked = maps.Clone(s.untracked)

@@ -27,7 +27,7 @@ func (h Hosts) withheldFrom(t reach.Target) string {
 }
 
 // privateOfSecret returns the remedy for a private address behind a host that a secret opened. It
-// is empty if by was no decision for a secret.
+// is empty unless by decided for a secret.
 func privateOfSecret(by HostDecision) string {
 	names, is := strings.CutPrefix(by.Rule, credential.Rule())
 	if !is {

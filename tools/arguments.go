@@ -16,8 +16,8 @@ import (
 // approvalNever refuses escalation in the reference implementation's words, known to models.
 const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
 
-// published lists arguments of published tool versions. They are removed if a schema lacks them;
-// the model learns of those with an effect.
+// published lists arguments of published tool versions. Arguments missing from a schema are
+// removed; the model is told if the argument had an effect.
 var published = map[string]struct{ silent bool }{
 	"sandbox_permissions":        {silent: true}, // an escalation is answered before
 	"with_escalated_permissions": {silent: true},

@@ -75,8 +75,8 @@ type Finished struct {
 	Ran      bool   // the tool was asked
 	Foreign  bool   // the tool is not of agent-ci
 	Made     string // the input that a gate had it asked with; empty for that of Started
-	// Fault is a failure of the tool itself: cancellation, an error of agent-ci, a *Panic. It is
-	// nil for mistakes of the model.
+	// Fault is a failure of the tool itself: cancellation, an error of agent-ci, a *Panic. Mistakes
+	// of the model leave it nil.
 	Fault error
 }
 

@@ -99,8 +99,9 @@ type Result struct {
 	// The dispatcher cuts the texts as one, adds the header, and joins all texts in Output for
 	// readers.
 	Parts []Part
-	// Object replaces Output for a script, decoded like encoding/json; may be nil. A Failed call
-	// rejects with it if it is a string. The dispatcher redacts it and adds Printed as "output".
+	// Object replaces Output for a script, decoded like encoding/json; may be nil. If it is a
+	// string, a Failed call rejects with it. The dispatcher redacts it and adds Printed as
+	// "output".
 	Object any
 	// Notes is the part of Output for the model even if a script gets Object. The script's own
 	// output includes it.
@@ -166,8 +167,8 @@ type Tool struct {
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
 	Mutates bool
-	// Scripts permits calls through CallsOf. Such a call starts after the answer is complete. It
-	// has no place in the order of calls; its own calls do.
+	// Scripts permits calls through CallsOf. Such a call starts after the answer is complete. The
+	// order of calls ignores it; its own calls do.
 	Scripts bool
 	// Foreign marks a tool from outside. Its schema alone defines its arguments: none is renamed or
 	// removed, and it has no alias.

@@ -22,7 +22,7 @@ import (
 //go:embed starter/*.yml recipes/*/*.yml
 var starter embed.FS
 
-// starterDefaults is the one file of starter that is no workflow.
+// starterDefaults names starter's file of defaults; the others are workflows.
 const starterDefaults = "agent-ci.yml"
 
 func initCommand() command {
@@ -220,8 +220,8 @@ func writeStarter(p process, repo string, workflows, recipes []string) (s starte
 	return s, nil
 }
 
-// providerOf is the one of the defaults that are there, else OpenAI: workflows pass the
-// key that is for it.
+// providerOf reads the provider from existing defaults, else it is OpenAI. Workflows pass this
+// provider's key.
 func providerOf(root *os.Root) (onboard.Provider, error) {
 	const longest = 1 << 20
 	f, err := root.Open(onboard.DefaultsPath)

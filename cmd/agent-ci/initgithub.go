@@ -144,7 +144,7 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 	return client.Setup(name), server, nil
 }
 
-// toolchainsOf are those of a folder; nil where it cannot be opened.
+// toolchainsOf finds the toolchains that a folder's files call for; nil where it cannot be opened.
 func toolchainsOf(dir string) []onboard.Toolchain {
 	root, err := os.OpenRoot(cmp.Or(dir, "."))
 	if err != nil {

@@ -72,7 +72,7 @@ type command struct {
 	details string
 	example string
 	takes   operands
-	// subcommands are what its first argument is one of; nil for a command without them.
+	// subcommands lists the choices for the first argument; may be nil.
 	subcommands func() []subcommand
 	// define adds the command's flags, and gives what it does with their values and
 	// its operands.

@@ -21,7 +21,7 @@ func recipeNames() []string {
 	return names
 }
 
-// recipeFiles are the files of a recipe, by where they go.
+// recipeFiles returns a recipe's files by destination path.
 func recipeFiles(name string) map[string]string {
 	return map[string]string{
 		".github/agent-ci/" + name + ".yml":           path.Join(recipesFolder, name, "job.yml"),
@@ -39,7 +39,7 @@ func listRecipes() string {
 	return b.String()
 }
 
-// firstSentence is that of the comment with which a file begins.
+// firstSentence returns the first sentence of a file's leading comment.
 func firstSentence(content []byte) string {
 	var words []string
 	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {

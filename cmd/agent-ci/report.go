@@ -83,8 +83,8 @@ func report(flags *flagSet) deed {
 	}
 }
 
-// runOf returns the directory of a run on this machine, or of one that it downloads, for which it also gives the
-// line with the page that is written.
+// runOf returns the directory of a local or downloaded run. page is the line that names a
+// downloaded run's report.
 func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, last bool) (dir, page string, status int) {
 	if isAddress := len(o.Words) == 1 && (strings.Contains(o.Words[0], "://") || strings.Contains(o.Words[0], "/actions/runs/")); len(o.Words) < 2 && !isAddress {
 		if o.Name != "" || o.Out != "" {

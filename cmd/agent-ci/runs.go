@@ -80,7 +80,7 @@ func listRuns(flags *flagSet) deed {
 	}
 }
 
-// machine is where runs of this user are.
+// machine locates this user's runs.
 func (p process) machine() runs.Machine {
 	return runs.Machine{Get: p.variable, Resumable: history.Resumable}
 }
@@ -182,7 +182,7 @@ func ending(r runs.Run) string {
 	return words
 }
 
-// taskOf is what a run was to do, in one line.
+// taskOf returns the run's task as one line.
 func taskOf(r runs.Run) string {
 	return progress.Printable(strings.TrimSpace(r.Issue + " " + r.Task))
 }

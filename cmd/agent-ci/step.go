@@ -83,7 +83,7 @@ func readFailOn(list string) (failOn, error) {
 	return failing, nil
 }
 
-// failOnWords are what a list of --fail-on is made of.
+// failOnWords lists the words accepted by --fail-on.
 func failOnWords() []string {
 	words := []string{"failures", "none"}
 	for _, name := range slices.Sorted(maps.Keys(outcome.All())) {

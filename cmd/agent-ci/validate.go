@@ -66,7 +66,7 @@ type checked struct {
 	Problems config.Problems `json:"problems"`
 	// Servers are those of tools, with --mcp.
 	Servers []doctor.Server `json:"mcp_servers,omitempty"`
-	// Hooks are those that a run of the job in this folder would have; of a valid file.
+	// Hooks lists the hooks of a run of this job in this folder. It is empty for an invalid file.
 	Hooks []look.Hook `json:"hooks,omitempty"`
 	// HooksUnknown is why these are not known, though there is a checkout.
 	HooksUnknown string `json:"hooks_unknown,omitempty"`

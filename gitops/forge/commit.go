@@ -8,7 +8,7 @@ import (
 // MaxBlob bounds a file on a forge, in bytes.
 const MaxBlob = 40 << 20
 
-// Commit is what a repository tells of a commit, on this machine or on a forge.
+// Commit describes a commit in a local repository or on a forge.
 type Commit struct {
 	SHA     string
 	Tree    string

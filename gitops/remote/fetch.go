@@ -20,7 +20,7 @@ type FetchOptions struct {
 }
 
 // Fetch adds one commit to a store, with files and history beyond the existing commit. git verifies
-// the hashes. The errors are those of Push.
+// the hashes. It returns the same error types as Push.
 func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error) {
 	if !plumbing.IsHash(o.Commit) {
 		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)

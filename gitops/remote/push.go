@@ -49,7 +49,7 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 }
 
 // TryPush asks whether a remote accepts pushes of this account, without pushing. Other refusals
-// only show at the push. The errors are those of Push.
+// only show at the push. It returns the same error types as Push.
 func TryPush(ctx context.Context, r Remote, o PushOptions) error {
 	_, _, err := r.git(ctx, o.From, []string{"push", "--dry-run", "--porcelain", "--quiet", "--no-verify", "--force"}, o.Commit+":"+plumbing.NewBranchReferenceName(o.Branch).String())
 	return r.failed(ctx, "push to", err)

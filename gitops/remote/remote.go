@@ -62,7 +62,7 @@ type target struct {
 	user, password string
 }
 
-// target parses the URL. Credentials are the token or, without one, those in the URL.
+// target parses the URL. Credentials come from the token, else from the URL.
 func (r Remote) target() (target, error) {
 	if path, local := r.Local(); local {
 		absolute, err := filepath.Abs(path)

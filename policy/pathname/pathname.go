@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Below returns path relative to folder, "." for folder itself. It reports false for a path that is
-// elsewhere, and where one of the two is absolute and the other is not.
+// Below returns path relative to folder, "." for folder itself. is is false for a path outside the
+// folder, and if only one of both is absolute.
 func Below(folder, path string) (rel string, is bool) {
 	rel, err := filepath.Rel(folder, path)
 	return rel, err == nil && filepath.IsLocal(rel)

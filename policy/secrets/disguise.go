@@ -154,7 +154,7 @@ func (d *disguises) longest(l *letters, gram uint64, at int) trace {
 // followed is the end of the last trace of a spelling at a given shift.
 type followed struct{ shift, last int }
 
-// finding is a value, or a part of one, in a text.
+// finding locates a secret, or a part of a secret, in a text.
 type finding struct {
 	start, end int // in the text
 	spelling   *spelling

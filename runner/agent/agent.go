@@ -83,8 +83,8 @@ func (c *Conversation) Spent() Spent {
 	return spent
 }
 
-// Nested counts a script's call, or returns the reason for refusing it. It is called by a
-// tools.Dispatcher.
+// Nested counts a script's call, or returns the reason for refusing it. A tools.Dispatcher calls
+// it.
 func (c *Conversation) Nested() (refused string) {
 	if !c.mayCall(c.counted.nest) {
 		return limitWords

@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// foundTools are the tools found by the model's searches, with duplicates. Those of the function
-// follow the tools of each later request. Those of a tool_search_call are in its output, in the
-// history.
+// foundTools are the tools found by the model's searches, with duplicates. Tools found by the
+// search function follow the other tools in each later request. Tools found by a tool_search_call
+// stay in its output in the history.
 type foundTools struct {
 	Added   []string // by the function
 	Answers []string // by a tool_search_call

@@ -37,7 +37,7 @@ func (l *Ledger) replace(name string, raw []byte) error {
 	return store.Replace(root, name, "new", store.Text(raw))
 }
 
-// ReadPlan reads the plan in effect. A plan other than the one in the ledger is an error.
+// ReadPlan reads the plan in effect. It fails if the ledger names another plan.
 func ReadPlan(dir, campaign string, s *State) (*Plan, error) {
 	if s.Of(campaign).Plan == "" {
 		return nil, fmt.Errorf("%s has no plan in the ledger of %s; make one with agent-ci campaign plan, or name another ledger with --ledger", campaign, dir)

@@ -23,8 +23,8 @@ const (
 )
 
 // elsewherePath returns the folder of notes on run directories outside the usual folder: files
-// named by run id with the path inside. It is "" if nothing is noted, as in Actions, where the
-// machine vanishes.
+// named by run id with the path inside. It is "" without an absolute state folder, and in Actions,
+// where the machine vanishes.
 func elsewherePath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" || !filepath.IsAbs(state) {

@@ -10,9 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Team is the other agents of a run as seen by one agent: those that it started, and theirs. Its
-// methods are safe for concurrent use and return soon after their context ends. A *Refusal is told
-// to the model as it is.
+// Team controls the agents started by one agent, and their descendants. Its methods are safe for
+// concurrent use and return soon after their context ends. The model sees a *Refusal unchanged.
 type Team interface {
 	// Spawn starts an agent, and does not wait for it. The nickname may be empty.
 	Spawn(ctx context.Context, order Order) (id, nickname string, err error)

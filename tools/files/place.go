@@ -242,7 +242,7 @@ func (s spot) mustBeRegular(file *os.File) error {
 	return nil
 }
 
-// hiddenIn lists hidden paths of an open folder. It returns a refusal if all of it is hidden.
+// hiddenIn lists hidden paths of an open folder. A wholly hidden folder is refused.
 func (s spot) hiddenIn(root *os.Root) ([]string, error) {
 	if s.view == nil {
 		return nil, nil

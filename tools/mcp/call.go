@@ -93,8 +93,8 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 	return answers, nil
 }
 
-// fatal lists messages of the library for HTTP answers that end the session. It has no error values
-// for them.
+// fatal lists messages of the library for HTTP answers that end the session. The library has no
+// error values for these.
 var fatal = []string{"malformed event", "failed to decode", "failed to read body"}
 
 // endsSession reports whether the library is about to end the session.

@@ -408,7 +408,7 @@ func dropping(keywords ...string) func(root map[string]any) {
 	}
 }
 
-// dropDefinitions removes what is referred to; a value of it may be anything.
+// dropDefinitions removes the definitions; a reference to one then allows any value.
 func dropDefinitions(root map[string]any) {
 	walkSchema(root, func(node map[string]any) {
 		if _, there := node["$ref"]; there {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place is the place of a schema in another one, and so its values.
+// place classifies where a schema lies in another, which decides the values it describes.
 type place int
 
 const (

@@ -110,7 +110,8 @@ func words(found []string, specs []tools.Spec) string {
 	return s.String()
 }
 
-// longestAbout bounds a description in the results, in bytes. The definition contains all of it.
+// longestAbout bounds a description in the results, in bytes. The definition has the whole
+// description.
 const longestAbout = 200
 
 // mostNamed is how many of those who offer tools are named in a description.

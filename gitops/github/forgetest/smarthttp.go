@@ -19,7 +19,8 @@ import (
 // github.com.
 var gitPath = regexp.MustCompile(`^/([^/]+)/([^/]+?)(?:\.git)?/(info/refs|git-upload-pack|git-receive-pack|info/lfs/objects/.+)$`)
 
-// gitService returns the parts of gitPath and the requested service. info/refs has it in the query.
+// gitService returns the parts of gitPath and the requested service. info/refs names the service in
+// its query.
 func (f *Forge) gitService(r *http.Request) (parts []string, service string, found bool) {
 	parts = gitPath.FindStringSubmatch(r.URL.Path)
 	if parts == nil {

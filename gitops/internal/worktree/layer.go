@@ -42,7 +42,7 @@ func (w *Worktree) In(l Layer) *Worktree {
 	return &in
 }
 
-// Whole is the work tree for scans that look at all of it, and not at what a layer has alone.
+// Whole returns the work tree for scans of all its files, beyond those in the layer.
 func (w *Worktree) Whole() *Worktree {
 	all := *w
 	all.whole = true

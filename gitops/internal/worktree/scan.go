@@ -32,8 +32,8 @@ type Found struct {
 	info fs.FileInfo // of a file or link that is untracked or ignored
 }
 
-// Stat returns the file's metadata without the fields that change while its content does not. It is
-// zero for anything but a file.
+// Stat returns the file's metadata without the fields that change while its content does not.
+// Anything but a file has a zero Stat.
 func (f Found) Stat() index.Stat {
 	if f.info == nil {
 		return index.Stat{}

@@ -35,9 +35,9 @@ func limit(s Spec) error {
 // (capabilities(7)).
 const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 
-// onAllThreads makes a system call on every thread of this process; further
-// arguments are 0, as some operations of prctl(2) demand. What they point to must
-// not move with the stack meanwhile, so it is to be on the heap.
+// onAllThreads makes a system call on every thread of this process; further arguments are 0, as
+// some operations of prctl(2) demand. Memory behind pointer arguments must be on the heap: a stack
+// may move during the call.
 //
 //go:uintptrescapes
 func onAllThreads(number, arg1, arg2 uintptr) error {
@@ -93,8 +93,8 @@ func load(filter Filter, flags uintptr) (answer int, err error) {
 	return int(got), nil
 }
 
-// configs are by ABI version. What a version doesn't bring anything to is the
-// one before it.
+// configs lists Landlock's rights by ABI version. A version without new rights repeats its
+// predecessor.
 var configs = []landlock.Config{
 	{},
 	landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,

@@ -76,7 +76,7 @@ func (r reply) refuses() bool {
 	return r.failed != "" && !r.wentOn || r.decision == denies || r.decision == asks
 }
 
-// ask asks one hook and records the answer. Its error is from ctx or the record.
+// ask asks one hook and records the answer. Only ctx and the record cause errors.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
 		r := one.repeat(past)

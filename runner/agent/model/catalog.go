@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// catalogTSV is made by internal/tabulate. Each row is of a model at a provider.
+// catalogTSV is made by internal/tabulate. Each row describes one model of a provider.
 //
 //go:embed catalog.tsv
 var catalogTSV string

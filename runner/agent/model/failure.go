@@ -50,7 +50,7 @@ const (
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
 )
 
-// sentences has for each kind what happened and what to do.
+// sentences explains each kind and names its remedy.
 var sentences = map[Kind]struct{ happened, remedy string }{
 	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
 	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},

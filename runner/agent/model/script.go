@@ -80,7 +80,7 @@ func (s *Script) next() scriptTurn {
 }
 
 // Of returns the script for an agent started with a message: the first unused one whose task is in
-// the message. If there is none, the script has no answers.
+// the message. Without such a script it returns one without answers.
 func (s *Script) Of(message string) *Script {
 	s.agents.mu.Lock()
 	defer s.agents.mu.Unlock()

@@ -17,8 +17,8 @@ const (
 	longestToken  = 1024
 )
 
-// tokenCount is a number of tokens from an API. Anything but a number counts as not given, so no
-// answer is lost for it.
+// tokenCount is a number of tokens from an API. Another JSON value counts as absent, so a wrong
+// usage loses no answer.
 type tokenCount int64
 
 const untold tokenCount = -1

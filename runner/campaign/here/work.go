@@ -132,8 +132,8 @@ func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.cla
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
-// look finds the run's state while nobody works on it. It removes a run that has not begun. outages
-// resumes a run after an outage.
+// look finds the run's state while nobody works on it. It removes an unstarted run. outages resumes
+// a run after an outage.
 func (w *work) look(outages bool) (at place, err error) {
 	path := w.directory()
 	dir, err := record.OpenDirectory(path)

@@ -32,7 +32,7 @@ type Campaign struct {
 	Kubernetes Kubernetes `json:"kubernetes"`
 }
 
-// Targets say where targets come from. All of them together are those of the campaign.
+// Targets say where targets come from. The campaign's targets are the union of all fields.
 type Targets struct {
 	List    []Target `json:"list"`
 	Queries []Query  `json:"queries"`
@@ -102,7 +102,7 @@ func (r Rollout) When() []Window {
 	return all
 }
 
-// Of gives k of "k of n"; zeros where nothing is to be counted.
+// Of gives k of "k of n"; zeros if no rule is set.
 func (s StopIf) Of() (k, n int) {
 	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &k, &n); err != nil {
 		return 0, 0
@@ -276,7 +276,7 @@ func (w Window) Holds(at time.Time) bool {
 	return today && since >= w.from || yesterday && since < w.to
 }
 
-// Is says whether a file is of a campaign, by a key that no job has.
+// Is reports whether a file describes a campaign: it has a key unknown to jobs.
 func Is(data []byte) bool {
 	node, unfit := Format().Parse(data)
 	if unfit != nil || node.Kind != yaml.MappingNode {

@@ -9,7 +9,7 @@ import (
 
 var windowForm = &form.Form{Check: form.ReadableBy(ParseWindow)}
 
-// targetRepository is a repository, at a commit where one is given.
+// targetRepository names a repository, with an optional commit.
 var targetRepository = form.Matching("OWNER/REPO, or OWNER/REPO@SHA with all digits of the commit", form.RepositoryPattern+`(?:@(?:[0-9a-f]{40}|[0-9a-f]{64}))?`)
 
 // objectName and quantity are as Kubernetes has them

@@ -29,8 +29,8 @@ func (c *Campaign) Listed() []Listed {
 }
 
 // ParseTargets reads a target from each line: words (OWNER/REPO, OWNER/REPO@SHA, OWNER/REPO#N, and
-// behind a blank a path) or an object of JSON. Blank lines and those that begin with # are none. The
-// error is Problems, each with its line of the file.
+// behind a blank a path) or an object of JSON. It skips blank lines and # comments. The error is
+// Problems with line numbers.
 func ParseTargets(file string, data []byte) ([]Listed, error) {
 	var all []Listed
 	var problems config.Problems
@@ -118,8 +118,8 @@ func (t Target) Where() (repository, commit string, issue int, err error) {
 	return repository, commit, issue, nil
 }
 
-// Text is the text at a path of the job, such as pull_request.branch, with what is of a target in its
-// place; empty where there is none.
+// Text returns the job's text at a path such as pull_request.branch, with the target's values
+// filled in; empty where there is none.
 func (t Template) Text(path string, values map[string]string) string {
 	found := ""
 	node := cloneNode(t.node)
@@ -157,7 +157,7 @@ func setAt(node *yaml.Node, path []string) bool {
 	return false
 }
 
-// Sample is the job with samples for what is of a target, as a job file.
+// Sample returns a job file with sample values for the target's.
 func (t Template) Sample() ([]byte, error) {
 	values := map[string]string{}
 	for name, sample := range samples {

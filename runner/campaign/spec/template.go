@@ -50,7 +50,7 @@ func TargetFields() []string { return slices.Sorted(maps.Keys(samples)) }
 // scripts are keys whose text a shell reads, by the last part of their paths.
 var scripts = []string{"run", "init", "command", "args", "applies_if"}
 
-// check says what is wrong with the job, with samples for what is of a target.
+// check lists the job's mistakes, with sample values for the target's.
 func (t Template) check() config.Problems {
 	node := cloneNode(t.node)
 	var problems config.Problems

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-// Bounds on what is looked at and listed.
+// Bounds on the texts searched and the claims listed.
 const (
 	longest = 64 << 10 // bytes of a summary
 	most    = 20

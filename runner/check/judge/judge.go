@@ -99,8 +99,8 @@ func (c Case) size(ctx context.Context) error {
 	return nil
 }
 
-// fileSizes refuses a change with a new content above the job's limit, including binary ones. A
-// content that the base has in a file of the change is not new. A Git LFS file has its content's
+// fileSizes refuses a change with a new content above the job's limit, including binary ones.
+// Content from the base's version of a changed file is not new. A Git LFS file has its content's
 // size.
 func (c Case) fileSizes(ctx context.Context) error {
 	had := map[string]bool{}

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// Bounds on what is kept of a patch. Lines and files beyond them are counted in Left.
+// Bounds on the lines stored from a patch. Lines and files beyond them are counted in Left.
 const (
 	MostLines  = 200_000
 	LongestOne = 4_000 // bytes of a line

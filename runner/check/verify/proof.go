@@ -414,8 +414,8 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 	return transcript.Proven, of, nil
 }
 
-// passesNow reports whether a failing test passes with the change. All do if the check is green
-// there.
+// passesNow reports whether a failing test passes with the change. If the check is green there, all
+// tests pass.
 func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(x.Full) }
 
 // add adds the name of a test, if there are not many.

@@ -23,7 +23,7 @@ const appliesTime = 5 * time.Minute
 // notApplicable is the exit status of applies_if without work.
 const notApplicable = 1
 
-// Applies runs applies_if on a fresh tree of the base. If there is no work, it ends the run.
+// Applies runs applies_if on a fresh tree of the base. A run without work ends here.
 func (c Checks) Applies(ctx context.Context) error {
 	if c.Job.AppliesIf == "" {
 		return nil

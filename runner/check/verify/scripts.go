@@ -12,8 +12,7 @@ import (
 )
 
 // scripts returns the base's files that a check or setup command runs, by its words, and that the
-// change altered or removed. It returns none if the check was green on the base or is not on the
-// change.
+// change altered or removed. It returns nil unless the check turned from red on the base to green.
 func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
 	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
 		return nil

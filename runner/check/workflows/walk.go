@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Bounds on what is looked at.
+// Bounds on the workflows and files read.
 const (
 	folder        = ".github/workflows"
 	mostWorkflows = 200

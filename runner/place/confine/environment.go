@@ -27,8 +27,8 @@ func (s *Sandboxes) AgentEnv(p Place) []string {
 	return env
 }
 
-// LinkProgram makes this program available to the agent's commands under another name. They have
-// other ways if it fails.
+// LinkProgram makes this program available to the agent's commands under another name. Failure is
+// harmless: commands also find it by other ways.
 func (s *Sandboxes) LinkProgram(name string) {
 	program, err := os.Executable()
 	if err == nil {

@@ -30,7 +30,7 @@ type service struct {
 	began     time.Time
 	forwarder *forward.Forwarder // nil until it is ready
 
-	// Of one that is run:
+	// Only for a service started here:
 	borrowed *os.File // the workspace as the commands see it, where that is in an overlay
 	place    Place
 	box      *sandbox.Sandbox

@@ -71,7 +71,8 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 	return all.Close()
 }
 
-// newServices returns a place's services before their start. listeners has one for each, or none.
+// newServices returns a place's services before their start. listeners is empty, or has one
+// listener per service.
 func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
 	for i, settled := range s.services {
 		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}

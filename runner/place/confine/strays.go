@@ -19,8 +19,8 @@ type strays struct {
 	found map[bool][]string // of what sees the workspace, and of what does not
 }
 
-// leaveOutStrays hides strays from a sandbox beside the agent's. Without a workspace there is
-// nothing to change.
+// leaveOutStrays hides strays from a sandbox beside the agent's. It does nothing without a
+// workspace.
 func (s *Sandboxes) leaveOutStrays(ctx context.Context, o *sandbox.Options, b Beside) (err error) {
 	if len(o.Below) == 0 {
 		return nil

@@ -98,8 +98,8 @@ func digest(path string) string {
 	return hex.EncodeToString(sum[:idBytes])
 }
 
-// lock locks the path for a run. It is EWOULDBLOCK where a run has it. For others, which do no more than rename
-// a tree, it waits.
+// lock locks the path for a run. It fails with EWOULDBLOCK while a run holds the lock. For others,
+// which do no more than rename a tree, it waits.
 func (p *treePath) lock() error {
 	gate, err := p.gate()
 	if err != nil {

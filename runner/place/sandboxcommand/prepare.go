@@ -98,7 +98,7 @@ func (p *Prepared) makeDirectory() error {
 	return err
 }
 
-// openCheckout opens the folder's checkout. A missing one is no error; an unreadable one is, since
+// openCheckout opens the folder's checkout. A missing checkout is fine; an unreadable one is, since
 // it may configure the sandbox.
 func (p *Prepared) openCheckout(ctx context.Context, builtIn bool) error {
 	_, server := github.Addresses(p.Environ.Get)

@@ -49,8 +49,8 @@ func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, b
 	return merged, nil
 }
 
-// mergeFile is in the run directory while a merge is written into the tree of the agent. It has the id of
-// the tree that comes of the merge. mergePack has the objects of that tree.
+// mergeFile is in the run directory while a merge is written into the tree of the agent. It
+// contains the id of the merged tree. mergePack has the objects of that tree.
 const (
 	mergeFile = record.StateFolder + "/merge"
 	mergePack = record.StateFolder + "/merge.pack"

@@ -284,8 +284,8 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 	return changes, nil
 }
 
-// DropState removes an ended run's working files. If the work is not in the work tree yet, it keeps
-// the note of where it is. If the work tree alone has the work, it removes nothing.
+// DropState removes an ended run's working files. Until the work has landed, the note of its place
+// stays. If the work tree alone has the work, it removes nothing.
 func (w *Workspace) DropState() {
 	if w.left {
 		return

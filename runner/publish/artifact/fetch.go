@@ -300,8 +300,8 @@ func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *
 	return err
 }
 
-// keeps reports whether a name is a run's file with a digest. A transcript with others is not a
-// run's.
+// keeps reports whether a name is a run's file with a digest. A transcript that names other files
+// did not come from a run.
 func keeps(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {

@@ -124,7 +124,7 @@ func (b Bundle) NothingToPublish() *outcome.Stop {
 
 func (b Bundle) hasChange() bool { return b.View.Change != nil && len(b.View.Change.Files) > 0 }
 
-// job is the one that the bundle was made by; without keys if it cannot be read.
+// job returns the job that made the bundle; without keys if it cannot be read.
 func (b Bundle) job() (made job.Job) {
 	if json.Unmarshal(b.View.Started.Job, &made) != nil {
 		return job.Job{}

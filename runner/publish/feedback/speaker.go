@@ -64,8 +64,8 @@ func (s Speaker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// SayFrom publishes the object in a file of the record, once all hooks allow it, which may be nil. d
-// tells them what it is published for.
+// SayFrom publishes the object in a file of the record after asking all hooks; all may be nil. d
+// tells hooks the purpose.
 func (s Speaker) SayFrom(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Said, error) {
 	raw, err := s.Record.Read(file)
 	if err == nil && all != nil {
@@ -138,9 +138,8 @@ func (s Speaker) ownComments(ctx context.Context) ([]own, error) {
 	return found, nil
 }
 
-// label adds the labels that were chosen and are not there. Only those of the job are
-// ever added. Those that this run meant to add before it was killed, and that are there,
-// are its own as well.
+// label adds the chosen labels that the issue lacks. It adds only labels that the job allows.
+// Existing labels count as added by this run if it recorded them before a kill.
 func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) {
 	var o labelsObject
 	if err := decode(raw, &o); err != nil {

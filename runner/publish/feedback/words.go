@@ -20,8 +20,8 @@ const (
 // noRoom ends a text of which GitHub takes no more.
 const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
 
-// prose is a message of an agent as Markdown without effects: mentions, references, links
-// and HTML are text. It ends where there is no room for a whole block, and says so.
+// prose is a message of an agent as Markdown without effects: mentions, references, links and HTML
+// are text. It leaves out blocks beyond limit, and says so.
 func prose(text string, limit int) string {
 	var b strings.Builder
 	left := limit - markdown.Units(noRoom)

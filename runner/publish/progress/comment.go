@@ -59,7 +59,7 @@ func (c *comment) beside() string {
 	return ", with the agents " + strings.Join(names, ", ")
 }
 
-// stages are what a run is doing, by the events that tell of it.
+// stages names the run's activity by the event that begins it.
 var stages = map[transcript.Type]string{
 	transcript.TypeSetup:        "setting up",
 	transcript.TypeModelRequest: "at work",
@@ -96,7 +96,7 @@ func (c *comment) page() string {
 	return " (" + markdown.Link{Name: "run", Address: c.pages.Run}.String() + ")"
 }
 
-// files links to the workflow's run, and to the files of it that are there once it is over.
+// files links to the workflow's run and, after its end, to its files.
 func (c *comment) files() string {
 	if c.pages.Artifacts == "" {
 		return c.page()
@@ -160,8 +160,7 @@ type End struct {
 	Trace string           // that the comment keeps for a later run, not for people
 }
 
-// Conclude says how the run ended, where a comment shows it. That it could not be
-// written is no failure of the run.
+// Conclude says how the run ended, where a comment shows it. An error here does not fail the run.
 func (w *Watch) Conclude(ctx context.Context, end End) error {
 	c := w.comment.Swap(nil)
 	if c == nil {

@@ -119,7 +119,7 @@ func (w *Watch) figures(e transcript.Event) string {
 	return ""
 }
 
-// Line puts an event into words, on one line; empty for what is not shown.
+// Line describes an event in one line; empty for hidden events.
 func Line(e transcript.Event) string {
 	told, err := timeline.Of(e)
 	if err != nil || told.Quiet {

@@ -173,8 +173,8 @@ func (s *status) drop(a *activity) {
 	s.busy = slices.DeleteFunc(s.busy, func(each *activity) bool { return each == a })
 }
 
-// now returns the activity to show, and the number of others. It shows the one that began last,
-// and waiting for the model only if nothing else runs. It is nil if nothing is known to run.
+// now returns the activity to show, and the number of others. It shows the one that began last, and
+// waiting for the model only if nothing else runs. shown is nil without any activity.
 func (s *status) now() (shown *activity, others int) {
 	for _, a := range s.busy {
 		if shown == nil || shown.waits || !a.waits {

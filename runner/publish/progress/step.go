@@ -34,7 +34,7 @@ func (w *Watch) Mask(hidden []secrets.Value) {
 	}
 }
 
-// part is the title of the part of the log that an event belongs to; the end of a run is in none.
+// part returns the title of the log group for an event; the run's end belongs to no group.
 func (w *Watch) part(e transcript.Event) string {
 	if e.Type == transcript.TypeRunFinished {
 		return ""
@@ -83,7 +83,7 @@ type Told struct {
 	// files that the action uploads of the run.
 	Site      transcript.Site
 	Artifacts string
-	// Refused says that the record is one of a bundle that is not believed.
+	// Refused marks the record of a rejected bundle.
 	Refused bool
 }
 
@@ -148,8 +148,8 @@ func (t Told) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// artifact is the name under which the action uploads the run's files: one that no other
-// run has, since a workflow takes a name once. It is empty where there is nothing to upload.
+// artifact is the name under which the action uploads the run's files: one that no other run has,
+// since a workflow takes a name once. It is empty without files to upload.
 func (t Told) artifact() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""

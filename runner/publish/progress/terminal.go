@@ -25,10 +25,10 @@ const (
 	leaveTime = 250 * time.Millisecond
 )
 
-// Live shows what the run does while no event comes, until over is called. A terminal has it as
-// its last line; a log gets a line when nothing else was written for a while. The status line is
-// erased for good once hurry has ended, or ctx if hurry is nil: the next signal kills the process,
-// and nobody would erase it then.
+// Live shows what the run does while no event comes, until over is called. On a terminal it is the
+// last line; a log gets a line when nothing else was written for a while. The status line is erased
+// for good once hurry has ended, or ctx if hurry is nil: the next signal kills the process, and
+// nobody would erase it then.
 func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 	if w.Lines == nil {
 		return func() {}

@@ -26,8 +26,8 @@ func read(ws *workspace.Workspace) ([]byte, []memory.Lesson, error) {
 	return raw, all, nil
 }
 
-// fileIn reads the file of lessons of a tree; nil where there is nothing. Of what is no file
-// that could be read as one the error is config.Problems.
+// fileIn reads a tree's file of lessons; nil if it is missing. A directory, link or unreadable file
+// gives config.Problems.
 func fileIn(in *gitops.Checkout, tree gitops.Tree) ([]byte, error) {
 	raw, err := in.ReadFile(tree, lessons.Path, lessons.MaxSize)
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Prune says which runs are to be removed: those that are older than Age and not among
-// the newest Keep. One of the two is to be set.
+// Prune says which runs are to be removed: those that are older than Age and not among the newest
+// Keep. Set Age or Keep.
 type Prune struct {
 	Age         time.Duration // since something of a run was last written; 0 for any
 	Keep        int           // 0 for none

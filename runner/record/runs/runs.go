@@ -28,7 +28,7 @@ const (
 	Ended       = "ended"
 )
 
-// Run is what there is to know of one at a glance.
+// Run summarizes a run for a list.
 type Run struct {
 	ID          string             `json:"id"`
 	Directory   string             `json:"directory"`
@@ -91,8 +91,8 @@ func (m Machine) Path() (string, error) {
 	return record.RunsPath(m.Get)
 }
 
-// entries are the folders below Path that are named like runs. That there is no such
-// folder yet is no error, but for one that a person named.
+// entries lists the folders below Path with names of runs. A missing Path is an error only if a
+// person named it.
 func (m Machine) entries() (string, []os.DirEntry, error) {
 	folder, err := m.Path()
 	if err != nil {
@@ -118,8 +118,7 @@ func (m Machine) Find(name string) string {
 	return cmp.Or(record.Elsewhere(m.Get)[name], name)
 }
 
-// look reads what is known of the run in a directory; false where there is none of that
-// id.
+// look summarizes the run in a directory; false if the directory has no run with this id.
 func (m Machine) look(id, path string) (Run, bool) {
 	dir, err := record.OpenDirectory(path)
 	if err != nil {

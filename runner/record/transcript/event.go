@@ -451,7 +451,7 @@ type VerifyRow struct {
 	// NotRun is the reason for not running: "when" if the change touches none of its paths.
 	NotRun string     `json:"not_run,omitempty"`
 	Runs   []CheckRun `json:"runs,omitempty"` // on the tree of this table, as they came
-	// From is the run with the cached baseline; empty for this run.
+	// From names the run that cached the baseline; empty for this run.
 	From string `json:"from,omitempty"`
 	// Proof has the classes of the change's test files, by a proving check. ProofMore counts the
 	// omitted ones.

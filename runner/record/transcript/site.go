@@ -29,8 +29,8 @@ var ofSite = sync.OnceValue(func() sitePatterns {
 	}
 })
 
-// Site returns the run's repository as named in the transcript. It is no more trustworthy than
-// other text there.
+// Site returns the run's repository as named in the transcript. Trust it no more than other text
+// from the transcript.
 func (v *View) Site() Site {
 	pages := []string{v.Started.Link, v.Task.URL}
 	for _, p := range v.Publish {

@@ -72,7 +72,7 @@ type Work struct {
 	Published string
 }
 
-// Entry is a message or a call of an agent. One of them is set.
+// Entry is a message or a call of an agent. Exactly one field is set.
 type Entry struct {
 	Agent   string
 	Name    string // of the agent, for people
@@ -82,7 +82,7 @@ type Entry struct {
 
 // Call is one tool call from its start to its end.
 type Call struct {
-	// By is the call of the script that made this one, or nil.
+	// By is the call whose script made this call; may be nil.
 	By       *Call
 	Turn     int
 	ID       string

@@ -85,7 +85,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 
 // Outputs compares calls' outputs with a replay's directory, ignoring the work's folder and
 // single-run parts of headers. It compares commands by exit status and by lines without times, ids,
-// temporary folders and addresses. at is the replay's folder of the work.
+// temporary folders and addresses. at is the replay's work folder.
 func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Directory, at string) (found Differences, err error) {
 	places := strings.NewReplacer(at, r.Workspace.Root, replay.Path(), r.Directory.Path())
 	now, err := outputsIn(replay, places)

@@ -34,7 +34,7 @@ type Finding struct {
 	Message string `json:"message"`       // a sentence that says what to do
 }
 
-// Findings are in the order of a run.
+// Findings follow a run's order.
 type Findings []Finding
 
 // Options describes the run.

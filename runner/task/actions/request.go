@@ -38,9 +38,9 @@ type Request struct {
 	On        *Comment
 	Prompt    string
 	Commanded bool // in words: they may ask for more work on an existing result
-	// Repair requests the repair of failed checks on a pull request. If the event does not name it,
-	// it is the one with head SHA. There is no Actor, because nobody requests this: the head commit
-	// decides.
+	// Repair requests the repair of failed checks on a pull request. Without a number in the event,
+	// SHA identifies it by its head. There is no Actor, because nobody requests this: the head
+	// commit decides.
 	Repair bool
 	SHA    string
 }

@@ -58,7 +58,7 @@ func unit(text []byte) rune {
 	return rune(n)
 }
 
-// brokenJSON locates the mistake in a file that starts like JSON. It is nil for other files. YAML's
+// brokenJSON locates the mistake in a file that starts like JSON. Other files give nil. YAML's
 // parser would report the line of the outermost mapping.
 func brokenJSON(data []byte) *Problem {
 	inside, begins := bytes.CutPrefix(bytes.TrimSpace(data), []byte("{"))

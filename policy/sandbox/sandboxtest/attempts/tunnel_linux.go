@@ -111,8 +111,8 @@ func readEcho(w World) error {
 	return ErrNothing
 }
 
-// exchange sends a request through a tunnel to Host, with TLS for a server name. The error is that
-// of its TLS.
+// exchange sends a request through a tunnel to Host, with TLS for a server name. The error comes
+// from the TLS handshake.
 func (w World) exchange(serverName, host, request string) (*http.Response, string, error) {
 	conn := w.tunnel()
 	defer conn.Close()

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poison changes the files of caches in every way that a program has. What a sandbox refuses it leaves as it is.
+// poison changes the files of caches in every way that a program has. It ignores refusals by the
+// sandbox.
 func poison(dirs []string) error {
 	for _, dir := range dirs {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {

@@ -315,7 +315,7 @@ func (p *printed) phpunitTotals(of parts) {
 	p.section, p.open = "", nil
 }
 
-// ctestTest handles a test's line. Each has one, unless the run was stopped.
+// ctestTest handles a test's line. Only a stopped run leaves a test without its line.
 func (p *printed) ctestTest(of parts) {
 	p.stopped = of["at"] != of["of"]
 }

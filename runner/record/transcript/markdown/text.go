@@ -68,7 +68,7 @@ func isListNumber(s string) bool {
 }
 
 // inertAt returns a harmless form of the text at s[i], for HTML and GitHub's rules for plain text,
-// and its length in s. It returns 0 if there is no need.
+// and its length in s. n is 0 if the text is harmless already.
 func inertAt(s string, i int) (text string, n int) {
 	rest := s[i+1:]
 	switch s[i] {
