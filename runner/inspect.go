@@ -58,9 +58,40 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 	}
 	seen := silenced.Observe(w.baseline.Rows, w.table.Rows, r.printed)
 	found.Silenced = append(seen, found.Silenced...)
-	found.Claims = claims.Unfounded(r.end.summary(), changeset.Paths(change.Files))
+	if found.Claims, err = r.unfounded(ctx, w, change, func() (*lines.Diff, error) { return diff, nil }); err != nil {
+		return found, err
+	}
 	found.Starts, err = r.started(w, change)
 	return found, err
+}
+
+// unfounded lists what the agent's summary claims and neither the change, the calls nor the checks show.
+func (r *runner) unfounded(ctx context.Context, w *work, change *gitops.ChangeSet, diff func() (*lines.Diff, error)) ([]string, error) {
+	e := claims.Evidence{Paths: changeset.Paths(change.Files), Diff: diff}
+	log, err := r.rec.Open(record.TranscriptFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return claims.Unfounded(r.end.summary(), e)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", record.TranscriptFile, err)
+	}
+	defer log.Close()
+	e.Texts = func(yield func(claims.Text, error) bool) {
+		for _, rows := range [][]transcript.VerifyRow{w.baseline.Rows, w.table.Rows} {
+			for _, row := range rows {
+				if !yield(claims.Text{Asked: row.Run, Printed: r.printed(row.Log)}, nil) {
+					return
+				}
+			}
+		}
+		for _, step := range w.job().Setup {
+			if !yield(claims.Text{Asked: step.Run}, nil) {
+				return
+			}
+		}
+		claims.Calls(boundedfile.Until(ctx, log))(yield)
+	}
+	return claims.Unfounded(r.end.summary(), e)
 }
 
 // largestRead is the most of a file that a workflow runs that is looked at, in bytes.

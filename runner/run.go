@@ -191,7 +191,7 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		} else if again {
 			continue
 		}
-		if again, err := r.giveBackClaims(w); err != nil {
+		if again, err := r.giveBackClaims(ctx, w); err != nil {
 			return w, err
 		} else if again {
 			continue

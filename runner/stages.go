@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/agent"
@@ -17,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
-	"github.com/agent-ci/agent-ci/runner/check/claims"
+	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
@@ -476,17 +475,17 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 	return false, stop
 }
 
-// giveBackClaims tells the agent, once, which files its summary says it changed and its change does not
-// touch, and reports whether it did.
-func (r *runner) giveBackClaims(w *work) (bool, error) {
+// giveBackClaims tells the agent, once, what its summary claims and its work does not show, and reports whether
+// it did.
+func (r *runner) giveBackClaims(ctx context.Context, w *work) (bool, error) {
 	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
 		return false, nil
 	}
-	names := claims.Unfounded(r.end.summary(), changeset.Paths(w.change.Files))
-	if len(names) == 0 {
-		return false, nil
+	names, err := r.unfounded(ctx, w, w.change, func() (*lines.Diff, error) { return r.patchLines(ctx) })
+	if err != nil || len(names) == 0 {
+		return false, err
 	}
-	return w.agents.Main.Claimed("It says that you changed files that your change does not touch: " + markdown.SomeFiles(names) + ".")
+	return w.agents.Main.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 }
 
 // giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports

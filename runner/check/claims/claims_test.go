@@ -1,27 +1,124 @@
 package claims
 
 import (
+	"errors"
+	"iter"
+	"os"
 	"slices"
+	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
-func TestUnfounded(t *testing.T) {
-	paths := []string{"src/parse.go", "docs/a.md"}
-	for summary, want := range map[string][]string{
-		"Fixed the parser in `src/parse.go`.":                               nil,
-		"Updated `parse.go` and `docs/a.md`.":                               nil,
-		"Updated `parse.go` and `README.md`.":                               {"README.md"},
-		"- Added tests in `src/parse_test.go`":                              {"src/parse_test.go"},
-		"I have updated `CHANGELOG.md`; I also fixed `src/parse.go`.":       {"CHANGELOG.md"},
-		"Updated `src/parse.go`. `README.md` was not changed.":              nil,
-		"Fixed `parse.go` without touching `README.md`.":                    nil,
-		"The parser follows `spec.md`. You may want to update `README.md`.": nil,
-		"Added a call of `fmt.Print` and `os.path` to `parse.go`":           nil,
-		"```\nUpdated `x.md`\n```":                                          nil,
-		"Added README.md":                                                   nil,
-	} {
-		if got := Unfounded(summary, paths); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", summary, got, want)
+// work is what a run did, with summaries of it that are true and others that are not.
+type work struct {
+	Name  string   `yaml:"name"`
+	Patch string   `yaml:"patch"`
+	Calls []Text   `yaml:"calls"`
+	True  []string `yaml:"true"`
+	False []struct {
+		Says string   `yaml:"says"`
+		Not  []string `yaml:"not"` // found in the run
+	} `yaml:"false"`
+}
+
+func (w work) evidence(t *testing.T) Evidence {
+	diff, err := lines.Read(strings.NewReader(w.Patch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := Evidence{Diff: patch(diff), Texts: texts(w.Calls, nil)}
+	for _, f := range diff.Files {
+		e.Paths = append(e.Paths, f.Path)
+	}
+	return e
+}
+
+func patch(diff *lines.Diff) func() (*lines.Diff, error) {
+	return func() (*lines.Diff, error) { return diff, nil }
+}
+
+func texts(all []Text, failure error) iter.Seq2[Text, error] {
+	return func(yield func(Text, error) bool) {
+		for _, text := range all {
+			if !yield(text, nil) {
+				return
+			}
+		}
+		if failure != nil {
+			yield(Text{}, failure)
 		}
 	}
+}
+
+func readWorks(t *testing.T) (works []work) {
+	data, err := os.ReadFile("testdata/summaries.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, &works); err != nil {
+		t.Fatal(err)
+	}
+	return works
+}
+
+func TestFindsFalseClaimsAndDoubtsNoTrueOnes(t *testing.T) {
+	right, wrong := 0, 0
+	for _, w := range readWorks(t) {
+		e := w.evidence(t)
+		for _, says := range w.True {
+			right++
+			if got, err := Unfounded(says, e); err != nil || len(got) > 0 {
+				t.Errorf("%s: %q is true, but %q counts as not found (%v)", w.Name, says, got, err)
+			}
+		}
+		for _, f := range w.False {
+			wrong++
+			if got, err := Unfounded(f.Says, e); err != nil || !slices.Equal(got, f.Not) {
+				t.Errorf("%s: %q: %q not found, want %q (%v)", w.Name, f.Says, got, f.Not, err)
+			}
+		}
+	}
+	if right < 60 || wrong < 30 {
+		t.Errorf("%d true and %d false summaries, want 60 and 30", right, wrong)
+	}
+}
+
+// Without a transcript nothing says what ran.
+func TestComparesOnlyTheChangeWithoutTexts(t *testing.T) {
+	e := Evidence{Paths: []string{"a.go"}, Diff: patch(&lines.Diff{})}
+	got, err := Unfounded("Ran `go test ./...`. All 12 tests pass. Updated `b.go`.", e)
+	if err != nil || !slices.Equal(got, []string{"b.go"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestReportsUnreadableTexts(t *testing.T) {
+	broken := errors.New("broken")
+	e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts(nil, broken)}
+	if _, err := Unfounded("Ran `go test ./...`.", e); !errors.Is(err, broken) {
+		t.Errorf("%v, want the error of the texts", err)
+	}
+	if _, err := Unfounded("Nothing to tell.", e); err != nil {
+		t.Errorf("texts were read for no claim: %v", err)
+	}
+}
+
+func FuzzUnfounded(f *testing.F) {
+	f.Add("Ran `go test ./...`; all 3 tests pass. Updated `a.go`.", "go test ./...")
+	f.Fuzz(func(t *testing.T, summary, call string) {
+		e := Evidence{Diff: patch(&lines.Diff{}), Texts: texts([]Text{{Asked: call, Printed: call}}, nil)}
+		got, err := Unfounded(summary, e)
+		if err != nil || len(got) > most {
+			t.Errorf("%d claims, %v", len(got), err)
+		}
+		for _, name := range got {
+			if !strings.Contains(summary, strings.Trim(name, "`")) && !strings.Contains(strings.Join(sentences(summary), " "), name) {
+				t.Errorf("%q is not in the summary %q", name, summary)
+			}
+		}
+	})
 }

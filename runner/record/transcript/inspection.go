@@ -8,7 +8,7 @@ type Inspection struct {
 	Silenced     []Silenced `json:"silenced,omitempty"`
 	SilencedMore int        `json:"silenced_more,omitempty"` // beyond those
 	Starts       []Start    `json:"starts,omitempty"`
-	Claims       []string   `json:"claims,omitempty"` // files that the summary says were changed and the change does not touch
+	Claims       []string   `json:"claims,omitempty"` // what the summary names and neither the change, the calls nor the checks show
 }
 
 // Empty reports whether nothing was found.

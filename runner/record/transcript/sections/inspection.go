@@ -71,12 +71,12 @@ func workflowRisk(s *Source) document.Section {
 
 // claims lists what the summary says and the change does not show.
 func claims(s *Source) document.Section {
-	list := document.List{Limit: document.Limit{Noun: "file"}}
+	list := document.List{Limit: document.Limit{Noun: "claim"}}
 	for _, name := range s.View.Inspection.Claims {
 		list.Items = append(list.Items, document.Item{Text: document.Join("", fileName(name), document.Words(": not found in the change"))})
 	}
 	if len(list.Items) == 0 {
 		return document.Section{}
 	}
-	return section("claims", "Claims of the summary", paragraph("The summary says that these files were changed."), list)
+	return section("claims", "Claims of the summary", paragraph("The summary names these. Neither the change nor the calls nor the checks show them."), list)
 }

@@ -276,7 +276,7 @@ func inspection(d transcript.Inspection) Entry {
 		found = append(found, transcript.Count(n, "job")+" of workflows run files of the change")
 	}
 	if n := len(d.Claims); n > 0 {
-		found = append(found, transcript.Count(n, "file")+" of the summary not found in the change")
+		found = append(found, transcript.Count(n, "claim")+" of the summary not found in the change")
 	}
 	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Quiet: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {

@@ -1,0 +1,40 @@
+package claims
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+)
+
+// Calls yields what the calls in a transcript asked and printed. A torn last line is left out.
+func Calls(log io.Reader) iter.Seq2[Text, error] {
+	return func(yield func(Text, error) bool) {
+		for e, err := range transcript.Read(log) {
+			text := Text{}
+			switch {
+			case errors.As(err, new(*transcript.TornError)):
+				return
+			case err != nil:
+			case e.Type == transcript.TypeToolStarted:
+				var d transcript.ToolStarted
+				err = json.Unmarshal(e.Data, &d)
+				text.Asked = transcript.Readable(d.Input)
+			case e.Type == transcript.TypeToolFinished:
+				var d transcript.ToolFinished
+				err = json.Unmarshal(e.Data, &d)
+				text.Printed = d.Output
+				if d.Made != "" {
+					text.Asked = transcript.Readable(d.Made)
+				}
+			default:
+				continue
+			}
+			if !yield(text, err) || err != nil {
+				return
+			}
+		}
+	}
+}
