@@ -1,11 +1,12 @@
 // Package store replaces files as a whole: a reader, and a machine that stops, find the old content or
-// the new one.
+// the new one, and after Replace the new one.
 package store
 
 import (
 	"errors"
 	"io"
 	"os"
+	"path"
 )
 
 // Replace writes what content writes to a file below root. Until that is on the disk it is in a file
@@ -25,8 +26,18 @@ func Replace(root *os.Root, name, mark string, content func(io.Writer) error) er
 	}
 	if err != nil {
 		_ = root.Remove(beside)
+		return err
 	}
-	return err
+	return syncFolder(root, path.Dir(name))
+}
+
+// syncFolder keeps a rename in a folder, should the machine stop.
+func syncFolder(root *os.Root, folder string) error {
+	f, err := root.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Text gives the content of a file to Replace.

@@ -143,13 +143,13 @@ func (r *Repository) MoveHead(from, head, commit, to string) error {
 				return &HeadMovedError{}
 			}
 		}
-		return nil
+		message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(from, "ref: refs/heads/"), "HEAD") + " to " + to
+		return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
 	})
 	if err != nil {
 		return fmt.Errorf("write HEAD: %w", err)
 	}
-	message := "checkout: moving from " + cmp.Or(strings.TrimPrefix(from, "ref: refs/heads/"), "HEAD") + " to " + to
-	return r.log(filepath.Join(r.GitDir, "logs", "HEAD"), old, plumbing.NewHash(commit), message)
+	return nil
 }
 
 // HeadMovedError reports a switch to another branch or a renamed one.
@@ -170,7 +170,7 @@ func (e *BranchMovedError) Error() string {
 // branch was at from (zero: missing).
 func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, message string) error {
 	name := "refs/heads/" + branch
-	err := r.writeRef(name, commit, func() error {
+	return r.writeRef(name, commit, func() error {
 		now, err := r.ReadRef(name)
 		if err != nil && !errors.Is(err, ErrNoRef) {
 			return err
@@ -178,12 +178,8 @@ func (r *Repository) SetBranch(branch string, from, commit plumbing.Hash, messag
 		if now != from {
 			return &BranchMovedError{branch}
 		}
-		return nil
+		return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), from, commit, message)
 	})
-	if err != nil {
-		return err
-	}
-	return r.log(filepath.Join(r.CommonDir, "logs", filepath.FromSlash(name)), from, commit, message)
 }
 
 // logName and logMail stand in the logs of references for who moved them.
@@ -193,7 +189,8 @@ const (
 )
 
 // log appends to a reference's log if git would: one exists or is due by default. It refuses a
-// link, which could redirect the write.
+// link, which could redirect the write. Like git it is called before the reference moves, so a log
+// that cannot be written moves nothing.
 func (r *Repository) log(path string, old, now plumbing.Hash, message string) error {
 	if r.Settings.noReflog {
 		return nil

@@ -111,10 +111,11 @@ func TestNoLogIsWritten(t *testing.T) {
 	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err == nil {
 		t.Error("the log was written through a link")
 	}
+	gittest.Same(t, "HEAD whose log cannot be written", "ref: refs/heads/main", strings.TrimSpace(r.Read(".git/HEAD")))
 	gittest.Same(t, "what the link leads to", "mine\n", victim.Read("file"))
 	r.Remove(".git/logs")
 	r.Git("config", "core.logAllRefUpdates", "false")
-	if err := open(t, r.Dir).MoveHead(head, head, head, head); err != nil {
+	if err := open(t, r.Dir).MoveHead("ref: refs/heads/main", head, head, head); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(r.Path(".git/logs")); err == nil {
