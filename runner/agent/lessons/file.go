@@ -106,7 +106,7 @@ func (r *reader) lessons(list *yaml.Node) []memory.Lesson {
 	var all []memory.Lesson
 	first := map[string]int{}
 	for i, node := range list.Content {
-		key := fmt.Sprintf("lessons[%d]", i)
+		key := config.At("lessons", i)
 		l := r.lesson(node, key)
 		if line, twice := first[l.ID]; twice && l.ID != "" {
 			r.complain(node, key+".id", "is also that of the entry in line %d", line)
@@ -141,7 +141,7 @@ func (r *reader) evidence(node *yaml.Node, key string) []string {
 	}
 	all := make([]string, len(node.Content))
 	for i, item := range node.Content {
-		all[i] = r.text(item, fmt.Sprintf("%s[%d]", key, i), checkPinned)
+		all[i] = r.text(item, config.At(key, i), checkPinned)
 	}
 	return all
 }

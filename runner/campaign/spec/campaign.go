@@ -166,10 +166,10 @@ func (d *checks) relations(c *Campaign) {
 	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.Mentions(""), "targets", "names nothing: give list, queries or file")
 	d.WrongIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
 	for i, q := range t.Queries {
-		d.judgeQuery(fmt.Sprintf("targets.queries[%d]", i), q)
+		d.judgeQuery(config.At("targets.queries", i), q)
 	}
 	for i, target := range t.List {
-		path := fmt.Sprintf("targets.list[%d]", i)
+		path := config.At("targets.list", i)
 		if _, _, _, err := target.Where(); err != nil {
 			d.Wrong(path, err.Error())
 		}

@@ -23,7 +23,7 @@ type Listed struct {
 func (c *Campaign) Listed() []Listed {
 	var all []Listed
 	for i, t := range c.Targets.List {
-		all = append(all, Listed{t, config.Problem{Key: fmt.Sprintf("targets.list[%d]", i)}})
+		all = append(all, Listed{t, config.Problem{Key: config.At("targets.list", i)}})
 	}
 	return all
 }

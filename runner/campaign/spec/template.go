@@ -191,11 +191,11 @@ func eachText(node *yaml.Node, path string, visit func(path string, at *yaml.Nod
 	switch node.Kind {
 	case yaml.MappingNode:
 		for pair := range slices.Chunk(node.Content, 2) {
-			eachText(pair[1], config.Join(path, pair[0].Value), visit)
+			eachText(pair[1], config.At(path, pair[0].Value), visit)
 		}
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
-			eachText(item, fmt.Sprintf("%s[%d]", path, i), visit)
+			eachText(item, config.At(path, i), visit)
 		}
 	case yaml.ScalarNode:
 		visit(path, node)

@@ -188,7 +188,7 @@ func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value
 	}
 	for _, below := range k.Keys {
 		if given := seen[below.Name]; below.Required && (given == nil || isNull(given)) {
-			d.Complain(Join(path, below.Name), node, "is missing")
+			d.Complain(At(path, below.Name), node, "is missing")
 		}
 	}
 	return true
@@ -200,10 +200,10 @@ func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, seen map[str
 	}
 	below := k.Key(name.Value)
 	if below == nil {
-		d.suggest(Join(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
+		d.suggest(At(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
 		return
 	}
-	inner := Join(path, below.Name)
+	inner := At(path, below.Name)
 	if d.format.Misplaced != nil {
 		if err := d.format.Misplaced(d.kind, inner); err != nil {
 			d.Complain(inner, name, err.Error())
@@ -223,7 +223,7 @@ func (d *Decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yam
 		return d.Complain(path, name, complaint)
 	}
 	if before := seen[name.Value]; before != nil {
-		return d.Complain(Join(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
+		return d.Complain(At(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
 	}
 	seen[name.Value] = node
 	return true
@@ -241,7 +241,7 @@ func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value)
 	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
 	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true
 	for i, item := range node.Content {
-		inner := fmt.Sprintf("%s[%d]", path, i)
+		inner := At(path, i)
 		if isNull(item) {
 			fits = d.Complain(inner, item, "is empty")
 			continue
@@ -266,7 +266,7 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 		if !d.fresh(path, name, pair[1], seen) {
 			continue
 		}
-		inner := Join(path, name.Value)
+		inner := At(path, name.Value)
 		if err := k.Names.Check(name.Value); err != nil {
 			d.Complain(inner, name, "this name "+err.Error())
 			continue
@@ -308,7 +308,7 @@ func (d *Decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
 		list := make([]any, len(node.Content))
 		for i, item := range node.Content {
 			var inner bool
-			list[i], inner = d.plain(fmt.Sprintf("%s[%d]", path, i), item)
+			list[i], inner = d.plain(At(path, i), item)
 			fits = fits && inner
 		}
 		return list, fits
@@ -317,7 +317,7 @@ func (d *Decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
 		for pair := range slices.Chunk(node.Content, 2) {
 			inner := d.fresh(path, pair[0], pair[1], seen)
 			if inner {
-				mapping[pair[0].Value], inner = d.plain(Join(path, pair[0].Value), pair[1])
+				mapping[pair[0].Value], inner = d.plain(At(path, pair[0].Value), pair[1])
 			}
 			fits = fits && inner
 		}

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -110,7 +111,7 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 	case Group:
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			below := newKey(byPath, Join(path, name), typ.Field(i).Type)
+			below := newKey(byPath, At(path, name), typ.Field(i).Type)
 			below.field = i
 			k.Keys = append(k.Keys, below)
 		}
@@ -155,12 +156,19 @@ func (k *Key) Words() string {
 	return shapes[k.Shape].words
 }
 
-// Join returns the path of a key below another one.
-func Join(path, name string) string {
-	if path == "" {
-		return name
+// At returns the path of a value below another one: At("verify", 0, "name") is verify[0].name.
+func At(path string, below ...any) string {
+	for _, part := range below {
+		switch i, isNumber := part.(int); {
+		case isNumber:
+			path += "[" + strconv.Itoa(i) + "]"
+		case path == "":
+			path = part.(string)
+		default:
+			path += "." + part.(string)
+		}
 	}
-	return path + "." + name
+	return path
 }
 
 // Key returns the key called name directly below k, or nil.

@@ -49,10 +49,10 @@ func (d *Decoder) nearestKey(group *Key, path, name string) string {
 		names[i] = k.Name
 	}
 	if sibling := Nearest(name, names); sibling != "" {
-		return Join(path, sibling)
+		return At(path, sibling)
 	}
 	if group.Meant != nil && group.Meant(name) != "" {
-		return Join(path, group.Meant(name))
+		return At(path, group.Meant(name))
 	}
 	if path != "" { // its group is right, and a key of another group means something else
 		return ""

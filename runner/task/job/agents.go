@@ -2,7 +2,6 @@ package job
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -73,11 +72,8 @@ func (a Agents) Role(name string) (Role, bool) {
 // fitAgents rejects role tools listed in tools.deny.
 func (d *checks) fitAgents() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
-		path := config.Join("agents.roles", name)
 		for i, tool := range d.job.Agents.Roles[name].Tools {
-			if slices.Contains(d.job.Tools.Deny, tool) {
-				d.Wrong(fmt.Sprintf("%s.tools[%d]", path, i), "is in tools.deny, which holds for every agent")
-			}
+			d.each(config.At("agents.roles", name, "tools", i), mistake{slices.Contains(d.job.Tools.Deny, tool), "", "is in tools.deny, which holds for every agent"})
 		}
 	}
 }

@@ -111,52 +111,30 @@ const mostDynamicTools = 512
 // fitDynamicTools checks every entry of tools.dynamic against the other keys.
 func (d *checks) fitDynamicTools() {
 	all := d.job.Tools.Dynamic
-	for i, tool := range all {
-		key, wrong := tool.misfit(all[:i])
-		if wrong == "" {
+	for i, t := range all {
+		if t.Name == "" || t.InputSchema == nil { // reported already
 			continue
 		}
-		d.Wrong(fmt.Sprintf("tools.dynamic[%d].%s", i, key), wrong)
+		raw, err := json.Marshal(t.InputSchema)
+		if err == nil {
+			err = schema.Usable(raw)
+		}
+		d.first(config.At("tools.dynamic", i),
+			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
+			mistake{tools.Taken(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"},
+			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
+			mistake{t.Run.IsZero(), "run", "is missing"},
+			mistake{len(t.Run.Argv) > 0 && leadsOut(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
+			mistake{err != nil, "input_schema", fmt.Sprintf("is no JSON Schema that calls can be checked by: %v", err)})
 	}
-}
-
-// misfit returns the key of the tool's first mistake, and a message. Both are empty for a valid
-// tool. before holds the entries listed before t.
-func (t DynamicTool) misfit(before []DynamicTool) (key, wrong string) {
-	switch {
-	case t.Name == "" || t.InputSchema == nil: // reported already
-		return "", ""
-	case strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix):
-		return "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"
-	case tools.Taken(t.Name) != "":
-		return "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"
-	case slices.ContainsFunc(before, func(other DynamicTool) bool { return other.Name == t.Name }):
-		return "name", "is the name of another tool of tools.dynamic, too; give each its own"
-	case t.Run.IsZero():
-		return "run", "is missing"
-	case t.Run.leadsOut():
-		return "run", outOfRepository
-	}
-	return t.misfitSchema()
-}
-
-const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
-
-// leadsOut reports whether the command's program has a relative path out of the repository.
-func (c Command) leadsOut() bool {
-	return len(c.Argv) > 0 && strings.Contains(c.Argv[0], "/") && !path.IsAbs(c.Argv[0]) && slices.Contains(strings.Split(path.Clean(c.Argv[0]), "/"), "..")
 }
 
 // mcpPrefix begins the names of tools of MCP servers.
 const mcpPrefix = "mcp__"
 
-func (t DynamicTool) misfitSchema() (key, wrong string) {
-	raw, err := json.Marshal(t.InputSchema)
-	if err == nil {
-		err = schema.Usable(raw)
-	}
-	if err != nil {
-		return "input_schema", "is no JSON Schema that calls can be checked by: " + err.Error()
-	}
-	return "", ""
+const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
+
+// leadsOut reports whether program is a relative path out of the repository.
+func leadsOut(program string) bool {
+	return !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), "..")
 }

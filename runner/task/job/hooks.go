@@ -72,35 +72,27 @@ const (
 // fitHooks checks the keys of every hook against each other.
 func (d *checks) fitHooks() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Hooks)) {
-		d.fitHook("hooks."+name, d.job.Hooks[name])
-	}
-}
-
-func (d *checks) fitHook(path string, h Hook) {
-	wrong := func(key, message string) { d.Wrong(path+"."+key, message) }
-	if h.On == "" { // reported already
-		return
-	}
-	if len(h.Run) > 0 {
-		if why := misnamed(h.Run, ListOf); why != "" {
-			wrong("run", why)
+		h, place := d.job.Hooks[name], config.At("hooks", name)
+		if h.On == "" { // reported already
+			continue
 		}
-	}
-	if len(h.Tools) > 0 && !slices.Contains(matchTools, h.On) {
-		wrong("tools", "has no effect with on: "+h.On+", an event without a tool; remove it")
-	} else {
-		d.fitMatchers(path, h)
-	}
-	if len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On) {
-		wrong("argv", "has no effect with on: "+h.On+", an event without a command; remove it")
-	} else if len(h.Argv) > 0 && !h.ofCommands() {
-		wrong("argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools")
-	}
-	if h.Trusted != "" && !d.Has(config.Operator) {
-		wrong("trusted", "is allowed only in the operator's file (--operator-file); remove it")
-	}
-	if h.Timeout > mostHookTime {
-		wrong("timeout", "must be "+mostHookTime.String()+" at most")
+		wrong := ""
+		if len(h.Run) > 0 {
+			wrong = misnamed(h.Run, ListOf)
+		}
+		ofTools := len(h.Tools) == 0 || slices.Contains(matchTools, h.On)
+		d.each(place,
+			mistake{wrong != "", "run", wrong},
+			mistake{!ofTools, "tools", "has no effect with on: " + h.On + ", an event without a tool; remove it"})
+		if ofTools {
+			d.fitMatchers(place, h)
+		}
+		d.first(place,
+			mistake{len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On), "argv", "has no effect with on: " + h.On + ", an event without a command; remove it"},
+			mistake{len(h.Argv) > 0 && !h.ofCommands(), "argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools"})
+		d.each(place,
+			mistake{h.Trusted != "" && !d.Has(config.Operator), "trusted", "is allowed only in the operator's file (--operator-file); remove it"},
+			mistake{h.Timeout > mostHookTime, "timeout", "must be " + mostHookTime.String() + " at most"})
 	}
 }
 

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,14 +65,14 @@ func mistaken(matcher string, own []string, whole bool) string {
 }
 
 // fitMatchers rejects matchers that fit no tool.
-func (d *checks) fitMatchers(path string, h Hook) {
+func (d *checks) fitMatchers(place string, h Hook) {
 	var own []string
 	for _, tool := range d.job.Tools.Dynamic {
 		own = append(own, tool.Name)
 	}
 	for i, matcher := range h.Tools {
 		if wrong := mistaken(matcher, own, d.Has(config.File)); wrong != "" {
-			d.Wrong(fmt.Sprintf("%s.tools[%d]", path, i), `"`+matcher+`" `+wrong)
+			d.Wrong(config.At(place, "tools", i), `"`+matcher+`" `+wrong)
 		}
 	}
 }

@@ -51,14 +51,14 @@ func (j *Job) Entries() iter.Seq2[string, Allowed] {
 	return func(yield func(string, Allowed) bool) {
 		for key, network := range j.Networks() {
 			for i, entry := range network.Allow {
-				if !yield(fmt.Sprintf("%s.%s[%d]", key, allowKey, i), entry) {
+				if !yield(config.At(key, allowKey, i), entry) {
 					return
 				}
 			}
 		}
 		for i, secret := range j.Policy.Secrets {
 			for _, entry := range secret.Entries() {
-				if !yield(fmt.Sprintf("policy.secrets[%d]", i), entry) {
+				if !yield(config.At("policy.secrets", i), entry) {
 					return
 				}
 			}
@@ -70,18 +70,12 @@ func (j *Job) Entries() iter.Seq2[string, Allowed] {
 // key.
 func (j *Job) Networks() iter.Seq2[string, Network] {
 	return func(yield func(string, Network) bool) {
-		if !yield("policy.network", j.Policy.Network) {
-			return
-		}
+		goesOn := yield("policy.network", j.Policy.Network)
 		for i, step := range j.Setup {
-			if !step.Network.IsZero() && !yield(fmt.Sprintf("setup[%d].network", i), step.Network) {
-				return
-			}
+			goesOn = goesOn && (step.Network.IsZero() || yield(config.At("setup", i, "network"), step.Network))
 		}
 		for _, name := range slices.Sorted(maps.Keys(j.MCPServers)) {
-			if !yield("mcp_servers."+name+".network", j.MCPServers[name].Network) {
-				return
-			}
+			goesOn = goesOn && yield(config.At("mcp_servers", name, "network"), j.MCPServers[name].Network)
 		}
 	}
 }
@@ -263,7 +257,7 @@ func (n *Network) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 	for _, a := range list.Allow {
 		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
-	path = config.Join(path, allowKey)
+	path = config.At(path, allowKey)
 	d.WrongIf(hosts == 0, path, "names no host; for no network at all write loopback or none instead of a list")
 	d.WrongIf(hosts > maxHosts, path, fmt.Sprintf("names more than %d hosts", maxHosts))
 	return !d.Mentions(path)
@@ -282,11 +276,11 @@ func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 			return false
 		}
 		name, wrong := a.misfit()
-		if a.Preset != "" && d.Given(config.Join(path, "private")) {
+		if a.Preset != "" && d.Given(config.At(path, "private")) {
 			name, wrong = "preset", standsAlone
 		}
 		if wrong != "" {
-			d.Wrong(config.Join(path, name), wrong)
+			d.Wrong(config.At(path, name), wrong)
 		}
 		return wrong == ""
 	case yaml.ScalarNode:
@@ -345,9 +339,7 @@ func entrySchema() map[string]any {
 
 // fitProxies refuses a proxy to nothing.
 func (d *checks) fitProxies() {
-	for path, network := range d.job.Networks() {
-		if network.Inherits() && !network.Listed() && len(d.job.Policy.Secrets) == 0 {
-			d.Wrong(path, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
-		}
+	for key, n := range d.job.Networks() {
+		d.WrongIf(n.Inherits() && !n.Listed() && len(d.job.Policy.Secrets) == 0, key, "must have the key allow with a list of hosts: without one, and without policy.secrets, there is nothing to reach by a proxy")
 	}
 }

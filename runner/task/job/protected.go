@@ -1,11 +1,11 @@
 package job
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // Protection is a pattern of paths. No change may touch them unless the job opens the pattern.
@@ -70,9 +70,7 @@ func (d *checks) protectByDefault() {
 			add(entry)
 			continue
 		}
-		if wrong := mayOpen(pattern); wrong != "" {
-			d.Wrong(fmt.Sprintf("policy.protect[%d]", i), wrong)
-		}
+		d.WrongIf(mayOpen(pattern) != "", config.At("policy.protect", i), mayOpen(pattern))
 		open[pattern] = true
 	}
 	protect = slices.DeleteFunc(protect, func(pattern string) bool { return open[pattern] })

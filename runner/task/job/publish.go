@@ -1,7 +1,6 @@
 package job
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -31,36 +30,25 @@ func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
 // fitPublish rejects keys without effect in a feedback job. Checks from the repository's defaults
 // are for other jobs: it drops them without an error. It also denies the apply_patch tool.
 func (d *checks) fitPublish() {
-	p := d.job.Publish
-	d.fitLabels(p)
+	j, p := d.job, d.job.Publish
+	d.first("publish",
+		mistake{p.As == AsLabels && len(p.Labels) == 0, "as", "is labels, and publish.labels names none"},
+		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "takes publish.as: labels"})
+	d.unique("publish.labels", "", len(p.Labels), func(i int) string { return strings.ToLower(p.Labels[i]) }, func(int) string {
+		return "is given twice; GitHub has no labels that differ in case alone"
+	})
 	if !p.Feedback() {
 		return
 	}
 	as := "publish.as: " + p.As
-	d.WrongIf(d.job.Task.Expects == "change" && d.Given("task.expects"), "task.expects", "is change, and "+as+" publishes no change; remove it")
-	d.WrongIf(d.job.Task.OutputSchema != "", "task.output_schema", "does not go with "+as+", which has a schema of its own; leave it out")
-	d.WrongIf(len(d.job.Verify) > 0 && d.KindOf("verify") != config.Defaults, "verify", "does not go with "+as+": there is no change to check; leave it out")
-	d.WrongIf(d.job.Memory.Proposes() && d.KindOf("memory.propose") != config.Defaults, "memory.propose", "does not go with "+as+": there is no change that lessons could come with; leave it out")
-	d.job.Memory.Propose = "off"
-	d.job.Task.Expects, d.job.Verify = "answer", []VerifyCheck{}
-	if deny := d.job.Tools.Deny; !slices.Contains(deny, dialect.ApplyPatch) {
-		d.job.Tools.Deny = append(slices.Clone(deny), dialect.ApplyPatch)
-	}
-}
-
-func (d *checks) fitLabels(p Publish) {
-	switch {
-	case p.As == AsLabels && len(p.Labels) == 0:
-		d.Wrong("publish.as", "is labels, and publish.labels names none")
-	case p.As != AsLabels && len(p.Labels) > 0:
-		d.Wrong("publish.labels", "takes publish.as: labels")
-	}
-	seen := map[string]bool{}
-	for i, name := range p.Labels {
-		path := fmt.Sprintf("publish.labels[%d]", i)
-		if seen[strings.ToLower(name)] {
-			d.Wrong(path, "is given twice; GitHub has no labels that differ in case alone")
-		}
-		seen[strings.ToLower(name)] = true
+	isOfJob := func(key string) bool { return d.KindOf(key) != config.Defaults }
+	d.each("",
+		mistake{j.Task.Expects == "change" && d.Given("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
+		mistake{j.Task.OutputSchema != "", "task.output_schema", "does not go with " + as + ", which has a schema of its own; leave it out"},
+		mistake{len(j.Verify) > 0 && isOfJob("verify"), "verify", "does not go with " + as + ": there is no change to check; leave it out"},
+		mistake{j.Memory.Proposes() && isOfJob("memory.propose"), "memory.propose", "does not go with " + as + ": there is no change that lessons could come with; leave it out"})
+	j.Memory.Propose, j.Task.Expects, j.Verify = "off", "answer", []VerifyCheck{}
+	if !slices.Contains(j.Tools.Deny, dialect.ApplyPatch) {
+		j.Tools.Deny = append(slices.Clone(j.Tools.Deny), dialect.ApplyPatch)
 	}
 }

@@ -3,48 +3,85 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
+
+// mistake is a check of one key against others: found says that the message applies to the key.
+type mistake struct {
+	found   bool
+	key     string // below the place of the check; empty for the place itself
+	message string
+}
+
+// each reports all mistakes that were found in keys below place.
+func (d *checks) each(place string, all ...mistake) {
+	for _, m := range all {
+		d.first(place, m)
+	}
+}
+
+// first reports the first mistake that was found.
+func (d *checks) first(place string, all ...mistake) {
+	i := slices.IndexFunc(all, func(m mistake) bool { return m.found })
+	if i < 0 {
+		return
+	}
+	if all[i].key != "" {
+		place = config.At(place, all[i].key)
+	}
+	d.Wrong(place, all[i].message)
+}
+
+// unique reports every entry of a list whose value an earlier entry has; message gets the number of that one.
+func (d *checks) unique(place, key string, entries int, value func(i int) string, message func(before int) string) {
+	seen := make(map[string]int)
+	for i := range entries {
+		before, twice := seen[value(i)]
+		if !twice {
+			seen[value(i)] = i
+			continue
+		}
+		d.first(config.At(place, i), mistake{true, key, message(before)})
+	}
+}
 
 // chooseTask replaces the task sources of lower layers by that of the layer just merged. It rejects
 // a second source in the same layer.
 func (d *checks) chooseTask() {
-	sources := d.job.Task.sources()
-	isHere := func(s taskSource) bool {
-		return d.Newest(s.path) && *s.value != ""
+	newest := ""
+	for path, text := range d.job.Task.sources() {
+		if !d.Newest(path) || *text == "" {
+			continue
+		}
+		if newest != "" {
+			d.Wrong(path, "is a second task beside "+newest+"; give only one of them")
+		}
+		newest = cmp.Or(newest, path)
 	}
-	here := slices.DeleteFunc(slices.Clone(sources), func(s taskSource) bool { return !isHere(s) })
-	if len(here) == 0 {
-		return
-	}
-	for _, source := range here[1:] {
-		d.Wrong(source.path, "is a second task beside "+here[0].path+"; give only one of them")
-	}
-	for _, source := range sources {
-		if !isHere(source) {
-			*source.value = ""
+	for path, text := range d.job.Task.sources() {
+		if newest != "" && !d.Newest(path) {
+			*text = ""
 		}
 	}
 }
 
-// taskSource is one key for the task.
-type taskSource struct {
-	path  string
-	value *string
-}
-
-func (t *Task) sources() []taskSource {
-	return []taskSource{
-		{"task.prompt", &t.Prompt},
-		{"task.prompt_file", &t.PromptFile},
-		{"task.issue", &t.Issue},
-		{"task.from", &t.From},
+// sources yields the keys for the task, with their values.
+func (t *Task) sources() iter.Seq2[string, *string] {
+	paths := []string{"task.prompt", "task.prompt_file", "task.issue", "task.from"}
+	return func(yield func(string, *string) bool) {
+		for i, text := range []*string{&t.Prompt, &t.PromptFile, &t.Issue, &t.From} {
+			if !yield(paths[i], text) {
+				return
+			}
+		}
 	}
 }
 
@@ -55,12 +92,7 @@ func (d *checks) relations(needsTask bool) {
 	if needsTask {
 		d.requireTask()
 	}
-	d.distinctChecks()
-	d.harmlessPass()
-	d.chatHasLess()
-	d.fitWritten()
-	d.fitIdentity()
-	d.fitFallbacks()
+	d.fitModel()
 	d.fitServices()
 	d.fitSecrets()
 	d.fitProxies()
@@ -69,9 +101,16 @@ func (d *checks) relations(needsTask bool) {
 	d.fitAgents()
 	d.fitDynamicTools()
 	d.protectByDefault()
+	d.unique("verify", "name", len(d.job.Verify), func(i int) string { return d.job.Verify[i].Name }, func(before int) string {
+		return fmt.Sprintf("is also the name of verify[%d]", before)
+	})
+	for i, name := range d.job.Policy.Env.Pass { // a manipulated model could use credentials on the forge
+		d.first(config.At("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
+	}
 	pr := d.job.PullRequest
-	d.WrongIf(pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "pull_request.commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key")
-	d.WrongIf(pr.Branch != "" && pr.Branch == d.job.Repository.Base, "pull_request.branch", "is the same branch as repository.base")
+	d.each("pull_request",
+		mistake{pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key"},
+		mistake{pr.Branch != "" && pr.Branch == d.job.Repository.Base, "branch", "is the same branch as repository.base"})
 }
 
 // nameCommands names commands without a name after themselves.
@@ -89,57 +128,39 @@ func (d *checks) nameCommands() {
 }
 
 func (d *checks) requireTask() {
-	given := func(s taskSource) bool { return *s.value != "" }
-	if slices.ContainsFunc(d.job.Task.sources(), given) || d.Mentions("task") || d.Mentions("") {
-		return
-	}
-	d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
-}
-
-func (d *checks) distinctChecks() {
-	first := make(map[string]int)
-	for i, check := range d.job.Verify {
-		path := fmt.Sprintf("verify[%d]", i)
-		before, twice := first[check.Name]
-		if !twice {
-			first[check.Name] = i
-			continue
+	for _, text := range d.job.Task.sources() {
+		if *text != "" {
+			return
 		}
-		d.Wrong(path+".name", fmt.Sprintf("is also the name of verify[%d]", before))
+	}
+	if !d.Mentions("task") && !d.Mentions("") {
+		d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 	}
 }
 
-// chatHasLess rejects settings that Chat Completions does not support.
-func (d *checks) chatHasLess() {
-	m := d.job.Model
-	isChat := m.Wire == "chat"
-	const leaveOut = "does not go with model.wire: chat; leave it out"
-	d.WrongIf(!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it")
-	d.WrongIf(isChat && (m.Tools == "freeform" || m.Tools == "builtin" || m.Tools == "code"), "model.tools", leaveOut)
-	d.WrongIf(isChat && m.Summary != "", "model.reasoning_summary", leaveOut)
-}
-
-// fitIdentity rejects auth: oidc with another host than OpenAI's, which would receive the minted
-// key.
-func (d *checks) fitIdentity() {
-	m := d.job.Model
-	if m.Auth != "oidc" {
-		return
-	}
-	d.WrongIf(!OpenAIs(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key")
-	d.WrongIf(m.Wire == "chat", "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two")
-	d.WrongIf(hasHeader(m.Headers, headerAuthorization), "model.headers", "has "+headerAuthorization+", which model.auth: oidc sets itself; remove it")
-}
-
-// fitFallbacks rejects models listed twice.
-func (d *checks) fitFallbacks() {
-	seen := []string{d.job.Model.Name}
-	for i, name := range d.job.Model.Fallbacks {
-		if slices.Contains(seen, name) {
-			path := fmt.Sprintf("model.fallbacks[%d]", i)
-			d.Wrong(path, "repeats a model that comes before it")
-		}
-		seen = append(seen, name)
+// fitModel rejects settings that the model's API does not support.
+func (d *checks) fitModel() {
+	j, m := d.job, d.job.Model
+	isChat, isKeyless, isWriter := m.Wire == "chat", m.Auth == "oidc", m.Writes()
+	const noChat = "does not go with model.wire: chat; leave it out"
+	noTools := "does not go with model.tools: " + m.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
+	d.each("",
+		mistake{!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it"},
+		mistake{isChat && slices.Contains([]string{"freeform", "builtin", "code"}, m.Tools), "model.tools", noChat},
+		mistake{isChat && m.Summary != "", "model.reasoning_summary", noChat},
+		mistake{isWriter && len(j.Tools.Hosted) > 0, "tools.hosted", noTools},
+		mistake{isWriter && len(j.Tools.Dynamic) > 0, "tools.dynamic", noTools},
+		mistake{isWriter && j.Tools.JSRepl, "tools.js_repl", noTools},
+		mistake{isWriter && len(j.MCPServers) > 0, "mcp_servers", noTools},
+		mistake{isWriter && j.Agents.Enabled, "agents.enabled", noTools},
+		mistake{isWriter && j.Task.Questions == "ask", "task.questions", noTools},
+		mistake{isWriter && j.Memory.Proposes(), "memory.propose", noTools},
+		// Another host than OpenAI's would receive the minted key.
+		mistake{isKeyless && !OpenAIs(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
+		mistake{isKeyless && isChat, "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
+		mistake{isKeyless && hasHeader(m.Headers, headerAuthorization), "model.headers", "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"})
+	for i, name := range m.Fallbacks {
+		d.first(config.At("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
 	}
 }
 
@@ -147,33 +168,6 @@ func (d *checks) fitFallbacks() {
 func OpenAIs(address string) bool {
 	u, err := url.Parse(address)
 	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
-}
-
-// fitWritten rejects callable tools for a model that only writes text.
-func (d *checks) fitWritten() {
-	j := d.job
-	if !j.Model.Writes() {
-		return
-	}
-	why := "does not go with model.tools: " + j.Model.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
-	d.WrongIf(len(j.Tools.Hosted) > 0, "tools.hosted", why)
-	d.WrongIf(len(j.Tools.Dynamic) > 0, "tools.dynamic", why)
-	d.WrongIf(j.Tools.JSRepl, "tools.js_repl", why)
-	d.WrongIf(len(j.MCPServers) > 0, "mcp_servers", why)
-	d.WrongIf(j.Agents.Enabled, "agents.enabled", why)
-	d.WrongIf(j.Task.Questions == "ask", "task.questions", why)
-	d.WrongIf(j.Memory.Proposes(), "memory.propose", why)
-}
-
-// harmlessPass keeps credentials out of the environment of commands. Otherwise a manipulated model
-// could use them on the forge.
-func (d *checks) harmlessPass() {
-	for i, name := range d.job.Policy.Env.Pass {
-		if d.isCredential(name) {
-			path := fmt.Sprintf("policy.env.pass[%d]", i)
-			d.Wrong(path, name+" holds a credential, which commands never see")
-		}
-	}
 }
 
 // envKey returns the correct key for a variable written directly in env: set.NAME. It is empty for

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/form"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
@@ -135,89 +136,66 @@ func isOwnVariable(name string) bool {
 // fitSecrets checks the keys of every secret against each other, and fills in the values set by its
 // preset.
 func (d *checks) fitSecrets() {
-	all := d.job.Policy.Secrets
+	all, mode := d.job.Policy.Secrets, d.job.Policy.Network.Mode
 	if len(all) == 0 {
 		return
 	}
-	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.Wrong("policy.network", "is "+mode+", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts")
+	d.each("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
+	for i := range all {
+		d.fitSecret(config.At("policy.secrets", i), &all[i], all[:i])
 	}
 	for i := range all {
-		d.fitSecret(i)
-	}
-	for i := range all {
-		d.apart(i)
+		d.fitFiles(i)
 	}
 }
 
-func secretKey(i int, key string) string { return fmt.Sprintf("policy.secrets[%d].%s", i, key) }
-
-func (d *checks) fitSecret(i int) {
-	s := &d.job.Policy.Secrets[i]
+// fitSecret checks one secret. before holds the secrets listed before it.
+func (d *checks) fitSecret(place string, s *Secret, before []Secret) {
 	s.From = cmp.Or(s.From, s.Name)
-	d.fitName(i, *s)
+	d.fitSecretName(place, *s, before)
 	for _, entry := range s.Entries() {
 		_, wrong := entry.misfit()
 		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
 			wrong = "is a private address; give the secret private: true"
 		}
-		if wrong != "" {
-			d.Wrong(secretKey(i, "hosts"), "has "+entry.Host+", which "+wrong)
-		}
+		d.each(place, mistake{wrong != "", "hosts", "has " + entry.Host + ", which " + wrong})
 	}
 	switch user, is := presets[s.Preset]; {
 	case is:
-		d.fitPreset(i, s, user)
-	case !d.Mentions(secretKey(i, "preset")): // otherwise its allowed keys are unknown
-		d.fitBinding(i, s)
+		d.fitPreset(place, s, user)
+	case !d.Mentions(config.At(place, "preset")): // otherwise its allowed keys are unknown
+		d.fitBinding(place, s)
 	}
-	if len(s.Methods) == 0 && s.Preset != PresetGit {
-		d.Wrong(secretKey(i, "methods"), "names no method")
-	}
+	d.each(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
 }
 
-// fitName keeps a placeholder from standing in the place of something else.
-func (d *checks) fitName(i int, s Secret) {
+// fitSecretName keeps a placeholder from standing in the place of something else.
+func (d *checks) fitSecretName(place string, s Secret, before []Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
-	switch {
-	case s.Name == "":
-	case isOwnVariable(s.Name):
-		d.Wrong(secretKey(i, "name"), s.Name+" is a variable that has another meaning for commands; choose another")
-	case set:
-		d.Wrong(secretKey(i, "name"), s.Name+" is also set by policy.env.set")
-	case slices.Contains(env.Pass, s.Name):
-		d.Wrong(secretKey(i, "name"), s.Name+" is also in policy.env.pass, so commands would see its value")
-	case slices.ContainsFunc(d.job.Policy.Secrets[:i], func(other Secret) bool { return other.Name == s.Name }):
-		d.Wrong(secretKey(i, "name"), s.Name+" is also the name of another secret")
-	}
-	if !s.FromFile() && slices.Contains(env.Pass, s.From) && s.From != s.Name {
-		d.Wrong(secretKey(i, "from"), s.From+" is also in policy.env.pass, so commands would see its value")
-	}
+	isPassed := func(name string) bool { return slices.Contains(env.Pass, name) }
+	d.first(place,
+		mistake{isOwnVariable(s.Name), "name", s.Name + " is a variable that has another meaning for commands; choose another"},
+		mistake{set, "name", s.Name + " is also set by policy.env.set"},
+		mistake{isPassed(s.Name), "name", s.Name + " is also in policy.env.pass, so commands would see its value"},
+		mistake{s.Name != "" && slices.ContainsFunc(before, func(other Secret) bool { return other.Name == s.Name }), "name", s.Name + " is also the name of another secret"})
+	d.each(place, mistake{!s.FromFile() && isPassed(s.From) && s.From != s.Name, "from", s.From + " is also in policy.env.pass, so commands would see its value"})
 }
 
 // fitPreset fills in the values set by the preset's client, and rejects others. Every client sends
 // the secret in the Authorization header.
-func (d *checks) fitPreset(i int, s *Secret, user string) {
-	for key, wrong := range map[string]bool{"header": s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "parameter": s.Parameter != ""} {
-		if wrong {
-			d.Wrong(secretKey(i, key), "is set by preset: "+s.Preset+"; remove it")
-		}
-	}
-	switch {
-	case s.User != "" && user == "":
-		d.Wrong(secretKey(i, "user"), "does not go with preset: "+s.Preset+", whose client sends no user; remove it")
-	case s.Server != "" && s.Preset != PresetMaven:
-		d.Wrong(secretKey(i, "server"), "takes preset: maven")
-	case s.Server == "" && s.Preset == PresetMaven:
-		d.Wrong(secretKey(i, "server"), "is missing; give the id of the repository in pom.xml")
-	case s.Preset == PresetCargo && s.Name != "" && !form.Whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name):
-		d.Wrong(secretKey(i, "name"), "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads")
-	}
+func (d *checks) fitPreset(place string, s *Secret, user string) {
+	isSet := "is set by preset: " + s.Preset + "; remove it"
+	d.each(place,
+		mistake{s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "header", isSet},
+		mistake{s.Parameter != "", "parameter", isSet},
+		mistake{s.Preset == PresetGit && d.Given(config.At(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
+	d.first(place,
+		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
+		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "takes preset: maven"},
+		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
+		mistake{s.Preset == PresetCargo && s.Name != "" && !form.Whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
 	if s.Preset == PresetGit {
-		if d.Given(secretKey(i, "methods")) && len(s.Methods) > 0 {
-			d.Wrong(secretKey(i, "methods"), "is set by preset: git, which allows fetches and nothing else; remove it")
-		}
 		s.Methods = []string{}
 	}
 	s.Header, s.Parameter, s.User = headerAuthorization, "", cmp.Or(s.User, user)
@@ -227,22 +205,15 @@ func (d *checks) fitPreset(i int, s *Secret, user string) {
 const headerAuthorization = "Authorization"
 
 // fitBinding checks the place of the value in a request, for a secret without a preset.
-func (d *checks) fitBinding(i int, s *Secret) {
-	switch {
-	case s.Parameter != "" && d.Given(secretKey(i, "header")) && s.Header != "":
-		d.Wrong(secretKey(i, "parameter"), "is given beside header; give only one of them")
-	case s.Parameter != "":
+func (d *checks) fitBinding(place string, s *Secret) {
+	if s.Parameter != "" && !d.Given(config.At(place, "header")) {
 		s.Header = ""
-	case s.Header == "":
-		d.Wrong(secretKey(i, "header"), "must not be empty")
-	case slices.Contains(notForSecrets, strings.ToLower(s.Header)):
-		d.Wrong(secretKey(i, "header"), "is "+s.Header+", a header that servers and proxies interpret themselves; choose another")
 	}
-	for _, key := range []struct{ name, value string }{{"user", s.User}, {"server", s.Server}} {
-		if key.value != "" {
-			d.Wrong(secretKey(i, key.name), "takes a preset")
-		}
-	}
+	d.first(place,
+		mistake{s.Parameter != "" && s.Header != "", "parameter", "is given beside header; give only one of them"},
+		mistake{s.Parameter == "" && s.Header == "", "header", "must not be empty"},
+		mistake{slices.Contains(notForSecrets, strings.ToLower(s.Header)), "header", "is " + s.Header + ", a header that servers and proxies interpret themselves; choose another"})
+	d.each(place, mistake{s.User != "", "user", "takes a preset"}, mistake{s.Server != "", "server", "takes a preset"})
 }
 
 // notForSecrets are headers of the connection or the request itself (RFC 9110, 7).
@@ -251,17 +222,16 @@ var notForSecrets = []string{
 	"accept-encoding", "content-encoding", "range",
 }
 
-// apart rejects secrets that need the same place in a client's file.
-func (d *checks) apart(i int) {
+// fitFiles rejects secrets that need the same place in a client's file.
+func (d *checks) fitFiles(i int) {
 	s := d.job.Policy.Secrets[i]
 	for k, other := range d.job.Policy.Secrets[:i] {
 		if !slices.ContainsFunc(s.Commands, other.For) {
 			continue
 		}
-		both := s.filePlaces()
-		maps.DeleteFunc(both, func(place, _ string) bool { _, shared := other.filePlaces()[place]; return !shared })
-		for _, place := range slices.Sorted(maps.Keys(both)) {
-			d.Wrong(secretKey(i, "preset"), fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", both[place], k, place))
+		files, others := s.filePlaces(), other.filePlaces()
+		for _, place := range slices.Sorted(maps.Keys(files)) {
+			d.first(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", files[place], k, place)})
 		}
 	}
 }

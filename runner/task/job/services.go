@@ -57,9 +57,8 @@ func (d *checks) fitServices() {
 	if len(d.job.Services) == 0 {
 		return
 	}
-	if mode := d.job.Policy.Network.Mode; mode == "none" || mode == "full" {
-		d.Wrong("policy.network", "is "+mode+", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts")
-	}
+	mode := d.job.Policy.Network.Mode
+	d.each("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts"})
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
 		service := d.job.Services[name]
@@ -67,32 +66,20 @@ func (d *checks) fitServices() {
 			service.Port = cmp.Or(service.Port, int(address.Port))
 			d.job.Services[name] = service
 		}
-		path, isAt := config.Join("services", name), service.At != ""
 		const why = "does not go with at, which names something that runs already"
-		d.WrongIf(isAt && service.Run != "", config.Join(path, "run"), why)
-		d.WrongIf(isAt && len(service.Init) > 0, config.Join(path, "init"), why)
-		d.WrongIf(isAt && len(service.Env) > 0, config.Join(path, "env"), why)
-		d.WrongIf(isAt && service.User != "", config.Join(path, "user"), why)
-		d.WrongIf(isAt && service.Ready.Run != "", config.Join(path, "ready.run"), why)
-		if key, wrong := d.misfit(service, ports); wrong != "" {
-			d.Wrong(config.Join(path, key), wrong)
-		}
+		isAt := service.At != ""
+		place := config.At("services", name)
+		d.each(place,
+			mistake{isAt && service.Run != "", "run", why},
+			mistake{isAt && len(service.Init) > 0, "init", why},
+			mistake{isAt && len(service.Env) > 0, "env", why},
+			mistake{isAt && service.User != "", "user", why},
+			mistake{isAt && service.Ready.Run != "", "ready.run", why})
+		d.first(place,
+			mistake{!isAt && strings.TrimSpace(service.Run) == "", "run", "is missing; give run, or at for something that runs already"},
+			mistake{service.Port == 0, "port", "is missing; give the port at which commands find the service"},
+			mistake{ports[service.Port] != "", "port", "is also the port of services." + ports[service.Port]},
+			mistake{service.Port == proxyPort && d.proxied(), "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)})
 		ports[service.Port] = name
 	}
-}
-
-// misfit returns the key of the service's first mistake, and a message. Both are empty for a valid
-// service.
-func (d *checks) misfit(s Service, ports map[int]string) (key, wrong string) {
-	switch {
-	case s.At == "" && strings.TrimSpace(s.Run) == "":
-		return "run", "is missing; give run, or at for something that runs already"
-	case s.Port == 0:
-		return "port", "is missing; give the port at which commands find the service"
-	case ports[s.Port] != "":
-		return "port", "is also the port of services." + ports[s.Port]
-	case s.Port == proxyPort && d.proxied():
-		return "port", fmt.Sprintf("is %d, where commands find the proxy for the hosts of lists and secrets", proxyPort)
-	}
-	return "", ""
 }
