@@ -24,21 +24,12 @@ func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
 		if bound.goesOn && !goesOn {
 			continue
 		}
-		for _, value := range bound.over(valueOf(made, bound.key), valueOf(allowed, bound.key)) {
+		valueOf := func(j *job.Job) any { return job.Format().Root.Value(reflect.ValueOf(*j), bound.key).Interface() }
+		for _, value := range bound.over(valueOf(made), valueOf(allowed)) {
 			return &Excess{bound.key, value}
 		}
 	}
 	return nil
-}
-
-// valueOf returns the value of a key.
-func valueOf(j *job.Job, path string) any {
-	k, value := job.Format().Root, reflect.ValueOf(*j)
-	for name := range strings.SplitSeq(path, ".") {
-		k = k.Key(name)
-		value = k.Field(value)
-	}
-	return value.Interface()
 }
 
 // bound compares one key of a recorded job with the allowed job. over returns the values in excess.

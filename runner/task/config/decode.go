@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"reflect"
@@ -31,14 +32,15 @@ type place struct {
 type Decoder struct {
 	format *Format
 	into   reflect.Value
-	found  report
+	found  Problems
 	places map[string]place // of every value set so far, by path
 	// earlier holds the paths of groups in named mappings that an earlier layer contains.
 	earlier map[string]bool
 
-	kinds []Kind // of the layers so far
-	kind  Kind   // of the layer that is being merged
-	name  string // of that layer, or the origin of an assignment
+	kinds []Kind   // of the layers so far
+	names []string // of these layers
+	kind  Kind     // of the layer that is being merged
+	name  string   // of that layer, or the origin of an assignment
 
 	// Lenient holds the paths of texts that are not final yet. Their form is not checked.
 	Lenient map[string]bool
@@ -77,7 +79,7 @@ func (d *Decoder) suggest(path string, node *yaml.Node, message, suggestion stri
 }
 
 func (d *Decoder) complainAt(at place, path, message, suggestion string) {
-	d.found.add(at.layer, Problem{at.name, at.line, at.column, path, message, suggestion})
+	d.add(at.layer, Problem{File: at.name, Line: at.line, Column: at.column, Key: path, Message: message, Suggestion: suggestion})
 }
 
 // Wrong reports a mistake in the value at path after all layers are merged. Its position is that of
@@ -98,8 +100,8 @@ func (d *Decoder) Wrong(path, message string) {
 func (d *Decoder) Missing(path, message string) {
 	at := place{layer: len(d.kinds)}
 	for i, kind := range d.kinds {
-		if named := d.found.names[i]; kind == File {
-			at = place{i, named, 1, 1}
+		if kind == File {
+			at = place{i, d.names[i], 1, 1}
 		}
 	}
 	d.complainAt(at, path, message, "")
@@ -179,25 +181,23 @@ func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value
 	if node.Kind != yaml.MappingNode {
 		return d.WrongType(k, path, node)
 	}
-	seen := make(map[string]*yaml.Node)
-	for pair := range slices.Chunk(node.Content, 2) {
-		d.entry(k, path, pair[0], pair[1], seen, into)
+	given := make(map[string]bool)
+	for name, value := range d.pairs(path, node) {
+		given[name.Value] = !isNull(value)
+		d.entry(k, path, name, value, into)
 	}
 	if path == "" && d.kind == Values || path != "" && d.earlier[path] {
 		return true
 	}
 	for _, below := range k.Keys {
-		if given := seen[below.Name]; below.Required && (given == nil || isNull(given)) {
+		if below.Required && !given[below.Name] {
 			d.Complain(At(path, below.Name), node, "is missing")
 		}
 	}
 	return true
 }
 
-func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, seen map[string]*yaml.Node, into reflect.Value) {
-	if !d.fresh(path, name, node, seen) {
-		return
-	}
+func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect.Value) {
 	below := k.Key(name.Value)
 	if below == nil {
 		d.suggest(At(path, name.Value), name, "unknown key", d.nearestKey(k, path, name.Value))
@@ -217,16 +217,21 @@ func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, seen map[str
 	d.value(below, inner, node, into.Field(below.field))
 }
 
-// fresh reports whether name is a valid name, and new in its mapping.
-func (d *Decoder) fresh(path string, name, node *yaml.Node, seen map[string]*yaml.Node) bool {
-	if complaint := unwantedName(name); complaint != "" {
-		return d.Complain(path, name, complaint)
+// pairs yields the names of a mapping with their values. It reports names that are invalid or repeated.
+func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(name, value *yaml.Node) bool) {
+		lines := make(map[string]int)
+		for pair := range slices.Chunk(node.Content, 2) {
+			name := pair[0]
+			if complaint := unwantedName(name); complaint != "" {
+				d.Complain(path, name, complaint)
+			} else if line, twice := lines[name.Value]; twice {
+				d.Complain(At(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", line))
+			} else if lines[name.Value] = pair[1].Line; !yield(name, pair[1]) {
+				return
+			}
+		}
 	}
-	if before := seen[name.Value]; before != nil {
-		return d.Complain(At(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", before.Line))
-	}
-	seen[name.Value] = node
-	return true
 }
 
 func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -260,18 +265,13 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 	if node.Kind != yaml.MappingNode {
 		return d.WrongType(k, path, node)
 	}
-	seen := make(map[string]*yaml.Node)
-	for pair := range slices.Chunk(node.Content, 2) {
-		name := pair[0]
-		if !d.fresh(path, name, pair[1], seen) {
-			continue
-		}
+	for name, node := range d.pairs(path, node) {
 		inner := At(path, name.Value)
 		if err := k.Names.Check(name.Value); err != nil {
 			d.Complain(inner, name, "this name "+err.Error())
 			continue
 		}
-		if isNull(pair[1]) {
+		if isNull(node) {
 			continue
 		}
 		value := reflect.New(k.Elem.typ).Elem()
@@ -280,7 +280,7 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 			value.Set(before)
 			d.earlier[inner] = true // its keys are there, or are missing in the layer before
 		}
-		d.value(k.Elem, inner, pair[1], value)
+		d.value(k.Elem, inner, node, value)
 		into.SetMapIndex(reflect.ValueOf(name.Value), value)
 	}
 	return k.Most == 0 || into.Len() <= k.Most || d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
@@ -288,8 +288,9 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 
 // openMap merges a mapping with foreign keys.
 func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
-	value, fits := d.plain(path, node)
-	if !fits {
+	before := len(d.found)
+	value := d.plain(path, node)
+	if len(d.found) > before {
 		return false
 	}
 	known, err := k.Foreign.Read(value)
@@ -297,46 +298,33 @@ func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Val
 	return err == nil || d.Complain(path, node, err.Error())
 }
 
-// plain is node as JSON has it.
-func (d *Decoder) plain(path string, node *yaml.Node) (value any, fits bool) {
-	if complaint := unwanted(node); complaint != "" {
-		return nil, d.Complain(path, node, complaint)
-	}
-	fits = true
-	switch node.Kind {
-	case yaml.SequenceNode:
+// plain returns node as JSON has it. It reports what JSON does not have.
+func (d *Decoder) plain(path string, node *yaml.Node) (value any) {
+	complaint := unwanted(node)
+	switch {
+	case complaint != "":
+		d.Complain(path, node, complaint)
+	case node.Kind == yaml.SequenceNode:
 		list := make([]any, len(node.Content))
 		for i, item := range node.Content {
-			var inner bool
-			list[i], inner = d.plain(At(path, i), item)
-			fits = fits && inner
+			list[i] = d.plain(At(path, i), item)
 		}
-		return list, fits
-	case yaml.MappingNode:
-		mapping, seen := make(map[string]any), make(map[string]*yaml.Node)
-		for pair := range slices.Chunk(node.Content, 2) {
-			inner := d.fresh(path, pair[0], pair[1], seen)
-			if inner {
-				mapping[pair[0].Value], inner = d.plain(At(path, pair[0].Value), pair[1])
-			}
-			fits = fits && inner
+		return list
+	case node.Kind == yaml.MappingNode:
+		mapping := make(map[string]any)
+		for name, node := range d.pairs(path, node) {
+			mapping[name.Value] = d.plain(At(path, name.Value), node)
 		}
-		return mapping, fits
-	}
-	return d.plainScalar(path, node)
-}
-
-func (d *Decoder) plainScalar(path string, node *yaml.Node) (value any, fits bool) {
-	switch node.Tag {
-	case boolTag, nullTag:
-		err := node.Decode(&value)
-		return value, err == nil
-	case intTag, floatTag:
+		return mapping
+	case node.Tag == intTag || node.Tag == floatTag:
 		var number float64
 		if node.Decode(&number) != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-			return nil, d.Complain(path, node, "must be a finite number")
+			d.Complain(path, node, "must be a finite number")
 		}
-		return number, true
+		return number
+	case node.Tag == boolTag || node.Tag == nullTag:
+		_ = node.Decode(&value) // the parser chose the tag by the value
+		return value
 	}
-	return node.Value, true
+	return node.Value
 }

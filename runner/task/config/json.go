@@ -5,9 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"unicode/utf16"
+	"regexp"
+	"strings"
 	"unicode/utf8"
+)
+
+var (
+	jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	// jsonEscape matches surrogates as a pair if they are next to each other.
+	jsonEscape = regexp.MustCompile(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
 
 // jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but its parser rejects: \/ and surrogate
@@ -17,45 +23,31 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil
 	}
-	out := make([]byte, 0, len(data))
-	inText, shorter := false, 0
-	for at := 0; at < len(data); at++ {
-		switch {
-		case data[at] == '"':
-			if out = append(out, '"'); inText {
-				out, shorter = append(out, bytes.Repeat([]byte(" "), shorter)...), 0
-			}
-			inText = !inText
-		case data[at] != '\\':
-			out = append(out, data[at])
-		case data[at+1] == '/':
-			out, shorter = append(out, '/'), shorter+1
-			at++
-		case data[at+1] == 'u' && utf16.IsSurrogate(unit(data[at:])):
-			r := utf16.DecodeRune(unit(data[at:]), unit(data[at+len(`\uXXXX`):]))
-			if r == utf8.RuneError {
-				return nil, problemAt(data, at, "holds half of a pair of surrogates; write both, or the character itself")
-			}
-			out, shorter = fmt.Appendf(out, `\U%08X`, r), shorter+len(`\uXXXX\uXXXX`)-len(`\UXXXXXXXX`)
-			at += len(`\uXXXX\uXXXX`) - 1
-		default:
-			out = append(out, data[at], data[at+1])
-			at++
+	for _, at := range jsonEscape.FindAllIndex(data, -1) {
+		if bytes.ContainsRune(yamlEscape(data[at[0]:at[1]]), utf8.RuneError) {
+			return nil, problemAt(data, at[0], "holds half of a pair of surrogates; write both, or the character itself")
 		}
 	}
-	return out, nil
+	return jsonText.ReplaceAllFunc(data, func(text []byte) []byte {
+		rewritten := jsonEscape.ReplaceAllFunc(text, yamlEscape)
+		return append(rewritten, bytes.Repeat([]byte(" "), len(text)-len(rewritten))...)
+	}), nil
 }
 
-// unit returns the UTF-16 unit of an escape at the start of text. It is 0 without one.
-func unit(text []byte) rune {
-	if len(text) < len(`\uXXXX`) || text[0] != '\\' || text[1] != 'u' {
-		return 0
+// yamlEscape returns an escape of JSON as YAML has it. It contains U+FFFD for half of a surrogate pair.
+func yamlEscape(escape []byte) []byte {
+	const half = len(`\uXXXX`)
+	var text string
+	if escape[1] == '/' {
+		return escape[1:]
 	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	if err != nil {
-		return 0
+	if len(escape) < half || json.Unmarshal([]byte(`"`+string(escape)+`"`), &text) != nil {
+		return escape
 	}
-	return rune(n)
+	if strings.ContainsRune(text, utf8.RuneError) {
+		return []byte(text)
+	}
+	return fmt.Appendf(nil, `\U%08X`, []rune(text)[0])
 }
 
 // brokenJSON locates the mistake in a file that starts like JSON. Other files give nil. YAML's

@@ -181,9 +181,6 @@ func (k *Key) Key(name string) *Key {
 	return nil
 }
 
-// Field returns the value of a key below k, a group, in the value of the group.
-func (k *Key) Field(of reflect.Value) reflect.Value { return of.Field(k.field) }
-
 // Settable returns the keys below k that a variable or an assignment can set, in the order of the
 // fields. These are all keys except groups and the keys inside lists.
 func (k *Key) Settable() []*Key {
@@ -202,12 +199,7 @@ func (k *Key) Settable() []*Key {
 func (k *Key) At(path string) *Key {
 	for part := range strings.SplitSeq(path, ".") {
 		name, _, listed := strings.Cut(part, "[")
-		if k.Shape == TextMap || k.Shape == GroupMap {
-			k = k.Elem
-		} else {
-			k = k.Key(name)
-		}
-		if k != nil && listed {
+		if k = k.below(name); k != nil && listed {
 			k = k.Elem
 		}
 		if k == nil {
@@ -215,6 +207,26 @@ func (k *Key) At(path string) *Key {
 		}
 	}
 	return k
+}
+
+// below returns the key called name in a group or in a mapping of any names, or nil.
+func (k *Key) below(name string) *Key {
+	if k.Shape == TextMap || k.Shape == GroupMap {
+		return k.Elem
+	}
+	return k.Key(name)
+}
+
+// Value returns the value of the key at path, which leads through groups, in the value of k. It is the zero
+// Value for an unknown key.
+func (k *Key) Value(of reflect.Value, path string) reflect.Value {
+	for name := range strings.SplitSeq(path, ".") {
+		if k = k.Key(name); k == nil {
+			return reflect.Value{}
+		}
+		of = of.Field(k.field)
+	}
+	return of
 }
 
 // Settled reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.

@@ -18,7 +18,7 @@ func (d *Decoder) Add(layer Layer) {
 	node, unfit := d.format.Parse(layer.Data)
 	if unfit != nil {
 		unfit.File = layer.Name
-		d.found.add(d.layer(), *unfit)
+		d.add(d.layer(), *unfit)
 	}
 	if node != nil {
 		d.value(d.format.Root, "", node, d.into)
@@ -35,13 +35,12 @@ func (d *Decoder) AddNode(name string, node *yaml.Node) {
 func (d *Decoder) AddProblems(problems ...Problem) {
 	d.begin("", Values)
 	for _, p := range problems {
-		d.found.add(d.layer(), p)
+		d.add(d.layer(), p)
 	}
 }
 
 func (d *Decoder) begin(name string, kind Kind) {
-	d.kinds, d.kind, d.name = append(d.kinds, kind), kind, name
-	d.found.names = append(d.found.names, name)
+	d.kinds, d.names, d.kind, d.name = append(d.kinds, kind), append(d.names, name), kind, name
 }
 
 func (d *Decoder) assignments(values []Assignment) {

@@ -18,6 +18,8 @@ type Problem struct {
 	Key        string `json:"key,omitempty"` // "limits.turns", "verify[0].run"; empty for a mistake of the file as a whole
 	Message    string `json:"message"`
 	Suggestion string `json:"suggestion,omitempty"` // likely correct text, or empty
+
+	layer int // number of the layer with the mistake
 }
 
 // String is one line, "bump.yml:3:5: limits.turn: unknown key; did you mean
@@ -55,45 +57,33 @@ func (ps Problems) Error() string {
 // MaxProblems limits the output for a hostile file.
 const MaxProblems = 100
 
-// report collects the problems of each layer. What concerns no layer has the number behind the last one.
-type report struct {
-	names []string // of the layers
-	all   []layered
-}
-
-type layered struct {
-	layer int
-	Problem
-}
-
-func (r *report) add(layer int, p Problem) {
-	if len(r.all) <= MaxProblems {
-		r.all = append(r.all, layered{layer, p})
+// add collects a mistake in a layer. A mistake of no layer has the number behind the last one.
+func (d *Decoder) add(layer int, p Problem) {
+	if len(d.found) <= MaxProblems {
+		p.layer = layer
+		d.found = append(d.found, p)
 	}
 }
 
 // Mentions reports whether the key called name, or any key below it, has a mistake. The empty name
 // stands for the file as a whole.
 func (d *Decoder) Mentions(name string) bool {
-	return slices.ContainsFunc(d.found.all, func(p layered) bool {
+	return slices.ContainsFunc(d.found, func(p Problem) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
 	})
 }
 
 // MentionsExactly is like Mentions, but for problems of the key itself.
 func (d *Decoder) MentionsExactly(name string) bool {
-	return slices.ContainsFunc(d.found.all, func(p layered) bool { return p.Key == name })
+	return slices.ContainsFunc(d.found, func(p Problem) bool { return p.Key == name })
 }
 
 // Problems returns all mistakes, sorted by layer and line. It is nil without any.
 func (d *Decoder) Problems() Problems {
-	slices.SortStableFunc(d.found.all, func(a, b layered) int {
+	all := slices.Clone(d.found)
+	slices.SortStableFunc(all, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	var all Problems
-	for _, p := range d.found.all {
-		all = append(all, p.Problem)
-	}
 	if len(all) > MaxProblems {
 		last := &all[MaxProblems]
 		last.Key, last.Suggestion, last.Message = "", "", fmt.Sprintf("more than %d mistakes; the rest is not shown", MaxProblems)

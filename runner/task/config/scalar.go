@@ -185,26 +185,20 @@ func (d *Decoder) truth(k *Key, path string, node *yaml.Node, into reflect.Value
 }
 
 func (d *Decoder) length(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
-	if node.Kind != yaml.ScalarNode || node.Tag != textTag {
-		return d.wrongLength(k, path, node)
-	}
 	parsed, err := time.ParseDuration(node.Value)
-	if err != nil {
+	switch {
+	case node.Tag == intTag:
+		number := clip.Bytes(node.Value, 20)
+		return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
+	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
+		return d.WrongType(k, path, node)
+	case err != nil:
 		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
-	}
-	if parsed <= 0 {
+	case parsed <= 0:
 		return d.Complain(path, node, "must be longer than 0s")
 	}
 	into.SetInt(int64(parsed))
 	return true
-}
-
-func (d *Decoder) wrongLength(k *Key, path string, node *yaml.Node) bool {
-	if node.Tag != intTag {
-		return d.WrongType(k, path, node)
-	}
-	number := clip.Bytes(node.Value, 20)
-	return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 }
 
 // meantDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.

@@ -33,12 +33,7 @@ func LimitOf(l job.Limits, key string) float64 {
 
 // limitIn returns the field of the limit called key. It is the zero Value for an unknown key.
 func limitIn(l *job.Limits, key string) reflect.Value {
-	for field, limit := range reflect.ValueOf(l).Elem().Fields() {
-		if "limits."+field.Tag.Get("json") == key {
-			return limit
-		}
-	}
-	return reflect.Value{}
+	return job.Format().Root.Key("limits").Value(reflect.ValueOf(l).Elem(), strings.TrimPrefix(key, "limits."))
 }
 
 // SetLimits returns the limits of a resumed run after the user's assignments. It rejects any other
