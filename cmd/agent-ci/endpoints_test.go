@@ -629,7 +629,7 @@ func TestQuirksOfJobs(t *testing.T) {
 	if diff := gocmp.Diff(model.Quirks(), listed); diff != "" {
 		t.Errorf("quirks (-of the model +of docs/reference/model.md):\n%s", diff)
 	}
-	if diff := gocmp.Diff(model.Quirks(), job.ChatQuirks()); diff != "" {
+	if diff := gocmp.Diff(model.Quirks(), job.Format().Root.At("model.chat").Values); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}
 }

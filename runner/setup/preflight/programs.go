@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,7 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -83,7 +83,7 @@ func (o Options) tools() (all []program) {
 			continue
 		}
 		all = append(all, program{
-			of: "tool " + tool.Name, key: config.At("tools.dynamic", i, "run"), name: tool.Run.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
+			of: "tool " + tool.Name, key: fmt.Sprintf("tools.dynamic[%d].run", i), name: tool.Run.Argv[0], path: path, home: o.Environ.Get("HOME"), needed: true, installable: o.installs(),
 		})
 	}
 	return all

@@ -247,9 +247,6 @@ var chatQuirks = []string{
 	"no_null", "single_calls", "no_system", "alternate", "text_calls",
 }
 
-// ChatQuirks are the values of model.chat.
-func ChatQuirks() []string { return slices.Clone(chatQuirks) }
-
 // treatments lists the treatments of a doubtful change.
 var treatments = []string{"fail", "warn", "allow"}
 
