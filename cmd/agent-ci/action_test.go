@@ -201,7 +201,7 @@ var pins = map[string]string{
 func TestWorkflowsAreCareful(t *testing.T) {
 	t.Parallel()
 	var files []string
-	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml", "recipes/*/workflow.yml"} {
+	for _, pattern := range []string{"../../examples/workflows/*.yml", "../../.github/workflows/*.yml", "../../runner/setup/onboard/recipes/*/workflow.yml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(found), err)
@@ -298,7 +298,7 @@ func checkWorkflow(t *testing.T, file string, inputs []string) {
 // commit is not known: there is no release that an example could name.
 func TestExamplesAreWhatInitWrites(t *testing.T) {
 	t.Parallel()
-	starters, err := filepath.Glob("starter/*.yml")
+	starters, err := filepath.Glob("../../runner/setup/onboard/starter/*.yml")
 	if err != nil || len(starters) != 7 {
 		t.Fatalf("%d starters, %v", len(starters), err)
 	}
@@ -309,7 +309,7 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 		example := examples + "workflows/" + filepath.Base(file)
 		holdFile(t, example, string(onboard.Build{}.Pinned([]byte(read(t, file)))))
 	}
-	holdFile(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "recipes/review/workflow.yml")))))
+	holdFile(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
@@ -139,19 +138,9 @@ func (g *gitHubSetup) repository(ctx context.Context, p process, person *dialog)
 		return github.Setup{}, "", err
 	}
 	if here := intake.NameInURL(naming.Origin, server); here != "" && strings.EqualFold(here, name) {
-		g.toolchains = toolchainsOf(g.repo)
+		g.toolchains = onboard.DetectIn(g.repo)
 	}
 	return client.Setup(name), server, nil
-}
-
-// toolchainsOf finds the toolchains that a folder's files call for; nil where it cannot be opened.
-func toolchainsOf(dir string) []onboard.Toolchain {
-	root, err := os.OpenRoot(cmp.Or(dir, "."))
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	return onboard.Detect(root.FS())
 }
 
 // originOf returns the address that a checkout was cloned from; empty for unknown.
@@ -175,7 +164,7 @@ func originOf(ctx context.Context, dir, path, server string) (string, error) {
 // asked is what is to be set up, by flags, variables and the person, with a key that the
 // provider takes.
 func (g *gitHubSetup) asked(ctx context.Context, p process, person *dialog) (onboard.Setup, error) {
-	s := onboard.Setup{Workflow: "issue", Build: built(), Toolchains: g.toolchains, Read: func(name string) ([]byte, error) { return starter.ReadFile(path.Join("starter", name+".yml")) }}
+	s := onboard.Setup{Workflow: "issue", Build: built(), Toolchains: g.toolchains}
 	if len(g.workflows) > 0 {
 		s.Workflow = g.workflows[0]
 	}

@@ -200,7 +200,7 @@ func checkPermissions(ts *testscript.TestScript, neg bool, args []string) {
 // docs/how-to/recipes.md tells of it.
 func TestEachRecipeHasARun(t *testing.T) {
 	t.Parallel()
-	folders, err := filepath.Glob("recipes/*")
+	folders, err := filepath.Glob("../../runner/setup/onboard/recipes/*")
 	if err != nil || len(folders) != 8 {
 		t.Fatalf("%d recipes, %v", len(folders), err)
 	}

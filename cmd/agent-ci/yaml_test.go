@@ -20,7 +20,7 @@ import (
 func yamlFiles(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, folder := range []string{"starter", "recipes", "../../examples"} {
+	for _, folder := range []string{"../../runner/setup/onboard/starter", "../../runner/setup/onboard/recipes", "../../examples"} {
 		if err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err == nil && filepath.Ext(path) == ".yml" {
 				files[filepath.ToSlash(path)] = read(t, path)

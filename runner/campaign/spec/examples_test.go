@@ -22,7 +22,7 @@ const mostKeys = 175
 // these nor a block of YAML in the documents set.
 func TestEveryKeyHasAnExample(t *testing.T) {
 	set := map[string]bool{}
-	for _, folder := range []string{"../../../examples/jobs", "../../../examples/demo", "../../../cmd/agent-ci/recipes"} {
+	for _, folder := range []string{"../../../examples/jobs", "../../../examples/demo", "../../../runner/setup/onboard/recipes"} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || filepath.Ext(path) != ".yml" {
 				return err

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,6 +35,16 @@ func Detect(repo fs.FS) []Toolchain {
 		}
 	}
 	return r.withMake(all)
+}
+
+// DetectIn returns the toolchains of a folder, or nil if it cannot be opened.
+func DetectIn(dir string) []Toolchain {
+	root, err := os.OpenRoot(filepath.Clean(dir))
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	return Detect(root.FS())
 }
 
 // preset opens a package manager's registry.

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +22,9 @@ func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// read gives the files that init writes.
-func read(name string) ([]byte, error) {
-	return os.ReadFile(filepath.Join("../../../cmd/agent-ci/starter", name+".yml"))
-}
-
 func content(t *testing.T, name string) string {
 	t.Helper()
-	raw, err := read(name)
+	raw, err := embedded.ReadFile("starter/" + name + ".yml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +148,7 @@ func (w world) git(t *testing.T, args ...string) string {
 func (w world) setup(t *testing.T) Setup {
 	t.Helper()
 	p, _ := Lookup("openrouter")
-	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Read: read, Build: Build{Commit: commit}, Server: w.forge.URL}
+	return Setup{Provider: p, Model: `qwen: "x"`, Key: "sk-or-1", Workflow: "issue", Build: Build{Commit: commit}, Server: w.forge.URL}
 }
 
 func TestWhatTheTokenMayNotIsLeftToAPerson(t *testing.T) {

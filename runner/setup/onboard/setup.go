@@ -39,8 +39,6 @@ type Setup struct {
 	Key      string // of the provider
 	Replace  bool   // the secret, where it is there
 	Workflow string // the name of one
-	// Read returns a file of init by name: a workflow's or "agent-ci".
-	Read func(name string) ([]byte, error)
 	// Toolchains are the repository's; nil if unknown.
 	Toolchains []Toolchain
 	Build      Build
@@ -99,18 +97,11 @@ func (s Setup) Do(ctx context.Context, r Repository) (report Report, err error) 
 }
 
 func (s Setup) files() ([]File, error) {
-	workflow, err := s.Read(s.Workflow)
+	defaults, err := withModel(starterFile(defaultsName), s.Provider, s.Model)
 	if err != nil {
 		return nil, err
 	}
-	defaults, err := s.Read("agent-ci")
-	if err != nil {
-		return nil, err
-	}
-	if defaults, err = withModel(defaults, s.Provider, s.Model); err != nil {
-		return nil, err
-	}
-	return []File{{DefaultsPath, WithChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(workflow))}}, nil
+	return []File{{DefaultsPath, WithChecks(defaults, s.Toolchains)}, {WorkflowPath(s.Workflow), s.Provider.Of(s.Build.Pinned(starterFile(s.Workflow)))}}, nil
 }
 
 // tip is the default branch and its commit.

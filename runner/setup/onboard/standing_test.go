@@ -191,8 +191,8 @@ func TestALinkInTheWayIsNotReplaced(t *testing.T) {
 
 func TestEachWorkflowCanNameTheVariable(t *testing.T) {
 	t.Parallel()
-	starters, _ := filepath.Glob("../../../cmd/agent-ci/starter/*.yml")
-	recipes, _ := filepath.Glob("../../../cmd/agent-ci/recipes/*/workflow.yml")
+	starters, _ := filepath.Glob("starter/*.yml")
+	recipes, _ := filepath.Glob("recipes/*/workflow.yml")
 	for _, file := range append(starters, recipes...) {
 		raw, err := os.ReadFile(file)
 		if err != nil {

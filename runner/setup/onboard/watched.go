@@ -1,0 +1,72 @@
+package onboard
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+)
+
+// watched is the trigger of a recipe that starts after other workflows, before those of the repository are known.
+const watched = "workflows: [CI]"
+
+// watchChecks has a recipe start after the repository's workflows that check pull requests.
+func (w *Written) watchChecks(root *os.Root, to string, content []byte) []byte {
+	if !bytes.Contains(content, []byte(watched)) {
+		return content
+	}
+	names := checkingWorkflows(root)
+	if len(names) == 0 {
+		w.Notes = append(w.Notes, to+": no workflow that checks pull requests was found; name yours in the place of CI.")
+		return content
+	}
+	return bytes.Replace(content, []byte(watched), []byte("workflows: ["+strings.Join(names, ", ")+"]"), 1)
+}
+
+// checkingWorkflows returns the quoted names of the workflows that run on pull requests, without those of
+// agent-ci itself.
+func checkingWorkflows(root *os.Root) (names []string) {
+	const folder = ".github/workflows"
+	entries, _ := fs.ReadDir(root.FS(), folder) // none without a folder
+	for _, entry := range entries {
+		ext := path.Ext(entry.Name())
+		if ext != ".yml" && ext != ".yaml" || strings.HasPrefix(entry.Name(), "agent-ci-") || !entry.Type().IsRegular() {
+			continue
+		}
+		name := strconv.Quote(checkingWorkflow(root, path.Join(folder, entry.Name()))) // YAML reads the quoted name, too
+		if name != `""` && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// checkingWorkflow returns the name of a workflow that runs on pull requests, or its path if it has no name. It
+// returns "" for any other file.
+func checkingWorkflow(root *os.Root, file string) string {
+	const longest = 1 << 20
+	content, err := boundedfile.ReadIn(root, file, longest)
+	var workflow struct {
+		Name string
+		On   yaml.Node
+	}
+	if err != nil || yaml.Unmarshal(content, &workflow) != nil {
+		return ""
+	}
+	for _, node := range append([]*yaml.Node{&workflow.On}, workflow.On.Content...) {
+		if node.Kind == yaml.ScalarNode && node.Value == "pull_request" {
+			if workflow.Name == "" {
+				return file
+			}
+			return workflow.Name
+		}
+	}
+	return ""
+}
