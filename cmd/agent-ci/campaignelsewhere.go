@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/cluster"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
+	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -38,23 +38,32 @@ type handout struct {
 	host string
 	// again permits printing an open wave again: its receiver recognises it.
 	again bool
-	ready func(p process, c *openedCampaign) error               // what is missing, or may not be told there; nil where nothing can be
-	fits  func(c *openedCampaign, targets []campaign.Target) int // of the first ones; nil where all do
+	// ready reports what is missing, or would expose a secret; fits counts the first targets with enough room.
+	ready func(*openedCampaign, process) error
+	fits  func(*openedCampaign, []campaign.Target) int
 	write func(p process, c *openedCampaign, wave []campaign.Claimed, wait campaign.Wait) error
 }
 
 // handouts maps formats to hosts.
 var handouts = map[string]*handout{
-	"matrix":     {host: campaign.Actions, write: writeMatrix},
-	"kubernetes": {host: campaign.Kubernetes, again: true, ready: readyForCluster, fits: (*openedCampaign).fitsCluster, write: writeManifest},
+	"matrix": {
+		host: campaign.Actions, write: writeMatrix,
+		ready: func(*openedCampaign, process) error { return nil },
+		fits:  func(_ *openedCampaign, targets []campaign.Target) int { return len(targets) },
+	},
+	"kubernetes": {
+		host: campaign.Kubernetes, again: true, write: writeManifest,
+		ready: func(c *openedCampaign, p process) error { return cluster.Ready(c.Campaign, p.variable) },
+		fits: func(c *openedCampaign, targets []campaign.Target) int {
+			return cluster.Fit(c.Name, targets, c.raw, c.jobBeside())
+		},
+	},
 }
 
 // handOut claims the next wave and writes it for the host.
 func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaign.Ledger, to *handout) (int, error) {
-	if to.ready != nil {
-		if err := to.ready(p, c); err != nil {
-			return exitFailed, err
-		}
+	if err := to.ready(c, p); err != nil {
+		return exitFailed, err
 	}
 	plan, err := c.planThatHolds(ctx, p, ledger)
 	if err != nil {
@@ -71,8 +80,8 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err != nil {
 		return exitFailed, err
 	}
-	if to.fits != nil && len(next) > 0 {
-		if next = next[:to.fits(c, next)]; len(next) == 0 {
+	if fitting := to.fits(c, next); fitting < len(next) {
+		if next = next[:fitting]; fitting == 0 {
 			return exitFailed, errors.New("the campaign file and its job leave no room for a target in what the cluster takes; make them shorter")
 		}
 	}
@@ -113,7 +122,7 @@ func (c *openedCampaign) nextElsewhere(ctx context.Context, p process, ledger *c
 	}
 	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, hourElsewhere)
 	return ledger.Choose(ctx, campaign.Choice{
-		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: mostHandedOut, Existing: c.existing(client),
+		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: mostHandedOut, Existing: pulls.Existing(client, c.Campaign),
 		Passed: func(r campaign.Report) { here.Tell(p.stderr, r) },
 	})
 }
@@ -125,10 +134,6 @@ func writeMatrix(p process, c *openedCampaign, wave []campaign.Claimed, wait cam
 		m["wave"], m["file"] = wave[0].Wave, filepath.ToSlash(campaign.WaveFile(wave))
 	}
 	return json.NewEncoder(p.stdout).Encode(m)
-}
-
-func (c *openedCampaign) fitsCluster(all []campaign.Target) int {
-	return cluster.Fit(c.Name, all, c.raw, c.jobBeside())
 }
 
 // jobBeside returns the campaign's separate job file, read before, or nil.
@@ -143,24 +148,6 @@ func (c *openedCampaign) jobBeside() []byte {
 	return raw
 }
 
-// told lists the cluster runs' variables besides the secret's.
-var told = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
-
-// readyForCluster reports what the campaign file lacks, and addresses with a secret that readers of
-// a Job could see.
-func readyForCluster(p process, c *openedCampaign) error {
-	if err := cluster.Ready(c.Campaign); err != nil {
-		return err
-	}
-	for _, name := range told {
-		u, err := url.Parse(p.variable(name))
-		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-			return fmt.Errorf("%s is written into the manifest, and has to be an address without a user, a password and a query; set it so, or unset it and put it into the secret %s", name, c.Kubernetes.Secret)
-		}
-	}
-	return nil
-}
-
 func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ campaign.Wait) error {
 	if len(wave) == 0 {
 		return nil
@@ -169,21 +156,8 @@ func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ camp
 	if err != nil {
 		return err
 	}
-	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Variables: map[string]string{}, Publish: c.publish}
-	addresses := []string{j.Model.BaseURL}
-	for _, name := range told {
-		if value := p.variable(name); value != "" {
-			w.Variables[name] = value
-			addresses = append(addresses, value)
-		}
-	}
-	for _, address := range addresses {
-		if u, err := url.Parse(address); err == nil {
-			if port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme])); err == nil {
-				w.Ports = append(w.Ports, port)
-			}
-		}
-	}
+	w := cluster.Wave{Campaign: c.Campaign, Runs: wave, File: c.raw, JobFile: c.jobBeside(), Publish: c.publish}
+	w.Reach(j.Model.BaseURL, p.variable)
 	raw, err := cluster.Manifest(w)
 	if err != nil {
 		return err

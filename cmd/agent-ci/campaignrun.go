@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/here"
@@ -132,36 +131,11 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		_, err := pulls.Refresh(ctx, client, l, c.Campaign, plan)
 		return err
 	}
-	o.Existing = c.existing(client)
+	o.Existing = pulls.Existing(client, c.Campaign)
 	return o, nil
 }
 
 // apart returns an environment whose commands see no other run in a folder.
 func apart(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
-}
-
-// existing returns a function that finds targets' open pull requests, or nil if they are no reason
-// to skip a target.
-func (c *openedCampaign) existing(client forge.Forge) func(context.Context, []campaign.Target) (map[string]string, error) {
-	if c.OnExisting != "skip" {
-		return nil
-	}
-	return func(ctx context.Context, targets []campaign.Target) (map[string]string, error) {
-		var questions []forge.Question
-		for _, t := range targets {
-			questions = append(questions, forge.Question{Repository: t.Repository, Head: t.Branch()})
-		}
-		found, err := client.Survey(ctx, questions)
-		if err != nil {
-			return nil, err
-		}
-		open := map[string]string{}
-		for i, f := range found {
-			if f.Open != nil {
-				open[targets[i].Key] = f.Open.URL
-			}
-		}
-		return open, nil
-	}
 }

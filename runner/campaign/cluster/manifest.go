@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -62,15 +63,44 @@ const around = 4096
 // object is a part of a manifest, with Kubernetes API keys.
 type object = map[string]any
 
-// Ready reports what a campaign file lacks for a cluster.
-func Ready(c *spec.Campaign) error {
+// addressVariables are copied into the manifest from the environment of its maker.
+var addressVariables = []string{"GITHUB_API_URL", "GITHUB_SERVER_URL", "OPENAI_BASE_URL"}
+
+// Ready reports what a campaign file lacks for a cluster, and addresses with a secret that readers of a Job
+// could see. get returns environment variables.
+func Ready(c *spec.Campaign, get func(name string) string) error {
 	if c.Kubernetes.Image == "" {
 		return errors.New("kubernetes.image is missing in the campaign file; name the image of agent-ci, by its digest")
 	}
 	if name := path.Clean(c.JobFile); name == campaignFile || name == waveFile {
 		return fmt.Errorf("job_file is %s, as another file is called in a cluster; give the job another name", name)
 	}
+	for _, name := range addressVariables {
+		u, err := url.Parse(get(name))
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			return fmt.Errorf("%s is written into the manifest, and has to be an address without a user, a password and a query; set it so, or unset it and put it into the secret %s", name, c.Kubernetes.Secret)
+		}
+	}
 	return nil
+}
+
+// Reach sets the variables with addresses, and the ports of these and of the model's API.
+func (w *Wave) Reach(modelURL string, get func(name string) string) {
+	w.Variables = map[string]string{}
+	addresses := []string{modelURL}
+	for _, name := range addressVariables {
+		if value := get(name); value != "" {
+			w.Variables[name] = value
+			addresses = append(addresses, value)
+		}
+	}
+	for _, address := range addresses {
+		if u, err := url.Parse(address); err == nil {
+			if port, err := strconv.Atoi(cmp.Or(u.Port(), map[string]string{"http": "80"}[u.Scheme])); err == nil {
+				w.Ports = append(w.Ports, port)
+			}
+		}
+	}
 }
 
 // Manifest writes a wave's YAML documents for kubectl apply -f, which is repeatable. It names, but

@@ -327,16 +327,18 @@ func TestAWaveFitsItsConfigMap(t *testing.T) {
 }
 
 func TestAClusterNeedsAnImage(t *testing.T) {
-	if err := Ready(&spec.Campaign{}); err == nil {
+	if err := Ready(&spec.Campaign{}, unset); err == nil {
 		t.Error("a manifest without an image is ready")
 	}
 	for _, name := range []string{"campaign.yml", "./wave.json"} {
 		c := &spec.Campaign{JobFile: name, Kubernetes: spec.Kubernetes{Image: "agent-ci"}}
-		if err := Ready(c); err == nil || !strings.Contains(err.Error(), "give the job another name") {
+		if err := Ready(c, unset); err == nil || !strings.Contains(err.Error(), "give the job another name") {
 			t.Errorf("the job may be called %s: %v", name, err)
 		}
 	}
-	if err := Ready(newWave(t, file, 1).Campaign); err != nil {
+	if err := Ready(newWave(t, file, 1).Campaign, unset); err != nil {
 		t.Error(err)
 	}
 }
+
+func unset(string) string { return "" }

@@ -71,6 +71,31 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 	return all, nil
 }
 
+// Existing returns a function that finds the addresses of targets' open pull requests, by key. It returns nil if
+// these are no reason to skip a target.
+func Existing(f Forge, c *spec.Campaign) func(context.Context, []campaign.Target) (map[string]string, error) {
+	if c.OnExisting != "skip" {
+		return nil
+	}
+	return func(ctx context.Context, targets []campaign.Target) (map[string]string, error) {
+		questions := make([]forge.Question, len(targets))
+		for i, t := range targets {
+			questions[i] = forge.Question{Repository: t.Repository, Head: t.Branch()}
+		}
+		findings, err := f.Survey(ctx, questions)
+		if err != nil {
+			return nil, err
+		}
+		found := map[string]string{}
+		for i, finding := range findings {
+			if finding.Open != nil {
+				found[targets[i].Key] = finding.Open.URL
+			}
+		}
+		return found, nil
+	}
+}
+
 // Ended is the result of closing a pull request.
 type Ended struct {
 	Seen
