@@ -29,7 +29,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 			return nil, err
 		}
 	}
-	if err := a.source.NotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
+	if err := a.source.CheckNotDone(ctx, a.task, base.Branch, base.SHA); err != nil {
 		return nil, err
 	}
 	if next.skills, err = worker.OfferSkills(r.rec, ws.Commit(), a.job(), a.model.Profile.ContextWindow); err != nil {

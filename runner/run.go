@@ -49,7 +49,7 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 	event := intake.ReadEvent(ctx, intake.Around(r.env))
 	if repairs != "" {
 		var err error
-		if event, err = intake.Repairs(repairs, r.env.Token() != ""); err != nil {
+		if event, err = intake.RepairEvent(repairs, r.env.Token() != ""); err != nil {
 			return err
 		}
 	}

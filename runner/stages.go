@@ -131,7 +131,7 @@ func (p *place) destination(r *runner) publish.Destination {
 func (r *runner) speaker(a *assignment) feedback.Speaker {
 	return feedback.Speaker{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
-		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.Commanded(), Link: r.env.RunLink(), // one that goes on was not refused
+		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // one that goes on was not refused
 	}
 }
 
@@ -557,7 +557,7 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 		}
 	}
 	if w.task.Repair != nil && !w.change.Empty() {
-		if err := w.source.StillRepairs(ctx, w.task.Pull.Number); err != nil {
+		if err := w.source.CheckNotStopped(ctx, w.task.Pull.Number); err != nil {
 			return nil, err
 		}
 	}

@@ -34,7 +34,7 @@ AGENT_CI_TASK_PROMPT="Fix the failing test" agent-ci action`,
 	}
 }
 
-func action(flags *flagSet) deed {
+func action(flags *flagSet) runFunc {
 	return func(ctx context.Context, p process, _ []string) int {
 		var args, file []string
 		directory := p.variable(directoryVariable)
@@ -48,7 +48,7 @@ func action(flags *flagSet) deed {
 		case "", "run":
 			return runCommand().run(ctx, p, append(args, file...))
 		case "repair":
-			return repairCommand().run(ctx, p.withoutIssue(), append(args, p.toRepair()...))
+			return repairCommand().run(ctx, p.withoutIssue(), append(args, p.repairOperands()...))
 		case "publish":
 			if directory == "" {
 				return flags.wrong(p, "the command publish needs the input run-directory: the run whose change it publishes")
@@ -62,8 +62,8 @@ func action(flags *flagSet) deed {
 	}
 }
 
-// ofRuns lists inputs for runs only, by variable.
-var ofRuns = []struct{ variable, input string }{
+// runInputs lists inputs for runs only, by variable.
+var runInputs = []struct{ variable, input string }{
 	{jobVariable, "job"},
 	{flagPrefix + "TASK_PROMPT", "prompt"},
 	{issueVariable, "issue"},
@@ -78,7 +78,7 @@ var ofRuns = []struct{ variable, input string }{
 
 // install makes this program available to the job's later steps.
 func install(p process, flags *flagSet) int {
-	for _, of := range ofRuns {
+	for _, of := range runInputs {
 		if p.variable(of.variable) != "" {
 			return flags.wrong(p, "the command install runs nothing and has no use for the input %s; leave it out, and give it to the step that runs agent-ci", of.input)
 		}
@@ -108,9 +108,9 @@ func addFolder(list string) error {
 	return errors.Join(err, f.Close())
 }
 
-// toRepair returns a repair's operands: the pull request, by number for the workflow's own
+// repairOperands returns a repair's operands: the pull request, by number for the workflow's own
 // repository, and the job.
-func (p process) toRepair() []string {
+func (p process) repairOperands() []string {
 	pull := p.variable(issueVariable)
 	if _, err := strconv.Atoi(strings.TrimPrefix(pull, "#")); err == nil {
 		pull = p.variable("GITHUB_REPOSITORY") + "#" + strings.TrimPrefix(pull, "#")

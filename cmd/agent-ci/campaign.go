@@ -52,8 +52,8 @@ type campaignFlags struct {
 	wait, over                              bool
 }
 
-// campaignDeed is a subcommand with its function, flags, and values of --format, default first.
-type campaignDeed struct {
+// campaignAction is a subcommand with its function, flags, and values of --format, default first.
+type campaignAction struct {
 	name, about, example string
 	flags, forms         []string
 	do                   func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
@@ -62,9 +62,9 @@ type campaignDeed struct {
 // settle is the subcommand with further arguments.
 const settle = "settle"
 
-// campaignDeeds returns the subcommands in order of use.
-func campaignDeeds() []campaignDeed {
-	return []campaignDeed{
+// campaignActions returns the subcommands in order of use.
+func campaignActions() []campaignAction {
+	return []campaignAction{
 		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
 		{"run", "run targets until no further one may start", "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
 		{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign},
@@ -78,7 +78,7 @@ func campaignDeeds() []campaignDeed {
 
 // campaignSubcommands are the subcommands as help and completion show them.
 func campaignSubcommands() (all []subcommand) {
-	for _, deed := range campaignDeeds() {
+	for _, deed := range campaignActions() {
 		args := "CAMPAIGN.yml [FLAGS]"
 		if deed.name == settle {
 			args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
@@ -97,7 +97,7 @@ type openedCampaign struct {
 	results []string // of runs elsewhere
 }
 
-func runCampaign(flags *flagSet) deed {
+func runCampaign(flags *flagSet) runFunc {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")
@@ -111,8 +111,8 @@ func runCampaign(flags *flagSet) deed {
 	flags.text(&f.report, "report", "FILE", "work: also write the report of the run there")
 	flags.on(&f.over, "over", "settle: the wave is over; book runs without a report at their claim")
 	return func(ctx context.Context, p process, rest []string) int {
-		name, all := rest[0], campaignDeeds()
-		i := slices.IndexFunc(all, func(d campaignDeed) bool { return d.name == name })
+		name, all := rest[0], campaignActions()
+		i := slices.IndexFunc(all, func(d campaignAction) bool { return d.name == name })
 		if i < 0 {
 			return flags.wrong(p, "%s", unknownSubcommand(name))
 		}
@@ -121,7 +121,7 @@ func runCampaign(flags *flagSet) deed {
 		}
 		file, results := rest[1], rest[2:]
 		sub := all[i]
-		if foreign := flags.foreign(append(sub.flags, "ledger")); foreign != "" {
+		if foreign := flags.unexpectedFlag(append(sub.flags, "ledger")); foreign != "" {
 			return flags.wrong(p, "--%s is not for agent-ci campaign %s", foreign, name)
 		}
 		if len(results) > 0 && name != settle {
@@ -148,7 +148,7 @@ func runCampaign(flags *flagSet) deed {
 		}
 		status := exitOK
 		if err == nil {
-			if why := c.asksGitHub(name); why != "" {
+			if why := c.localConflict(name); why != "" {
 				return flags.wrong(p, "%s", why)
 			}
 			c.results = results
@@ -161,8 +161,8 @@ func runCampaign(flags *flagSet) deed {
 	}
 }
 
-// asksGitHub returns why a subcommand does not suit a campaign with local repositories, or "".
-func (c *openedCampaign) asksGitHub(name string) string {
+// localConflict returns why a subcommand does not suit a campaign with local repositories, or "".
+func (c *openedCampaign) localConflict(name string) string {
 	what := "agent-ci campaign " + name
 	if handouts[c.format] != nil {
 		what = "--format " + c.format
@@ -175,7 +175,7 @@ func (c *openedCampaign) asksGitHub(name string) string {
 
 func unknownSubcommand(name string) string {
 	var names []string
-	for _, sub := range campaignDeeds() {
+	for _, sub := range campaignActions() {
 		names = append(names, sub.name)
 	}
 	if meant := config.Nearest(name, names); meant != "" {
@@ -203,19 +203,19 @@ func openCampaign(ctx context.Context, p process, file string, f campaignFlags) 
 	return &openedCampaign{Campaign: read, campaignFlags: f, file: file, raw: raw}, nil, err
 }
 
-// heldToClaims refuses variables that would exceed the plan's claims.
-func heldToClaims(p process) error {
+// checkClaimVariables refuses variables that would exceed the plan's claims.
+func checkClaimVariables(p process) error {
 	variables, _ := job.Format().Environment(p.environ, reserved())
 	for _, v := range variables.Values {
-		if campaign.OfFile(v.Key) {
+		if campaign.IsFileOnly(v.Key) {
 			return fmt.Errorf("%s is set, and would change what a run may use behind its claim; unset it, and give %s in the campaign's job", v.Origin, v.Key)
 		}
 	}
 	return nil
 }
 
-// beside returns a function that reads files named in a campaign file.
-func beside(file string) func(name string) ([]byte, error) {
+// readerBeside returns a function that reads files named in a campaign file.
+func readerBeside(file string) func(name string) ([]byte, error) {
 	return func(name string) ([]byte, error) {
 		root, err := os.OpenRoot(filepath.Dir(file))
 		if err != nil {
@@ -228,7 +228,7 @@ func beside(file string) func(name string) ([]byte, error) {
 
 // loadCampaign parses a campaign file with the job beside it.
 func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, error) {
-	read, err := spec.Load(file, raw, beside(file))
+	read, err := spec.Load(file, raw, readerBeside(file))
 	var problems config.Problems
 	if errors.As(err, &problems) {
 		return nil, problems, nil
@@ -236,8 +236,8 @@ func loadCampaign(file string, raw []byte) (*spec.Campaign, config.Problems, err
 	return read, nil, err
 }
 
-// who returns the name recorded for a person's decisions.
-func who(p process) string {
+// currentUser returns the name recorded for a person's decisions.
+func currentUser(p process) string {
 	return progress.Printable(cmp.Or(p.variable("GITHUB_ACTOR"), p.variable("USER"), "unknown"))
 }
 
@@ -271,7 +271,7 @@ func approveCampaign(ctx context.Context, p process, c *openedCampaign) (int, er
 
 func resumeCampaign(_ context.Context, p process, c *openedCampaign) (int, error) {
 	return exitOK, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
-		again, err := l.Resume(c.Campaign, plan, c.reason, who(p))
+		again, err := l.Resume(c.Campaign, plan, c.reason, currentUser(p))
 		if err == nil {
 			fmt.Fprintf(p.stdout, "%s resumes; %d targets run again with agent-ci campaign run.\n", c.Name, len(again))
 		}

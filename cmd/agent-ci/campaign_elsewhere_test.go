@@ -19,19 +19,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// elsewhere runs a campaign whose waves are handed out.
-type elsewhere struct {
+// commandAliases runs a campaign whose waves are handed out.
+type commandAliases struct {
 	*campaigning
 	results string // folder of what came back
 }
 
-func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigning)) *elsewhere {
+func newElsewhere(t *testing.T, targets int, file string, set ...func(*campaigning)) *commandAliases {
 	w := newCampaigning(t, targets, cheap, file, set...)
-	return &elsewhere{w, filepath.Join(w.dir, "results")}
+	return &commandAliases{w, filepath.Join(w.dir, "results")}
 }
 
 // say runs a subcommand, and gives what it wrote for programs.
-func (w *elsewhere) say(args ...string) ([]byte, error) {
+func (w *commandAliases) say(args ...string) ([]byte, error) {
 	cmd := exec.Command(binary, append([]string{"campaign"}, args...)...)
 	var out, said bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.env, &out, &said
@@ -41,7 +41,7 @@ func (w *elsewhere) say(args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (w *elsewhere) must(out []byte, err error) []byte {
+func (w *commandAliases) must(out []byte, err error) []byte {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -58,7 +58,7 @@ type matrix struct {
 	Wait          campaign.Wait
 }
 
-func (w *elsewhere) handOut() (m matrix) {
+func (w *commandAliases) handOut() (m matrix) {
 	w.t.Helper()
 	if err := json.Unmarshal(w.must(w.say("plan", "bump.yml", "--ledger", w.ledger(), "--format", "matrix")), &m); err != nil {
 		w.t.Fatal(err)
@@ -67,12 +67,12 @@ func (w *elsewhere) handOut() (m matrix) {
 }
 
 // work is what the job of a matrix does, or a pod: it knows the campaign file and the wave alone.
-func (w *elsewhere) work(m matrix, index int) ([]byte, error) {
+func (w *commandAliases) work(m matrix, index int) ([]byte, error) {
 	return w.say("work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--index", fmt.Sprint(index), "--out", filepath.Join(w.results, fmt.Sprintf("job-%d", index)))
 }
 
 // workAll works on a wave, some runs at a time, each of which ends with 0 or one of the statuses.
-func (w *elsewhere) workAll(m matrix, statuses ...int) {
+func (w *commandAliases) workAll(m matrix, statuses ...int) {
 	places, group := make(chan struct{}, m.AtOnce), sync.WaitGroup{}
 	for i := range m.Targets {
 		places <- struct{}{}
@@ -87,7 +87,7 @@ func (w *elsewhere) workAll(m matrix, statuses ...int) {
 	group.Wait()
 }
 
-func (w *elsewhere) settle(flags ...string) string {
+func (w *commandAliases) settle(flags ...string) string {
 	w.t.Helper()
 	return string(w.must(w.say(append([]string{"settle", "bump.yml", "--ledger", w.ledger(), w.results}, flags...)...)))
 }

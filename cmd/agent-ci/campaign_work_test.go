@@ -16,16 +16,16 @@ import (
 
 // pod is agent-ci campaign work on the only run of a wave, as a pod runs it: with a report in a second
 // place.
-func (w *elsewhere) pod(m matrix, env ...string) (*exec.Cmd, *strings.Builder) {
+func (w *commandAliases) pod(m matrix, env ...string) (*exec.Cmd, *strings.Builder) {
 	cmd, out := exec.Command(binary, "campaign", "work", "bump.yml", "--wave", filepath.Join(w.ledger(), m.File), "--out", w.results, "--report", w.termination()), &strings.Builder{}
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, append(slices.Clone(w.env), append(env, "JOB_COMPLETION_INDEX=0")...), out, out
 	return cmd, out
 }
 
-func (w *elsewhere) termination() string { return filepath.Join(w.dir, "termination-log") }
+func (w *commandAliases) termination() string { return filepath.Join(w.dir, "termination-log") }
 
 // ends runs a pod to its end, which is of that status, and gives what it reports.
-func (w *elsewhere) ends(m matrix, want int, env ...string) campaign.Report {
+func (w *commandAliases) ends(m matrix, want int, env ...string) campaign.Report {
 	w.t.Helper()
 	cmd, out := w.pod(m, env...)
 	_ = cmd.Run()
@@ -33,7 +33,7 @@ func (w *elsewhere) ends(m matrix, want int, env ...string) campaign.Report {
 }
 
 // reported is what a pod that ended said in both places.
-func (w *elsewhere) reported(cmd *exec.Cmd, out *strings.Builder, want int) campaign.Report {
+func (w *commandAliases) reported(cmd *exec.Cmd, out *strings.Builder, want int) campaign.Report {
 	w.t.Helper()
 	if code := cmd.ProcessState.ExitCode(); code != want {
 		w.t.Fatalf("it ended with %d, want %d\n%s", code, want, out)
@@ -52,7 +52,7 @@ func (w *elsewhere) reported(cmd *exec.Cmd, out *strings.Builder, want int) camp
 
 // held starts a pod, and waits until it waits for the model. Its requests are answered no more until
 // what it gives is called.
-func (w *elsewhere) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
+func (w *commandAliases) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 	w.t.Helper()
 	asked, release := make(chan struct{}, 10), make(chan struct{})
 	hold := func(r *http.Request) {
@@ -75,7 +75,7 @@ func (w *elsewhere) held(m matrix) (*exec.Cmd, *strings.Builder, func()) {
 }
 
 // settled books the run, which opened its pull request within its claim.
-func (w *elsewhere) settled(r campaign.Report) {
+func (w *commandAliases) settled(r campaign.Report) {
 	w.t.Helper()
 	w.settle()
 	w.allOpened()
@@ -119,7 +119,7 @@ func TestAPodIsKilled(t *testing.T) {
 func TestAPodIsKilledBelowItsDearestRequest(t *testing.T) {
 	t.Parallel()
 	file := strings.NewReplacer("{name: m,", "{name: m, context_window: 200000, max_output_tokens: 1000,", "{cost_usd: 0.1, tokens: 100000}", "{cost_usd: 0.3, tokens: 150000}").Replace(campaignFile)
-	w := &elsewhere{newCampaigning(t, 1, campaign.Claim{USD: 0.3 + 0.5025, Tokens: 150_000 + 201_000}, file), ""}
+	w := &commandAliases{newCampaigning(t, 1, campaign.Claim{USD: 0.3 + 0.5025, Tokens: 150_000 + 201_000}, file), ""}
 	w.results = filepath.Join(w.dir, "results")
 	m := w.handOut()
 	cmd, _, release := w.held(m)
@@ -138,7 +138,7 @@ func TestAPodIsKilledBelowItsDearestRequest(t *testing.T) {
 	w.settled(r)
 }
 
-func (w *elsewhere) runDirectory() string {
+func (w *commandAliases) runDirectory() string {
 	w.t.Helper()
 	found, _ := filepath.Glob(filepath.Join(w.results, "runs", "*", "transcript.jsonl"))
 	if len(found) != 1 {

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// mostHandedOut bounds the runs of a wave that is handed out: GitHub limits a matrix to so many
+	// maxWaveRuns bounds the runs of a wave that is handed out: GitHub limits a matrix to so many
 	// jobs (https://docs.github.com/en/actions/reference/limits).
-	mostHandedOut = 256
-	// hourElsewhere is the default of rollout.per_hour elsewhere: those runs do not see each other,
+	maxWaveRuns = 256
+	// defaultPerHour is the default of rollout.per_hour elsewhere: those runs do not see each other,
 	// and GitHub permits 500 creations an hour for all.
-	hourElsewhere = 100
-	// mostSeen bounds kubectl's output, in bytes.
-	mostSeen = 256 << 20
+	defaultPerHour = 100
+	// maxKubectlOutput bounds kubectl's output, in bytes.
+	maxKubectlOutput = 256 << 20
 )
 
 // handout is a host for waves.
@@ -65,9 +65,9 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	if err := to.ready(c, p); err != nil {
 		return exitFailed, err
 	}
-	plan, err := c.planThatHolds(ctx, p, ledger)
+	plan, err := c.currentPlan(ctx, p, ledger)
 	if err != nil {
-		return c.unplanned(p, err)
+		return c.planFailure(p, err)
 	}
 	if out := ledger.Of(c.Name).Out(); out != nil {
 		if !to.again || out[0].Host != to.host || out[0].Template != plan.Template {
@@ -76,7 +76,7 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 		fmt.Fprintf(p.stderr, "Wave %d is out already; here it is again.\n", out[0].Wave)
 		return exitOK, to.write(p, c, out, campaign.Wait{})
 	}
-	next, wait, err := c.nextElsewhere(ctx, p, ledger, plan)
+	next, wait, err := c.nextWave(ctx, p, ledger, plan)
 	if err != nil {
 		return exitFailed, err
 	}
@@ -99,8 +99,8 @@ func (c *openedCampaign) handOut(ctx context.Context, p process, ledger *campaig
 	return exitOK, to.write(p, c, wave, wait)
 }
 
-// planThatHolds returns the plan of the campaign's job, making a missing one.
-func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
+// currentPlan returns the plan of the campaign's job, making a missing one.
+func (c *openedCampaign) currentPlan(ctx context.Context, p process, ledger *campaign.Ledger) (*campaign.Plan, error) {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func (c *openedCampaign) planThatHolds(ctx context.Context, p process, ledger *c
 	return campaign.ReadPlan(c.ledger, c.Name, ledger.State)
 }
 
-// nextElsewhere returns the targets that may start elsewhere, after asking the forge.
-func (c *openedCampaign) nextElsewhere(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
+// nextWave returns the targets that may start elsewhere, after asking the forge.
+func (c *openedCampaign) nextWave(ctx context.Context, p process, ledger *campaign.Ledger, plan *campaign.Plan) ([]campaign.Target, campaign.Wait, error) {
 	client, _, err := forgeOf(p)
 	if err == nil {
 		err = c.refresh(ctx, p, ledger, plan)
@@ -120,10 +120,10 @@ func (c *openedCampaign) nextElsewhere(ctx context.Context, p process, ledger *c
 	if err != nil {
 		return nil, campaign.Wait{}, err
 	}
-	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, hourElsewhere)
+	c.Rollout.PerHour = cmp.Or(c.Rollout.PerHour, defaultPerHour)
 	return ledger.Choose(ctx, campaign.Choice{
-		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: mostHandedOut, Existing: pulls.Existing(client, c.Campaign),
-		Passed: func(r campaign.Report) { here.Tell(p.stderr, r) },
+		Campaign: c.Campaign, Plan: plan, Now: time.Now, Most: maxWaveRuns, Existing: pulls.Existing(client, c.Campaign),
+		Passed: func(r campaign.Report) { here.PrintReport(p.stderr, r) },
 	})
 }
 
@@ -141,7 +141,7 @@ func (c *openedCampaign) jobBeside() []byte {
 	if c.JobFile == "" {
 		return nil
 	}
-	raw, err := beside(c.file)(c.JobFile)
+	raw, err := readerBeside(c.file)(c.JobFile)
 	if err != nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func writeManifest(p process, c *openedCampaign, wave []campaign.Claimed, _ camp
 
 // workOnTarget performs one run of a handed out wave.
 func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error) {
-	claimed, err := c.handed(ctx, p)
+	claimed, err := c.claimedRun(ctx, p)
 	if err != nil {
 		return exitInvalid, err
 	}
@@ -179,8 +179,8 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	if o.Folder, err = filepath.Abs(c.out); err != nil {
 		return exitFailed, fmt.Errorf("find the folder of run directories: %w", err)
 	}
-	o.Environ, o.Template, o.Output = apart(p.environ, o.Folder), claimed.Template, p.stderr
-	if err := c.refuses(p, claimed); err != nil {
+	o.Environ, o.Template, o.Output = withCampaignFolder(p.environ, o.Folder), claimed.Template, p.stderr
+	if err := c.checkClaim(p, claimed); err != nil {
 		return exitInvalid, errors.Join(err, c.writeReport(o.Refuse(claimed, err)))
 	}
 	report, _, err := here.Work(ctx, o, claimed, time.Now())
@@ -191,9 +191,9 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 		return exitFailed, err
 	}
 	if report == nil {
-		return signalled, nil
+		return exitSignalled, nil
 	}
-	here.Tell(p.stdout, *report)
+	here.PrintReport(p.stdout, *report)
 	return report.ExitCode(), nil
 }
 
@@ -212,11 +212,11 @@ func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	return nil
 }
 
-// signalled is the exit status after a signal before any report.
-const signalled = 143
+// exitSignalled is the exit status after a signal before any report.
+const exitSignalled = 143
 
-// handed returns the run named on the command line.
-func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaign.Claimed, err error) {
+// claimedRun returns the run named on the command line.
+func (c *openedCampaign) claimedRun(ctx context.Context, p process) (claimed campaign.Claimed, err error) {
 	if c.wave == "" || c.out == "" {
 		return claimed, errors.New("it takes --wave and --out: the file of the wave, and a folder for the run")
 	}
@@ -236,13 +236,13 @@ func (c *openedCampaign) handed(ctx context.Context, p process) (claimed campaig
 	return wave[index], nil
 }
 
-// refuses says why the run of a claim cannot start here: it is of another file, or not held to its claim.
-func (c *openedCampaign) refuses(p process, claimed campaign.Claimed) error {
+// checkClaim says why the run of a claim cannot start here: it is of another file, or not held to its claim.
+func (c *openedCampaign) checkClaim(p process, claimed campaign.Claimed) error {
 	template, err := campaign.JobDigest(c.Campaign)
 	if err == nil && (claimed.Campaign != c.Name || claimed.Template != template) {
 		err = fmt.Errorf("wave %d is not of this campaign file: the file or its job was changed since; take those with which the wave was handed out", claimed.Wave)
 	}
-	return cmp.Or(err, heldToClaims(p))
+	return cmp.Or(err, checkClaimVariables(p))
 }
 
 // settleCampaign books the results of runs elsewhere.
@@ -253,7 +253,7 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 			fmt.Fprintln(p.stdout, "No wave is out.")
 			return nil
 		}
-		reports, over, err := c.cameBack(ctx, p, out)
+		reports, over, err := c.readResults(ctx, p, out)
 		if err != nil {
 			return err
 		}
@@ -264,14 +264,14 @@ func settleCampaign(ctx context.Context, p process, c *openedCampaign) (int, err
 			return err
 		}
 		for _, r := range booked {
-			here.Tell(p.stderr, r)
+			here.PrintReport(p.stderr, r)
 		}
 		return c.show(p, c.status(p, l.State, plan))
 	})
 }
 
-// cameBack reads the results named on the command line: reports, and ended targets.
-func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
+// readResults reads the results named on the command line: reports, and ended targets.
+func (c *openedCampaign) readResults(ctx context.Context, p process, out []campaign.Claimed) (reports []campaign.Report, over []string, err error) {
 	for _, name := range c.results {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			found, err := campaign.ReadReports(name, func(err error) {
@@ -299,7 +299,7 @@ func (c *openedCampaign) cameBack(ctx context.Context, p process, out []campaign
 // readInput reads a file, or standard input for -.
 func readInput(ctx context.Context, p process, name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.stdin), mostSeen))
+		return io.ReadAll(io.LimitReader(boundedfile.Until(ctx, p.stdin), maxKubectlOutput))
 	}
-	return boundedfile.Read(ctx, name, mostSeen)
+	return boundedfile.Read(ctx, name, maxKubectlOutput)
 }

@@ -70,13 +70,13 @@ func planCampaign(ctx context.Context, p process, c *openedCampaign) (status int
 	}
 	plan, err := c.plan(ctx, p, ledger)
 	if err != nil {
-		return c.unplanned(p, err)
+		return c.planFailure(p, err)
 	}
 	return exitOK, c.show(p, c.status(p, ledger.State, plan))
 }
 
-// unplanned explains a missing plan, by mistakes if there are any.
-func (c *openedCampaign) unplanned(p process, err error) (int, error) {
+// planFailure explains a missing plan, by mistakes if there are any.
+func (c *openedCampaign) planFailure(p process, err error) (int, error) {
 	if problems, are := errors.AsType[config.Problems](err); are {
 		showProblems(p, c.file, problems)
 		return exitInvalid, nil
@@ -108,7 +108,7 @@ func (c *openedCampaign) plan(ctx context.Context, p process, ledger *campaign.L
 
 // resolve makes the plan of the campaign, as it is now.
 func (c *openedCampaign) resolve(ctx context.Context, p process) (*campaign.Plan, error) {
-	if err := heldToClaims(p); err != nil {
+	if err := checkClaimVariables(p); err != nil {
 		return nil, err
 	}
 	from, server, err := c.source(p)
@@ -183,7 +183,7 @@ func closeCampaign(ctx context.Context, p process, c *openedCampaign) (int, erro
 func (c *openedCampaign) mayApprove(ctx context.Context, p process) (by string, err error) {
 	env := settings.Environment(p.environ)
 	if !env.InActions() {
-		return who(p), nil
+		return currentUser(p), nil
 	}
 	client, _, err := forgeOf(p)
 	if err != nil {

@@ -24,12 +24,12 @@ import (
 // spareTime is how much longer than its job lets it a run of a campaign may take.
 const spareTime = time.Hour
 
-// farewell is how long a run has to end in order.
-const farewell = 2 * time.Minute
+// shutdownTime is how long a run has to end in order.
+const shutdownTime = 2 * time.Minute
 
 // runTargets runs the targets of a campaign on this machine, and shows the status then.
 func runTargets(ctx context.Context, p process, c *openedCampaign) (status int, err error) {
-	if err := heldToClaims(p); err != nil {
+	if err := checkClaimVariables(p); err != nil {
 		return exitFailed, err
 	}
 	return status, c.withLedger(func(l *campaign.Ledger, plan *campaign.Plan) error {
@@ -85,7 +85,7 @@ func (c *openedCampaign) runOptions(p process) (o here.Options, err error) {
 		return here.Options{}, err
 	}
 	return here.Options{
-		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: farewell, Resumable: history.Resumable,
+		Campaign: c.Campaign, Program: program, Args: args, Now: time.Now, Log: p.stderr, Spare: spareTime, Farewell: shutdownTime, Resumable: history.Resumable,
 		Models: modelsOf(j, p.environ), Discard: publish == "github",
 	}, nil
 }
@@ -109,7 +109,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 		}
 		environ = append(slices.Clone(environ), settings.PaceVariable+"="+filepath.Join(folder, "pace"))
 	}
-	o.Environ = apart(environ, ledger)
+	o.Environ = withCampaignFolder(environ, ledger)
 	if c.Targets.Folder != "" {
 		repositories, err := filepath.Abs(string(c.repositories()))
 		if err != nil {
@@ -135,7 +135,7 @@ func (c *openedCampaign) hereOptions(p process, l *campaign.Ledger, plan *campai
 	return o, nil
 }
 
-// apart returns an environment whose commands see no other run in a folder.
-func apart(environ []string, folder string) []string {
+// withCampaignFolder returns an environment whose commands see no other run in a folder.
+func withCampaignFolder(environ []string, folder string) []string {
 	return append(slices.Clone(environ), settings.CampaignVariable+"="+folder)
 }

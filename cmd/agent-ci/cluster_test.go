@@ -22,7 +22,7 @@ import (
 
 // clustered is a campaign whose waves go to a cluster of .ci/kube, in a namespace of its own.
 type clustered struct {
-	*elsewhere
+	*commandAliases
 	folder, namespace string
 	serve             func(*campaigning) // has servers listen where pods reach them
 	trust             []string           // the variables by which their certificate is believed, also by git
@@ -68,7 +68,7 @@ func newClustered(t *testing.T, targets int, namespace, red string, credentials 
 			server.StartTLS()
 		}
 	}
-	w.elsewhere = newElsewhere(t, targets, clusterFile(namespace, red), w.serve)
+	w.commandAliases = newElsewhere(t, targets, clusterFile(namespace, red), w.serve)
 	w.env = append(w.env, w.trust...)
 	w.kubectl(nil, "create", "namespace", namespace)
 	secret := []string{"create", "secret", "generic", "agent-ci-credentials", "--from-literal=GITHUB_TOKEN=" + w.forge.Token}

@@ -79,7 +79,7 @@ agent-ci completion fish | source      # in ~/.config/fish/config.fish`,
 	}
 }
 
-func completion(flags *flagSet) deed {
+func completion(flags *flagSet) runFunc {
 	return func(_ context.Context, p process, rest []string) int {
 		answer := ""
 		switch {

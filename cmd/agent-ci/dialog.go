@@ -44,8 +44,8 @@ func (d *dialog) ask(question, usual string) (string, error) {
 	return cmp.Or(strings.TrimSpace(line), usual), nil
 }
 
-// askFor asks until the answer is a known one.
-func (d *dialog) askFor(question, usual string, known ...string) (string, error) {
+// askChoice asks until the answer is a known one.
+func (d *dialog) askChoice(question, usual string, known ...string) (string, error) {
 	for {
 		answer, err := d.ask(question, usual)
 		if err != nil || slices.Contains(known, answer) {
@@ -55,8 +55,8 @@ func (d *dialog) askFor(question, usual string, known ...string) (string, error)
 	}
 }
 
-// agrees asks for a yes. An empty answer agrees.
-func (d *dialog) agrees(question string) (bool, error) {
+// confirm asks for a yes. An empty answer agrees.
+func (d *dialog) confirm(question string) (bool, error) {
 	answer, err := d.ask(question+" [Y/n]", "")
 	return answer == "" || strings.HasPrefix(strings.ToLower(answer), "y"), err
 }
@@ -86,7 +86,7 @@ func (d *dialog) askHidden(question string) (secret string, err error) {
 	}()
 	defer endOnSignal(signals, func() { _ = unix.IoctlSetTermios(fd, setTermios, was) })()
 	fmt.Fprintf(d.screen, "%s (not shown): ", question)
-	return d.typed()
+	return d.readHidden()
 }
 
 // endOnSignal cleans up at a signal and then lets it act normally, until stop.
@@ -108,8 +108,8 @@ func endOnSignal(signals chan os.Signal, clean func()) (stop func()) {
 	}
 }
 
-// typed reads up to Enter.
-func (d *dialog) typed() (string, error) {
+// readHidden reads up to Enter.
+func (d *dialog) readHidden() (string, error) {
 	const longest, interrupt, end, backspace, erase = 4096, 0x03, 0x04, 0x08, 0x7f
 	var text []byte
 	for {

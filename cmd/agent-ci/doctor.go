@@ -33,11 +33,11 @@ flags. docs/reference/doctor.md describes the JSON.`,
 		example: `
 agent-ci doctor
 agent-ci doctor --online --json`,
-		define: examine,
+		define: diagnose,
 	}
 }
 
-func examine(flags *flagSet) deed {
+func diagnose(flags *flagSet) runFunc {
 	var o doctor.Options
 	var asJSON bool
 	flags.text(&o.Dir, "repo", "DIR", "checkout to look at (default: the current folder)")
@@ -139,10 +139,10 @@ func showAccess(line func(name, format string, args ...any), d *doctor.Diagnosis
 		let = "keyless, with a token of " + orNone(d.Model.Identity)
 	}
 	line("model", "%s at %s, %s", d.Model.Name, d.Model.BaseURL, let)
-	line("", "%s", answerWords(d.Model.Answer))
+	line("", "%s", describeAnswer(d.Model.Answer))
 	showEndpoint(func(text string) { line("", "%s", text) }, d.Model.Endpoint)
 	line("github", "%s at %s, token: %s", orNone(d.GitHub.Repository), d.GitHub.APIURL, d.GitHub.Token)
-	line("", "%s", answerWords(d.GitHub.Answer))
+	line("", "%s", describeAnswer(d.GitHub.Answer))
 	if d.GitHub.Scopes != "" {
 		line("", "scopes: %s", d.GitHub.Scopes)
 	}
@@ -175,13 +175,13 @@ func showEndpoint(line func(string), e *doctor.Endpoint) {
 	}
 	var keys []string
 	for _, key := range slices.Sorted(maps.Keys(e.Settings)) {
-		keys = append(keys, key+": "+settingWords(e.Settings[key]))
+		keys = append(keys, key+": "+formatSetting(e.Settings[key]))
 	}
 	line("set in the job: model: {" + strings.Join(keys, ", ") + "}")
 }
 
-// settingWords is the YAML of a setting.
-func settingWords(value any) string {
+// formatSetting is the YAML of a setting.
+func formatSetting(value any) string {
 	if quirks, is := value.([]model.Quirk); is {
 		return model.ListOf(quirks)
 	}
@@ -190,7 +190,7 @@ func settingWords(value any) string {
 
 func orNone(s string) string { return cmp.Or(s, "none") }
 
-func answerWords(a doctor.Answer) string {
+func describeAnswer(a doctor.Answer) string {
 	switch {
 	case !a.Asked:
 		return "not asked; --online asks"

@@ -162,8 +162,8 @@ func reserved() []string {
 	return names
 }
 
-// foreign returns a flag on the command line outside of own, or "".
-func (f *flagSet) foreign(own []string) (name string) {
+// unexpectedFlag returns a flag on the command line outside of own, or "".
+func (f *flagSet) unexpectedFlag(own []string) (name string) {
 	f.Visit(func(set *flag.Flag) {
 		if !slices.Contains(own, set.Name) {
 			name = set.Name

@@ -18,7 +18,7 @@ const smallHeap = 2 << 20
 func collectEarly() {
 	type collected struct{ _ *byte } // with a pointer it is an object of its own
 	runtime.SetFinalizer(&collected{}, func(*collected) {
-		if inUse() > smallHeap {
+		if liveHeap() > smallHeap {
 			debug.SetGCPercent(gcPercent)
 			return
 		}
@@ -26,8 +26,8 @@ func collectEarly() {
 	})
 }
 
-// inUse is how many bytes the last collection left.
-func inUse() uint64 {
+// liveHeap is how many bytes the last collection left.
+func liveHeap() uint64 {
 	left := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(left)
 	return left[0].Value.Uint64()

@@ -51,7 +51,7 @@ agent-ci init --github`,
 	}
 }
 
-func initialise(flags *flagSet) deed {
+func initialise(flags *flagSet) runFunc {
 	var workflows, recipes []string
 	var repo string
 	var onGitHub gitHubSetup

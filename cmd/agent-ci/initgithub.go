@@ -79,7 +79,7 @@ func (g *gitHubSetup) run(ctx context.Context, p process) int {
 	ctx, stop := untilSignal(ctx) // not before: Ctrl-C ends a question
 	defer stop()
 	report, err := setup.Do(ctx, hub)
-	tellReport(p, report)
+	printReport(p, report)
 	if err != nil {
 		return initFailed(p, err)
 	}
@@ -91,7 +91,7 @@ func initFailed(p process, err error) int {
 	return exitFailed
 }
 
-func tellReport(p process, report onboard.Report) {
+func printReport(p process, report onboard.Report) {
 	for _, done := range report.Done {
 		fmt.Fprintf(p.stdout, "done: %s\n", progress.Printable(done))
 	}
@@ -193,7 +193,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (
 			fmt.Fprintf(person.screen, "  %-12s %s\n", p.Name, p.Title)
 			names = append(names, p.Name)
 		}
-		if name, err = person.askFor("Who serves the model", "openai", names...); err != nil {
+		if name, err = person.askChoice("Who serves the model", "openai", names...); err != nil {
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (g *gitHubSetup) askProvider(s *onboard.Setup, _ process, person *dialog) (
 		return err
 	}
 	if found.Name == "other" && wire == "" && person != nil {
-		if wire, err = person.askFor("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
+		if wire, err = person.askChoice("What it speaks, responses or chat", "responses", "responses", "chat"); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Set
 	}
 	fmt.Fprintf(person.screen, "In %s: set the secret %s, let workflows open pull requests, make the label %s, and open a pull request with %s and %s.\n",
 		hub.Name(), s.Provider.Secret, onboard.Label, onboard.DefaultsPath, onboard.WorkflowPath(s.Workflow))
-	yes, err := person.agrees("Go on?")
+	yes, err := person.confirm("Go on?")
 	switch {
 	case err != nil:
 		return false, err
@@ -263,6 +263,6 @@ func (g *gitHubSetup) confirm(ctx context.Context, person *dialog, s onboard.Set
 	if there, err := hub.HasSecret(ctx, s.Provider.Secret); err != nil || !there {
 		return false, nil // why it cannot be known is said when it is to be set
 	}
-	answer, err := person.askFor("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
+	answer, err := person.askChoice("The secret "+s.Provider.Secret+" is there already. Replace it, yes or no", "no", "yes", "no")
 	return answer == "yes", err
 }

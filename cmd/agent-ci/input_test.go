@@ -13,18 +13,18 @@ import (
 // A signal ends a run that waits for a prompt from an input that nobody closes.
 func TestASignalWhileThePromptIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	signalled(t, nil, syscall.SIGTERM)
+	exitSignalled(t, nil, syscall.SIGTERM)
 }
 
 // A run that nohup(1) started outlives its terminal.
 func TestARunUnderNohupIgnoresSIGHUP(t *testing.T) {
 	t.Parallel()
-	signalled(t, []string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`}, syscall.SIGHUP, syscall.SIGTERM)
+	exitSignalled(t, []string{"/bin/sh", "-c", `trap "" HUP; exec "$0" "$@"`}, syscall.SIGHUP, syscall.SIGTERM)
 }
 
-// signalled starts a run by a program, sends it signals while it reads its prompt, and
+// exitSignalled starts a run by a program, sends it signals while it reads its prompt, and
 // checks that SIGTERM ended it.
-func signalled(t *testing.T, by []string, signals ...syscall.Signal) {
+func exitSignalled(t *testing.T, by []string, signals ...syscall.Signal) {
 	w := newWorkshop(t)
 	w.git(w.dir, "init", "--quiet")
 	w.git(w.dir, "commit", "--quiet", "--allow-empty", "--message=begin")

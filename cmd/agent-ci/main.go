@@ -76,7 +76,7 @@ type command struct {
 	subcommands func() []subcommand
 	// define adds the command's flags, and gives what it does with their values and
 	// its operands.
-	define func(*flagSet) deed
+	define func(*flagSet) runFunc
 	waits  bool // most of its time, for others
 }
 
@@ -86,8 +86,8 @@ type subcommand struct {
 	flags                      []string
 }
 
-// deed is what a command does. It gives the exit status.
-type deed func(ctx context.Context, p process, rest []string) int
+// runFunc is what a command does. It gives the exit status.
+type runFunc func(ctx context.Context, p process, rest []string) int
 
 // operands are how many arguments a command takes besides flags, and what is said
 // of another number of them. The zero value takes none.
@@ -125,7 +125,7 @@ func dispatch(ctx context.Context, p process, args []string) int {
 		fmt.Fprint(p.stderr, overview())
 		return exitInvalid
 	}
-	p = inStep(p)
+	p = wrapStepOutput(p)
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
@@ -148,8 +148,8 @@ func dispatch(ctx context.Context, p process, args []string) int {
 	return all[known].run(ctx, p, rest)
 }
 
-// elsewhere has the commands for words that people try: names of other tools, and what is part of another command.
-var elsewhere = map[string]string{
+// commandAliases has the commands for words that people try: names of other tools, and what is part of another command.
+var commandAliases = map[string]string{
 	"fetch": "report", "download": "report", "show": "report", "verify": "report", "check": "validate", "lint": "validate", "skills": "validate",
 	"hooks": "validate", "list": "runs", "ls": "runs", "prune": "runs prune", "policy": "sandbox --explain", "explain": "sandbox --explain", "setup": "init",
 }
@@ -160,7 +160,7 @@ func unknownCommand(p process, name string) int {
 	for _, c := range commands() {
 		names = append(names, c.name)
 	}
-	if meant := cmp.Or(elsewhere[name], config.Nearest(name, names)); meant != "" {
+	if meant := cmp.Or(commandAliases[name], config.Nearest(name, names)); meant != "" {
 		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
 		return exitInvalid
 	}

@@ -25,7 +25,7 @@ type running struct {
 
 // startPiped starts a command whose output and error stay apart.
 func startPiped(session *sandboxcommand.Session, p process, argv []string) (*running, error) {
-	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: through(p.stdout), Errors: through(p.stderr)})
+	started, err := attached.Start(session.Start, sandbox.Command{Argv: argv}, attached.Streams{Output: copyAll(p.stdout), Errors: copyAll(p.stderr)})
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +38,9 @@ func startPiped(session *sandboxcommand.Session, p process, argv []string) (*run
 	return &running{started.Process, func() { _, _ = started.Wait() }}, nil
 }
 
-// through copies to the end, also when nobody takes it any more: a command would
+// copyAll copies to the end, also when nobody takes it any more: a command would
 // else block.
-func through(to io.Writer) func(io.Reader) error {
+func copyAll(to io.Writer) func(io.Reader) error {
 	return func(from io.Reader) error {
 		if attached.To(to)(from) != nil {
 			_, _ = io.Copy(io.Discard, from)

@@ -25,7 +25,7 @@ GITHUB_TOKEN=… agent-ci publish ../run                               # in anot
 	}
 }
 
-func publishRun(flags *flagSet) deed {
+func publishRun(flags *flagSet) runFunc {
 	var o runner.PublishOptions
 	var failOn string
 	flags.variables = true

@@ -28,7 +28,7 @@ OPENAI_API_KEY=… GITHUB_TOKEN=… agent-ci repair octo-org/widgets#12`,
 	}
 }
 
-func repair(f *flagSet) deed {
+func repair(f *flagSet) runFunc {
 	var o runner.Options
 	var failOn string
 	var asJSON bool
@@ -54,7 +54,7 @@ func repair(f *flagSet) deed {
 		if err != nil {
 			return f.wrong(p, "%v", err)
 		}
-		return failing.status(attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+		return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
 			o.Set = append(append(setLines(p), o.Set...), "task.from=event")
 			return runner.Run(ctx, o)
 		}))

@@ -41,7 +41,7 @@ agent-ci replay ../run --frozen --out again`,
 	}
 }
 
-func replay(flags *flagSet) deed {
+func replay(flags *flagSet) runFunc {
 	var o runner.ReplayOptions
 	var last bool
 	flags.last(&last)

@@ -43,7 +43,7 @@ agent-ci report run --verify`,
 	}
 }
 
-func report(flags *flagSet) deed {
+func report(flags *flagSet) runFunc {
 	var format string
 	var verify, last bool
 	flags.last(&last)
@@ -106,12 +106,12 @@ func (p process) runOf(ctx context.Context, flags *flagSet, o artifact.Options, 
 	if err != nil {
 		return "", "", failed(p, "report", err)
 	}
-	tellFetched(p, fetched)
+	printFetched(p, fetched)
 	return fetched.Directory, fetched.Report + "\n", exitOK
 }
 
-// tellFetched reports what came on standard error: the report alone is the output.
-func tellFetched(p process, f *artifact.Fetched) {
+// printFetched reports what came on standard error: the report alone is the output.
+func printFetched(p process, f *artifact.Fetched) {
 	ending := "it has not ended"
 	if end := f.View.Finished; end != nil {
 		ending = fmt.Sprintf("%s/%s: %s", end.Outcome, end.Reason, end.Message)

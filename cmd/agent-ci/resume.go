@@ -38,7 +38,7 @@ agent-ci resume ../run --set limits.cost_usd=10`,
 	}
 }
 
-func resume(flags *flagSet) deed {
+func resume(flags *flagSet) runFunc {
 	var o runner.ResumeOptions
 	var asJSON, last bool
 	flags.last(&last)
@@ -56,6 +56,6 @@ func resume(flags *flagSet) deed {
 			return status
 		}
 		o.RunDir = dir
-		return attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) }).ExitCode
+		return runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result { return runner.Resume(ctx, o) }).ExitCode
 	}
 }

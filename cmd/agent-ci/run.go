@@ -42,7 +42,7 @@ agent-ci run --prompt "Fix the failing test" --publish none`,
 	}
 }
 
-func run(f *flagSet) deed {
+func run(f *flagSet) runFunc {
 	var o runner.Options
 	var failOn string
 	var asJSON bool
@@ -66,22 +66,22 @@ func run(f *flagSet) deed {
 		if len(rest) == 1 {
 			o.JobFile = rest[0]
 		}
-		if problem := wrongRun(o, rest, p.environ); problem != "" {
+		if problem := argumentProblem(o, rest, p.environ); problem != "" {
 			return f.wrong(p, "%s", problem)
 		}
 		failing, err := readFailOn(failOn)
 		if err != nil {
 			return f.wrong(p, "%v", err)
 		}
-		return failing.status(attend(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
-			o.Set, o.Stdin = append(setLines(p), o.Set...), inputUntil(ctx, p.stdin)
+		return failing.status(runUntilSignal(ctx, p, asJSON, &o.Surroundings, func(ctx context.Context) record.Result {
+			o.Set, o.Stdin = append(setLines(p), o.Set...), cancellableInput(ctx, p.stdin)
 			return runner.Run(ctx, o)
 		}))
 	}
 }
 
-// wrongRun says how the arguments contradict each other.
-func wrongRun(o runner.Options, rest, environ []string) string {
+// argumentProblem says how the arguments contradict each other.
+func argumentProblem(o runner.Options, rest, environ []string) string {
 	tasks := slices.DeleteFunc([]string{o.Issue, o.Prompt, o.PromptFile}, func(task string) bool { return task == "" })
 	switch {
 	case len(rest) > 1:
@@ -111,9 +111,9 @@ func hasTask(set, environ []string) bool {
 	return bySet || byEvent || slices.ContainsFunc(environ, func(s string) bool { return strings.HasPrefix(s, flagPrefix+"TASK_") })
 }
 
-// attend has something run that the first signal ends and the second hurries, and
+// runUntilSignal has something run that the first signal ends and the second hurries, and
 // shows its result. asJSON gives standard output to its events.
-func attend(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
+func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.Surroundings, run func(context.Context) record.Result) record.Result {
 	*around = surroundings(p, around.Quiet)
 	show := p.stdout
 	if asJSON { // whose reader may write to the same terminal

@@ -49,7 +49,7 @@ type runsFlags struct {
 	unpublished      bool
 }
 
-func listRuns(flags *flagSet) deed {
+func listRuns(flags *flagSet) runFunc {
 	var f runsFlags
 	flags.text(&f.folder, "in", "DIR", "folder that has run directories (default: the usual one)")
 	flags.on(&f.json, "json", "print JSON, with all runs and not only the newest 20")
@@ -113,8 +113,8 @@ type runsList struct {
 	Runs    []runs.Run `json:"runs"`
 }
 
-// mostListed is how many runs a list has without --json.
-const mostListed = 20
+// maxListed is how many runs a list has without --json.
+const maxListed = 20
 
 func showRuns(p process, machine runs.Machine, f runsFlags) int {
 	list, err := machine.List()
@@ -135,7 +135,7 @@ func showRuns(p process, machine runs.Machine, f runsFlags) int {
 		fmt.Fprintf(p.stderr, "There are no runs in %s.\n", progress.Printable(folder))
 		return exitOK
 	}
-	shown := list[:min(len(list), mostListed)]
+	shown := list[:min(len(list), maxListed)]
 	if err := writeRuns(p.stdout, shown); err != nil {
 		return exitFailed
 	}

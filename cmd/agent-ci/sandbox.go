@@ -51,7 +51,7 @@ agent-ci sandbox --explain -- git push --force`,
 	}
 }
 
-func runSandboxed(flags *flagSet) deed {
+func runSandboxed(flags *flagSet) runFunc {
 	var o sandboxcommand.Options
 	flags.text(&o.Mode, "mode", "MODE", strings.Join(sandboxModes, ", ")+"\n(default: what is configured, else workspace-write)", sandboxModes...)
 	flags.text(&o.Network, "network", "NETWORK", "what it reaches: a value of policy.network\n(default: what is configured, else loopback)", sandboxNetworks...)
@@ -108,7 +108,7 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	if err != nil {
 		return sandboxFailure(p, errors.Join(err, session.Close()))
 	}
-	pass(running.process, signals)
+	forwardSignals(running.process, signals)
 	status, err := running.process.Wait()
 	left := session.Close() // before the end of its output is waited for: what it left running may hold it
 	running.after()
@@ -126,8 +126,8 @@ func runIn(session *sandboxcommand.Session, p process, argv []string, signals <-
 	return status.ExitCode
 }
 
-// pass gives the command the signals that this process gets, until it ends.
-func pass(running *sandbox.Process, signals <-chan os.Signal) {
+// forwardSignals gives the command the signals that this process gets, until it ends.
+func forwardSignals(running *sandbox.Process, signals <-chan os.Signal) {
 	for {
 		select {
 		case s := <-signals:

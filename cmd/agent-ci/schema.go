@@ -23,7 +23,7 @@ agent-ci schema > agent-ci.schema.json   # then, as the first line of a job file
 
 const wantFile = "it takes the kind of a file: job or campaign"
 
-func schema(flags *flagSet) deed {
+func schema(flags *flagSet) runFunc {
 	return func(_ context.Context, p process, rest []string) int {
 		written, known := map[string]func() []byte{"job": job.Format().Schema, "campaign": spec.Format().Schema}[append(rest, "job")[0]]
 		if !known {

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/doctor"
 )
 
-// lookAtServers starts the servers of tools of a job and tells what they offer. status is the exit
+// inspectServers starts the servers of tools of a job and reports what they offer. status is the exit
 // status of a run that these servers would end.
-func lookAtServers(ctx context.Context, p process, file string, show bool) (found []doctor.Server, status int) {
+func inspectServers(ctx context.Context, p process, file string, show bool) (found []doctor.Server, status int) {
 	o := sandboxcommand.Options{JobFile: file, Environ: p.environ, Reserved: reserved()}
 	if isDefaults(file) {
 		o.JobFile = ""

@@ -70,9 +70,9 @@ func cancelled(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }
 
-// inputUntil is an input that can be read until ctx ends. A read of a pipe that
+// cancellableInput is an input that can be read until ctx ends. A read of a pipe that
 // nobody closes cannot be broken off, and a signal would not end the process.
-func inputUntil(ctx context.Context, input io.Reader) io.Reader {
+func cancellableInput(ctx context.Context, input io.Reader) io.Reader {
 	if file, ok := input.(*os.File); ok {
 		return waitingInput{ctx, file}
 	}

@@ -16,9 +16,9 @@ import (
 
 func (p process) variable(name string) string { return stage.Variable(p.environ, name) }
 
-// inStep is p for a step of GitHub Actions, whose runner reads what is printed
+// wrapStepOutput is p for a step of GitHub Actions, whose runner reads what is printed
 // for commands.
-func inStep(p process) process {
+func wrapStepOutput(p process) process {
 	if p.variable("GITHUB_ACTIONS") != "true" {
 		return p
 	}

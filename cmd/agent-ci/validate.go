@@ -81,7 +81,7 @@ type checked struct {
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
 
-func validate(flags *flagSet) deed {
+func validate(flags *flagSet) runFunc {
 	asJSON, servers, ready := false, false, false
 	var set []string
 	flags.on(&ready, "ready", "treat missing keys, secrets and programs as mistakes")
@@ -103,7 +103,7 @@ func validate(flags *flagSet) deed {
 				result.look(ctx, p, ready)
 			}
 			if result.Valid && !ofRun {
-				result.takeLacks(lacksOf(ctx, p, campaign), ready)
+				result.addFindings(campaignFindings(ctx, p, campaign), ready)
 			}
 			if !result.Valid {
 				status = exitInvalid
@@ -113,7 +113,7 @@ func validate(flags *flagSet) deed {
 			}
 			if servers && result.Valid && ofRun {
 				ended := exitOK
-				result.Servers, ended = lookAtServers(ctx, p, file, !asJSON)
+				result.Servers, ended = inspectServers(ctx, p, file, !asJSON)
 				status = max(status, ended)
 			}
 			results = append(results, result)
@@ -145,11 +145,11 @@ func (c *checked) look(ctx context.Context, p process, ready bool) {
 		}
 		found.Lacks = append(found.Lacks, preflight.Finding{Kind: kind, Reason: stop.Reason, Message: stop.Message})
 	}
-	c.takeHooks(found)
+	c.addHooks(found)
 	if found.HooksUnknown != nil {
 		c.HooksUnknown = outcome.Of(ctx, found.HooksUnknown).Message
 	}
-	c.takeLacks(found.Lacks, ready)
+	c.addFindings(found.Lacks, ready)
 	c.SkillProblems, c.LessonsGone = found.Skills.Problems, found.LessonsGone
 	for _, s := range found.Skills.Skills {
 		s.Text = ""
@@ -160,8 +160,8 @@ func (c *checked) look(ctx context.Context, p process, ready bool) {
 	}
 }
 
-// lacksOf finds what the runs of a campaign would lack on this machine.
-func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findings {
+// campaignFindings finds what the runs of a campaign would lack on this machine.
+func campaignFindings(ctx context.Context, p process, c *openedCampaign) preflight.Findings {
 	sample, err := c.sampleJob(p)
 	if err != nil {
 		return preflight.Findings{{Kind: preflight.Missing, Message: outcome.Sentence(err.Error())}}
@@ -173,9 +173,9 @@ func lacksOf(ctx context.Context, p process, c *openedCampaign) preflight.Findin
 	return found
 }
 
-// takeLacks makes mistakes of what a run lacks, or notes of what only this machine does, unless they
+// addFindings makes mistakes of what a run lacks, or notes of what only this machine does, unless they
 // count.
-func (c *checked) takeLacks(found preflight.Findings, count bool) {
+func (c *checked) addFindings(found preflight.Findings, count bool) {
 	for _, f := range found {
 		switch {
 		case slices.ContainsFunc(c.Problems, func(p config.Problem) bool { return f.Key != "" && p.Key == f.Key }):
@@ -187,9 +187,9 @@ func (c *checked) takeLacks(found preflight.Findings, count bool) {
 	}
 }
 
-// takeHooks takes the hooks of a run, with the mistakes of those that start on no machine: what this
+// addHooks takes the hooks of a run, with the mistakes of those that start on no machine: what this
 // one lacks is no mistake of theirs.
-func (c *checked) takeHooks(found look.Found) {
+func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {
 		key := "hooks." + h.Name + ".run"
@@ -238,7 +238,7 @@ func check(ctx context.Context, file string) (problems config.Problems, campaign
 	if len(raw) > config.MaxSize {
 		return nil, nil, fmt.Errorf("%s has more than %d bytes", file, config.MaxSize)
 	}
-	if !isDefaults(file) && spec.Is(raw) {
+	if !isDefaults(file) && spec.IsCampaign(raw) {
 		read, problems, err := loadCampaign(file, raw)
 		return problems, &openedCampaign{Campaign: read, file: file, raw: raw}, err
 	}

@@ -14,7 +14,7 @@ func versionCommand() command {
 		name:    "version",
 		about:   "print the version",
 		example: "agent-ci version",
-		define:  func(*flagSet) deed { return showVersion },
+		define:  func(*flagSet) runFunc { return showVersion },
 	}
 }
 

@@ -49,7 +49,7 @@ func (l *Ledger) passExisting(ctx context.Context, o Choice, next []Target) (pas
 		if address == "" {
 			continue
 		}
-		if err := l.Pass(o.Campaign, o.Plan, t, ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
+		if err := l.Skip(o.Campaign, o.Plan, t, ReasonExisting, "There is an open pull request already: "+address+"."); err != nil {
 			return passed, err
 		}
 		passed = true

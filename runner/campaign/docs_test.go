@@ -62,7 +62,7 @@ func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
 	data := map[transcript.Type]any{
 		TypePlanned: Planned{}, TypeApproved: Approved{}, TypeResumed: Resumed{}, TypeStopped: Stopped{}, TypeClaimed: Claimed{}, TypeSettled: Settled{}, TypePull: PullState{},
 	}
-	for kind := range takes {
+	for kind := range eventHandlers {
 		if data[kind] == nil {
 			t.Errorf("%s is not known here", kind)
 		}
@@ -72,8 +72,8 @@ func TestEventsOfTheLedgerAreDocumented(t *testing.T) {
 	}
 	settled := section(t, "#### "+string(TypeSettled))
 	wantFields(t, "pull_request", settled, PullRequest{})
-	if got := strings.Count(page(t), "\n#### "); got != len(takes) {
-		t.Errorf("docs/reference/campaign.md has %d types of events, there are %d", got, len(takes))
+	if got := strings.Count(page(t), "\n#### "); got != len(eventHandlers) {
+		t.Errorf("docs/reference/campaign.md has %d types of events, there are %d", got, len(eventHandlers))
 	}
 }
 

@@ -93,14 +93,14 @@ var errNothingBack = errors.New("nothing came back of it")
 // the host may resume a run until then.
 func (l *Ledger) Return(c *spec.Campaign, reports []Report, over func(Claimed) bool) (booked []Report, err error) {
 	for _, claimed := range l.Of(c.Name).Out() {
-		r := Lost(claimed, errNothingBack)
+		r := LostReport(claimed, errNothingBack)
 		found := false
 		for _, each := range reports {
 			if each.of(claimed) {
 				r, found = each, true
 			}
 		}
-		if (!found || r.MayGoOn()) && !over(claimed) {
+		if (!found || r.IsResumable()) && !over(claimed) {
 			continue
 		}
 		settled, err := l.Settle(c, r)

@@ -124,20 +124,20 @@ type Ledger struct {
 	now  func() time.Time
 }
 
-// HeldError reports another writer of the ledger.
-type HeldError struct{ By string }
+// LockedError reports another writer of the ledger.
+type LockedError struct{ By string }
 
-func (e *HeldError) Error() string {
+func (e *LockedError) Error() string {
 	return fmt.Sprintf("somebody else works with this ledger (%s); wait for that to end", e.By)
 }
 
-// Open opens the ledger of a folder for writing, or begins it. The error may be a *HeldError. Who
+// Open opens the ledger of a folder for writing, or begins it. The error may be a *LockedError. Who
 // opened it closes it.
 func Open(dir string, now func() time.Time) (*Ledger, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	lock, err := hold(filepath.Join(dir, lockFile), now())
+	lock, err := acquireLock(filepath.Join(dir, lockFile), now())
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +148,8 @@ func Open(dir string, now func() time.Time) (*Ledger, error) {
 	return l, nil
 }
 
-// hold takes the lock, which the system releases when the process ends.
-func hold(path string, now time.Time) (*os.File, error) {
+// acquireLock takes the lock, which the system releases when the process ends.
+func acquireLock(path string, now time.Time) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock the ledger: %w", err)
@@ -159,7 +159,7 @@ func hold(path string, now time.Time) (*os.File, error) {
 		n, _ := f.ReadAt(by, 0)
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &HeldError{strings.TrimSpace(string(by[:n]))}
+			return nil, &LockedError{strings.TrimSpace(string(by[:n]))}
 		}
 		return nil, fmt.Errorf("lock the ledger: %w", err)
 	}
@@ -237,7 +237,7 @@ func (l *Ledger) write(t transcript.Type, all ...any) error {
 	}
 	l.head = l.log.Head()
 	for _, event := range events {
-		if err := l.take(event); err != nil {
+		if err := l.apply(event); err != nil {
 			return err
 		}
 	}

@@ -64,7 +64,7 @@ func (b *book) must(err error) {
 }
 
 // room is how many runs may start on this machine.
-func (b *book) room() int { return b.Of("bump").Room(b.campaign) }
+func (b *book) room() int { return b.Of("bump").FreeSlots(b.campaign) }
 
 // wave claims what may start.
 func (b *book) wave(want int, why string) []Claimed {
@@ -167,7 +167,7 @@ func TestWhatWaits(t *testing.T) {
 		r.PullRequest = PullRequest{Number: 7, Operation: "created"}
 		b.book(r)
 		b.wave(0, WaitOpen)
-		b.must(b.Saw(b.campaign, r.Target, 7, "merged"))
+		b.must(b.RecordPull(b.campaign, r.Target, 7, "merged"))
 		b.wave(1, WaitOpen)
 	})
 	t.Run("hours and windows", func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestWhatWaits(t *testing.T) {
 func TestALedgerHasOneWriter(t *testing.T) {
 	b := newBook(t, 1, func(*spec.Campaign) {})
 	_, err := Open(b.dir, b.clock.now)
-	if held, _ := errors.AsType[*HeldError](err); held == nil || !strings.Contains(held.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
+	if held, _ := errors.AsType[*LockedError](err); held == nil || !strings.Contains(held.Error(), fmt.Sprintf("process %d on ", os.Getpid())) {
 		t.Errorf("the second starter is told %v", err)
 	}
 	if s, err := Read(b.dir); err != nil || s.Of("bump").Plan == "" {

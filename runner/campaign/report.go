@@ -153,8 +153,8 @@ func isRun(root *os.Root, name string) bool {
 	return err == nil
 }
 
-// Lost returns the report of a run without a result. Its cost is unknown.
-func Lost(claimed Claimed, why error) Report {
+// LostReport returns the report of a run without a result. Its cost is unknown.
+func LostReport(claimed Claimed, why error) Report {
 	return Report{
 		Target: claimed.Target.Key, Template: claimed.Template, Attempt: claimed.Attempt, Outcome: string(outcome.InternalError), Reason: "no_result",
 		Message: fmt.Sprintf("The run left no result: %v.", why), PullRequest: PullRequest{Operation: "none"},
@@ -172,8 +172,8 @@ func (r Report) ExitCode() int {
 	return (&outcome.Stop{Outcome: outcome.Outcome(r.Outcome), Reason: r.Reason}).ExitCode()
 }
 
-// MayGoOn reports whether a new start may resume the run: it was cancelled, or model or forge were
+// IsResumable reports whether a new start may resume the run: it was cancelled, or model or forge were
 // unreachable.
-func (r Report) MayGoOn() bool {
+func (r Report) IsResumable() bool {
 	return slices.Contains([]outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.ForgeFailed}, outcome.Outcome(r.Outcome))
 }

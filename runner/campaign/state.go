@@ -87,8 +87,10 @@ func (c *Standing) Unsettled() []Claimed {
 	return all
 }
 
-// Room is how many runs more there may be at a time.
-func (c *Standing) Room(of *spec.Campaign) int { return max(of.Rollout.AtOnce-len(c.Unsettled()), 0) }
+// FreeSlots is how many runs more there may be at a time.
+func (c *Standing) FreeSlots(of *spec.Campaign) int {
+	return max(of.Rollout.AtOnce-len(c.Unsettled()), 0)
+}
 
 func (s *State) read(path string) error {
 	f, err := os.Open(path)
@@ -101,7 +103,7 @@ func (s *State) read(path string) error {
 			return nil
 		}
 		if err == nil {
-			err = s.take(event)
+			err = s.apply(event)
 		}
 		if err != nil {
 			return fmt.Errorf("read the ledger %s: %w", path, err)
@@ -110,18 +112,18 @@ func (s *State) read(path string) error {
 	return nil
 }
 
-// takes maps event types to changes of the state. Others are skipped.
-var takes = map[transcript.Type]func(*State, transcript.Event) error{
-	TypePlanned:  taking((*State).planned),
-	TypeApproved: taking((*State).approved),
-	TypeResumed:  taking((*State).resumed),
-	TypeStopped:  taking((*State).stopped),
-	TypeClaimed:  taking((*State).claim),
-	TypeSettled:  taking((*State).settled),
-	TypePull:     taking((*State).pull),
+// eventHandlers maps event types to changes of the state. Others are skipped.
+var eventHandlers = map[transcript.Type]func(*State, transcript.Event) error{
+	TypePlanned:  handler((*State).planned),
+	TypeApproved: handler((*State).approved),
+	TypeResumed:  handler((*State).resumed),
+	TypeStopped:  handler((*State).stopped),
+	TypeClaimed:  handler((*State).claim),
+	TypeSettled:  handler((*State).settled),
+	TypePull:     handler((*State).pull),
 }
 
-func taking[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
+func handler[T any](take func(*State, time.Time, T)) func(*State, transcript.Event) error {
 	return func(s *State, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -139,8 +141,8 @@ func taking[T any](take func(*State, time.Time, T)) func(*State, transcript.Even
 	}
 }
 
-func (s *State) take(e transcript.Event) error {
-	if take := takes[e.Type]; take != nil {
+func (s *State) apply(e transcript.Event) error {
+	if take := eventHandlers[e.Type]; take != nil {
 		return take(s, e)
 	}
 	return nil

@@ -152,7 +152,7 @@ func RunDirectory(folder string, c Claimed) string {
 // Status returns the progress of a campaign.
 func (s *State) Status(now time.Time, c *spec.Campaign, p *Plan) Status {
 	standing := s.Of(c.Name)
-	ready, wait := s.Next(now, c, p, standing.Room(c))
+	ready, wait := s.Next(now, c, p, standing.FreeSlots(c))
 	told := Status{
 		Version: statusVersion, Campaign: c.Name, Template: p.Template, Plan: standing.Plan, Ledger: s.head, Approved: c.Pilot == 0 || standing.Approved, Stopped: standing.Stopped,
 		Counts: map[Class]int{}, Targets: []Row{}, Runs: standing.Runs, Spent: standing.Spent, Claimed: standing.Reserved, Limits: p.Limits, Claim: p.Claim, Unpriced: p.Unpriced,

@@ -131,9 +131,9 @@ var claimed = []string{
 	"limits.cost_usd", "limits.tokens", "agents.enabled", "agents.most",
 }
 
-// OfFile reports whether only the campaign file may set a key: an environment variable would exceed
+// IsFileOnly reports whether only the campaign file may set a key: an environment variable would exceed
 // the claim. The start of a run enforces limits.
-func OfFile(key string) bool {
+func IsFileOnly(key string) bool {
 	return slices.Contains(claimed, key) && !strings.HasPrefix(key, "limits.")
 }
 

@@ -42,13 +42,13 @@ func (r Report) Good() bool {
 // Next returns up to most targets that may start now, and the reason for the rest. It claims
 // nothing.
 func (s *State) Next(now time.Time, c *spec.Campaign, p *Plan, most int) ([]Target, Wait) {
-	r := &roll{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
+	r := &rollout{state: s, standing: s.Of(c.Name), campaign: c, plan: p, now: now}
 	r.lately = slices.DeleteFunc(slices.Clone(r.standing.starts), func(at time.Time) bool { return !at.After(now.Add(-time.Hour)) })
 	return r.next(most)
 }
 
-// roll goes through the targets of a plan once.
-type roll struct {
+// rollout goes through the targets of a plan once.
+type rollout struct {
 	state    *State
 	standing *Standing
 	campaign *spec.Campaign
@@ -62,9 +62,9 @@ type roll struct {
 	wait   Wait
 }
 
-func (r *roll) next(most int) ([]Target, Wait) {
+func (r *rollout) next(most int) ([]Target, Wait) {
 	r.countOpen()
-	if words := r.standing.whyStopped(); words != "" {
+	if words := r.standing.stopReason(); words != "" {
 		if r.anyLeft() {
 			r.note(WaitStopped, time.Time{}, "%s", words)
 		}
@@ -76,7 +76,7 @@ func (r *roll) next(most int) ([]Target, Wait) {
 			continue
 		}
 		pilot++
-		if !r.standing.left(t, r.plan.Template) {
+		if !r.standing.mustRun(t, r.plan.Template) {
 			continue
 		}
 		if r.campaign.Pilot > 0 && pilot > r.campaign.Pilot && !r.standing.Approved {
@@ -93,17 +93,17 @@ func (r *roll) next(most int) ([]Target, Wait) {
 	return r.chosen, r.wait
 }
 
-// left says whether a target has to run yet.
-func (c *Standing) left(t Target, template string) bool {
+// mustRun says whether a target has to run yet.
+func (c *Standing) mustRun(t Target, template string) bool {
 	e := c.Entry(t.Key)
 	return e.Claimed == nil && (e.Again || e.Last == nil || e.Last.Template != template)
 }
 
-func (r *roll) anyLeft() bool {
-	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Lacks == "" && r.standing.left(t, r.plan.Template) })
+func (r *rollout) anyLeft() bool {
+	return slices.ContainsFunc(r.plan.Targets, func(t Target) bool { return t.Lacks == "" && r.standing.mustRun(t, r.plan.Template) })
 }
 
-func (c *Standing) whyStopped() string {
+func (c *Standing) stopReason() string {
 	if c.Stopped == nil {
 		return ""
 	}
@@ -111,32 +111,32 @@ func (c *Standing) whyStopped() string {
 }
 
 // note keeps the first reason.
-func (r *roll) note(why string, until time.Time, format string, args ...any) {
+func (r *rollout) note(why string, until time.Time, format string, args ...any) {
 	if r.wait.Why == "" {
 		r.wait = Wait{why, until, fmt.Sprintf(format, args...)}
 	}
 }
 
 // bounded reports that no target may start.
-func (r *roll) bounded(most int) bool {
+func (r *rollout) bounded(most int) bool {
 	c := r.campaign
 	switch {
 	case !r.inWindow():
 		return true
-	case r.tooFast():
+	case r.overRate():
 		return true
 	case len(r.chosen) >= most:
 		r.note(WaitAtOnce, time.Time{}, "%d runs are in progress", len(r.standing.Unsettled())+len(r.chosen))
 	case c.Budget.Runs > 0 && r.standing.Runs+len(r.chosen) >= c.Budget.Runs:
 		r.note(WaitRuns, time.Time{}, "the %d runs of the budget are used up", c.Budget.Runs)
 	default:
-		return r.tooDear()
+		return r.overBudget()
 	}
 	return true
 }
 
-// tooDear reports that one more run's claim does not fit.
-func (r *roll) tooDear() bool {
+// overBudget reports that one more run's claim does not fit.
+func (r *rollout) overBudget() bool {
 	b, mine := r.campaign.Budget, r.standing
 	times := int64(len(r.chosen) + 1)
 	usd := price.Sum(float64(times)*r.plan.Claim.USD, 0)
@@ -156,9 +156,9 @@ func (r *roll) tooDear() bool {
 // midnight is the beginning of the next day (UTC).
 func midnight(now time.Time) time.Time { return now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
-func (r *roll) inWindow() bool {
-	windows := r.campaign.Rollout.When()
-	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Holds(r.now) }) {
+func (r *rollout) inWindow() bool {
+	windows := r.campaign.Rollout.ParsedWindows()
+	if len(windows) == 0 || slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(r.now) }) {
 		return true
 	}
 	r.note(WaitWindow, nextWindow(windows, r.now), "runs start in %s", strings.Join(r.campaign.Rollout.Windows, ", "))
@@ -168,15 +168,15 @@ func (r *roll) inWindow() bool {
 // nextWindow returns the first minute of the coming week in a window.
 func nextWindow(windows []spec.Window, now time.Time) time.Time {
 	for at := now.Truncate(time.Minute).Add(time.Minute); at.Before(now.Add(8 * 24 * time.Hour)); at = at.Add(time.Minute) {
-		if slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Holds(at) }) {
+		if slices.ContainsFunc(windows, func(w spec.Window) bool { return w.Contains(at) }) {
 			return at
 		}
 	}
 	return time.Time{}
 }
 
-// tooFast reports that the hourly number of starts is reached.
-func (r *roll) tooFast() bool {
+// overRate reports that the hourly number of starts is reached.
+func (r *rollout) overRate() bool {
 	most := r.campaign.Rollout.PerHour
 	if most == 0 {
 		return false
@@ -193,7 +193,7 @@ func (r *roll) tooFast() bool {
 }
 
 // fits reports whether a target may start with the chosen ones.
-func (r *roll) fits(t Target) bool {
+func (r *rollout) fits(t Target) bool {
 	b, has := r.campaign.Budget, r.standing.Entry(t.Key).Pull.State == "open"
 	switch {
 	case !has && b.OpenPRs > 0 && r.open >= b.OpenPRs:
@@ -206,7 +206,7 @@ func (r *roll) fits(t Target) bool {
 	return false
 }
 
-func (r *roll) choose(t Target) {
+func (r *rollout) choose(t Target) {
 	r.chosen = append(r.chosen, t)
 	if r.standing.Entry(t.Key).Pull.State != "open" {
 		r.open++
@@ -215,7 +215,7 @@ func (r *roll) choose(t Target) {
 }
 
 // countOpen counts open and possible pull requests.
-func (r *roll) countOpen() {
+func (r *rollout) countOpen() {
 	r.openIn = map[string]int{}
 	for _, t := range r.plan.Targets {
 		if e := r.standing.Entry(t.Key); e.Pull.State == "open" || e.Claimed != nil {
@@ -258,8 +258,8 @@ func (l *Ledger) Settle(c *spec.Campaign, r Report) (settled bool, err error) {
 	return true, l.stopIfDue(c)
 }
 
-// Pass books a target without a run, free of charge.
-func (l *Ledger) Pass(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
+// Skip books a target without a run, free of charge.
+func (l *Ledger) Skip(c *spec.Campaign, p *Plan, t Target, reason, message string) error {
 	if e := l.Of(c.Name).Entry(t.Key); e.Claimed != nil {
 		return fmt.Errorf("pass %s: it is claimed", t.Key)
 	}
@@ -270,7 +270,7 @@ func (l *Ledger) Pass(c *spec.Campaign, p *Plan, t Target, reason, message strin
 }
 
 func (l *Ledger) stopIfDue(c *spec.Campaign) error {
-	most, of := c.StopIf.Of()
+	most, of := c.StopIf.Counts()
 	s := l.Of(c.Name)
 	if most == 0 || s.Stopped != nil {
 		return nil
@@ -310,8 +310,8 @@ func (r Report) endedWith(reason string) bool {
 	return reason == "" || slices.Contains([]string{r.Reason, r.Outcome, r.Outcome + "/" + r.Reason}, reason)
 }
 
-// Saw records a pull request's state.
-func (l *Ledger) Saw(c *spec.Campaign, key string, number int, state string) error {
+// RecordPull records a pull request's state.
+func (l *Ledger) RecordPull(c *spec.Campaign, key string, number int, state string) error {
 	if is := l.Of(c.Name).Entry(key).Pull; is.Number == number && is.State == state {
 		return nil
 	}

@@ -115,7 +115,7 @@ func (d *Dynamic) argv(tool job.DynamicTool, base string) ([]string, error) {
 	}
 	argv, home := make([]string, len(tool.Run.Argv)), d.boxes.Environ.Get("HOME")
 	for i, word := range tool.Run.Argv {
-		argv[i] = strings.ReplaceAll(job.AtHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
+		argv[i] = strings.ReplaceAll(job.ExpandHome(word, home), "${"+confine.BaseTreeVariable+"}", base)
 	}
 	if !strings.Contains(argv[0], "/") {
 		return argv, nil

@@ -73,7 +73,7 @@ func (one *server) baseTree(ctx context.Context) (string, error) {
 func (one *server) argv(base string) ([]string, error) {
 	env := one.environment(base)
 	home := settings.Environment(env).Get("HOME")
-	program := job.AtHome(one.Command, home)
+	program := job.ExpandHome(one.Command, home)
 	if !strings.Contains(program, "/") {
 		if found := one.Sandboxes.Linked(program, env); found != "" {
 			return nil, one.changeable(found)
@@ -84,13 +84,13 @@ func (one *server) argv(base string) ([]string, error) {
 		}
 		found, why := findProgram(program, base, one.Sandboxes.InWorkspace)
 		if why != "" {
-			return nil, errors.New(why + one.InOneWord())
+			return nil, errors.New(why + one.SplitHint())
 		}
 		program = found
 	}
 	argv, filled := []string{program}, one.filled(base)
 	for _, argument := range one.Args {
-		argv = append(argv, filled.Replace(job.AtHome(argument, home)))
+		argv = append(argv, filled.Replace(job.ExpandHome(argument, home)))
 	}
 	return argv, nil
 }
@@ -121,7 +121,7 @@ func (one *server) notLaunched(err error) error {
 	case one.Cwd != "":
 		return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
 	case strings.Contains(one.Command, "/"):
-		return fmt.Errorf("%w%s", err, one.InOneWord())
+		return fmt.Errorf("%w%s", err, one.SplitHint())
 	}
 	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, one.Command)
 }

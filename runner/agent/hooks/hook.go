@@ -73,7 +73,7 @@ func (h Hook) digest(base Base, home string) (string, error) {
 	}
 	sum.Write(settings)
 	for i, word := range h.Run {
-		content, err := fileOf(job.AtHome(word, home), i == 0, base)
+		content, err := fileOf(job.ExpandHome(word, home), i == 0, base)
 		if err != nil {
 			return "", err
 		}

@@ -53,7 +53,7 @@ func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 func (h Hook) words(rooms Rooms) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
-		words[i] = job.AtHome(words[i], rooms.Environ.Get("HOME"))
+		words[i] = job.ExpandHome(words[i], rooms.Environ.Get("HOME"))
 	}
 	return words
 }

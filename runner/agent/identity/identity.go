@@ -39,7 +39,7 @@ const (
 // New checks the job, the environment and the token file, without network access. Its error is an
 // outcome.Stop naming the missing setting.
 func New(o Options) (*Identity, error) {
-	if !job.OpenAIs(o.BaseURL) {
+	if !job.IsOpenAI(o.BaseURL) {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url",
 			"OPENAI_BASE_URL is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; unset it, or use model.auth: key.")
 	}

@@ -272,7 +272,7 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 		err = fmt.Errorf("it has more than %d bytes", mostScript)
 	}
 	if err != nil {
-		return nil, settings.NotReadable(path, err)
+		return nil, settings.ReadFailure(path, err)
 	}
 	script, err := model.ReadScript(filepath.Base(path), bytes.NewReader(raw))
 	if err != nil {

@@ -120,8 +120,8 @@ type end struct {
 // startMore starts what may start.
 func (r *starter) startMore(ctx context.Context) (campaign.Wait, error) {
 	next, wait, err := r.Ledger.Choose(ctx, campaign.Choice{
-		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).Room(r.Campaign), Existing: r.Existing,
-		Passed: func(report campaign.Report) { Tell(r.Log, report) },
+		Campaign: r.Campaign, Plan: r.Plan, Now: r.Now, Most: r.Ledger.Of(r.Campaign.Name).FreeSlots(r.Campaign), Existing: r.Existing,
+		Passed: func(report campaign.Report) { PrintReport(r.Log, report) },
 	})
 	if err != nil {
 		return wait, err
@@ -154,12 +154,12 @@ func (r *starter) take(e end) error {
 		return e.err
 	}
 	_, err := r.Ledger.Settle(r.Campaign, *e.report)
-	Tell(r.Log, *e.report)
+	PrintReport(r.Log, *e.report)
 	return errors.Join(err, e.err)
 }
 
-// Tell writes the line of an ended run.
-func Tell(to io.Writer, r campaign.Report) {
+// PrintReport writes the line of an ended run.
+func PrintReport(to io.Writer, r campaign.Report) {
 	line := r.Target + " " + r.Outcome + "/" + r.Reason
 	if r.Message != "" {
 		line += ": " + r.Message

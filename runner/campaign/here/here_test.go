@@ -116,7 +116,7 @@ func TestAProcessThatAnEarlierStartLeftIsReported(t *testing.T) {
 func TestLinesOfALog(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	Tell(&out, campaign.Report{Target: "bump-one", Outcome: "changed", Reason: "pull_request", Message: "a\nb\x1b[2J\x07" + strings.Repeat("long ", 400)})
+	PrintReport(&out, campaign.Report{Target: "bump-one", Outcome: "changed", Reason: "pull_request", Message: "a\nb\x1b[2J\x07" + strings.Repeat("long ", 400)})
 	if got := out.String(); !strings.HasPrefix(got, "bump-one changed/pull_request: a b") || strings.Count(got, "\n") != 1 || strings.ContainsAny(got, "\x1b\x07") || len(got) > 600 {
 		t.Errorf("the log is %q", got)
 	}

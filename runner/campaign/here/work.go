@@ -33,8 +33,8 @@ type work struct {
 	job     *job.Job  // empty if the campaign file has another job by now
 }
 
-// mostStarts is how often the process of a claim is started, before a run without a result is given up.
-const mostStarts = 3
+// maxStarts is how often the process of a claim is started, before a run without a result is given up.
+const maxStarts = 3
 
 // Work completes the run of a claim made at since, from any state, and writes its report beside the
 // run directory. settled is false after an interruption: the next Work resumes it. Its report is
@@ -45,7 +45,7 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 	if report == nil {
 		return nil, settled, nil
 	}
-	if settled && w.Discard && (w.Ledger != nil || !report.MayGoOn()) { // on another host, a later start may resume it
+	if settled && w.Discard && (w.Ledger != nil || !report.IsResumable()) { // on another host, a later start may resume it
 		_ = os.RemoveAll(filepath.Join(w.directory(), record.CheckoutFolder))
 	}
 	raw, err := report.Encode()
@@ -61,7 +61,7 @@ func Work(ctx context.Context, o Options, c campaign.Claimed, since time.Time) (
 // Refuse returns the report of a run that may not start. It is free unless an earlier start began
 // it.
 func (o Options) Refuse(c campaign.Claimed, why error) *campaign.Report {
-	r := campaign.Lost(c, why)
+	r := campaign.LostReport(c, why)
 	if _, err := os.Stat(campaign.RunDirectory(o.Folder, c)); errors.Is(err, os.ErrNotExist) {
 		r = r.Unpaid()
 	}
@@ -87,16 +87,16 @@ func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled
 			return nil, false
 		}
 		if err != nil {
-			return new(campaign.Lost(w.claimed, err)), true
+			return new(campaign.LostReport(w.claimed, err)), true
 		}
-		at, err := w.look(starts == 0)
-		givenUp := errors.Is(last, errHung) || starts == mostStarts
+		at, err := w.findState(starts == 0)
+		givenUp := errors.Is(last, errHung) || starts == maxStarts
 		switch {
 		case at.report != nil && (at.ended || givenUp):
 			log.Close()
 			return at.report, true
 		case err != nil || givenUp:
-			lost := campaign.Lost(w.claimed, errors.Join(err, last, log.Close()))
+			lost := campaign.LostReport(w.claimed, errors.Join(err, last, log.Close()))
 			if at.fresh {
 				lost = lost.Unpaid()
 			}
@@ -106,15 +106,15 @@ func (w *work) untilEnded(ctx context.Context) (report *campaign.Report, settled
 			return at.report, false
 		case at.fresh && w.claimed.Template != w.Template:
 			log.Close()
-			return new(replanned(w.claimed)), true
+			return new(replannedReport(w.claimed)), true
 		}
 		last = errors.Join(w.process(ctx, log, at), log.Close())
 	}
 }
 
-// replanned returns the report of a run not begun before another plan.
-func replanned(c campaign.Claimed) campaign.Report {
-	r := campaign.Lost(c, nil).Unpaid()
+// replannedReport returns the report of a run not begun before another plan.
+func replannedReport(c campaign.Claimed) campaign.Report {
+	r := campaign.LostReport(c, nil).Unpaid()
 	r.Outcome, r.Reason, r.Message = string(outcome.Cancelled), "replanned", "The run had not begun when another plan was made."
 	return r
 }
@@ -132,9 +132,9 @@ func (w *work) directory() string { return campaign.RunDirectory(w.Folder, w.cla
 
 func (w *work) checkout() string { return w.directory() + ".repo" }
 
-// look finds the run's state while nobody works on it. It removes an unstarted run. outages resumes
+// findState finds the run's state while nobody works on it. It removes an unstarted run. outages resumes
 // a run after an outage.
-func (w *work) look(outages bool) (at place, err error) {
+func (w *work) findState(outages bool) (at place, err error) {
 	path := w.directory()
 	dir, err := record.OpenDirectory(path)
 	if errors.Is(err, os.ErrNotExist) { // also a directory without a transcript
@@ -160,7 +160,7 @@ func (w *work) look(outages bool) (at place, err error) {
 		w.book(&report, at.lost)
 		at.report = &report
 	}
-	if goesOn := report.Outcome == string(outcome.Cancelled) || outages && report.MayGoOn(); ended && !goesOn {
+	if goesOn := report.Outcome == string(outcome.Cancelled) || outages && report.IsResumable(); ended && !goesOn {
 		at.ended = true
 		return at, nil
 	}
@@ -214,15 +214,15 @@ func requests(dir *record.Directory) (asked int, lost []campaign.Request, err er
 	return asked, lost, nil
 }
 
-// left returns limits that keep the run within its claim despite lost answers.
-func (w *work) left(lost campaign.Claim) campaign.Claim {
+// remaining returns limits that keep the run within its claim despite lost answers.
+func (w *work) remaining(lost campaign.Claim) campaign.Claim {
 	return campaign.Claim{USD: price.Sum(w.job.Limits.CostUSD, -lost.USD), Tokens: w.job.Limits.Tokens - lost.Tokens}
 }
 
 // affords reports whether a run with lost answers can resume within its claim. A limit of 0 is
 // none.
 func (w *work) affords(lost campaign.Claim) bool {
-	left := w.left(lost)
+	left := w.remaining(lost)
 	return (w.job.Limits.CostUSD == 0 || left.USD > 0) && (w.job.Limits.Tokens == 0 || left.Tokens > 0)
 }
 
@@ -236,8 +236,8 @@ func (w *work) book(r *campaign.Report, lost campaign.Claim) {
 	}
 }
 
-// lookAgain is how often a run of an earlier start is looked at.
-const lookAgain = 100 * time.Millisecond
+// pollInterval is how often a run of an earlier start is looked at.
+const pollInterval = 100 * time.Millisecond
 
 var errHung = errors.New("it ran far beyond the time that its job gives it, and was killed")
 
@@ -253,13 +253,13 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write the log of the run: %w", err)
 	}
-	if patience := w.patience(); patience > 0 {
+	if patience := w.timeLimit(); patience > 0 {
 		left := max(w.since.Add(patience).Sub(w.Now()), w.Farewell) // a process that was killed a moment ago ends, too
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", log))
 		defer cancel()
 	}
-	ticker := time.NewTicker(lookAgain)
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -277,8 +277,8 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// patience is how long a run may take in all; 0 if its job does not limit it.
-func (w *work) patience() time.Duration {
+// timeLimit is how long a run may take in all; 0 if its job does not limit it.
+func (w *work) timeLimit() time.Duration {
 	if w.job.Limits.Time == 0 {
 		return 0
 	}
@@ -301,7 +301,7 @@ func (w *work) process(ctx context.Context, log *os.File, at place) error {
 	if err != nil {
 		return err
 	}
-	if patience := w.patience(); patience > 0 {
+	if patience := w.timeLimit(); patience > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, patience, errHung)
 		defer cancel()
@@ -362,7 +362,7 @@ func (w *work) arguments(ctx context.Context, at place) (args []string, err erro
 
 // limitFlags hold the run to its claim, whatever variables of the surroundings say.
 func (w *work) limitFlags(lost campaign.Claim) (flags []string) {
-	left := w.left(lost)
+	left := w.remaining(lost)
 	if w.job.Limits.CostUSD > 0 && w.claimed.USD > 0 {
 		flags = append(flags, "--set", "limits.cost_usd="+strconv.FormatFloat(left.USD, 'f', -1, 64))
 	}

@@ -64,7 +64,7 @@ func Refresh(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign,
 		if found.PullState == "" { // it, or its repository, is gone or out of sight
 			continue
 		}
-		if err := l.Saw(c, all[i].Target.Key, all[i].Number, found.PullState); err != nil {
+		if err := l.RecordPull(c, all[i].Target.Key, all[i].Number, found.PullState); err != nil {
 			return nil, err
 		}
 	}
@@ -136,7 +136,7 @@ func closeOne(ctx context.Context, f Forge, l *campaign.Ledger, c *spec.Campaign
 	if _, err := f.Repository(seen.Target.Repository).UpdatePullRequest(ctx, seen.Number, forge.PullRequestUpdate{State: &state}); err != nil {
 		return err
 	}
-	if err := l.Saw(c, seen.Target.Key, seen.Number, closed); err != nil {
+	if err := l.RecordPull(c, seen.Target.Key, seen.Number, closed); err != nil {
 		return err
 	}
 	if seen.Branch == "" {

@@ -56,7 +56,7 @@ func TestCloseClosesWhatIsOfRunsAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := campaign.Lost(claimed[i], context.Canceled)
+		r := campaign.LostReport(claimed[i], context.Canceled)
 		r.Outcome, r.Commit, r.Branch = "changed", work.Git("rev-parse", "HEAD"), "agent-ci/"+key
 		r.PullRequest = campaign.PullRequest{Number: pull.Number, URL: pull.URL, Operation: "created"}
 		if _, err := ledger.Settle(c, r); err != nil {

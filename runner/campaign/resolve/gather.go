@@ -28,7 +28,7 @@ func (o Options) gather(ctx context.Context) (all []*candidate, err error) {
 		return nil, err
 	}
 	for _, l := range append(listed, found...) {
-		repository, commit, issue, err := l.Where()
+		repository, commit, issue, err := l.Locate()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", l.At, err)
 		}

@@ -159,7 +159,7 @@ func lacks(o Options, c *candidate, f forge.Finding) string {
 	case c.Issue > 0 && f.IssueState != "open":
 		return fmt.Sprintf("the issue #%d is closed", c.Issue)
 	}
-	if problems := o.Campaign.Job.Unfit(c.Fields()); len(problems) > 0 {
+	if problems := o.Campaign.Job.ValueProblems(c.Fields()); len(problems) > 0 {
 		return fmt.Sprintf("the job's %s %s", problems[0].Key, problems[0].Message)
 	}
 	return ""

@@ -113,7 +113,7 @@ func record(t *testing.T, dir string, c *spec.Campaign) {
 			_, err := ledger.Settle(c, r)
 			must(err)
 			if number == 6 {
-				must(ledger.Saw(c, claim.Target.Key, 106, "merged"))
+				must(ledger.RecordPull(c, claim.Target.Key, 106, "merged"))
 			}
 			number++
 		}

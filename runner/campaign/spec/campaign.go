@@ -91,8 +91,8 @@ type Kubernetes struct {
 	Memory    string `json:"memory"`
 }
 
-// When returns the parsed windows of the rollout.
-func (r Rollout) When() []Window {
+// ParsedWindows returns the parsed windows of the rollout.
+func (r Rollout) ParsedWindows() []Window {
 	var all []Window
 	for _, text := range r.Windows {
 		if w, err := ParseWindow(text); err == nil {
@@ -102,8 +102,8 @@ func (r Rollout) When() []Window {
 	return all
 }
 
-// Of gives k of "k of n"; zeros if no rule is set.
-func (s StopIf) Of() (k, n int) {
+// Counts gives k of "k of n"; zeros if no rule is set.
+func (s StopIf) Counts() (k, n int) {
 	if _, err := fmt.Sscanf(s.SameReason, "%d of %d", &k, &n); err != nil {
 		return 0, 0
 	}
@@ -120,7 +120,7 @@ var Format = sync.OnceValue(func() *config.Format {
 func Load(name string, data []byte, beside func(name string) ([]byte, error)) (*Campaign, error) {
 	c := new(Campaign)
 	d := &checks{Format().Decoder(c)}
-	if d.Add(config.Layer{Name: name, Data: data}); !d.Mentions("") {
+	if d.Add(config.Layer{Name: name, Data: data}); !d.HasProblem("") {
 		d.relations(c)
 	}
 	if len(d.Problems()) == 0 && c.JobFile != "" {
@@ -157,30 +157,30 @@ func (d *checks) besideTemplate(c *Campaign, beside func(name string) ([]byte, e
 // relations checks what no key can tell alone.
 func (d *checks) relations(c *Campaign) {
 	switch {
-	case d.Given("job") && d.Given("job_file"):
+	case d.IsSet("job") && d.IsSet("job_file"):
 		d.Wrong("job_file", "is given beside job; give only one of them")
-	case !d.Given("job") && !d.Given("job_file") && !d.Mentions("job_file") && !d.Mentions(""):
+	case !d.IsSet("job") && !d.IsSet("job_file") && !d.HasProblem("job_file") && !d.HasProblem(""):
 		d.Wrong("job", "is missing: give job, or job_file")
 	}
 	t := c.Targets
-	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.Mentions(""), "targets", "names nothing: give list, queries or file")
+	d.WrongIf(len(t.List)+len(t.Queries) == 0 && t.File == "" && !d.HasProblem(""), "targets", "names nothing: give list, queries or file")
 	d.WrongIf(len(t.Queries) > 0 && t.Folder != "", "targets.queries", "asks GitHub, and targets.folder has the repositories; give only one of them")
 	for i, q := range t.Queries {
-		d.judgeQuery(config.At("targets.queries", i), q)
+		d.checkQuery(config.At("targets.queries", i), q)
 	}
 	for i, target := range t.List {
 		path := config.At("targets.list", i)
-		if _, _, _, err := target.Where(); err != nil {
+		if _, _, _, err := target.Locate(); err != nil {
 			d.Wrong(path, err.Error())
 		}
 	}
-	if k, n := c.StopIf.Of(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
+	if k, n := c.StopIf.Counts(); c.StopIf.SameReason != "" && (k < 1 || n < k) {
 		d.Wrong("stop_if.same_reason", "must be like 3 of 10: at least 1, and not more than the second number")
 	}
 }
 
-// judgeQuery says what is wrong with how the parts of a query hang together.
-func (d *checks) judgeQuery(path string, q Query) {
+// checkQuery says what is wrong with how the parts of a query hang together.
+func (d *checks) checkQuery(path string, q Query) {
 	kinds := slices.DeleteFunc([]string{"topic", "code", "issues"}, func(name string) bool {
 		return map[string]string{"topic": q.Topic, "code": q.Code, "issues": q.Issues}[name] == ""
 	})
@@ -265,8 +265,8 @@ func parseClock(text string) (time.Duration, error) {
 	return at, nil
 }
 
-// Holds says whether a moment is in the window.
-func (w Window) Holds(at time.Time) bool {
+// Contains says whether a moment is in the window.
+func (w Window) Contains(at time.Time) bool {
 	at = at.In(w.zone)
 	since := time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second
 	today, yesterday := w.days[at.Weekday()], w.days[(int(at.Weekday())+6)%7]
@@ -276,8 +276,8 @@ func (w Window) Holds(at time.Time) bool {
 	return today && since >= w.from || yesterday && since < w.to
 }
 
-// Is reports whether a file describes a campaign: it has a key unknown to jobs.
-func Is(data []byte) bool {
+// IsCampaign reports whether a file describes a campaign: it has a key unknown to jobs.
+func IsCampaign(data []byte) bool {
 	node, unfit := Format().Parse(data)
 	if unfit != nil || node.Kind != yaml.MappingNode {
 		return false

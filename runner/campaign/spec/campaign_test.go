@@ -53,7 +53,7 @@ func campaignExamples(t testing.TB) map[string]string {
 			t.Fatal(err)
 		}
 		for i, example := range jobsIn(file, string(raw)) {
-			if Is([]byte(example)) {
+			if IsCampaign([]byte(example)) {
 				all[fmt.Sprintf("%s %d", file, i)] = example
 			}
 		}
@@ -218,7 +218,7 @@ func TestWhatIsUnfitForAJob(t *testing.T) {
 		{"two lines for a title", map[string]string{"target.name": "a", "values.to": "1\n2", "values.label": "x"}, "campaign.yml:7:25: pull_request.title: must be one line without control characters"},
 	} {
 		got := ""
-		if problems := c.Job.Unfit(test.values); len(problems) > 0 {
+		if problems := c.Job.ValueProblems(test.values); len(problems) > 0 {
 			got = problems.Error()
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -322,7 +322,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		if !Is([]byte(data)) {
+		if !IsCampaign([]byte(data)) {
 			t.Error("it is not known for a campaign")
 		}
 		if _, err := json.Marshal(c); err != nil {
@@ -335,7 +335,7 @@ func TestWhatIsACampaign(t *testing.T) {
 	for text, want := range map[string]bool{
 		campaignStart: true, "targets: {}": true, "pilot: 1": true, "version: 1\nname: x": false, "version: 1\ntask: {prompt: x}\napplies_if: x": false, "": false, "- targets": false, "targets: [": false, "zebra: 1": false,
 	} {
-		if got := Is([]byte(text)); got != want {
+		if got := IsCampaign([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -363,7 +363,7 @@ func TestWindows(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", test.window, err)
 		}
-		if got := w.Holds(monday.Add(test.at)); got != test.want {
+		if got := w.Contains(monday.Add(test.at)); got != test.want {
 			t.Errorf("%s at %v: %v", test.window, test.at, got)
 		}
 	}

@@ -74,7 +74,7 @@ func exampleValues(t *testing.T, of *config.Key, folders []string) map[string]st
 			t.Fatal(err)
 		}
 		value := strings.TrimSpace(string(raw))
-		plain := k.Settled() && value == defaultText(k)
+		plain := k.HasDefault() && value == defaultText(k)
 		if had := values[k.Path]; !plain && len(value) <= longestExample && !strings.Contains(value, "\n") && (had == "" || len(value) < len(had)) {
 			values[k.Path] = value
 		}
@@ -196,18 +196,18 @@ func (w *keyTables) example(k *config.Key) string {
 // documentedType returns a key's limits as a sentence, where the example does not show them.
 func documentedType(k *config.Key) string {
 	switch {
-	case k.Shape == config.Own && k.Values != nil:
+	case k.Shape == config.CustomValue && k.Values != nil:
 		return "One of " + asCode(k.Values) + ", or `{allow: [HOST, …]}`."
-	case len(k.Values) == 1 || k.Span != nil && k.Span.Least == k.Span.Most:
+	case len(k.Values) == 1 || k.Span != nil && k.Span.Min == k.Span.Max:
 		return ""
 	case k.Shape == config.List && k.Values != nil:
 		return "Some of " + asCode(k.Values) + "."
 	case k.Values != nil:
 		return "One of " + asCode(k.Values) + "."
-	case k.Shape == config.Integer && k.Span.Most == config.Many:
-		return fmt.Sprintf("%d or more.", k.Span.Least)
+	case k.Shape == config.Integer && k.Span.Max == config.Unlimited:
+		return fmt.Sprintf("%d or more.", k.Span.Min)
 	case k.Shape == config.Integer:
-		return fmt.Sprintf("%d to %d.", k.Span.Least, k.Span.Most)
+		return fmt.Sprintf("%d to %d.", k.Span.Min, k.Span.Max)
 	}
 	return ""
 }
@@ -216,7 +216,7 @@ func documentedDefault(k *config.Key) string {
 	switch {
 	case k.Required:
 		return "required"
-	case !k.Settled():
+	case !k.HasDefault():
 		return ""
 	}
 	return "`" + strings.ReplaceAll(defaultText(k), "|", `\|`) + "`"

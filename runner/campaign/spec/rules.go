@@ -22,7 +22,7 @@ var (
 
 // rules has one entry for each field below Campaign, in the order of the fields.
 var rules = []config.Rule{
-	{Path: "", Meant: jobKey},
+	{Path: "", Suggest: jobKey},
 	{Path: "version", About: "Version of the format.", Initial: 1, Required: true, Span: config.Between(1, 1)},
 	{Path: "name", About: "Name of the campaign. It is part of the branches and of the folder in the ledger; another name is another campaign.", Required: true, Form: form.Matching("a name of at most 40 letters, digits, dots, dashes and underscores that begins with a letter or digit", `[A-Za-z0-9][A-Za-z0-9._-]{0,39}`)},
 
@@ -50,12 +50,12 @@ var rules = []config.Rule{
 	{Path: "budget", About: "What the campaign may use, over days and starts. 0 is no limit."},
 	{Path: "budget.usd", About: "US dollars for models. It needs a known price and limits.cost_usd.", Initial: 0.0},
 	{Path: "budget.usd_per_day", About: "US dollars a day (UTC), for all campaigns of the ledger together.", Initial: 0.0},
-	{Path: "budget.tokens", About: "Tokens of input and output.", Initial: int64(0), Span: config.Between(0, config.Many)},
-	{Path: "budget.runs", About: "Runs, repeated ones included.", Initial: 0, Span: config.Between(0, config.Many)},
-	{Path: "budget.open_prs", About: "Open pull requests of the campaign.", Initial: 0, Span: config.Between(0, config.Many)},
-	{Path: "budget.open_prs_per_repository", About: "Open pull requests of the campaign in one repository.", Initial: 0, Span: config.Between(0, config.Many)},
+	{Path: "budget.tokens", About: "Tokens of input and output.", Initial: int64(0), Span: config.Between(0, config.Unlimited)},
+	{Path: "budget.runs", About: "Runs, repeated ones included.", Initial: 0, Span: config.Between(0, config.Unlimited)},
+	{Path: "budget.open_prs", About: "Open pull requests of the campaign.", Initial: 0, Span: config.Between(0, config.Unlimited)},
+	{Path: "budget.open_prs_per_repository", About: "Open pull requests of the campaign in one repository.", Initial: 0, Span: config.Between(0, config.Unlimited)},
 	{Path: "rollout", About: "How fast targets start."},
-	{Path: "rollout.per_hour", About: "Runs that may start in an hour. 0 is no limit.", Span: config.Between(0, config.Many)},
+	{Path: "rollout.per_hour", About: "Runs that may start in an hour. 0 is no limit.", Span: config.Between(0, config.Unlimited)},
 	{Path: "rollout.windows", About: "When runs may start. Empty: always.", Form: windowForm, Example: "[Mon-Fri 09:00-17:00 Europe/Berlin]"},
 	{Path: "rollout.at_once", About: "Runs at a time.", Initial: 4, Span: config.Between(1, 256), Example: "8"},
 	{Path: "stop_if", About: "When the campaign stops until agent-ci campaign resume."},

@@ -66,7 +66,7 @@ func parseTarget(file string, line []byte) (Target, config.Problems) {
 	var t Target
 	d := (&config.Format{Root: Format().Root.At("targets.list[0]")}).Decoder(&t)
 	d.AddNode(file, node)
-	if _, _, _, err := t.Where(); err != nil && len(d.Problems()) == 0 {
+	if _, _, _, err := t.Locate(); err != nil && len(d.Problems()) == 0 {
 		d.Complain("", node, err.Error())
 	}
 	return t, d.Problems()
@@ -95,9 +95,9 @@ func targetNode(line []byte) (*yaml.Node, *config.Problem) {
 	return node, nil
 }
 
-// Where are the repository (OWNER/REPO), the commit (empty for none) and the issue (0 for none) of a
+// Locate are the repository (OWNER/REPO), the commit (empty for none) and the issue (0 for none) of a
 // target.
-func (t Target) Where() (repository, commit string, issue int, err error) {
+func (t Target) Locate() (repository, commit string, issue int, err error) {
 	repository, commit, _ = strings.Cut(t.Repository, "@")
 	if t.Issue != "" {
 		of, err := form.ParseIssue(t.Issue)
@@ -123,7 +123,7 @@ func (t Target) Where() (repository, commit string, issue int, err error) {
 func (t Template) Text(path string, values map[string]string) string {
 	found := ""
 	node := cloneNode(t.node)
-	eachHole(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
 	eachText(node, "", func(at string, text *yaml.Node) {
 		if at == path {
 			found = text.Value
@@ -163,7 +163,7 @@ func (t Template) Sample() ([]byte, error) {
 	for name, sample := range samples {
 		values["target."+name] = sample
 	}
-	eachHole(cloneNode(t.node), "", func(_ string, _ *yaml.Node, space, name string) string {
+	fillPlaceholders(cloneNode(t.node), "", func(_ string, _ *yaml.Node, space, name string) string {
 		if space == "values" {
 			values["values."+name] = "x"
 		}

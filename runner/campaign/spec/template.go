@@ -37,8 +37,8 @@ func (t Template) MarshalJSON() ([]byte, error) {
 }
 
 var (
-	hole    = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
-	samples = map[string]string{
+	placeholder = regexp.MustCompile(`\$\{\{\s*([A-Za-z_]+)\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}`)
+	samples     = map[string]string{
 		"repository": "octo-org/widgets", "owner": "octo-org", "name": "widgets", "base": "main", "sha": strings.Repeat("0", 40),
 		"issue": "octo-org/widgets#1", "number": "1", "path": "services/api", "key": "widgets",
 	}
@@ -57,14 +57,14 @@ func (t Template) check() config.Problems {
 	complain := func(at *yaml.Node, path, message, meant string) {
 		problems = append(problems, t.problem(at, path, message, meant))
 	}
-	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
+	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		last := path[strings.LastIndexByte(path, '.')+1:]
 		last, _, _ = strings.Cut(last, "[")
 		switch {
 		case slices.Contains(scripts, last):
 			complain(at, path, "is a command, and a target's text in it would run as code; put the text into a variable with policy.env.set and use that", "")
 		case space == "target" && samples[name] == "":
-			complain(at, path, "${{ target."+name+" }} is not a field of a target", nearField(name))
+			complain(at, path, "${{ target."+name+" }} is not a field of a target", suggestField(name))
 		case space == "target":
 			return samples[name]
 		case space != "values":
@@ -75,26 +75,26 @@ func (t Template) check() config.Problems {
 		}
 		return "x"
 	})
-	return append(problems, job.Mistakes(t.file, node, holesOf(t.node), len(problems) == 0)...)
+	return append(problems, job.Mistakes(t.file, node, placeholderPaths(t.node), len(problems) == 0)...)
 }
 
 func (t Template) problem(at *yaml.Node, path, message, meant string) config.Problem {
 	return config.Problem{File: t.file, Line: at.Line, Column: at.Column, Key: path, Message: message, Suggestion: meant}
 }
 
-func nearField(name string) string {
+func suggestField(name string) string {
 	if meant := config.Nearest(name, TargetFields()); meant != "" {
 		return "${{ target." + meant + " }}"
 	}
 	return ""
 }
 
-// Unfit says what keeps the values of a target from being those of the job: one that is missing, or
+// ValueProblems says what keeps the values of a target from being those of the job: one that is missing, or
 // a text that its key does not take.
-func (t Template) Unfit(values map[string]string) config.Problems {
+func (t Template) ValueProblems(values map[string]string) config.Problems {
 	var problems config.Problems
-	node, holes := cloneNode(t.node), holesOf(t.node)
-	eachHole(node, "", func(path string, at *yaml.Node, space, name string) string {
+	node, holes := cloneNode(t.node), placeholderPaths(t.node)
+	fillPlaceholders(node, "", func(path string, at *yaml.Node, space, name string) string {
 		value, has := values[space+"."+name]
 		if !has && (space == "target" || space == "values") {
 			problems = append(problems, t.problem(at, path, "needs "+space+"."+name+", which the target lacks", ""))
@@ -109,7 +109,7 @@ func (t Template) Unfit(values map[string]string) config.Problems {
 			return
 		}
 		if k := job.Format().Root.At(path); k != nil && k.Shape == config.Text {
-			if complaint, meant := k.JudgeText(at.Value); complaint != "" {
+			if complaint, meant := k.TextProblem(at.Value); complaint != "" {
 				problems = append(problems, t.problem(at, path, complaint, meant))
 			}
 		}
@@ -120,7 +120,7 @@ func (t Template) Unfit(values map[string]string) config.Problems {
 // Fill is the job of a target, as a job file. set are keys that the campaign gives it, by their paths.
 func (t Template) Fill(values map[string]string, set map[string]any) ([]byte, error) {
 	node := cloneNode(t.node)
-	eachHole(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
+	fillPlaceholders(node, "", func(_ string, _ *yaml.Node, space, name string) string { return values[space+"."+name] })
 	for _, path := range slices.Sorted(maps.Keys(set)) {
 		var value yaml.Node
 		if err := value.Encode(set[path]); err != nil {
@@ -144,38 +144,38 @@ func setNode(node *yaml.Node, path []string, value *yaml.Node) {
 			continue
 		}
 		if len(path) == 1 || node.Content[i+1].Kind != yaml.MappingNode {
-			node.Content[i+1] = below(path[1:], value)
+			node.Content[i+1] = nest(path[1:], value)
 			return
 		}
 		setNode(node.Content[i+1], path[1:], value)
 		return
 	}
-	node.Content = append(node.Content, config.TextNode(path[0]), below(path[1:], value))
+	node.Content = append(node.Content, config.TextNode(path[0]), nest(path[1:], value))
 }
 
-func below(path []string, value *yaml.Node) *yaml.Node {
+func nest(path []string, value *yaml.Node) *yaml.Node {
 	for _, name := range slices.Backward(path) {
 		value = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{config.TextNode(name), value}}
 	}
 	return value
 }
 
-// holesOf are the paths of the texts in which something of a target stands.
-func holesOf(node *yaml.Node) map[string]bool {
+// placeholderPaths are the paths of the texts in which something of a target stands.
+func placeholderPaths(node *yaml.Node) map[string]bool {
 	paths := map[string]bool{}
 	eachText(node, "", func(path string, at *yaml.Node) {
-		if hole.MatchString(at.Value) {
+		if placeholder.MatchString(at.Value) {
 			paths[path] = true
 		}
 	})
 	return paths
 }
 
-// eachHole puts a text into the place of each mark of a target. A mark of anything else stays.
-func eachHole(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
+// fillPlaceholders puts a text into the place of each mark of a target. A mark of anything else stays.
+func fillPlaceholders(node *yaml.Node, path string, fill func(path string, at *yaml.Node, space, name string) string) {
 	eachText(node, path, func(path string, at *yaml.Node) {
-		at.Value = hole.ReplaceAllStringFunc(at.Value, func(mark string) string {
-			parts := hole.FindStringSubmatch(mark)
+		at.Value = placeholder.ReplaceAllStringFunc(at.Value, func(mark string) string {
+			parts := placeholder.FindStringSubmatch(mark)
 			text := fill(path, at, parts[1], parts[2])
 			if parts[1] != "target" && parts[1] != "values" {
 				return mark

@@ -127,7 +127,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 	if err := form.ValidateBranch(branch); err != nil {
 		return badBundle("its branch: %s", outcome.Trimmed(err))
 	}
-	if branch != known.job.PullRequest.Branch && !intake.OfRun(branch) {
+	if branch != known.job.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
 	}
 	if p.Job, err = b.cautious(*p.Job); err != nil {

@@ -23,7 +23,7 @@ type Bounds struct {
 // is about the same head.
 func bounds(head *forge.Commit, noted state) Bounds {
 	b := Bounds{}
-	b.Attempts, b.Spent = intake.Repaired(head)
+	b.Attempts, b.Spent = intake.ParseTrailers(head)
 	if noted.head == head.SHA {
 		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spent)
 	}

@@ -58,7 +58,7 @@ func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *worksp
 
 // elsewhere returns the run's branch or repository outside the local job, or nil.
 func (h *Run) elsewhere(j *job.Job, env settings.Environment, ws *workspace.Workspace) (*compare.Excess, error) {
-	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.OfRun(branch) {
+	if branch := h.Workspace.Branch; branch != j.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return &compare.Excess{Key: "pull_request.branch", Value: branch}, nil
 	}
 	around := intake.Around(env)

@@ -76,7 +76,7 @@ func (h *Run) MayResume(pending bool) error {
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.Task.Repair != nil:
 		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
-	case h.OnPull() && !intake.OfRun(h.Workspace.Branch):
+	case h.OnPull() && !intake.IsRunBranch(h.Workspace.Branch):
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	}
 	return nil

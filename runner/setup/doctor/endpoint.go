@@ -146,7 +146,7 @@ func (t *trials) works(name string) bool {
 // answered also accepts an answer cut at its token limit.
 func answered(failure *model.Failure) bool { return failure == nil || failure.Kind == model.Incomplete }
 
-func whyNot(failure *model.Failure) string {
+func failureReason(failure *model.Failure) string {
 	if failure == nil {
 		return ""
 	}
@@ -155,7 +155,7 @@ func whyNot(failure *model.Failure) string {
 
 // answers finds a protocol and format with any answer.
 func (t *trials) answers(ctx context.Context) *model.Failure {
-	asked := said("Answer with the word yes.")
+	asked := userMessage("Answer with the word yes.")
 	_, first := t.ask(ctx, t.settings, asked)
 	failure := first
 	if t.wire == "responses" && !answered(failure) && (failure.Kind == model.NotFound || failure.Kind == model.InvalidRequest) && t.speak("chat") == nil {
@@ -172,7 +172,7 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 		t.settings.Wordy = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
-	t.add("answers", answered(failure), whyNot(first))
+	t.add("answers", answered(failure), failureReason(first))
 	if !answered(failure) {
 		return first
 	}
@@ -182,7 +182,7 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 
 // tryAll probes further needs of runs.
 func (t *trials) tryAll(ctx context.Context) {
-	asked := said(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
+	asked := userMessage(`Call the tool report twice, both times in this one answer: with the value "one", and with the value "two".`)
 	withTools := t.settings
 	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
 	var called []json.RawMessage
@@ -191,13 +191,13 @@ func (t *trials) tryAll(ctx context.Context) {
 	}
 	withTools.Wordy = t.settings.Wordy
 	if len(called) > 0 {
-		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, said("Now answer with the word yes.")))
-		t.add("outputs", answered(failure), whyNot(failure))
+		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
+		t.add("outputs", answered(failure), failureReason(failure))
 	}
 	ordered := withTools
 	ordered.Speaking, ordered.Schema = true, json.RawMessage(okSchema)
-	_, failure := t.ask(ctx, ordered, said(`Answer with the JSON object {"ok": true}.`))
-	t.add("answers by a schema", answered(failure), whyNot(failure))
+	_, failure := t.ask(ctx, ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
+	t.add("answers by a schema", answered(failure), failureReason(failure))
 	if t.wire == "responses" && !t.settings.Wordy {
 		t.kindsOfTools(ctx)
 	}
@@ -227,12 +227,12 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	}
 	why := "the model answered without a call"
 	if failure != nil {
-		why = whyNot(failure)
+		why = failureReason(failure)
 	}
 	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
 		wordy := t.settings
 		wordy.Wordy = true
-		_, without := t.ask(ctx, wordy, said("Answer with the word yes."))
+		_, without := t.ask(ctx, wordy, userMessage("Answer with the word yes."))
 		t.settings.Wordy = answered(without)
 	}
 	t.add("tools", len(calls) > 0, why)
@@ -281,11 +281,11 @@ func callsOf(answer *model.Response) (ids []string) {
 
 // kindsOfTools probes the Responses API's own kinds of tools.
 func (t *trials) kindsOfTools(ctx context.Context) {
-	asked := said("Answer with the word yes.")
+	asked := userMessage("Answer with the word yes.")
 	settings := t.settings
 	settings.Tools = []json.RawMessage{json.RawMessage(freeform)}
 	_, failure := t.ask(ctx, settings, asked)
-	t.add("freeform tools", answered(failure), whyNot(failure))
+	t.add("freeform tools", answered(failure), failureReason(failure))
 	if !answered(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
@@ -295,14 +295,14 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 	}
 	settings.Tools = []json.RawMessage{group}
 	_, failure = t.ask(ctx, settings, asked)
-	t.add("namespaces", answered(failure), whyNot(failure))
+	t.add("namespaces", answered(failure), failureReason(failure))
 	settings.Tools, settings.Additional = []json.RawMessage{json.RawMessage(report)}, true
 	_, failure = t.ask(ctx, settings, asked)
-	t.add("tools in the input", answered(failure), whyNot(failure))
+	t.add("tools in the input", answered(failure), failureReason(failure))
 }
 
-// said returns a conversation with a user's message.
-func said(text string) []json.RawMessage {
+// userMessage returns a conversation with a user's message.
+func userMessage(text string) []json.RawMessage {
 	raw, err := model.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
 	if err != nil {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 )
 
-// standing maps the relevant existing files to ids: defaults and workflows.
-type standing map[string]string
+// existingFiles maps the relevant existing files to ids: defaults and workflows.
+type existingFiles map[string]string
 
-func lookAt(ctx context.Context, r Repository, tree string) (standing, error) {
-	there := standing{}
+func readExisting(ctx context.Context, r Repository, tree string) (existingFiles, error) {
+	there := existingFiles{}
 	for _, folder := range []string{".github", ".github/workflows"} {
 		entries, err := r.Entries(ctx, tree, folder)
 		if err != nil {
@@ -47,9 +47,9 @@ func isWorkflow(at string) bool {
 	return at != DefaultsPath && (path.Ext(at) == ".yml" || path.Ext(at) == ".yaml")
 }
 
-// agree fails if existing and new files would send a key to another provider. It returns the model
+// checkProvider fails if existing and new files would send a key to another provider. It returns the model
 // in the existing defaults.
-func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model string, err error) {
+func (s *Setup) checkProvider(ctx context.Context, r Repository, there existingFiles) (model string, err error) {
 	id, has := there[DefaultsPath]
 	if has {
 		content, err := r.Blob(ctx, id)
@@ -75,16 +75,16 @@ func (s *Setup) agree(ctx context.Context, r Repository, there standing) (model 
 		if err != nil {
 			return "", err
 		}
-		if why := s.Provider.objects(content, wanted); why != "" {
+		if why := s.Provider.objection(content, wanted); why != "" {
 			return "", fmt.Errorf("%s exists already and %s, while the key for %s would be used: change it or delete it first, or choose the provider that it is for", at, why, s.Provider)
 		}
 	}
 	return model, nil
 }
 
-// objects explains why a workflow does not suit a provider, or returns "". Only a wanted one must
+// objection explains why a workflow does not suit a provider, or returns "". Only a wanted one must
 // pass a key.
-func (p Provider) objects(workflow []byte, wanted bool) string {
+func (p Provider) objection(workflow []byte, wanted bool) string {
 	if !wanted && !strings.Contains(string(workflow), "agent-ci") {
 		return ""
 	}
@@ -92,7 +92,7 @@ func (p Provider) objects(workflow []byte, wanted bool) string {
 	if err := yaml.Unmarshal(workflow, &document); err != nil {
 		return "is no YAML"
 	}
-	keys := passed(&document)
+	keys := keyValues(&document)
 	if wanted && len(keys) == 0 {
 		return "passes no openai-api-key"
 	}
@@ -110,21 +110,21 @@ func (p Provider) objects(workflow []byte, wanted bool) string {
 	return ""
 }
 
-// passed returns a workflow's values for the model's key.
-func passed(n *yaml.Node) (values []string) {
+// keyValues returns a workflow's values for the model's key.
+func keyValues(n *yaml.Node) (values []string) {
 	for i, each := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			if name := n.Content[i-1].Value; name == "openai-api-key" || name == actionKey {
 				values = append(values, each.Value)
 			}
 		}
-		values = append(values, passed(each)...)
+		values = append(values, keyValues(each)...)
 	}
 	return values
 }
 
-// ground is the state before a setup.
-type ground struct {
+// state is the state before a setup.
+type state struct {
 	base    string // the default branch
 	head    *forge.Commit
 	open    *forge.PullRequest // of a setup; nil for none
@@ -134,7 +134,7 @@ type ground struct {
 }
 
 // look fails if a setup would remain incomplete.
-func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
+func (s *Setup) look(ctx context.Context, r Repository) (g state, err error) {
 	if g.base, g.head, err = tip(ctx, r); err != nil {
 		return g, err
 	}
@@ -152,12 +152,12 @@ func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
 	if g.open != nil && branch != nil {
 		tree = branch.Tree
 	}
-	there, err := lookAt(ctx, r, tree)
+	there, err := readExisting(ctx, r, tree)
 	if err != nil {
 		return g, err
 	}
 	differs := ""
-	if g.model, err = s.agree(ctx, r, there); err != nil {
+	if g.model, err = s.checkProvider(ctx, r, there); err != nil {
 		differs = err.Error()
 	}
 	files, filesErr := s.files()
@@ -172,7 +172,7 @@ func (s *Setup) look(ctx context.Context, r Repository) (g ground, err error) {
 		}
 	}
 	if differs == "" && g.open != nil && g.model != s.Model {
-		merged, err := lookAt(ctx, r, g.head.Tree)
+		merged, err := readExisting(ctx, r, g.head.Tree)
 		if err != nil {
 			return g, err
 		}

@@ -47,7 +47,7 @@ func (o Options) hooks() (all []program) {
 		hook := o.Job.Hooks[name]
 		words := slices.Clone(hook.Run)
 		for i := range words {
-			words[i] = job.AtHome(words[i], home)
+			words[i] = job.ExpandHome(words[i], home)
 		}
 		all = append(all, program{
 			of: "hook " + name, key: "hooks." + name + ".run", name: hook.Run[0], script: job.ScriptOf(words), path: o.Path, home: home, needed: hook.OnError != job.OnErrorContinue,
@@ -70,7 +70,7 @@ func (o Options) servers() (all []program) {
 			home = own
 		}
 		all = append(all, program{
-			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, home: home, hint: server.InOneWord(), needed: server.Required, installable: o.installs(),
+			of: "server " + name, key: "mcp_servers." + name + ".command", name: server.Command, path: path, home: home, hint: server.SplitHint(), needed: server.Required, installable: o.installs(),
 		})
 	}
 	return all
@@ -94,7 +94,7 @@ func (o Options) installs() bool { return len(o.Job.Setup) > 0 }
 
 // look checks a program. It returns nil if it exists or is unknowable.
 func (o Options) look(p program) (*Finding, error) {
-	switch name := filepath.FromSlash(job.AtHome(p.name, p.home)); {
+	switch name := filepath.FromSlash(job.ExpandHome(p.name, p.home)); {
 	case strings.HasPrefix(name, "~") || strings.Contains(name, "$"):
 		return nil, nil // some folder of the run
 	case filepath.IsAbs(name):

@@ -134,20 +134,20 @@ func (e *Event) lineRequest(t Triggers) (*Request, string) {
 	}, ""
 }
 
-// given returns the inputs of a workflow started by a dispatch event.
-func (e *Event) given() map[string]any {
+// dispatchInputs returns the inputs of a workflow started by a dispatch event.
+func (e *Event) dispatchInputs() map[string]any {
 	if e.Name == "repository_dispatch" {
 		return e.ClientPayload
 	}
 	return e.Inputs
 }
 
-// GivenIssue returns the issue input of a dispatch event, as typed, or "".
-func (e *Event) GivenIssue() string { return strings.TrimSpace(text(e.given()["issue"])) }
+// InputIssue returns the issue input of a dispatch event, as typed, or "".
+func (e *Event) InputIssue() string { return strings.TrimSpace(text(e.dispatchInputs()["issue"])) }
 
 // dispatchRequest reads the input issue or prompt of a dispatch event.
 func (e *Event) dispatchRequest(Triggers) (*Request, string) {
-	r := &Request{Trigger: e.Name, Typed: e.GivenIssue(), Prompt: strings.TrimSpace(text(e.given()["prompt"]))}
+	r := &Request{Trigger: e.Name, Typed: e.InputIssue(), Prompt: strings.TrimSpace(text(e.dispatchInputs()["prompt"]))}
 	if (r.Typed == "") == (r.Prompt == "") {
 		return nil, fmt.Sprintf("the event %s needs either issue or prompt; give it one of them, or give the job a task", e.Name)
 	}

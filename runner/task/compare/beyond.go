@@ -21,7 +21,7 @@ func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
 		return &Excess{"setup[].network", value}
 	}
 	for _, bound := range bounds {
-		if bound.goesOn && !goesOn {
+		if bound.onResume && !goesOn {
 			continue
 		}
 		valueOf := func(j *job.Job) any { return job.Format().Root.Value(reflect.ValueOf(*j), bound.key).Interface() }
@@ -34,9 +34,9 @@ func Beyond(made, allowed *job.Job, goesOn bool) *Excess {
 
 // bound compares one key of a recorded job with the allowed job. over returns the values in excess.
 type bound struct {
-	key    string
-	goesOn bool // only for a resumed run
-	over   func(made, allowed any) []string
+	key      string
+	onResume bool // only for a resumed run
+	over     func(made, allowed any) []string
 }
 
 var bounds = []bound{
@@ -47,7 +47,7 @@ var bounds = []bound{
 		}
 		return []string{made.(string)}
 	}},
-	{"policy.network", false, func(made, allowed any) []string { return over(made.(job.Network), allowed.(job.Network)) }},
+	{"policy.network", false, func(made, allowed any) []string { return networkExcess(made.(job.Network), allowed.(job.Network)) }},
 	{"policy.writable", false, within},
 	{"policy.deny_read", false, covering},
 	{"policy.rules", false, covering},
@@ -128,9 +128,9 @@ func within(made, allowed any) (more []string) {
 // network or, for the same command, the network in the allowed job.
 func setupOver(made, allowed *job.Job) []string {
 	for _, step := range made.Setup {
-		within := over(step.Network, allowed.Policy.Network) == nil
+		within := networkExcess(step.Network, allowed.Policy.Network) == nil
 		for _, other := range allowed.Setup {
-			within = within || other.Run == step.Run && over(step.Network, other.Network) == nil
+			within = within || other.Run == step.Run && networkExcess(step.Network, other.Network) == nil
 		}
 		if !within {
 			return []string{step.Network.String()}
@@ -139,8 +139,8 @@ func setupOver(made, allowed *job.Job) []string {
 	return nil
 }
 
-// over returns the excess of network n over the allowed one, or nil.
-func over(n, allowed job.Network) []string {
+// networkExcess returns the excess of network n over the allowed one, or nil.
+func networkExcess(n, allowed job.Network) []string {
 	modes := []string{"", "none", "loopback", "list", "full"}
 	rank := func(n job.Network) int {
 		if n.Listed() {

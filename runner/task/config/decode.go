@@ -34,8 +34,8 @@ type Decoder struct {
 	into   reflect.Value
 	found  Problems
 	places map[string]place // of every value set so far, by path
-	// earlier holds the paths of groups in named mappings that an earlier layer contains.
-	earlier map[string]bool
+	// inEarlierLayer holds the paths of groups in named mappings that an earlier layer contains.
+	inEarlierLayer map[string]bool
 
 	kinds []Kind   // of the layers so far
 	names []string // of these layers
@@ -48,7 +48,7 @@ type Decoder struct {
 
 // Decoder returns a decoder into a pointer to the format's Go type. It sets the defaults there.
 func (f *Format) Decoder(into any) *Decoder {
-	d := &Decoder{format: f, into: reflect.ValueOf(into).Elem(), places: make(map[string]place), earlier: make(map[string]bool)}
+	d := &Decoder{format: f, into: reflect.ValueOf(into).Elem(), places: make(map[string]place), inEarlierLayer: make(map[string]bool)}
 	d.into.Set(f.Root.Default())
 	return d
 }
@@ -86,7 +86,7 @@ func (d *Decoder) complainAt(at place, path, message, suggestion string) {
 // the value, or of the nearest set value above it. Wrong does nothing if path or a key below it
 // already has a mistake.
 func (d *Decoder) Wrong(path, message string) {
-	if d.Mentions(path) {
+	if d.HasProblem(path) {
 		return
 	}
 	at, set := d.places[path]
@@ -114,14 +114,14 @@ func (d *Decoder) WrongIf(is bool, path, message string) {
 	}
 }
 
-// Given reports whether some layer sets a key.
-func (d *Decoder) Given(path string) bool {
+// IsSet reports whether some layer sets a key.
+func (d *Decoder) IsSet(path string) bool {
 	_, set := d.places[path]
 	return set
 }
 
-// Newest reports whether the current layer sets a key.
-func (d *Decoder) Newest(path string) bool {
+// IsSetByCurrentLayer reports whether the current layer sets a key.
+func (d *Decoder) IsSetByCurrentLayer(path string) bool {
 	at, set := d.places[path]
 	return set && at.layer == d.layer()
 }
@@ -135,19 +135,19 @@ func (d *Decoder) Has(kind Kind) bool { return slices.Contains(d.kinds, kind) }
 // value merges node, the value of k at path, into the Go value into. It reports whether node fits
 // k, and has reported the mistake otherwise.
 func (d *Decoder) value(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
-	if complaint := unwanted(node); complaint != "" {
+	if complaint := forbiddenSyntax(node); complaint != "" {
 		return d.Complain(path, node, complaint)
 	}
 	if isNull(node) {
 		return true
 	}
 	d.places[path] = d.place(node)
-	if k.Shape == Own {
+	if k.Shape == CustomValue {
 		return into.Addr().Interface().(Custom).DecodeKey(d, k, path, node)
 	}
 	return [...]func(*Key, string, *yaml.Node, reflect.Value) bool{
 		Group: d.group, List: d.list, TextMap: d.named, OpenMap: d.openMap, GroupMap: d.named, Text: d.text,
-		Integer: d.integer, Decimal: d.decimal, Truth: d.truth, Length: d.length,
+		Integer: d.integer, Decimal: d.decimal, Boolean: d.boolean, Duration: d.duration,
 	}[k.Shape](k, path, node, into)
 }
 
@@ -156,8 +156,8 @@ func (d *Decoder) Value(k *Key, path string, node *yaml.Node, into any) bool {
 	return d.value(k, path, node, reflect.ValueOf(into).Elem())
 }
 
-// unwanted returns a message for YAML features forbidden in these files, or "".
-func unwanted(node *yaml.Node) string {
+// forbiddenSyntax returns a message for YAML features forbidden in these files, or "".
+func forbiddenSyntax(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
 		return "anchors and aliases are not allowed; write the value out"
@@ -167,14 +167,14 @@ func unwanted(node *yaml.Node) string {
 	return ""
 }
 
-func unwantedName(name *yaml.Node) string {
+func forbiddenName(name *yaml.Node) string {
 	switch {
 	case name.Kind == yaml.ScalarNode && name.Tag == mergeTag:
 		return "merge keys (<<) are not allowed; write the keys out"
 	case name.Kind != yaml.AliasNode && (name.Kind != yaml.ScalarNode || isNull(name)):
 		return "a key must be text"
 	}
-	return unwanted(name)
+	return forbiddenSyntax(name)
 }
 
 func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
@@ -186,7 +186,7 @@ func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value
 		given[name.Value] = !isNull(value)
 		d.entry(k, path, name, value, into)
 	}
-	if path == "" && d.kind == Values || path != "" && d.earlier[path] {
+	if path == "" && d.kind == Values || path != "" && d.inEarlierLayer[path] {
 		return true
 	}
 	for _, below := range k.Keys {
@@ -223,7 +223,7 @@ func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yam
 		lines := make(map[string]int)
 		for pair := range slices.Chunk(node.Content, 2) {
 			name := pair[0]
-			if complaint := unwantedName(name); complaint != "" {
+			if complaint := forbiddenName(name); complaint != "" {
 				d.Complain(path, name, complaint)
 			} else if line, twice := lines[name.Value]; twice {
 				d.Complain(At(path, name.Value), name, fmt.Sprintf("is given twice, the first time in line %d", line))
@@ -238,9 +238,9 @@ func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value)
 	switch {
 	case node.Kind != yaml.SequenceNode:
 		return d.WrongType(k, path, node)
-	case k.Most > 0 && len(node.Content) > k.Most:
-		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
-	case len(node.Content) < k.Least:
+	case k.MaxEntries > 0 && len(node.Content) > k.MaxEntries:
+		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.MaxEntries))
+	case len(node.Content) < k.MinEntries:
 		return d.Complain(path, node, "is an empty list; give at least one")
 	}
 	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
@@ -278,18 +278,18 @@ func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value
 		value.Set(k.Elem.Default())
 		if before := into.MapIndex(reflect.ValueOf(name.Value)); before.IsValid() {
 			value.Set(before)
-			d.earlier[inner] = true // its keys are there, or are missing in the layer before
+			d.inEarlierLayer[inner] = true // its keys are there, or are missing in the layer before
 		}
 		d.value(k.Elem, inner, node, value)
 		into.SetMapIndex(reflect.ValueOf(name.Value), value)
 	}
-	return k.Most == 0 || into.Len() <= k.Most || d.Complain(path, node, fmt.Sprintf("has more than %d", k.Most))
+	return k.MaxEntries == 0 || into.Len() <= k.MaxEntries || d.Complain(path, node, fmt.Sprintf("has more than %d", k.MaxEntries))
 }
 
 // openMap merges a mapping with foreign keys.
 func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	before := len(d.found)
-	value := d.plain(path, node)
+	value := d.asJSON(path, node)
 	if len(d.found) > before {
 		return false
 	}
@@ -298,22 +298,22 @@ func (d *Decoder) openMap(k *Key, path string, node *yaml.Node, into reflect.Val
 	return err == nil || d.Complain(path, node, err.Error())
 }
 
-// plain returns node as JSON has it. It reports what JSON does not have.
-func (d *Decoder) plain(path string, node *yaml.Node) (value any) {
-	complaint := unwanted(node)
+// asJSON returns node as JSON has it. It reports what JSON does not have.
+func (d *Decoder) asJSON(path string, node *yaml.Node) (value any) {
+	complaint := forbiddenSyntax(node)
 	switch {
 	case complaint != "":
 		d.Complain(path, node, complaint)
 	case node.Kind == yaml.SequenceNode:
 		list := make([]any, len(node.Content))
 		for i, item := range node.Content {
-			list[i] = d.plain(At(path, i), item)
+			list[i] = d.asJSON(At(path, i), item)
 		}
 		return list
 	case node.Kind == yaml.MappingNode:
 		mapping := make(map[string]any)
 		for name, node := range d.pairs(path, node) {
-			mapping[name.Value] = d.plain(At(path, name.Value), node)
+			mapping[name.Value] = d.asJSON(At(path, name.Value), node)
 		}
 		return mapping
 	case node.Tag == intTag || node.Tag == floatTag:

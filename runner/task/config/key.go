@@ -24,25 +24,25 @@ type Rule struct {
 	Span    *Span      // of a number
 	Foreign *Foreign   // of a mapping with foreign keys, or of each element of a list of these
 
-	Required bool // must be written wherever its group is
-	Filled   bool // may not be empty text
-	Least    int  // entries of a list
-	Most     int  // entries of a mapping of mappings, or of a list
-	Scalars  bool // numbers and truth values count as text, as they are written
+	Required   bool // must be written wherever its group is
+	NonEmpty   bool // may not be empty text
+	MinEntries int  // entries of a list
+	MaxEntries int  // entries of a mapping of mappings, or of a list
+	Scalars    bool // numbers and truth values count as text, as they are written
 
-	// Meant returns the correct key for an unknown name in a group, or in the groups of a mapping.
+	// Suggest returns the correct key for an unknown name in a group, or in the groups of a mapping.
 	// It returns "" if there is none.
-	Meant func(name string) string
+	Suggest func(name string) string
 }
 
 // Span is the allowed range of a number, including both ends.
-type Span struct{ Least, Most int64 }
+type Span struct{ Min, Max int64 }
 
 // Between returns a span.
 func Between(least, most int64) *Span { return &Span{least, most} }
 
-// Many is the end of an unlimited span.
-const Many = 1_000_000_000_000
+// Unlimited is the end of an unlimited span.
+const Unlimited = 1_000_000_000_000
 
 // Foreign describes a mapping with foreign keys, passed on unchanged.
 type Foreign struct {
@@ -73,15 +73,15 @@ const (
 	Text
 	Integer
 	Decimal
-	Truth
-	Length // of time
-	Own    // a Custom
+	Boolean
+	Duration    // of time
+	CustomValue // a Custom
 )
 
 var shapes = [...]struct{ words, schema string }{
 	Group: {"a mapping", "object"}, List: {"a list", "array"}, TextMap: {"a mapping of text", "object"}, OpenMap: {"a mapping", "object"},
 	GroupMap: {"a mapping of mappings", "object"}, Text: {"text", "string"}, Integer: {"a whole number", "integer"},
-	Decimal: {"a number", "number"}, Truth: {"true or false", "boolean"}, Length: {"a duration", "string"}, Own: {},
+	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, CustomValue: {},
 }
 
 // Key is a key of a format: its rule, its type and the keys below it.
@@ -117,7 +117,7 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 		}
 	case List:
 		k.Elem = newKey(byPath, path+"[]", typ.Elem())
-		k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.Filled, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
+		k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.NonEmpty, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
 		if k.Elem.Shape == Text {
 			k.Example = "[a, b]"
 			if k.Values != nil {
@@ -126,7 +126,7 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 		}
 	case TextMap, GroupMap:
 		k.Elem = newKey(byPath, path+".*", typ.Elem())
-		k.Elem.Form, k.Elem.Scalars, k.Elem.Meant = k.Form, k.Shape == TextMap, k.Meant
+		k.Elem.Form, k.Elem.Scalars, k.Elem.Suggest = k.Form, k.Shape == TextMap, k.Suggest
 	}
 	return k
 }
@@ -134,9 +134,9 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 func shapeOf(typ reflect.Type) Shape {
 	switch {
 	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Custom]()):
-		return Own
+		return CustomValue
 	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return Length
+		return Duration
 	case typ == reflect.TypeFor[map[string]string]():
 		return TextMap
 	case typ.Kind() == reflect.Map && typ.Elem().Kind() == reflect.Struct:
@@ -144,13 +144,13 @@ func shapeOf(typ reflect.Type) Shape {
 	}
 	return map[reflect.Kind]Shape{
 		reflect.Struct: Group, reflect.Slice: List, reflect.Map: OpenMap, reflect.String: Text,
-		reflect.Int: Integer, reflect.Int64: Integer, reflect.Float64: Decimal, reflect.Bool: Truth,
+		reflect.Int: Integer, reflect.Int64: Integer, reflect.Float64: Decimal, reflect.Bool: Boolean,
 	}[typ.Kind()]
 }
 
 // Words describes the type of the key's value, for messages.
 func (k *Key) Words() string {
-	if k.Shape == Own {
+	if k.Shape == CustomValue {
 		return reflect.New(k.typ).Interface().(Custom).Words()
 	}
 	return shapes[k.Shape].words
@@ -229,9 +229,9 @@ func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 	return of
 }
 
-// Settled reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
-func (k *Key) Settled() bool {
-	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Own || k.Initial != nil)
+// HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
+func (k *Key) HasDefault() bool {
+	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != CustomValue || k.Initial != nil)
 }
 
 // Default returns a new value of k as it is when no layer sets it.

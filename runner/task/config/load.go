@@ -67,7 +67,7 @@ func (d *Decoder) assignments(values []Assignment) {
 func (f *Format) customAbove(path string) *Key {
 	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
 		path = path[:end]
-		if k, _ := f.find(path); k != nil && k.Shape == Own && k.Example != "" {
+		if k, _ := f.find(path); k != nil && k.Shape == CustomValue && k.Example != "" {
 			return k
 		}
 	}

@@ -51,8 +51,8 @@ func (d *Decoder) nearestKey(group *Key, path, name string) string {
 	if sibling := Nearest(name, names); sibling != "" {
 		return At(path, sibling)
 	}
-	if group.Meant != nil && group.Meant(name) != "" {
-		return At(path, group.Meant(name))
+	if group.Suggest != nil && group.Suggest(name) != "" {
+		return At(path, group.Suggest(name))
 	}
 	if path != "" { // its group is right, and a key of another group means something else
 		return ""

@@ -42,7 +42,7 @@ func parse(data []byte, name string) (*yaml.Node, *Problem) {
 		if broken := brokenJSON(data); broken != nil {
 			return nil, broken
 		}
-		return nil, locate(data, err)
+		return nil, syntaxProblem(data, err)
 	}
 	if second != nil {
 		return first.Content[0], &Problem{Line: second.Line, Column: second.Column, Message: "holds a second document from here on; a " + name + " is one document"}
@@ -112,10 +112,10 @@ var (
 	flowComment = regexp.MustCompile(`(?:[\[{,][ \t]*|:[ \t]+)(#[^\s,\]}]*)`)
 )
 
-// locate returns the position of a syntax error. The parser often reports the line of the
+// syntaxProblem returns the position of a syntax error. The parser often reports the line of the
 // surrounding construct, or none. The line after the longest parsable start of the file is more
 // exact.
-func locate(data []byte, err error) *Problem {
+func syntaxProblem(data []byte, err error) *Problem {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	said := parserPrefix.FindStringSubmatch(err.Error())
 	line := firstFailing(data)

@@ -65,16 +65,16 @@ func (d *Decoder) add(layer int, p Problem) {
 	}
 }
 
-// Mentions reports whether the key called name, or any key below it, has a mistake. The empty name
+// HasProblem reports whether the key called name, or any key below it, has a mistake. The empty name
 // stands for the file as a whole.
-func (d *Decoder) Mentions(name string) bool {
+func (d *Decoder) HasProblem(name string) bool {
 	return slices.ContainsFunc(d.found, func(p Problem) bool {
 		return p.Key == name || strings.HasPrefix(p.Key, name+".") || strings.HasPrefix(p.Key, name+"[")
 	})
 }
 
-// MentionsExactly is like Mentions, but for problems of the key itself.
-func (d *Decoder) MentionsExactly(name string) bool {
+// HasProblemAt is like HasProblem, but for problems of the key itself.
+func (d *Decoder) HasProblemAt(name string) bool {
 	return slices.ContainsFunc(d.found, func(p Problem) bool { return p.Key == name })
 }
 

@@ -69,28 +69,28 @@ func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value)
 	if d.Lenient[path] {
 		return true
 	}
-	complaint, meant := k.JudgeText(node.Value)
+	complaint, meant := k.TextProblem(node.Value)
 	return complaint == "" || d.suggest(path, node, complaint, meant)
 }
 
-// JudgeText returns a message for a wrong text, and the likely correct one. Both are empty for a
+// TextProblem returns a message for a wrong text, and the likely correct one. Both are empty for a
 // valid text.
-func (k *Key) JudgeText(s string) (complaint, meant string) {
+func (k *Key) TextProblem(s string) (complaint, meant string) {
 	switch {
 	case k.Values != nil:
-		return k.judgeChoice(s)
-	case s == "" && (k.Filled || k.Required):
+		return k.choiceProblem(s)
+	case s == "" && (k.NonEmpty || k.Required):
 		return "must not be empty", ""
 	case s == "" || k.Form == nil:
 		return "", ""
 	}
 	if err := k.Form.Check(s); err != nil {
-		return err.Error(), k.Form.Meant(s)
+		return err.Error(), k.Form.Suggest(s)
 	}
 	return "", ""
 }
 
-func (k *Key) judgeChoice(s string) (complaint, meant string) {
+func (k *Key) choiceProblem(s string) (complaint, meant string) {
 	if slices.Contains(k.Values, s) {
 		return "", ""
 	}
@@ -119,7 +119,7 @@ func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Val
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
 		return d.wrongInteger(k, path, node)
 	}
-	if complaint := k.Span.judge(number); complaint != "" {
+	if complaint := k.Span.problem(number); complaint != "" {
 		return d.Complain(path, node, complaint)
 	}
 	into.SetInt(number)
@@ -141,17 +141,17 @@ func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
 	return d.WrongType(k, path, node)
 }
 
-// judge returns a message for a number outside the span, or "".
-func (s *Span) judge(number int64) string {
+// problem returns a message for a number outside the span, or "".
+func (s *Span) problem(number int64) string {
 	switch {
-	case number >= s.Least && number <= s.Most:
+	case number >= s.Min && number <= s.Max:
 		return ""
-	case s.Most == Many && number < s.Least:
-		return fmt.Sprintf("must be %d or more", s.Least)
-	case s.Least == s.Most:
-		return fmt.Sprintf("must be %d", s.Least)
+	case s.Max == Unlimited && number < s.Min:
+		return fmt.Sprintf("must be %d or more", s.Min)
+	case s.Min == s.Max:
+		return fmt.Sprintf("must be %d", s.Min)
 	default:
-		return fmt.Sprintf("must be between %d and %d", s.Least, s.Most)
+		return fmt.Sprintf("must be between %d and %d", s.Min, s.Max)
 	}
 }
 
@@ -167,9 +167,9 @@ func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Val
 	return true
 }
 
-// truth takes true and false only; yes and on mean different things to
+// boolean takes true and false only; yes and on mean different things to
 // different versions of YAML.
-func (d *Decoder) truth(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) boolean(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Tag == boolTag {
 		into.SetBool(strings.EqualFold(node.Value, "true"))
 		return true
@@ -184,7 +184,7 @@ func (d *Decoder) truth(k *Key, path string, node *yaml.Node, into reflect.Value
 	return d.suggest(path, node, "must be true or false, without quotes", meant)
 }
 
-func (d *Decoder) length(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+func (d *Decoder) duration(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	parsed, err := time.ParseDuration(node.Value)
 	switch {
 	case node.Tag == intTag:
@@ -193,7 +193,7 @@ func (d *Decoder) length(k *Key, path string, node *yaml.Node, into reflect.Valu
 	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
 		return d.WrongType(k, path, node)
 	case err != nil:
-		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", meantDuration(node.Value))
+		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
 	case parsed <= 0:
 		return d.Complain(path, node, "must be longer than 0s")
 	}
@@ -201,8 +201,8 @@ func (d *Decoder) length(k *Key, path string, node *yaml.Node, into reflect.Valu
 	return true
 }
 
-// meantDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.
-func meantDuration(s string) string {
+// suggestDuration converts "5 minutes" or "1d" to a valid duration. It returns "" for other texts.
+func suggestDuration(s string) string {
 	unit := strings.TrimLeft(s, "0123456789")
 	number, err := strconv.Atoi(strings.TrimSuffix(s, unit))
 	if err != nil {

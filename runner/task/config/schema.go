@@ -37,7 +37,7 @@ func schemaOf(k *Key) map[string]any {
 	if k.About != "" {
 		schema["description"] = k.About
 	}
-	if k.Settled() {
+	if k.HasDefault() {
 		schema["default"] = k.Default().Interface()
 	}
 	switch k.Shape {
@@ -45,28 +45,28 @@ func schemaOf(k *Key) map[string]any {
 		describeGroup(schema, k)
 	case List:
 		schema["items"] = schemaOf(k.Elem)
-		if k.Most > 0 {
-			schema["maxItems"] = k.Most
+		if k.MaxEntries > 0 {
+			schema["maxItems"] = k.MaxEntries
 		}
-		if k.Least > 0 {
-			schema["minItems"] = k.Least
+		if k.MinEntries > 0 {
+			schema["minItems"] = k.MinEntries
 		}
 	case TextMap, GroupMap:
 		schema["additionalProperties"] = schemaOf(k.Elem)
 		schema["propertyNames"] = TextSchema(map[string]any{"minLength": 1}, k.Names)
-		if k.Most > 0 {
-			schema["maxProperties"] = k.Most
+		if k.MaxEntries > 0 {
+			schema["maxProperties"] = k.MaxEntries
 		}
 	case Text:
 		describeText(schema, k)
 	case Integer:
-		schema["minimum"], schema["maximum"] = k.Span.Least, k.Span.Most
+		schema["minimum"], schema["maximum"] = k.Span.Min, k.Span.Max
 	case Decimal:
 		schema["minimum"] = 0
-	case Own:
+	case CustomValue:
 		delete(schema, "type")
 		reflect.New(k.typ).Interface().(Custom).DescribeKey(k, schema)
-	case Length:
+	case Duration:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
 	return schema
@@ -94,7 +94,7 @@ func describeText(schema map[string]any, k *Key) {
 		}
 		return
 	}
-	if k.Filled || k.Required {
+	if k.NonEmpty || k.Required {
 		schema["minLength"] = 1
 		TextSchema(schema, k.Form)
 		return

@@ -25,8 +25,8 @@ func (f *Form) Without(prefix string) *Form {
 	return f
 }
 
-// Meant returns s without the prefix if that makes it valid, else "".
-func (f *Form) Meant(s string) string {
+// Suggest returns s without the prefix if that makes it valid, else "".
+func (f *Form) Suggest(s string) string {
 	if rest, cut := strings.CutPrefix(s, f.prefix); cut && f.prefix != "" && f.Check(rest) == nil {
 		return rest
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake/clean"
 )
 
-// commentsThatCount returns the comments of trusted authors and the questions of earlier runs. It
+// trustedComments returns the comments of trusted authors and the questions of earlier runs. It
 // omits comments written or edited after askedAt. progress holds the comments that look like the
 // progress of runs.
-func (s *Source) commentsThatCount(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
+func (s *Source) trustedComments(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (kept []clean.Part, progress []forge.Comment, err error) {
 	in, isQuestion := s.Forge.Repository(ref.Repository), s.ownQuestions(ctx)
 	late, untrusted := 0, 0
 	for _, c := range issue.Comments {
 		switch {
 		case IsProgress(c):
 			progress = append(progress, c)
-		case s.asksOrTells(c):
+		case s.isRequestOrReport(c):
 		case isAfter(askedAt, c.CreatedAt, c.UpdatedAt):
 			late++
 		case isQuestion(c):
 			kept = append(kept, commentPart("question", c))
 		default:
-			counts, err := s.commentCounts(ctx, in, c)
+			counts, err := s.isTrustedComment(ctx, in, c)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -50,8 +50,8 @@ func commentPart(kind string, c forge.Comment) clean.Part {
 	return clean.Part{Kind: kind, Author: c.Author.Login, Text: strings.TrimPrefix(c.Body, QuestionsMark)}
 }
 
-// asksOrTells reports whether a comment requested this run, or is a run's own report.
-func (s *Source) asksOrTells(c forge.Comment) bool {
+// isRequestOrReport reports whether a comment requested this run, or is a run's own report.
+func (s *Source) isRequestOrReport(c forge.Comment) bool {
 	return strings.HasPrefix(c.Body, JoinMark) || strings.HasPrefix(c.Body, RepairMark) || strings.HasPrefix(c.Body, body.CommentMark) || IsFeedback(c.Body) || s.Request != nil && c.ID == s.Request.WordsID
 }
 
@@ -77,13 +77,13 @@ func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
 // contributor.
 var knownAssociations = []string{"OWNER", "MEMBER", "COLLABORATOR"}
 
-// mostAsked limits the role look-ups for accounts without a known association. An issue with many
+// maxRoleLookups limits the role look-ups for accounts without a known association. An issue with many
 // authors must not use up the API calls of the run.
-const mostAsked = 30
+const maxRoleLookups = 30
 
-// commentCounts looks up the author's role, like that of a run's requester. A person who names an
+// isTrustedComment looks up the author's role, like that of a run's requester. A person who names an
 // issue may have no token with that permission: without it, only the repository's owner counts.
-func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
+func (s *Source) isTrustedComment(ctx context.Context, in forge.Repository, c forge.Comment) (bool, error) {
 	owns := c.Association == "OWNER" && !c.Author.Bot
 	switch trusted := s.Job.Trust.Comments; {
 	case trusted != "trusted":
@@ -91,7 +91,7 @@ func (s *Source) commentCounts(ctx context.Context, in forge.Repository, c forge
 	case c.Author.Bot:
 	case !s.Event.HasToken:
 		return owns, nil
-	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts) >= mostAsked:
+	case !slices.Contains(knownAssociations, c.Association) && len(s.Accounts) >= maxRoleLookups:
 		return false, nil
 	}
 	why, err := s.distrust(ctx, in, c.Author)

@@ -20,14 +20,14 @@ func (t Task) FitsBase(branch, name string) error {
 		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", pull.Number, pull.Base, name, pull.Base)
 }
 
-// NotDone stops a run started by an event if its work exists already. That is an open pull request
+// CheckNotDone stops a run started by an event if its work exists already. That is an open pull request
 // for the task, unless somebody asks for more in words; a pull request made from the same input; or
 // a comment that the input led to no change on this base.
-func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) error {
+func (s *Source) CheckNotDone(ctx context.Context, t Task, base, baseSHA string) error {
 	if t.Subject != nil || t.Repair != nil || s.Request == nil && t.AskedAt.IsZero() || s.To.Name() == "" || !s.Event.HasToken {
 		return nil
 	}
-	if err := s.notFruitless(ctx, t, baseSHA); err != nil {
+	if err := s.checkNotFruitless(ctx, t, baseSHA); err != nil {
 		return err
 	}
 	pull, err := FindPullRequest(ctx, s.To, t.Branch, base)
@@ -38,21 +38,21 @@ func (s *Source) NotDone(ctx context.Context, t Task, base, baseSHA string) erro
 	switch {
 	case err != nil:
 		return err
-	case leftUndone(pull, commit):
+	case isUnfinished(pull, commit):
 		return nil
-	case pull.State == "open" && !s.commanded():
+	case pull.State == "open" && !s.isAskedInWords():
 		return outcome.Stopf(outcome.Skipped, "open_pull_request",
-			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
+			"Pull request #%d is open for this task already: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
 	case commit == nil || t.Snapshot == "" || commit.Trailer(InputTrailer) != t.Snapshot:
 		return nil
 	}
 	return outcome.Stopf(outcome.Skipped, "same_input",
-		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.howToGoOn(pull))
+		"Pull request #%d was made from the same input: %s; %s", pull.Number, pull.URL, s.continueHint(pull))
 }
 
-// notFruitless stops a run if the last progress comment reports no change for the same input and
+// checkNotFruitless stops a run if the last progress comment reports no change for the same input and
 // base.
-func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error {
+func (s *Source) checkNotFruitless(ctx context.Context, t Task, baseSHA string) error {
 	if t.Pull != nil || t.Snapshot == "" || len(t.ProgressLike) == 0 {
 		return nil
 	}
@@ -60,28 +60,28 @@ func (s *Source) notFruitless(ctx context.Context, t Task, baseSHA string) error
 	if last == nil || !strings.HasSuffix(strings.TrimSpace(last.Body), strings.TrimSpace(FruitlessMark(t.Snapshot, baseSHA))) {
 		return nil
 	}
-	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.howToGoOn(nil))
+	return outcome.Stopf(outcome.Skipped, "same_input", "The same input led to no change last time: %s; %s", last.URL, s.continueHint(nil))
 }
 
-// Commanded reports whether a person asked for this run regardless of earlier ones: in words, by
+// IsForced reports whether a person asked for this run regardless of earlier ones: in words, by
 // hand, or on their own machine.
-func (s *Source) Commanded() bool {
+func (s *Source) IsForced() bool {
 	e := s.Event
 	byHand := e.EventName == "workflow_dispatch" || e.EventName == "repository_dispatch"
-	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.commanded()
+	return !e.InActions || byHand || (s.Request != nil || e.Event != nil) && s.isAskedInWords()
 }
 
-// commanded reports whether somebody asked in words. They may ask for more.
-func (s *Source) commanded() bool {
+// isAskedInWords reports whether somebody asked in words. They may ask for more.
+func (s *Source) isAskedInWords() bool {
 	if s.Request == nil {
 		return s.Event.Comment != nil
 	}
 	return s.Request.Commanded
 }
 
-// howToGoOn returns a hint for getting more done. pull is the pull request of an earlier run, or
+// continueHint returns a hint for getting more done. pull is the pull request of an earlier run, or
 // nil. Words on an open pull request extend it; words on the issue start afresh.
-func (s *Source) howToGoOn(pull *forge.PullRequest) string {
+func (s *Source) continueHint(pull *forge.PullRequest) string {
 	open := pull != nil && pull.State == "open"
 	switch command := s.Job.Trigger.Command; {
 	case command == "" && open:
@@ -95,9 +95,9 @@ func (s *Source) howToGoOn(pull *forge.PullRequest) string {
 	}
 }
 
-// leftUndone reports whether a run was killed before it finished the pull request, and the branch
+// isUnfinished reports whether a run was killed before it finished the pull request, and the branch
 // still ends in a run's commit.
-func leftUndone(pull *forge.PullRequest, commit *forge.Commit) bool {
+func isUnfinished(pull *forge.PullRequest, commit *forge.Commit) bool {
 	return pull.State == "open" && commit != nil && commit.Ours() &&
 		!IsFinished(pull.Body, commit.SHA) && !strings.Contains(pull.Body, strings.TrimSpace(UncommentedMark))
 }

@@ -42,7 +42,7 @@ func TestNotDone(t *testing.T) {
 		on := &server{ofTask: c.pull, tip: c.tip}
 		s := sourceOf(t, on, trusting(), c.event, c.payload)
 		task := intake.Task{Branch: "agent-ci/issue-7", Snapshot: snapshot}
-		if err := s.NotDone(t.Context(), task, "main", base); reasonOf(err) != c.ends {
+		if err := s.CheckNotDone(t.Context(), task, "main", base); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 		want := []string{"pull of agent-ci/issue-7 into main", "branch agent-ci/issue-7"}
@@ -65,7 +65,7 @@ func TestNotDoneAsksNothing(t *testing.T) {
 		on := &server{ofTask: &forge.PullRequest{State: "open"}}
 		s := sourceOf(t, on, trusting(), "issues", labeled)
 		change(s)
-		if err := s.NotDone(t.Context(), intake.Task{}, "main", "b0"); err != nil || on.calls != nil {
+		if err := s.CheckNotDone(t.Context(), intake.Task{}, "main", "b0"); err != nil || on.calls != nil {
 			t.Errorf("%s: %v, %v", name, on.calls, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestNotFruitless(t *testing.T) {
 		"of a task of its own": {intake.Task{ProgressLike: progress("")}, "b0", ""},
 	} {
 		s := sourceOf(t, &server{}, trusting(), "issues", labeled)
-		if err := s.NotDone(t.Context(), c.task, "main", c.base); reasonOf(err) != c.ends {
+		if err := s.CheckNotDone(t.Context(), c.task, "main", c.base); reasonOf(err) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestHowToGoOn(t *testing.T) {
 		j := trusting()
 		j.Trigger.Command = c.command
 		s := sourceOf(t, &server{ofTask: c.pull, tip: made}, j, "issues", labeled)
-		if err := s.NotDone(t.Context(), intake.Task{Snapshot: snapshot}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
+		if err := s.CheckNotDone(t.Context(), intake.Task{Snapshot: snapshot}, "main", "b0"); err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("%v\nwant %s", err, c.want)
 		}
 	}

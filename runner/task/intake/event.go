@@ -95,7 +95,7 @@ func (e Event) Request(j *job.Job) (*actions.Request, error) {
 	request, why := e.Event.Request(actions.Triggers{
 		Labels: j.Trigger.Labels, Assignees: j.Trigger.Assignees, Command: j.Trigger.Command, Prefix: BranchPrefix,
 	})
-	if request == nil && (e.Name == "workflow_dispatch" || e.GivenIssue() != "") { // somebody typed it so
+	if request == nil && (e.Name == "workflow_dispatch" || e.InputIssue() != "") { // somebody typed it so
 		return nil, outcome.Stopf(outcome.InvalidInput, "event", "%s.", outcome.Sentence(why))
 	}
 	if request == nil {
@@ -133,10 +133,10 @@ func (e Event) Subject() (int, error) {
 		return e.PullRequest.Number, nil
 	case e.Issue != nil:
 		return e.Issue.Number, nil
-	case e.GivenIssue() == "":
+	case e.InputIssue() == "":
 		return 0, nil
 	}
-	return e.typedIssue(e.GivenIssue())
+	return e.typedIssue(e.InputIssue())
 }
 
 func (e Event) ofRepository() error {

@@ -36,12 +36,12 @@ func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage,
 	addresses = addresses[:len(addresses)-left]
 	sent := 0
 	for i, got := range s.fetchImages(ctx, addresses) {
-		image, err := s.fitImage(got, len(images)+1)
+		image, err := s.convertImage(got, len(images)+1)
 		if err == nil && sent+len(image.Data) > mostImageBytes {
 			err = fmt.Errorf("the images before it have %d MiB already, the most that is sent", mostImageBytes>>20)
 		}
 		if err != nil {
-			missing = append(missing, s.missImage(addresses[i], err))
+			missing = append(missing, s.warnMissingImage(addresses[i], err))
 			continue
 		}
 		sent += len(image.Data)
@@ -54,7 +54,7 @@ func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage,
 	return images, missing
 }
 
-func (s *Source) missImage(address string, why error) string {
+func (s *Source) warnMissingImage(address string, why error) string {
 	words := s.Record.Redact(fmt.Sprintf("%.300q: %s", address, outcome.Trimmed(why)))
 	s.Record.Warn("image", "An image of the task is not shown to the agent: %s.", words)
 	return words
@@ -100,9 +100,9 @@ func (s *Source) fetchImage(ctx context.Context, address string, files *sync.Mut
 	return data, nil
 }
 
-// fitImage converts fetched data into an image for the model, regardless of its name. It saves the
+// convertImage converts fetched data into an image for the model, regardless of its name. It saves the
 // image for the agent.
-func (s *Source) fitImage(got fetched, number int) (tools.NamedImage, error) {
+func (s *Source) convertImage(got fetched, number int) (tools.NamedImage, error) {
 	if got.err != nil {
 		return tools.NamedImage{}, got.err
 	}

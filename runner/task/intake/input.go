@@ -40,9 +40,9 @@ func (in *input) digest() (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// withWords returns the task with the cleaned texts of an input. It warns about removed hidden
+// addInput returns the task with the cleaned texts of an input. It warns about removed hidden
 // text.
-func (s *Source) withWords(t Task, in input, where string) (Task, error) {
+func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	var err error
 	if t.Snapshot, err = in.digest(); err != nil {
 		return t, err
@@ -89,7 +89,7 @@ func (s *Source) readIssue(ctx context.Context, t Task, ref form.Issue, more ...
 	}
 	in.parts = append(in.parts, more...)
 	t.Name, t.URL = "issue "+ref.String(), issue.URL
-	return s.withWords(t, in, ref.String())
+	return s.addInput(t, in, ref.String())
 }
 
 // issue reads an issue, or a pull request as one.
@@ -105,22 +105,22 @@ func (s *Source) issue(ctx context.Context, ref form.Issue) (*forge.Issue, error
 // issueInput returns an issue and the comments that count, as of the time of the request.
 func (s *Source) issueInput(ctx context.Context, ref form.Issue, issue *forge.Issue, askedAt time.Time) (input, error) {
 	title, body := issue.Title, issue.Body
-	if then := s.asItWas(ref); then != nil {
+	if then := s.eventIssue(ref); then != nil {
 		if title, body = then.Title, then.Body; title != issue.Title || body != issue.Body {
 			s.Record.Warn("edited_after_trigger", "%s was edited after the request; the earlier text was used.", ref)
 		}
 	}
-	said, progress, err := s.commentsThatCount(ctx, ref, issue, askedAt)
+	said, progress, err := s.trustedComments(ctx, ref, issue, askedAt)
 	return input{
 		title: title, ref: ref, issue: issue, progress: progress,
 		parts: append([]clean.Part{{Kind: "issue", Author: issue.Author.Login, Text: body}}, said...),
 	}, err
 }
 
-// asItWas returns the issue as of the workflow's event. It is nil if the event is about something
+// eventIssue returns the issue as of the workflow's event. It is nil if the event is about something
 // else. An issue named by the job makes no difference: somebody's label or comment still requested
 // the run.
-func (s *Source) asItWas(ref form.Issue) *actions.Issue {
+func (s *Source) eventIssue(ref form.Issue) *actions.Issue {
 	switch q, e := s.Request, s.Event; {
 	case q != nil && q.OnPull:
 		return nil

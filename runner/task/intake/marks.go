@@ -15,8 +15,8 @@ import (
 // BranchPrefix is the default prefix for branches of runs. A job may name another branch.
 const BranchPrefix = "agent-ci/"
 
-// OfRun reports whether a branch has the name of a run's branch.
-func OfRun(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
+// IsRunBranch reports whether a branch has the name of a run's branch.
+func IsRunBranch(branch string) bool { return strings.HasPrefix(branch, BranchPrefix) }
 
 // issueKey returns the key of an issue task from an event.
 func issueKey(jobName string, number int) string {

@@ -27,7 +27,7 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 	if err != nil {
 		return t, err
 	}
-	said, progress, err := s.saidOnPull(ctx, pull)
+	said, progress, err := s.pullComments(ctx, pull)
 	if err != nil {
 		return t, err
 	}
@@ -39,7 +39,7 @@ func (s *Source) readPull(ctx context.Context, pull *forge.PullRequest) (Task, e
 		t.Request = asking(words)
 	}
 	in.parts, in.progress = slices.Concat(in.parts, said, words, s.Failing), progress
-	return s.withWords(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
+	return s.addInput(t, in, fmt.Sprintf("Pull request #%d", pull.Number))
 }
 
 // asking returns the cleaned text of all parts of kind request.
@@ -63,7 +63,7 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 			return input{}, err
 		}
 	}
-	in.title, _ = s.pullAsItWas(pull)
+	in.title, _ = s.eventPull(pull)
 	in.parts = append(in.parts, clean.Part{Kind: "pull_request", Author: "agent-ci", Text: fmt.Sprintf(
 		"The checkout holds the change of pull request #%d already, uncommitted. Go on from there: what is asked for below is to be added to it.", pull.Number)})
 	return in, nil
@@ -73,7 +73,7 @@ func (s *Source) continueInput(ctx context.Context, pull *forge.PullRequest) (in
 // The title is the first line of the request, because it becomes the commit's title. The pull
 // request keeps its own.
 func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, error) {
-	title, described := s.pullAsItWas(pull)
+	title, described := s.eventPull(pull)
 	described = title + "\n\n" + described
 	if asked, _, _ := strings.Cut(s.Request.Words, "\n"); strings.TrimSpace(asked) != "" {
 		title = asked
@@ -85,8 +85,8 @@ func (s *Source) joinInput(_ context.Context, pull *forge.PullRequest) (input, e
 	}}, nil
 }
 
-// pullAsItWas returns title and body of the pull request as of the time of the request.
-func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
+// eventPull returns title and body of the pull request as of the time of the request.
+func (s *Source) eventPull(pull *forge.PullRequest) (title, body string) {
 	switch q := s.Request; {
 	case q.Pull != nil:
 		return q.Pull.Title, q.Pull.Body
@@ -96,14 +96,14 @@ func (s *Source) pullAsItWas(pull *forge.PullRequest) (title, body string) {
 	return pull.Title, pull.Body
 }
 
-// saidOnPull returns the comments below the pull request that count.
-func (s *Source) saidOnPull(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
+// pullComments returns the comments below the pull request that count.
+func (s *Source) pullComments(ctx context.Context, pull *forge.PullRequest) ([]clean.Part, []forge.Comment, error) {
 	ref := form.Issue{Repository: s.Event.Repository, Number: pull.Number}
 	below, err := s.issue(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.commentsThatCount(ctx, ref, below, s.Request.At)
+	return s.trustedComments(ctx, ref, below, s.Request.At)
 }
 
 // originalIssue reads the issue of a run's branch. A deleted or closed issue is no error. The event
@@ -121,7 +121,7 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 	}
 	askedAt := s.Request.At
 	if s.Request.Repair { // a run's own comment on the issue is later than its commit
-		why, err := s.distrust(ctx, s.here(), issue.Author)
+		why, err := s.distrust(ctx, s.eventRepository(), issue.Author)
 		if err != nil {
 			return input{}, err
 		}
@@ -140,7 +140,7 @@ func (s *Source) originalIssue(ctx context.Context, number int) (input, error) {
 // diff by authors that count, and precede the line comments of the requesting review.
 func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 	q := s.Request
-	said, err := s.here().ReviewComments(ctx, q.Number)
+	said, err := s.eventRepository().ReviewComments(ctx, q.Number)
 	if err != nil {
 		return nil, ForgeFailure(fmt.Sprintf("The comments on the diff of pull request #%d cannot be read", q.Number), err)
 	}
@@ -150,7 +150,7 @@ func (s *Source) requestParts(ctx context.Context) ([]clean.Part, error) {
 		case s.Event.Review != nil && c.ReviewID == q.WordsID && strings.EqualFold(c.Author.Login, q.Actor.Login):
 			asking = append(asking, linePart("request", c))
 		case c.ID != q.WordsID && !isAfter(q.At, c.CreatedAt, c.UpdatedAt):
-			counts, err := s.commentCounts(ctx, s.here(), forge.Comment{Author: c.Author})
+			counts, err := s.isTrustedComment(ctx, s.eventRepository(), forge.Comment{Author: c.Author})
 			if err != nil {
 				return nil, err
 			}

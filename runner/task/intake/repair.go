@@ -59,9 +59,9 @@ func (r *Repair) SpentWith(cost *float64) float64 {
 // Dollars is an amount as trailers and marks have it.
 func Dollars(amount float64) string { return strconv.FormatFloat(amount, 'f', 4, 64) }
 
-// Repaired returns the number and cost of repair attempts from a commit's trailers. An unreadable
+// ParseTrailers returns the number and cost of repair attempts from a commit's trailers. An unreadable
 // value counts as more than any limit.
-func Repaired(of *forge.Commit) (attempts int, spent float64) {
+func ParseTrailers(of *forge.Commit) (attempts int, spent float64) {
 	return ReadAttempts(of.Trailer(RepairTrailer)), ReadDollars(of.Trailer(SpentTrailer))
 }
 
@@ -100,9 +100,9 @@ func recordedRepair(told *transcript.Repair) *Repair {
 	return &Repair{Head: told.HeadSHA, Attempt: told.Attempt, Spent: told.SpentUSD}
 }
 
-// Repairs returns the event of a repair requested by a command, from a person or a schedule. It
+// RepairEvent returns the event of a repair requested by a command, from a person or a schedule. It
 // replaces any workflow event. named is the pull request, in a form of form.ParseIssue.
-func Repairs(named string, hasToken bool) (Event, error) {
+func RepairEvent(named string, hasToken bool) (Event, error) {
 	pull, err := form.ParseIssue(named)
 	if err != nil || pull.Repository == "" {
 		return Event{}, outcome.Stopf(outcome.InvalidInput, "pull_request", "%q names no pull request; give it as OWNER/REPO#N.", named)
@@ -126,13 +126,13 @@ func (s *Source) admitRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.stopped(pull); err != nil {
+	if err := s.checkNotStopped(pull); err != nil {
 		return nil, err
 	}
 	switch {
 	case !strings.EqualFold(pull.HeadRepository, s.Event.Repository):
 		return nil, refuse(pull, "fork", "comes from a fork, whose branch no run repairs: it belongs to somebody outside")
-	case !OfRun(pull.Head):
+	case !IsRunBranch(pull.Head):
 		return nil, refuse(pull, "foreign_branch", "is a person's (its branch is not below %s), and only those of runs are repaired", BranchPrefix)
 	case s.Job.Repair.Attempts == 0:
 		return nil, refuse(pull, "repair_limit", "is not repaired, as the job has repair.attempts: 0")
@@ -144,8 +144,8 @@ func refuse(pull *forge.PullRequest, reason, format string, args ...any) error {
 	return outcome.Stopf(outcome.Skipped, reason, "Pull request #%d %s: %s.", pull.Number, fmt.Sprintf(format, args...), pull.URL)
 }
 
-// stopped returns an error if a person stopped the repair, before its start or during its work.
-func (s *Source) stopped(pull *forge.PullRequest) error {
+// checkNotStopped returns an error if a person stopped the repair, before its start or during its work.
+func (s *Source) checkNotStopped(pull *forge.PullRequest) error {
 	stop := s.Job.Repair.StopLabel
 	switch {
 	case pull.State != "open":
@@ -156,25 +156,25 @@ func (s *Source) stopped(pull *forge.PullRequest) error {
 	return nil
 }
 
-// StillRepairs returns an error if a person stopped the repair during the agent's work.
-func (s *Source) StillRepairs(ctx context.Context, number int) error {
-	pull, err := ReadPullRequest(ctx, s.here(), number)
+// CheckNotStopped returns an error if a person stopped the repair during the agent's work.
+func (s *Source) CheckNotStopped(ctx context.Context, number int) error {
+	pull, err := ReadPullRequest(ctx, s.eventRepository(), number)
 	if err != nil {
 		return err
 	}
-	return s.stopped(pull)
+	return s.checkNotStopped(pull)
 }
 
 // pullToRepair is the pull request of the request. A commit may be the head of several:
 // one of a run goes first.
 func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 	if s.Request.Number != 0 {
-		return ReadPullRequest(ctx, s.here(), s.Request.Number)
+		return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number)
 	}
 	if run := s.Event.WorkflowRun; run != nil && !strings.EqualFold(run.HeadRepository.Name(), s.Event.Repository) {
 		return nil, outcome.Stopf(outcome.Skipped, "fork", "The checks ran for a fork, and agent-ci repairs no branches of forks.")
 	}
-	pulls, err := s.here().PullRequestsWith(ctx, s.Request.SHA)
+	pulls, err := s.eventRepository().PullRequestsWith(ctx, s.Request.SHA)
 	if err != nil {
 		return nil, ForgeFailure("The pull requests of commit "+gitops.Short(s.Request.SHA)+" cannot be listed", err)
 	}
@@ -183,16 +183,16 @@ func (s *Source) pullToRepair(ctx context.Context) (*forge.PullRequest, error) {
 			"No open pull request ends in commit %s, which the checks ran on; there is nothing to repair.", gitops.Short(s.Request.SHA))
 	}
 	of := slices.IndexFunc(pulls, func(p *forge.PullRequest) bool {
-		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && OfRun(p.Head)
+		return strings.EqualFold(p.HeadRepository, s.Event.Repository) && IsRunBranch(p.Head)
 	})
 	s.Request.Number = pulls[max(of, 0)].Number
-	return ReadPullRequest(ctx, s.here(), s.Request.Number) // lists omit its state relative to its base
+	return ReadPullRequest(ctx, s.eventRepository(), s.Request.Number) // lists omit its state relative to its base
 }
 
 // ownHead returns an error unless the branch ends in a commit pushed by a run. It remembers the
 // commit as Head.
 func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
-	tip, err := LookUpBranch(ctx, s.here(), pull.Head)
+	tip, err := LookUpBranch(ctx, s.eventRepository(), pull.Head)
 	switch {
 	case err != nil:
 		return err
@@ -208,7 +208,7 @@ func (s *Source) ownHead(ctx context.Context, pull *forge.PullRequest) error {
 	if err != nil {
 		return ForgeFailure("The account of the token cannot be asked for", err)
 	}
-	by, err := s.here().PushedBy(ctx, pull.Head, tip.SHA)
+	by, err := s.eventRepository().PushedBy(ctx, pull.Head, tip.SHA)
 	if err != nil {
 		return ForgeFailure("Who pushed to "+pull.Head+" cannot be asked for", err)
 	}

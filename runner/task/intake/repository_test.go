@@ -43,7 +43,7 @@ func TestRepositoryName(t *testing.T) {
 	const server, origin = "https://github.com", "https://github.com/of/origin.git"
 	named := job.Job{Repository: job.Repository{Name: "of/job"}, Task: job.Task{Issue: "of/issue#7"}}
 	label := intake.Event{Surroundings: intake.Surroundings{Repository: "of/actions"}}
-	command, err := intake.Repairs("of/command#7", true)
+	command, err := intake.RepairEvent("of/command#7", true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Source reads a task. Call its stages in this order: Admit, Read, NotDone, Images.
+// Source reads a task. Call its stages in this order: Admit, Read, CheckNotDone, Images.
 type Source struct {
 	Event    Event
 	Request  *actions.Request // that the event makes; nil for a task of the job's own
@@ -39,8 +39,8 @@ type Source struct {
 	Beside func(ctx context.Context, name string, limit int64) ([]byte, error)
 }
 
-// here returns the repository of the event.
-func (s *Source) here() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
+// eventRepository returns the repository of the event.
+func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
 
 // Read reads the task. pull is the pull request returned by Admit.
 func (s *Source) Read(ctx context.Context, pull *forge.PullRequest) (Task, error) {
@@ -111,7 +111,7 @@ func (s *Source) requested() Task {
 func (s *Source) readRequest(ctx context.Context) (Task, error) {
 	t, q := s.requested(), s.Request
 	if q.Prompt != "" {
-		return s.withWords(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
+		return s.addInput(t, input{parts: []clean.Part{{Kind: "request", Text: q.Prompt}}}, "The event")
 	}
 	var words []clean.Part
 	if q.Words != "" {
@@ -131,7 +131,7 @@ func (s *Source) readNamedIssue(ctx context.Context) (Task, error) {
 	}
 	ref.Repository = cmp.Or(ref.Repository, s.To.Name())
 	t := Task{Source: "issue"}
-	if s.asItWas(ref) != nil {
+	if s.eventIssue(ref) != nil {
 		t.AskedAt = s.Event.OnIssueAt()
 	}
 	return s.readIssue(ctx, t, ref)

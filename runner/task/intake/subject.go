@@ -73,7 +73,7 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 	if err != nil {
 		return Task{}, err
 	}
-	t, asked, err := s.askedOf(ctx)
+	t, asked, err := s.subjectTask(ctx)
 	if err != nil {
 		return t, err
 	}
@@ -101,14 +101,14 @@ func (s *Source) readSubject(ctx context.Context) (Task, error) {
 // withSubject returns the task with the job's instructions outside all marks, followed by the
 // marked texts on the subject.
 func (s *Source) withSubject(ctx context.Context, t Task, asked string, in input) (Task, error) {
-	words, err := s.wordsOnSubject(ctx, t.Subject)
+	words, err := s.requestWords(ctx, t.Subject)
 	if err != nil {
 		return t, err
 	}
 	note := clean.Part{Kind: "note", Author: "agent-ci", Text: s.feedbackWords(t.Subject)}
 	in.parts = slices.Concat([]clean.Part{note}, in.parts, words)
 	in.title = ""
-	if t, err = s.withWords(t, in, t.Subject.Name()); err != nil {
+	if t, err = s.addInput(t, in, t.Subject.Name()); err != nil {
 		return t, err
 	}
 	whole := in
@@ -149,8 +149,8 @@ func (s *Source) subjectRef() (form.Issue, error) {
 	return form.Issue{Repository: s.Event.Repository, Number: number}, s.Event.ofRepository()
 }
 
-// askedOf returns a task with its source, and the job's instructions.
-func (s *Source) askedOf(ctx context.Context) (t Task, asked string, err error) {
+// subjectTask returns a task with its source, and the job's instructions.
+func (s *Source) subjectTask(ctx context.Context) (t Task, asked string, err error) {
 	t = Task{Source: "prompt", Name: "prompt"}
 	switch {
 	case s.Request != nil:
@@ -169,7 +169,7 @@ func (s *Source) subjectAt(ref form.Issue) time.Time {
 	switch {
 	case s.Request != nil:
 		return s.Request.At
-	case s.asItWas(ref) != nil:
+	case s.eventIssue(ref) != nil:
 		return s.Event.OnIssueAt()
 	}
 	return time.Time{}
@@ -204,11 +204,11 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 			"Pull request #%d comes from a fork, and agent-ci reads nothing of forks: %s.", pull.Number, pull.URL)
 	}
 	t.Subject.Pull, t.Subject.Files, t.Subject.HeadSHA = pull, files, pull.HeadSHA
-	said, _, err := s.commentsThatCount(ctx, ref, issue, s.subjectAt(ref))
+	said, _, err := s.trustedComments(ctx, ref, issue, s.subjectAt(ref))
 	if err != nil {
 		return input{}, err
 	}
-	onLines, err := s.saidOnLines(ctx, to, ref.Number)
+	onLines, err := s.lineComments(ctx, to, ref.Number)
 	if err != nil {
 		return input{}, err
 	}
@@ -216,9 +216,9 @@ func (s *Source) pullSubject(ctx context.Context, t *Task, ref form.Issue, issue
 	return input{ref: ref, parts: slices.Concat(parts, said, onLines)}, nil
 }
 
-// saidOnLines returns the comments on the diff by authors that count, and the findings of earlier
+// lineComments returns the comments on the diff by authors that count, and the findings of earlier
 // runs. The agent must not repeat those.
-func (s *Source) saidOnLines(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
+func (s *Source) lineComments(ctx context.Context, to forge.Repository, number int) ([]clean.Part, error) {
 	if !s.Event.HasToken || s.Job.Trust.Comments == "none" {
 		return nil, nil
 	}
@@ -237,7 +237,7 @@ func (s *Source) saidOnLines(ctx context.Context, to forge.Repository, number in
 			parts = append(parts, found)
 			continue
 		}
-		counts, err := s.commentCounts(ctx, to, comment)
+		counts, err := s.isTrustedComment(ctx, to, comment)
 		if err != nil {
 			return nil, err
 		}
@@ -248,8 +248,8 @@ func (s *Source) saidOnLines(ctx context.Context, to forge.Repository, number in
 	return parts, nil
 }
 
-// wordsOnSubject are the words of who asked for the run, beside the command.
-func (s *Source) wordsOnSubject(ctx context.Context, on *Subject) ([]clean.Part, error) {
+// requestWords are the words of who asked for the run, beside the command.
+func (s *Source) requestWords(ctx context.Context, on *Subject) ([]clean.Part, error) {
 	switch q := s.Request; {
 	case q == nil:
 		return nil, nil

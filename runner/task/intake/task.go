@@ -67,7 +67,7 @@ func ModeOf(pull *forge.PullRequest) Mode {
 	switch {
 	case pull == nil:
 		return New
-	case OfRun(pull.Head):
+	case IsRunBranch(pull.Head):
 		return Continue
 	}
 	return Join

@@ -61,14 +61,14 @@ func (s *Source) distrustActor(ctx context.Context, actor forge.User) (why strin
 	if err := s.Event.ofRepository(); err != nil {
 		return "", err
 	}
-	return s.distrust(ctx, s.here(), actor)
+	return s.distrust(ctx, s.eventRepository(), actor)
 }
 
 // admitPull reads the pull request of a request. It rejects every fork. A fork's branch belongs to
 // an outsider and accepts no push. Its commits on a branch of this repository would bypass the
 // approval of outsiders' workflows.
 func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
-	pull, err := ReadPullRequest(ctx, s.here(), s.Request.Number)
+	pull, err := ReadPullRequest(ctx, s.eventRepository(), s.Request.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -79,21 +79,21 @@ func (s *Source) admitPull(ctx context.Context) (*forge.PullRequest, error) {
 	case pull.State != "open":
 		return nil, outcome.Stopf(outcome.Skipped, "pull_request_closed", "Pull request #%d is closed; reopen it if you want agent-ci to work on it: %s.", pull.Number, pull.URL)
 	case ModeOf(pull) == Join && !s.Job.Publish.Feedback():
-		return pull, s.mayJoin(ctx, pull)
+		return pull, s.checkPullTrust(ctx, pull)
 	}
 	return pull, nil
 }
 
-// mayJoin stops a run that would push to the default branch. It also stops a run that leaves the
+// checkPullTrust stops a run that would push to the default branch. It also stops a run that leaves the
 // push to another one, because that one knows of no person's branch.
-func (s *Source) mayJoin(ctx context.Context, pull *forge.PullRequest) error {
+func (s *Source) checkPullTrust(ctx context.Context, pull *forge.PullRequest) error {
 	refuse := func(why string) error {
 		return outcome.Stopf(outcome.Skipped, "foreign_branch", "Pull request #%d is a person's, and %s: %s.", pull.Number, why, pull.URL)
 	}
 	if !s.Publishes {
 		return refuse("only a run that publishes its change itself goes on with one")
 	}
-	branch, err := DefaultBranch(ctx, s.here())
+	branch, err := DefaultBranch(ctx, s.eventRepository())
 	if err == nil && branch == pull.Head {
 		return refuse("its branch is the default branch, to which no run pushes")
 	}
@@ -125,7 +125,7 @@ func (s *Source) eventHead(ctx context.Context) (repository, what string, err er
 	case e.Issue == nil || !e.Issue.OfPull():
 		return "", "", nil
 	}
-	pull, err := ReadPullRequest(ctx, s.here(), e.Issue.Number)
+	pull, err := ReadPullRequest(ctx, s.eventRepository(), e.Issue.Number)
 	if err != nil {
 		return "", "", err
 	}

@@ -39,8 +39,8 @@ const (
 	RoleWorker   = "worker"
 )
 
-// mostRoles is the maximum number of roles in a job.
-const mostRoles = 32
+// maxRoles is the maximum number of roles in a job.
+const maxRoles = 32
 
 var builtinRoles = map[string]Role{
 	RoleExplorer: {
@@ -73,7 +73,7 @@ func (a Agents) Role(name string) (Role, bool) {
 func (d *checks) fitAgents() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.Agents.Roles)) {
 		for i, tool := range d.job.Agents.Roles[name].Tools {
-			d.each(config.At("agents.roles", name, "tools", i), mistake{slices.Contains(d.job.Tools.Deny, tool), "", "is in tools.deny, which holds for every agent"})
+			d.wrongEach(config.At("agents.roles", name, "tools", i), mistake{slices.Contains(d.job.Tools.Deny, tool), "", "is in tools.deny, which holds for every agent"})
 		}
 	}
 }

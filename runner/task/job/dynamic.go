@@ -72,7 +72,7 @@ func readInputSchema(value any) (map[string]any, error) {
 // argvKey describes a list of a program and its arguments. Arguments may be empty.
 var argvKey = sync.OnceValue(func() *config.Key {
 	k := config.NewKey([]config.Rule{{Path: "", Form: form.VariableValue}, {Path: "[]", Scalars: true}}, reflect.TypeFor[[]string]())
-	k.Elem.Filled = false
+	k.Elem.NonEmpty = false
 	return k
 })
 
@@ -83,7 +83,7 @@ func (*Command) Words() string { return "a script as text, or a program with its
 func (c *Command) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
 	switch {
 	case node.Kind == yaml.ScalarNode:
-		return d.Text(&config.Key{Rule: config.Rule{Form: form.NotBlank, Filled: true}, Shape: config.Own}, path, node, &c.Script)
+		return d.Text(&config.Key{Rule: config.Rule{Form: form.NotBlank, NonEmpty: true}, Shape: config.CustomValue}, path, node, &c.Script)
 	case node.Kind != yaml.SequenceNode:
 		return d.WrongType(k, path, node)
 	case len(node.Content) == 0:
@@ -93,7 +93,7 @@ func (c *Command) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 	case c.Argv[0] == "":
 		return d.Complain(path, node, "names no program")
 	}
-	wrong := misnamed(c.Argv, ListOf)
+	wrong := programMistake(c.Argv, YAMLList)
 	return wrong == "" || d.Complain(path, node, wrong)
 }
 
@@ -105,8 +105,8 @@ func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
 	}
 }
 
-// mostDynamicTools is the maximum number of tools defined by a job.
-const mostDynamicTools = 512
+// maxDynamicTools is the maximum number of tools defined by a job.
+const maxDynamicTools = 512
 
 // fitDynamicTools checks every entry of tools.dynamic against the other keys.
 func (d *checks) fitDynamicTools() {
@@ -119,12 +119,12 @@ func (d *checks) fitDynamicTools() {
 		if err == nil {
 			err = schema.Usable(raw)
 		}
-		d.first(config.At("tools.dynamic", i),
+		d.wrongFirst(config.At("tools.dynamic", i),
 			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
 			mistake{tools.Taken(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
 			mistake{t.Run.IsZero(), "run", "is missing"},
-			mistake{len(t.Run.Argv) > 0 && leadsOut(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
+			mistake{len(t.Run.Argv) > 0 && leavesRepository(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
 			mistake{err != nil, "input_schema", fmt.Sprintf("is no JSON Schema that calls can be checked by: %v", err)})
 	}
 }
@@ -134,7 +134,7 @@ const mcpPrefix = "mcp__"
 
 const outOfRepository = "must not lead out of the repository: a relative path names a program of the base commit"
 
-// leadsOut reports whether program is a relative path out of the repository.
-func leadsOut(program string) bool {
+// leavesRepository reports whether program is a relative path out of the repository.
+func leavesRepository(program string) bool {
 	return !path.IsAbs(program) && slices.Contains(strings.Split(program, "/"), "..")
 }

@@ -75,7 +75,7 @@ func TestDynamicToolsThatCanNotBeAreRefused(t *testing.T) {
 		}
 	}
 	var many []string
-	for i := range mostDynamicTools + 1 {
+	for i := range maxDynamicTools + 1 {
 		many = append(many, fmt.Sprintf("name: a%d, run: x, %s", i, anyObject))
 	}
 	if _, err := Load(dynamicTools(many...)); err == nil || !strings.Contains(err.Error(), "tools.dynamic: has more than 512") {

@@ -60,7 +60,7 @@ func checkSkillFolder(s string) error {
 }
 
 // checkProtect checks an entry of policy.protect.
-func checkProtect(s string) error { return checkPattern(strings.TrimPrefix(s, opens)) }
+func checkProtect(s string) error { return checkPattern(strings.TrimPrefix(s, openPrefix)) }
 
 func checkPattern(s string) error {
 	if _, err := path.Match(s, ""); err != nil {

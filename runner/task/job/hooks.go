@@ -22,8 +22,8 @@ type Hook struct {
 	Trusted  string   `json:"trusted"` // "", operator
 }
 
-// mostHooks is the maximum number of hooks in a job.
-const mostHooks = 64
+// maxHooks is the maximum number of hooks in a job.
+const maxHooks = 64
 
 // The hook points of a run. Points of Claude Code have its names; the others are agent-ci's own.
 const (
@@ -78,26 +78,26 @@ func (d *checks) fitHooks() {
 		}
 		wrong := ""
 		if len(h.Run) > 0 {
-			wrong = misnamed(h.Run, ListOf)
+			wrong = programMistake(h.Run, YAMLList)
 		}
 		ofTools := len(h.Tools) == 0 || slices.Contains(matchTools, h.On)
-		d.each(place,
+		d.wrongEach(place,
 			mistake{wrong != "", "run", wrong},
 			mistake{!ofTools, "tools", "has no effect with on: " + h.On + ", an event without a tool; remove it"})
 		if ofTools {
 			d.fitMatchers(place, h)
 		}
-		d.first(place,
+		d.wrongFirst(place,
 			mistake{len(h.Argv) > 0 && !slices.Contains(matchArgv, h.On), "argv", "has no effect with on: " + h.On + ", an event without a command; remove it"},
-			mistake{len(h.Argv) > 0 && !h.ofCommands(), "argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools"})
-		d.each(place,
+			mistake{len(h.Argv) > 0 && !h.matchesCommands(), "argv", "needs a tool that runs commands, and tools lists none, so the hook would never run; remove argv or tools"})
+		d.wrongEach(place,
 			mistake{h.Trusted != "" && !d.Has(config.Operator), "trusted", "is allowed only in the operator's file (--operator-file); remove it"},
-			mistake{h.Timeout > mostHookTime, "timeout", "must be " + mostHookTime.String() + " at most"})
+			mistake{h.Timeout > maxHookTime, "timeout", "must be " + maxHookTime.String() + " at most"})
 	}
 }
 
-// mostHookTime is the maximum timeout of a hook.
-const mostHookTime = Duration(10 * time.Minute)
+// maxHookTime is the maximum timeout of a hook.
+const maxHookTime = Duration(10 * time.Minute)
 
 // LoadOperator reads hooks from the operator's file. No job can change them.
 func LoadOperator(name string, data []byte) (map[string]Hook, error) {

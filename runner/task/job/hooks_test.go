@@ -82,7 +82,7 @@ func TestMatchersOfHooks(t *testing.T) {
 		if got := h.For(test.name); got != test.want {
 			t.Errorf("%q of %s: %t", test.matcher, test.name, got)
 		}
-		if wrong := mistaken(test.matcher, nil, true); wrong != "" {
+		if wrong := matcherMistake(test.matcher, nil, true); wrong != "" {
 			t.Errorf("%q: %s", test.matcher, wrong)
 		}
 	}
@@ -96,10 +96,10 @@ func TestMatchersOfHooks(t *testing.T) {
 		{"incidents", false, false},
 		{"^bahs$", true, true},
 	} {
-		if wrong := mistaken(test.matcher, []string{"incidents"}, true); (wrong != "") != test.wrong {
+		if wrong := matcherMistake(test.matcher, []string{"incidents"}, true); (wrong != "") != test.wrong {
 			t.Errorf("%q: %s", test.matcher, wrong)
 		}
-		if wrong := mistaken(test.matcher, nil, false); (wrong != "") != test.operator {
+		if wrong := matcherMistake(test.matcher, nil, false); (wrong != "") != test.operator {
 			t.Errorf("%q of the operator: %s", test.matcher, wrong)
 		}
 	}
@@ -109,7 +109,7 @@ func TestMatchersOfHooks(t *testing.T) {
 func TestHooksMayNameEveryTool(t *testing.T) {
 	for _, tool := range dialect.Tools {
 		for _, name := range []string{tool.Name, tool.Hooked()} {
-			if wrong := mistaken(name, nil, true); wrong != "" {
+			if wrong := matcherMistake(name, nil, true); wrong != "" {
 				t.Errorf("%s %s", name, wrong)
 			}
 		}

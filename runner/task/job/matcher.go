@@ -34,9 +34,9 @@ func matches(matcher, name string) bool {
 	return slices.ContainsFunc(strings.Split(matcher, "|"), func(one string) bool { return strings.TrimSpace(one) == name })
 }
 
-// mistaken returns a message for a wrong matcher, or "". own holds the names of the job's own
+// matcherMistake returns a message for a wrong matcher, or "". own holds the names of the job's own
 // tools. whole means that own is complete.
-func mistaken(matcher string, own []string, whole bool) string {
+func matcherMistake(matcher string, own []string, whole bool) string {
 	if !plainMatcher.MatchString(matcher) && matcher != "*" {
 		if _, err := regexp.Compile(matcher); err != nil {
 			return "is no regular expression (" + err.Error() + ")"
@@ -71,13 +71,13 @@ func (d *checks) fitMatchers(place string, h Hook) {
 		own = append(own, tool.Name)
 	}
 	for i, matcher := range h.Tools {
-		if wrong := mistaken(matcher, own, d.Has(config.File)); wrong != "" {
+		if wrong := matcherMistake(matcher, own, d.Has(config.File)); wrong != "" {
 			d.Wrong(config.At(place, "tools", i), `"`+matcher+`" `+wrong)
 		}
 	}
 }
 
-// ofCommands reports whether the hook applies to any tool that runs commands.
-func (h Hook) ofCommands() bool {
+// matchesCommands reports whether the hook applies to any tool that runs commands.
+func (h Hook) matchesCommands() bool {
 	return slices.ContainsFunc(dialect.Tools, func(t dialect.Tool) bool { return t.Kind == dialect.Commands && h.For(t.Matched()...) })
 }

@@ -34,8 +34,8 @@ type MCPServer struct {
 // AllTools in the list of a server's tools allows all of them.
 const AllTools = "*"
 
-// mostMCPServers is the maximum number of servers in a job.
-const mostMCPServers = 32
+// maxMCPServers is the maximum number of servers in a job.
+const maxMCPServers = 32
 
 var (
 	serverURL  = &form.Form{Check: form.WebAddress("https://mcp.example.com/mcp", "bearer_token_env names the variable with the token", true), Pattern: `https?://.+`}
@@ -46,21 +46,21 @@ var (
 func (d *checks) fitMCPServers() {
 	for _, name := range slices.Sorted(maps.Keys(d.job.MCPServers)) {
 		place, s := config.At("mcp_servers", name), d.job.MCPServers[name]
-		if d.MentionsExactly(place) || d.MentionsExactly(place+".tools") {
+		if d.HasProblemAt(place) || d.HasProblemAt(place+".tools") {
 			continue // no mapping, or a required key is missing
 		}
 		d.fitServerKind(place, s)
 		d.fitServerProgram(place, s)
 		d.fitServerCredentials(place, s)
-		d.each(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools), "tools", `has "*" beside others; "*" alone stands for all`})
+		d.wrongEach(place, mistake{len(s.Tools) > 1 && slices.Contains(s.Tools, AllTools), "tools", `has "*" beside others; "*" alone stands for all`})
 		for i, tool := range s.Deny {
-			d.first(config.At(place, "deny", i),
+			d.wrongFirst(config.At(place, "deny", i),
 				mistake{tool == AllTools, "", "must be the name of a tool; remove the server if you want none of its tools"},
 				mistake{slices.Contains(s.Tools, tool), "", "is also in tools; take it out of one of them"})
 		}
 		isReadOnly := d.job.Policy.Sandbox == "read-only" && s.Command != ""
 		isUnconfined := d.job.Policy.Sandbox == "danger-full-access" && s.Command != ""
-		d.first(place,
+		d.wrongFirst(place,
 			mistake{isReadOnly && s.Workspace == "write", "workspace", "is write, and policy.sandbox is read-only"},
 			mistake{isUnconfined && s.Network.Listed(), "network", "is a list of hosts, and nothing holds the server to it: policy.sandbox is danger-full-access"},
 			mistake{isUnconfined && len(s.Env.Pass) > 0, "env.pass", "gives the server values that the agent's commands could read from it: policy.sandbox is danger-full-access"})
@@ -76,13 +76,13 @@ func (d *checks) fitServerKind(place string, s MCPServer) {
 	}
 	const ofCommand = "takes command, which this server does not have; leave it out"
 	const ofURL = "takes url, which this server does not have; leave it out"
-	d.each(place,
-		mistake{!started && !remote && !d.Mentions(config.At(place, "url")), "command", "is missing; give command, or url for a server at an address"},
+	d.wrongEach(place,
+		mistake{!started && !remote && !d.HasProblem(config.At(place, "url")), "command", "is missing; give command, or url for a server at an address"},
 		mistake{remote && len(s.Args) > 0, "args", ofCommand},
 		mistake{remote && s.Cwd != "", "cwd", ofCommand},
 		mistake{remote && len(s.Env.Pass) > 0, "env.pass", ofCommand},
 		mistake{remote && len(s.Env.Set) > 0, "env.set", ofCommand},
-		mistake{remote && d.Given(config.At(place, "network")), "network", ofCommand},
+		mistake{remote && d.IsSet(config.At(place, "network")), "network", ofCommand},
 		mistake{remote && s.Workspace != "none", "workspace", ofCommand},
 		mistake{started && len(s.Headers) > 0, "headers", ofURL},
 		mistake{started && s.BearerTokenEnv != "", "bearer_token_env", ofURL})
@@ -90,14 +90,14 @@ func (d *checks) fitServerKind(place string, s MCPServer) {
 
 // fitServerProgram checks the paths of a server's program and working directory.
 func (d *checks) fitServerProgram(place string, s MCPServer) {
-	program := AtHome(s.Command, "/~")
-	wrong := misnamed(append([]string{s.Command}, s.Args...), ServerCommand)
-	d.first(place,
+	program := ExpandHome(s.Command, "/~")
+	wrong := programMistake(append([]string{s.Command}, s.Args...), ServerCommand)
+	d.wrongFirst(place,
 		mistake{wrong != "", "command", wrong},
-		mistake{leadsOut(program), "command", outOfRepository},
+		mistake{leavesRepository(program), "command", outOfRepository},
 		mistake{program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."), "command", "is a folder; give a program"},
 		mistake{path.IsAbs(program) && path.Clean(program) != program, "command", "must be a path without //, ./ and ../, and not with / at its end"})
-	d.first(place,
+	d.wrongFirst(place,
 		mistake{s.Cwd != "" && s.Workspace == "none", "cwd", "takes workspace: read or write; without one the server is started in a fresh tree of the base commit"},
 		mistake{s.Cwd != "" && len(s.Env.Pass) > 0, "cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}"})
 }
@@ -109,17 +109,17 @@ func (d *checks) fitServerCredentials(place string, s MCPServer) {
 	for i, name := range s.Env.Pass {
 		_, set := s.Env.Set[name]
 		isSecret := slices.ContainsFunc(d.job.Policy.Secrets, func(secret Secret) bool { return cmp.Or(secret.From, secret.Name) == name })
-		d.first(config.At(place, "env.pass", i),
+		d.wrongFirst(config.At(place, "env.pass", i),
 			mistake{d.ownCredential(name), "", name + own},
 			mistake{set, "", name + " is also set by env.set of this server"},
 			mistake{isPassed(name), "", name + " is also in policy.env.pass, so commands would see the server's value; remove it from one of them"},
 			mistake{isSecret, "", name + " is also a secret of policy.secrets, which reaches its hosts alone; give the server one of its own under another name"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env.Set)) {
-		d.each(place, mistake{strings.HasPrefix(strings.ToUpper(name), "AGENT_CI_"), "env.set", name + " is a variable that agent-ci sets; choose another"})
+		d.wrongEach(place, mistake{strings.HasPrefix(strings.ToUpper(name), "AGENT_CI_"), "env.set", name + " is a variable that agent-ci sets; choose another"})
 	}
 	if name := s.BearerTokenEnv; name != "" {
-		d.first(config.At(place, "bearer_token_env"),
+		d.wrongFirst(config.At(place, "bearer_token_env"),
 			mistake{d.ownCredential(name), "", name + own},
 			mistake{isPassed(name), "", name + " is also in policy.env.pass, so commands would see the token"},
 			mistake{hasHeader(s.Headers, headerAuthorization), "", "does not go with a header " + headerAuthorization + "; leave the header out"})

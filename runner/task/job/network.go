@@ -221,19 +221,19 @@ const allowExample = "{allow: [api.example.com]}"
 var (
 	networkKeys = sync.OnceValue(func() *config.Key {
 		return config.NewKey([]config.Rule{
-			{Path: "", Meant: func(string) string { return allowKey }},
+			{Path: "", Suggest: func(string) string { return allowKey }},
 			{Path: allowKey, Example: `[api.example.com, "*.example.org"]`},
 			{Path: proxyKey, Values: []string{"", InheritProxy}},
 		}, reflect.TypeFor[allowedHosts]())
 	})
 	entryKeys = sync.OnceValue(func() *config.Key {
 		return config.NewKey([]config.Rule{
-			{Path: "host", Filled: true}, // the other keys of the entry decide on its form
-			{Path: "ca", Form: rulesFile, Filled: true},
+			{Path: "host", NonEmpty: true}, // the other keys of the entry decide on its form
+			{Path: "ca", Form: rulesFile, NonEmpty: true},
 			{Path: "preset", Values: reach.PresetNames()},
 		}, reflect.TypeFor[wholeEntry]())
 	})
-	hostKey = &config.Key{Rule: config.Rule{Form: hostForm, Filled: true}, Shape: config.Text}
+	hostKey = &config.Key{Rule: config.Rule{Form: hostForm, NonEmpty: true}, Shape: config.Text}
 )
 
 // Words implements config.Custom.
@@ -247,8 +247,8 @@ func (n *Network) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 	}
 	var list allowedHosts
 	d.Value(networkKeys(), path, node, &list)
-	if *n = list.network(); d.Mentions(path) || list.Allow == nil && list.Proxy != "" {
-		return !d.Mentions(path)
+	if *n = list.network(); d.HasProblem(path) || list.Allow == nil && list.Proxy != "" {
+		return !d.HasProblem(path)
 	}
 	if list.Allow == nil {
 		return d.Complain(path, node, "must have the key allow with a list of hosts")
@@ -260,7 +260,7 @@ func (n *Network) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 	path = config.At(path, allowKey)
 	d.WrongIf(hosts == 0, path, "names no host; for no network at all write loopback or none instead of a list")
 	d.WrongIf(hosts > maxHosts, path, fmt.Sprintf("names more than %d hosts", maxHosts))
-	return !d.Mentions(path)
+	return !d.HasProblem(path)
 }
 
 // Words implements config.Custom.
@@ -272,12 +272,12 @@ func (*Allowed) Words() string {
 func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
 	switch node.Kind {
 	case yaml.MappingNode:
-		if d.Value(entryKeys(), path, node, (*wholeEntry)(a)); d.Mentions(path) {
+		if d.Value(entryKeys(), path, node, (*wholeEntry)(a)); d.HasProblem(path) {
 			return false
 		}
 		name, wrong := a.misfit()
-		if a.Preset != "" && d.Given(config.At(path, "private")) {
-			name, wrong = "preset", standsAlone
+		if a.Preset != "" && d.IsSet(config.At(path, "private")) {
+			name, wrong = "preset", presetAlone
 		}
 		if wrong != "" {
 			d.Wrong(config.At(path, name), wrong)
@@ -289,14 +289,14 @@ func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node 
 	return d.Complain(path, node, "must be "+k.Words()+", not "+config.DescribeNode(node))
 }
 
-const standsAlone = "stands alone: give other hosts in entries of their own"
+const presetAlone = "stands alone: give other hosts in entries of their own"
 
 // misfit returns the key of the entry's first mistake, and a message. Both are empty for a valid
 // entry.
 func (a Allowed) misfit() (key, wrong string) {
 	switch {
 	case a.Preset != "" && a != Allowed{Preset: a.Preset}:
-		return "preset", standsAlone
+		return "preset", presetAlone
 	case a.Preset == "" && a.Host == "":
 		return "host", "is missing; give a host, or a preset"
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// AtHome returns a word of a command with home, the user's folder, in the place of ~ at its start
+// ExpandHome returns a word of a command with home, the user's folder, in the place of ~ at its start
 // and of ${HOME}. No shell reads such words. An empty home leaves the word as it is.
-func AtHome(word, home string) string {
+func ExpandHome(word, home string) string {
 	if home == "" {
 		return word
 	}
@@ -41,9 +41,9 @@ func ProgramOf(program string) []string {
 	return nil
 }
 
-// misnamed returns a message for a wrong program name, or "". spelled formats the corrected words.
+// programMistake returns a message for a wrong program name, or "". spelled formats the corrected words.
 // A path may contain blanks: its existence is checked at the start of the program.
-func misnamed(argv []string, spelled func(words []string) string) string {
+func programMistake(argv []string, spelled func(words []string) string) string {
 	program := argv[0]
 	if words := ProgramOf(program); words != nil && !strings.Contains(words[0], "/") {
 		return "has a program and its arguments in one word, which no shell takes apart; write " + spelled(append(words, argv[1:]...)) + ". A path with blanks in it begins with /, ./ or ~/"
@@ -60,8 +60,8 @@ func misnamed(argv []string, spelled func(words []string) string) string {
 // plainWord matches words that YAML reads unchanged within [ ].
 var plainWord = regexp.MustCompile(`^(?:[A-Za-z/]|[.~]/|-{1,2}[A-Za-z])[A-Za-z0-9._/@=+-]*$`)
 
-// ListOf writes words as a list of YAML.
-func ListOf(words []string) string {
+// YAMLList writes words as a list of YAML.
+func YAMLList(words []string) string {
 	all := make([]string, len(words))
 	for i, word := range words {
 		if all[i] = word; !plainWord.MatchString(word) {
@@ -71,9 +71,9 @@ func ListOf(words []string) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// InOneWord returns a hint for a server command with arguments in the same word. It is empty for a
+// SplitHint returns a hint for a server command with arguments in the same word. It is empty for a
 // command without blanks.
-func (s MCPServer) InOneWord() string {
+func (s MCPServer) SplitHint() string {
 	words := ProgramOf(s.Command)
 	if words == nil {
 		return ""
@@ -83,6 +83,6 @@ func (s MCPServer) InOneWord() string {
 
 // ServerCommand writes the words of the command of a server as keys of YAML.
 func ServerCommand(words []string) string {
-	first := ListOf(words[:1])
-	return "command: " + first[1:len(first)-1] + ", args: " + ListOf(words[1:])
+	first := YAMLList(words[:1])
+	return "command: " + first[1:len(first)-1] + ", args: " + YAMLList(words[1:])
 }

@@ -52,8 +52,8 @@ func protectedByDefault() (all []string) {
 	return all
 }
 
-// opens is the prefix of policy.protect entries that open a default pattern.
-const opens = "!"
+// openPrefix is the prefix of policy.protect entries that open a default pattern.
+const openPrefix = "!"
 
 // protectByDefault sets policy.protect to the full list: the default patterns without the opened
 // ones, the folders of skills, and the job's own patterns.
@@ -65,12 +65,12 @@ func (d *checks) protectByDefault() {
 		}
 	}
 	for i, entry := range d.job.Policy.Protect {
-		pattern, is := strings.CutPrefix(entry, opens)
+		pattern, is := strings.CutPrefix(entry, openPrefix)
 		if !is {
 			add(entry)
 			continue
 		}
-		d.WrongIf(mayOpen(pattern) != "", config.At("policy.protect", i), mayOpen(pattern))
+		d.WrongIf(openingMistake(pattern) != "", config.At("policy.protect", i), openingMistake(pattern))
 		open[pattern] = true
 	}
 	protect = slices.DeleteFunc(protect, func(pattern string) bool { return open[pattern] })
@@ -86,8 +86,8 @@ func (d *checks) protectByDefault() {
 	d.job.Policy.Protect = protect
 }
 
-// mayOpen returns the reason a job cannot open a pattern, or "".
-func mayOpen(pattern string) string {
+// openingMistake returns the reason a job cannot open a pattern, or "".
+func openingMistake(pattern string) string {
 	i := slices.IndexFunc(Protections, func(p Protection) bool { return p.Pattern == pattern })
 	switch {
 	case i < 0:

@@ -31,7 +31,7 @@ func (p Publish) Feedback() bool { return p.As != "" && p.As != AsPullRequest }
 // are for other jobs: it drops them without an error. It also denies the apply_patch tool.
 func (d *checks) fitPublish() {
 	j, p := d.job, d.job.Publish
-	d.first("publish",
+	d.wrongFirst("publish",
 		mistake{p.As == AsLabels && len(p.Labels) == 0, "as", "is labels, and publish.labels names none"},
 		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "takes publish.as: labels"})
 	d.unique("publish.labels", "", len(p.Labels), func(i int) string { return strings.ToLower(p.Labels[i]) }, func(int) string {
@@ -42,8 +42,8 @@ func (d *checks) fitPublish() {
 	}
 	as := "publish.as: " + p.As
 	isOfJob := func(key string) bool { return d.KindOf(key) != config.Defaults }
-	d.each("",
-		mistake{j.Task.Expects == "change" && d.Given("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
+	d.wrongEach("",
+		mistake{j.Task.Expects == "change" && d.IsSet("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
 		mistake{j.Task.OutputSchema != "", "task.output_schema", "does not go with " + as + ", which has a schema of its own; leave it out"},
 		mistake{len(j.Verify) > 0 && isOfJob("verify"), "verify", "does not go with " + as + ": there is no change to check; leave it out"},
 		mistake{j.Memory.Proposes() && isOfJob("memory.propose"), "memory.propose", "does not go with " + as + ": there is no change that lessons could come with; leave it out"})

@@ -21,15 +21,15 @@ type mistake struct {
 	message string
 }
 
-// each reports all mistakes that were found in keys below place.
-func (d *checks) each(place string, all ...mistake) {
+// wrongEach reports all mistakes that were found in keys below place.
+func (d *checks) wrongEach(place string, all ...mistake) {
 	for _, m := range all {
-		d.first(place, m)
+		d.wrongFirst(place, m)
 	}
 }
 
-// first reports the first mistake that was found.
-func (d *checks) first(place string, all ...mistake) {
+// wrongFirst reports the first mistake that was found.
+func (d *checks) wrongFirst(place string, all ...mistake) {
 	i := slices.IndexFunc(all, func(m mistake) bool { return m.found })
 	if i < 0 {
 		return
@@ -49,7 +49,7 @@ func (d *checks) unique(place, key string, entries int, value func(i int) string
 			seen[value(i)] = i
 			continue
 		}
-		d.first(config.At(place, i), mistake{true, key, message(before)})
+		d.wrongFirst(config.At(place, i), mistake{true, key, message(before)})
 	}
 }
 
@@ -58,7 +58,7 @@ func (d *checks) unique(place, key string, entries int, value func(i int) string
 func (d *checks) chooseTask() {
 	newest := ""
 	for path, text := range d.job.Task.sources() {
-		if !d.Newest(path) || *text == "" {
+		if !d.IsSetByCurrentLayer(path) || *text == "" {
 			continue
 		}
 		if newest != "" {
@@ -67,7 +67,7 @@ func (d *checks) chooseTask() {
 		newest = cmp.Or(newest, path)
 	}
 	for path, text := range d.job.Task.sources() {
-		if newest != "" && !d.Newest(path) {
+		if newest != "" && !d.IsSetByCurrentLayer(path) {
 			*text = ""
 		}
 	}
@@ -105,10 +105,10 @@ func (d *checks) relations(needsTask bool) {
 		return fmt.Sprintf("is also the name of verify[%d]", before)
 	})
 	for i, name := range d.job.Policy.Env.Pass { // a manipulated model could use credentials on the forge
-		d.first(config.At("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
+		d.wrongFirst(config.At("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
 	}
 	pr := d.job.PullRequest
-	d.each("pull_request",
+	d.wrongEach("pull_request",
 		mistake{pr.Commit.Sign == "ssh" && pr.Commit.KeyEnv == "", "commit.sign", "is ssh, and pull_request.commit.key_env names no variable with the key"},
 		mistake{pr.Branch != "" && pr.Branch == d.job.Repository.Base, "branch", "is the same branch as repository.base"})
 }
@@ -133,7 +133,7 @@ func (d *checks) requireTask() {
 			return
 		}
 	}
-	if !d.Mentions("task") && !d.Mentions("") {
+	if !d.HasProblem("task") && !d.HasProblem("") {
 		d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 	}
 }
@@ -144,7 +144,7 @@ func (d *checks) fitModel() {
 	isChat, isKeyless, isWriter := m.Wire == "chat", m.Auth == "oidc", m.Writes()
 	const noChat = "does not go with model.wire: chat; leave it out"
 	noTools := "does not go with model.tools: " + m.Tools + ", where the model writes edits and commands as text and can call nothing else; leave one of them out"
-	d.each("",
+	d.wrongEach("",
 		mistake{!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it"},
 		mistake{isChat && slices.Contains([]string{"freeform", "builtin", "code"}, m.Tools), "model.tools", noChat},
 		mistake{isChat && m.Summary != "", "model.reasoning_summary", noChat},
@@ -156,16 +156,16 @@ func (d *checks) fitModel() {
 		mistake{isWriter && j.Task.Questions == "ask", "task.questions", noTools},
 		mistake{isWriter && j.Memory.Proposes(), "memory.propose", noTools},
 		// Another host than OpenAI's would receive the minted key.
-		mistake{isKeyless && !OpenAIs(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
+		mistake{isKeyless && !IsOpenAI(m.BaseURL), "model.base_url", "is not https://api.openai.com/v1, and keys by model.auth: oidc are for OpenAI's own API alone; leave it out, or use model.auth: key"},
 		mistake{isKeyless && isChat, "model.wire", "is chat, and model.auth: oidc needs the Responses API; remove one of the two"},
 		mistake{isKeyless && hasHeader(m.Headers, headerAuthorization), "model.headers", "has " + headerAuthorization + ", which model.auth: oidc sets itself; remove it"})
 	for i, name := range m.Fallbacks {
-		d.first(config.At("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
+		d.wrongFirst(config.At("model.fallbacks", i), mistake{name == m.Name || slices.Contains(m.Fallbacks[:i], name), "", "repeats a model that comes before it"})
 	}
 }
 
-// OpenAIs reports whether address is OpenAI's own API. An empty address is.
-func OpenAIs(address string) bool {
+// IsOpenAI reports whether address is OpenAI's own API. An empty address is.
+func IsOpenAI(address string) bool {
 	u, err := url.Parse(address)
 	return address == "" || err == nil && u.Scheme == "https" && (u.Host == "api.openai.com" || u.Host == "api.openai.com:443") && u.User == nil
 }

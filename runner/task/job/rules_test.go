@@ -49,7 +49,7 @@ func TestEachRuleFitsItsKey(t *testing.T) {
 			t.Errorf("%s: a text that may be anything", k.Path)
 		}
 		if k.Shape == config.Text && k.Values != nil && !k.Required {
-			if complaint, _ := k.JudgeText(k.Default().String()); complaint != "" {
+			if complaint, _ := k.TextProblem(k.Default().String()); complaint != "" {
 				t.Errorf("%s: its own default %s", k.Path, complaint)
 			}
 		}

@@ -67,11 +67,11 @@ func (s Secret) Entries() []Allowed {
 	return entries
 }
 
-// mostSecrets is the maximum number of secrets in a job.
-const mostSecrets = 32
+// maxSecrets is the maximum number of secrets in a job.
+const maxSecrets = 32
 
-// mostScopes is the maximum number of hosts for each secret.
-const mostScopes = 100
+// maxScopes is the maximum number of hosts for each secret.
+const maxScopes = 100
 
 var (
 	secretFrom    = &form.Form{Check: checkSecretFrom, Pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
@@ -118,9 +118,9 @@ var presets = map[string]string{
 	PresetMaven:   "agent-ci",
 }
 
-// ownVariables lists variables that agent-ci sets for commands, and variables that would change
+// reservedVariables lists variables that agent-ci sets for commands, and variables that would change
 // which commands run.
-var ownVariables = []string{
+var reservedVariables = []string{
 	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "IFS", "ENV", "BASH_ENV", "LD_PRELOAD", "LD_LIBRARY_PATH", "TMPDIR", "TMP", "TEMP", "TERM", "CI",
 	"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_USE_ENV_PROXY",
 	"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO",
@@ -128,9 +128,9 @@ var ownVariables = []string{
 	"NPM_CONFIG_USERCONFIG", "NETRC", "GIT_CONFIG_COUNT", "SERVICE_DATA", "SERVICE_PORT",
 }
 
-func isOwnVariable(name string) bool {
+func isReservedVariable(name string) bool {
 	upper := strings.ToUpper(name)
-	return slices.Contains(ownVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
+	return slices.Contains(reservedVariables, upper) || strings.HasPrefix(upper, "GIT_CONFIG_") || strings.HasPrefix(upper, "AGENT_CI_")
 }
 
 // fitSecrets checks the keys of every secret against each other, and fills in the values set by its
@@ -140,7 +140,7 @@ func (d *checks) fitSecrets() {
 	if len(all) == 0 {
 		return
 	}
-	d.each("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
+	d.wrongEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", where no proxy puts the secrets of policy.secrets into requests; give loopback, or a list of hosts"})
 	for i := range all {
 		d.fitSecret(config.At("policy.secrets", i), &all[i], all[:i])
 	}
@@ -158,15 +158,15 @@ func (d *checks) fitSecret(place string, s *Secret, before []Secret) {
 		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
 			wrong = "is a private address; give the secret private: true"
 		}
-		d.each(place, mistake{wrong != "", "hosts", "has " + entry.Host + ", which " + wrong})
+		d.wrongEach(place, mistake{wrong != "", "hosts", "has " + entry.Host + ", which " + wrong})
 	}
 	switch user, is := presets[s.Preset]; {
 	case is:
 		d.fitPreset(place, s, user)
-	case !d.Mentions(config.At(place, "preset")): // otherwise its allowed keys are unknown
+	case !d.HasProblem(config.At(place, "preset")): // otherwise its allowed keys are unknown
 		d.fitBinding(place, s)
 	}
-	d.each(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
+	d.wrongEach(place, mistake{len(s.Methods) == 0 && s.Preset != PresetGit, "methods", "names no method"})
 }
 
 // fitSecretName keeps a placeholder from standing in the place of something else.
@@ -174,23 +174,23 @@ func (d *checks) fitSecretName(place string, s Secret, before []Secret) {
 	env := d.job.Policy.Env
 	_, set := env.Set[s.Name]
 	isPassed := func(name string) bool { return slices.Contains(env.Pass, name) }
-	d.first(place,
-		mistake{isOwnVariable(s.Name), "name", s.Name + " is a variable that has another meaning for commands; choose another"},
+	d.wrongFirst(place,
+		mistake{isReservedVariable(s.Name), "name", s.Name + " is a variable that has another meaning for commands; choose another"},
 		mistake{set, "name", s.Name + " is also set by policy.env.set"},
 		mistake{isPassed(s.Name), "name", s.Name + " is also in policy.env.pass, so commands would see its value"},
 		mistake{s.Name != "" && slices.ContainsFunc(before, func(other Secret) bool { return other.Name == s.Name }), "name", s.Name + " is also the name of another secret"})
-	d.each(place, mistake{!s.FromFile() && isPassed(s.From) && s.From != s.Name, "from", s.From + " is also in policy.env.pass, so commands would see its value"})
+	d.wrongEach(place, mistake{!s.FromFile() && isPassed(s.From) && s.From != s.Name, "from", s.From + " is also in policy.env.pass, so commands would see its value"})
 }
 
 // fitPreset fills in the values set by the preset's client, and rejects others. Every client sends
 // the secret in the Authorization header.
 func (d *checks) fitPreset(place string, s *Secret, user string) {
 	isSet := "is set by preset: " + s.Preset + "; remove it"
-	d.each(place,
+	d.wrongEach(place,
 		mistake{s.Header != "" && !strings.EqualFold(s.Header, headerAuthorization), "header", isSet},
 		mistake{s.Parameter != "", "parameter", isSet},
-		mistake{s.Preset == PresetGit && d.Given(config.At(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
-	d.first(place,
+		mistake{s.Preset == PresetGit && d.IsSet(config.At(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
+	d.wrongFirst(place,
 		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
 		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "takes preset: maven"},
 		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
@@ -206,18 +206,18 @@ const headerAuthorization = "Authorization"
 
 // fitBinding checks the place of the value in a request, for a secret without a preset.
 func (d *checks) fitBinding(place string, s *Secret) {
-	if s.Parameter != "" && !d.Given(config.At(place, "header")) {
+	if s.Parameter != "" && !d.IsSet(config.At(place, "header")) {
 		s.Header = ""
 	}
-	d.first(place,
+	d.wrongFirst(place,
 		mistake{s.Parameter != "" && s.Header != "", "parameter", "is given beside header; give only one of them"},
 		mistake{s.Parameter == "" && s.Header == "", "header", "must not be empty"},
-		mistake{slices.Contains(notForSecrets, strings.ToLower(s.Header)), "header", "is " + s.Header + ", a header that servers and proxies interpret themselves; choose another"})
-	d.each(place, mistake{s.User != "", "user", "takes a preset"}, mistake{s.Server != "", "server", "takes a preset"})
+		mistake{slices.Contains(forbiddenHeaders, strings.ToLower(s.Header)), "header", "is " + s.Header + ", a header that servers and proxies interpret themselves; choose another"})
+	d.wrongEach(place, mistake{s.User != "", "user", "takes a preset"}, mistake{s.Server != "", "server", "takes a preset"})
 }
 
-// notForSecrets are headers of the connection or the request itself (RFC 9110, 7).
-var notForSecrets = []string{
+// forbiddenHeaders are headers of the connection or the request itself (RFC 9110, 7).
+var forbiddenHeaders = []string{
 	"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "proxy-authorization", "proxy-connection", "keep-alive",
 	"accept-encoding", "content-encoding", "range",
 }
@@ -231,7 +231,7 @@ func (d *checks) fitFiles(i int) {
 		}
 		files, others := s.filePlaces(), other.filePlaces()
 		for _, place := range slices.Sorted(maps.Keys(files)) {
-			d.first(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", files[place], k, place)})
+			d.wrongFirst(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", files[place], k, place)})
 		}
 	}
 }

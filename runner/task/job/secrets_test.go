@@ -143,7 +143,7 @@ func TestSecretsTakeThePortOfTheProxy(t *testing.T) {
 
 func TestManySecrets(t *testing.T) {
 	var all strings.Builder
-	for i := range mostSecrets + 1 {
+	for i := range maxSecrets + 1 {
 		all.WriteString("{name: X" + strings.Repeat("Y", i) + ", hosts: [a.example.com]}, ")
 	}
 	_, err := Load(jobFile(start + "policy: {secrets: [" + all.String() + "]}\n"))

@@ -30,8 +30,8 @@ type Ready struct {
 	Timeout Duration `json:"timeout"` // for that, and for each command of init
 }
 
-// MostServices is the maximum number of services in a job.
-const MostServices = 16
+// MaxServices is the maximum number of services in a job.
+const MaxServices = 16
 
 // proxyPort is the loopback port of the proxy for a list of hosts.
 const proxyPort = 3128
@@ -58,7 +58,7 @@ func (d *checks) fitServices() {
 		return
 	}
 	mode := d.job.Policy.Network.Mode
-	d.each("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts"})
+	d.wrongEach("policy", mistake{mode == "none" || mode == "full", "network", "is " + mode + ", which gives commands no loopback of their own, where services listen; set loopback, or a list of hosts"})
 	ports := make(map[int]string)
 	for _, name := range slices.Sorted(maps.Keys(d.job.Services)) {
 		service := d.job.Services[name]
@@ -69,13 +69,13 @@ func (d *checks) fitServices() {
 		const why = "does not go with at, which names something that runs already"
 		isAt := service.At != ""
 		place := config.At("services", name)
-		d.each(place,
+		d.wrongEach(place,
 			mistake{isAt && service.Run != "", "run", why},
 			mistake{isAt && len(service.Init) > 0, "init", why},
 			mistake{isAt && len(service.Env) > 0, "env", why},
 			mistake{isAt && service.User != "", "user", why},
 			mistake{isAt && service.Ready.Run != "", "ready.run", why})
-		d.first(place,
+		d.wrongFirst(place,
 			mistake{!isAt && strings.TrimSpace(service.Run) == "", "run", "is missing; give run, or at for something that runs already"},
 			mistake{service.Port == 0, "port", "is missing; give the port at which commands find the service"},
 			mistake{ports[service.Port] != "", "port", "is also the port of services." + ports[service.Port]},

@@ -64,7 +64,7 @@ func TestServicesThatCanNotBeAreRefused(t *testing.T) {
 		})
 	}
 	var many strings.Builder
-	for i := range MostServices + 1 {
+	for i := range MaxServices + 1 {
 		many.WriteString("  " + string(rune('a'+i)) + ": {at: 'a:" + string(rune('1'+i%9)) + string(rune('0'+i/9)) + "'}\n")
 	}
 	if _, err := Load(jobFile(start + "services:\n" + many.String())); err == nil || !strings.Contains(err.Error(), "has more than 16") {

@@ -40,7 +40,7 @@ func ReadCredentials(ctx context.Context, env Environment, j *job.Job, kinds ...
 		}
 		c, err := readCredential(ctx, env, secret)
 		if err == nil {
-			err = unseen(c, seen)
+			err = checkNotVisible(c, seen)
 		}
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -73,7 +73,7 @@ func readCredential(ctx context.Context, env Environment, s job.Secret) (c crede
 	if err != nil {
 		return c, err
 	}
-	return c, fitValue(c.Value)
+	return c, checkValue(c.Value)
 }
 
 // SecretFile returns the path of the file with the secret's value, or "" if a variable holds the
@@ -99,8 +99,8 @@ func readSecretFile(ctx context.Context, path string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(raw), "\n"), "\r"), nil
 }
 
-// fitValue returns an error for an unusable value. The error text never contains the value.
-func fitValue(value string) error {
+// checkValue returns an error for an unusable value. The error text never contains the value.
+func checkValue(value string) error {
 	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f }
 	switch {
 	case strings.ContainsAny(value, "\r\n"):
@@ -115,8 +115,8 @@ func fitValue(value string) error {
 	return nil
 }
 
-// unseen rejects a credential if commands can already see its value in their environment.
-func unseen(c credential.Credential, environment []string) error {
+// checkNotVisible rejects a credential if commands can already see its value in their environment.
+func checkNotVisible(c credential.Credential, environment []string) error {
 	i := slices.IndexFunc(environment, func(variable string) bool {
 		_, value, _ := strings.Cut(variable, "=")
 		return strings.Contains(value, c.Value)

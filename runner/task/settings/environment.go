@@ -137,12 +137,12 @@ func proxyLogins(name, address string) []string {
 	user, password, _ := strings.Cut(login, ":")
 	least, logins := secrets.MinLength, []string{login, unescaped(user) + ":" + unescaped(password)}
 	if password == "" {
-		least, logins = leastToken, []string{user, unescaped(user)}
+		least, logins = minTokenLength, []string{user, unescaped(user)}
 	}
 	return slices.DeleteFunc(slices.Compact(logins), func(login string) bool { return len(login) < least })
 }
 
-const leastToken = 16
+const minTokenLength = 16
 
 // beforeHost returns the login in front of the host, or "". It accepts passwords with characters
 // that are invalid in a URL.

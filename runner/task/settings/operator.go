@@ -28,7 +28,7 @@ func ReadOperatorFile(ctx context.Context, name, checkout string) (map[string]jo
 	}
 	content, err := boundedfile.Read(ctx, name, MaxFile)
 	if err != nil {
-		return nil, NotReadable(name, err)
+		return nil, ReadFailure(name, err)
 	}
 	hooks, err := job.LoadOperator(name, content)
 	var problems config.Problems

@@ -273,7 +273,7 @@ func (s *Source) defaults(ctx context.Context, base Commit) ([]config.Layer, err
 		return base.defaults()
 	}
 	raw, err := boundedfile.Read(ctx, s.Defaults, MaxFile)
-	return []config.Layer{{Name: s.Defaults, Kind: config.Defaults, Data: raw}}, NotReadable(s.Defaults, err)
+	return []config.Layer{{Name: s.Defaults, Kind: config.Defaults, Data: raw}}, ReadFailure(s.Defaults, err)
 }
 
 // defaults are the repository's, in its base commit.
@@ -298,13 +298,13 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	}
 	if file.inside == "" {
 		file.Content, err = boundedfile.Read(ctx, file.Path, limit)
-		return file, NotReadable(name, err)
+		return file, ReadFailure(name, err)
 	}
 	committed, err := base.ReadBase(file.inside, limit)
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case err != nil && !missing:
-		return file, NotReadable(name, err)
+		return file, ReadFailure(name, err)
 	case missing && s.Env.InActions():
 		return file, outcome.Stopf(outcome.InvalidInput, "job_not_in_base",
 			"%s is not in the base commit %s; in Actions, agent-ci reads its configuration only from there: commit the file first.", name, gitops.Short(base.SHA))
@@ -315,7 +315,7 @@ func (s *Source) ReadFile(ctx context.Context, base Commit, name string, limit i
 	}
 	disk, err := boundedfile.Read(ctx, file.Path, limit)
 	if err != nil && missing {
-		return file, NotReadable(name, err)
+		return file, ReadFailure(name, err)
 	}
 	if err != nil { // deleted here: the commit counts
 		return file, nil
@@ -341,7 +341,7 @@ func (c Commit) locate(name string) (File, error) {
 	}
 	real, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return file, NotReadable(name, err)
+		return file, ReadFailure(name, err)
 	}
 	ways := []string{filepath.Join(real, filepath.Base(path)), path}
 	if whole, err := filepath.EvalSymlinks(path); err == nil {
@@ -356,8 +356,8 @@ func (c Commit) locate(name string) (File, error) {
 	return file, nil
 }
 
-// NotReadable wraps the read error of a file named by the user. It is nil without an error.
-func NotReadable(name string, err error) error {
+// ReadFailure wraps the read error of a file named by the user. It is nil without an error.
+func ReadFailure(name string, err error) error {
 	var ended *outcome.Stop
 	if err == nil || errors.As(err, &ended) {
 		return err
