@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/setup/onboard"
@@ -307,9 +308,9 @@ func TestExamplesAreWhatInitWrites(t *testing.T) {
 			continue
 		}
 		example := examples + "workflows/" + filepath.Base(file)
-		holdFile(t, example, string(onboard.Build{}.Pinned([]byte(read(t, file)))))
+		golden.Compare(t, example, string(onboard.Build{}.Pinned([]byte(read(t, file)))))
 	}
-	holdFile(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
+	golden.Compare(t, examples+"workflows/review.yml", string(onboard.Build{}.Pinned([]byte(read(t, "../../runner/setup/onboard/recipes/review/workflow.yml")))))
 }
 
 // TestDocsNameNoReleaseThatIsNot reads what a person copies from.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,17 +13,14 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
-
-var update = flag.Bool("update", false, "rewrite golden files")
 
 // TestEveryTool plays a session over HTTP in which each tool is called, and
 // compares the transcript with the one that was looked through. The server
@@ -33,14 +29,14 @@ func TestEveryTool(t *testing.T) {
 	t.Parallel()
 	events, refused, paths := play(t, "session.yml", "tools.hosted=[web_search]")
 	everyToolIsPlayed(t, events, refused)
-	holdFile(t, filepath.Join("testdata", "every_tool", "transcript.json"), string(normalised(t, responsesFirst(events), paths)))
+	golden.Compare(t, filepath.Join("testdata", "every_tool", "transcript.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolInScripts is the same for a model that calls tools in scripts.
 func TestEveryToolInScripts(t *testing.T) {
 	t.Parallel()
 	events, _, paths := play(t, "code_mode.yml", "model.tools=code")
-	holdFile(t, filepath.Join("testdata", "every_tool", "code_mode.json"), string(normalised(t, responsesFirst(events), paths)))
+	golden.Compare(t, filepath.Join("testdata", "every_tool", "code_mode.json"), string(normalised(t, responsesFirst(events), paths)))
 }
 
 // TestEveryToolOfOpenCode is the same for a model with the tools of OpenCode.
@@ -53,7 +49,7 @@ func TestEveryToolOfOpenCode(t *testing.T) {
 			t.Errorf("%s is not played", name)
 		}
 	}
-	holdFile(t, filepath.Join("testdata", "every_tool", "opencode.json"), string(text))
+	golden.Compare(t, filepath.Join("testdata", "every_tool", "opencode.json"), string(text))
 }
 
 // play plays a session. It gives the events of the run, what is said of one whose job names a
@@ -284,17 +280,4 @@ func steady(value any, paths *strings.Replacer) any {
 		}
 	}
 	return value
-}
-
-// holdFile holds a file to what makes it. With -update it writes the file.
-func holdFile(t *testing.T, file, made string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(made), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(read(t, file), made); diff != "" {
-		t.Errorf("%s (-file +made); go test ./cmd/agent-ci -run %s -update rewrites it:\n%s", file, t.Name(), diff)
-	}
 }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/golden"
 )
 
 // TestMessages writes what agent-ci says to people into one file, testdata/messages.txt: the sentence of each
@@ -52,7 +54,7 @@ func TestMessages(t *testing.T) {
 		}
 		got.WriteString("\n")
 	}
-	holdFile(t, file, got.String()) // read the new ones aloud
+	golden.Compare(t, file, got.String()) // read the new ones aloud
 	for _, section := range []string{"Outcomes", "Warnings", "Refusals", "Mistakes of a job"} {
 		if len(sections[section]) < 20 {
 			t.Errorf("there are only %d of %s", len(sections[section]), section)

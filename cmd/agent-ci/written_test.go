@@ -11,6 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/golden"
 )
 
 // aboutTools are the fields of a request that an endpoint without tools refuses.
@@ -37,7 +38,7 @@ func TestEveryToolInWords(t *testing.T) {
 			}
 			events := readEvents(t, filepath.Join(out, "transcript.jsonl"))
 			got := fenceMark.ReplaceAll(normalised(t, events, strings.NewReplacer(out, "$RUN", repo, "$REPO")), []byte("id=MARK"))
-			holdFile(t, filepath.Join("testdata", "every_tool", "aider_"+format+".json"), string(got))
+			golden.Compare(t, filepath.Join("testdata", "every_tool", "aider_"+format+".json"), string(got))
 		})
 	}
 }

@@ -4,27 +4,23 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
 
 	"gopkg.in/yaml.v3"
-
-	"github.com/agent-ci/agent-ci/runner/campaign"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden manifest")
 
 const file = `version: 1
 name: bump
@@ -99,20 +95,7 @@ func find(t *testing.T, all []object, kind string) object {
 }
 
 func TestTheManifest(t *testing.T) {
-	const golden = "testdata/manifest.yaml"
-	got := manifest(t, newWave(t, file, 2))
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the manifest is not that of %s; look at what go test -update changes\n%s", golden, got)
-	}
+	golden.Compare(t, "testdata/manifest.yaml", manifest(t, newWave(t, file, 2)))
 }
 
 // forms are campaign files whose manifests have different keys.

@@ -1,22 +1,17 @@
 package show
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/campaign/spec"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/runner/campaign"
+	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
-
-var update = flag.Bool("update", false, "rewrite the ledger of testdata, which other tests show in a browser and by the program")
 
 // TestLedgerOfTestdata keeps a campaign in testdata that has all that is to be shown, with texts of
 // strangers in it.
@@ -32,26 +27,11 @@ func TestLedgerOfTestdata(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, c)
 	for _, name := range []string{campaign.LedgerFile, filepath.Join("bump", campaign.PlanFile)} {
-		golden := filepath.Join("testdata", "ledger", name)
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *update {
-			if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(got)); diff != "" {
-			t.Errorf("%s differs (-want +got); go test ./runner/campaign/show -update rewrites it:\n%s", golden, diff)
-		}
+		golden.Compare(t, filepath.Join("testdata", "ledger", name), got)
 	}
 }
 

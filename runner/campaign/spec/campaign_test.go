@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,10 +14,11 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
+	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 )
 
@@ -69,33 +69,20 @@ func besideExamples(name string) ([]byte, error) {
 }
 
 func TestCampaignExamplesLoad(t *testing.T) {
-	schema := compileCampaignSchema(t)
+	schema := schematest.Compile(t, Format().Schema())
 	for file, example := range campaignExamples(t) {
 		if _, err := Load(file, []byte(example), besideExamples); err != nil {
 			t.Errorf("%v\n%s", err, example)
 		}
-		if err := schema.Validate(asDocument(t, example)); err != nil {
+		if err := schema.Validate(t, example); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
 }
 
-func compileCampaignSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Format().Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("campaign.json", document); err != nil {
-		t.Fatal(err)
-	}
-	return compiler.MustCompile("campaign.json")
-}
-
 // What the schema refuses does not load either.
 func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
-	schema := compileCampaignSchema(t)
+	schema := schematest.Compile(t, Format().Schema())
 	for _, text := range []string{
 		"zebra: 1", "pilot: -1", "pilot: '1'", "on_existing: close", "budget: {usd: many}", "budget: {usd: -1}", "rollout: {at_once: 0}", "stop_if: {same_reason: often}",
 		"recipe: {run: x}", "applies_if: x", "job_file: 5",
@@ -103,7 +90,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		if _, err := Load("campaign.yml", []byte(campaignStart+oneTarget+text), noFile); err == nil {
 			t.Errorf("%s: it loads", text)
 		}
-		if schema.Validate(asDocument(t, campaignStart+oneTarget+text)) == nil {
+		if schema.Validate(t, campaignStart+oneTarget+text) == nil {
 			t.Errorf("%s: the schema takes it", text)
 		}
 	}
@@ -111,7 +98,7 @@ func TestCampaignSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		if _, err := Load("campaign.yml", []byte(campaignStart+text), noFile); err == nil {
 			t.Errorf("%s: it loads", text)
 		}
-		if schema.Validate(asDocument(t, campaignStart+text)) == nil {
+		if schema.Validate(t, campaignStart+text) == nil {
 			t.Errorf("%s: the schema takes it", text)
 		}
 	}
@@ -149,7 +136,7 @@ func TestAllMistakesOfACampaignAreFoundAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Load("bad_campaign.yml", data, noFile)
-	compareGolden(t, "testdata/bad_campaign.txt", []byte(fmt.Sprintln(err)))
+	golden.Compare(t, "testdata/bad_campaign.txt", fmt.Sprintln(err))
 }
 
 func TestWhatACampaignLacks(t *testing.T) {

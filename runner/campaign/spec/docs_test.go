@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 
@@ -51,7 +52,7 @@ func TestDocumentedKeys(t *testing.T) {
 			t.Fatalf("%s lacks the lines between which the tables stand", file)
 		}
 		tables := keyTables{examples: exampleValues(t, of.root, of.folders)}
-		compareGolden(t, file, []byte(before+tablesBegin+tables.write(of.root)+tablesEnd+after))
+		golden.Compare(t, file, before+tablesBegin+tables.write(of.root)+tablesEnd+after)
 		if file == docFile && len(tables.without) > 0 {
 			t.Errorf("examples/jobs has no value of at most %d characters for %s", longestExample, strings.Join(tables.without, ", "))
 		}

@@ -1,20 +1,16 @@
 package confine
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...string) placed {
 	t.Helper()
@@ -40,19 +36,7 @@ func TestFilesOfClients(t *testing.T) {
 		"git": strings.Join(gitConfiguration(all, count), "\n") + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			file := filepath.Join("testdata", "clients", name)
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", file, diff)
-			}
+			golden.Compare(t, filepath.Join("testdata", "clients", name), got)
 		})
 	}
 	if got := gitConfiguration(nil, count); got != nil {

@@ -1,18 +1,13 @@
 package feedback
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestTextsAsTheyStandOnPages keeps each text that is published, for a look at it in a
 // browser (e2e/browser).
@@ -28,18 +23,6 @@ func TestTextsAsTheyStandOnPages(t *testing.T) {
 		"finding.md": findingText(f),
 		"comment.md": s.commentText(commentObject{Comment: words + "\n\n" + strings.Repeat("and more of it ", 200)}),
 	} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), text); diff != "" {
-			t.Errorf("%s differs (-want +got); go test ./runner/publish/feedback -update rewrites it:\n%s", path, diff)
-		}
+		golden.Compare(t, filepath.Join("testdata", name), text)
 	}
 }

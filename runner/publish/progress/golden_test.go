@@ -1,18 +1,13 @@
 package progress
 
 import (
-	"flag"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestProgressAsItStandsOnPages keeps the comment while a run is at work and at its end,
 // for a look at it in a browser (e2e/browser).
@@ -40,17 +35,6 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, path := range []string{"testdata/running.md", "testdata/ended.md"} {
-		if *update {
-			if err := os.WriteFile(path, []byte(b.bodies[i]), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), b.bodies[i]); diff != "" {
-			t.Errorf("%s differs (-want +got); go test ./runner/publish/progress -update rewrites it:\n%s", path, diff)
-		}
+		golden.Compare(t, path, b.bodies[i])
 	}
 }

@@ -2,19 +2,16 @@ package transcript
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
-
-var update = flag.Bool("update", false, "rewrite the tables of "+eventsPage)
 
 const eventsPage = "../../../docs/reference/events.md"
 
@@ -69,13 +66,7 @@ func TestEventsAreDocumented(t *testing.T) {
 			t.Errorf("%s has no section %s", eventsPage, kind)
 		}
 	}
-	if *update {
-		if err := os.WriteFile(eventsPage, []byte(want.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if page != want.String() {
-		t.Errorf("%s is not up to date; go test ./runner/record/transcript -run TestEventsAreDocumented -update rewrites it", eventsPage)
-	}
+	golden.Compare(t, eventsPage, want.String())
 	for kind := range folds {
 		if _, ok := eventData[kind]; !ok {
 			t.Errorf("%s is projected and not known here", kind)

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/agent-ci/agent-ci/policy"
 )
 
 // mustLoad is the job of layers, which have no mistakes.
@@ -202,7 +202,7 @@ func TestEffectiveJobAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "testdata/every_key.json", append(written, '\n'))
+	golden.Compare(t, "testdata/every_key.json", append(written, '\n'))
 }
 
 func TestKey(t *testing.T) {

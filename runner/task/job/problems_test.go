@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"
@@ -216,7 +217,7 @@ func TestAllMistakesAreFoundAtOnceInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := problemLines(t, config.Layer{Name: "bad.yml", Data: data})
-	compareGolden(t, "testdata/bad.txt", []byte(strings.Join(got, "\n")+"\n"))
+	golden.Compare(t, "testdata/bad.txt", strings.Join(got, "\n")+"\n")
 }
 
 func TestProblemsOfAllLayersAreFoundInTheirOrder(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/task/config"
-
 	"github.com/agent-ci/agent-ci/policy"
+	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 
 // TestProtectedByDefaultIsDocumented compares the table of the policy page with Protections; with -update it
@@ -38,7 +38,7 @@ func TestProtectedByDefaultIsDocumented(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | %s%s |\n", p.Pattern, p.Why, closed)
 	}
-	compareGolden(t, page, []byte(before+begin+table.String()+"\n"+end+after))
+	golden.Compare(t, page, before+begin+table.String()+"\n"+end+after)
 }
 
 func TestProtectedByDefault(t *testing.T) {

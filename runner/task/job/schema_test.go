@@ -1,46 +1,18 @@
 package job
 
 import (
-	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/task/config/schematest"
 )
 
-func compileSchema(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(Format().Schema()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("job.json", document); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := compiler.Compile("job.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
-// asDocument is a YAML file as an editor's schema check sees it.
-func asDocument(t *testing.T, data string) any {
-	t.Helper()
-	var value any
-	if err := yaml.Unmarshal([]byte(data), &value); err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
 func TestSchemaTakesWhatLoads(t *testing.T) {
-	schema := compileSchema(t)
+	schema := schematest.Compile(t, Format().Schema())
 	for name, data := range goodFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			if err := schema.Validate(asDocument(t, string(data))); err != nil {
+			if err := schema.Validate(t, string(data)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -48,7 +20,7 @@ func TestSchemaTakesWhatLoads(t *testing.T) {
 }
 
 func TestSchemaTakesWhatANetworkMayBe(t *testing.T) {
-	schema := compileSchema(t)
+	schema := schematest.Compile(t, Format().Schema())
 	for _, network := range []string{
 		"none", "{proxy: inherit}", "{allow: [a.example.com], proxy: ''}", "{allow: [{preset: npm}, a.example.com:8443]}",
 		"{allow: [{host: a.example.com, private: false}, {host: '*.example.org', private: false, ca: a.pem}, {host: '*.example.org', ca: /etc/ssl/a.pem}]}",
@@ -62,14 +34,14 @@ func TestSchemaTakesWhatANetworkMayBe(t *testing.T) {
 		if _, err := LoadTemplate(jobFile(file)); err != nil {
 			t.Error(err)
 		}
-		if err := schema.Validate(asDocument(t, file)); err != nil {
+		if err := schema.Validate(t, file); err != nil {
 			t.Errorf("%s: %v", network, err)
 		}
 	}
 }
 
 func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
-	schema := compileSchema(t)
+	schema := schematest.Compile(t, Format().Schema())
 	for _, yaml := range []string{
 		"limits: {turn: 5}",
 		"limits: {turns: 0}",
@@ -161,7 +133,7 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 			if _, err := LoadTemplate(jobFile(file)); err == nil {
 				t.Error("it loads")
 			}
-			if schema.Validate(asDocument(t, file)) == nil {
+			if schema.Validate(t, file) == nil {
 				t.Error("the schema takes it")
 			}
 		})

@@ -2,7 +2,6 @@ package testresults
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,10 +11,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/agent-ci/agent-ci/runner/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // described is all that results tell.
 func described(r *Results) string {
@@ -93,15 +90,7 @@ func outputs(t testing.TB) []string {
 func TestOutputsOfTools(t *testing.T) {
 	for _, name := range outputs(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
-			got, golden := described(read(t, name)), strings.TrimSuffix(name, filepath.Ext(name))+".golden"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if diff := cmp.Diff(string(readFile(t, golden)), got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			golden.Compare(t, strings.TrimSuffix(name, filepath.Ext(name))+".golden", described(read(t, name)))
 		})
 	}
 }

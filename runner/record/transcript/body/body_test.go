@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -38,21 +39,21 @@ func TestBodyGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, test.golden, body)
+			golden.Compare(t, "testdata/"+test.golden, body)
 		})
 	}
 }
 
 func TestDocumentGolden(t *testing.T) {
-	for golden, run := range map[string][]transcripttest.Happening{
+	for file, run := range map[string][]transcripttest.Happening{
 		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(), "document_rich.md": transcripttest.Rich(),
 	} {
-		t.Run(golden, func(t *testing.T) {
+		t.Run(file, func(t *testing.T) {
 			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, golden, Document(view))
+			golden.Compare(t, "testdata/"+file, Document(view))
 		})
 	}
 }

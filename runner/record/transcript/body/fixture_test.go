@@ -2,38 +2,13 @@ package body
 
 import (
 	"encoding/json"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// compareGolden fails unless testdata/name holds got.
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test ./runner/record/transcript/body -update rewrites it:\n%s", path, diff)
-	}
-}
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()

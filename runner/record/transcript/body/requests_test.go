@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
@@ -32,7 +33,7 @@ func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "body_follow_up.md", withoutMemory(posts.Body))
+	golden.Compare(t, "testdata/body_follow_up.md", withoutMemory(posts.Body))
 	second := Requests(posts.Body)
 	if len(second) != 2 || second[0].Run != "second" || second[0].Asked != "Shout, @octocat." {
 		t.Errorf("it remembers %+v", second)
@@ -98,7 +99,7 @@ func TestEarlierRequestsThatAreHostile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compareGolden(t, "body_follow_up_hostile.md", withoutMemory(posts.Body))
+	golden.Compare(t, "testdata/body_follow_up_hostile.md", withoutMemory(posts.Body))
 	wantProven(t, posts.Body, "")
 }
 

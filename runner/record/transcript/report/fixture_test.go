@@ -2,40 +2,22 @@ package report
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
 
-var update = flag.Bool("update", false, "rewrite the fixtures")
-
 // The fixtures are files because the tests in a browser show them too.
 func TestFixtures(t *testing.T) {
 	for name, run := range map[string][]happening{"ordinary.jsonl": ordinary(), "hostile.jsonl": hostile(), "red.jsonl": red(), "setup.jsonl": failedSetup(), "scripts.jsonl": transcripttest.Scripts()} {
-		path := filepath.Join("testdata", name)
-		got := recorded(t, run)
-		if *update {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s differs (-want +got); go test ./runner/record/transcript/report -update rewrites it:\n%s", path, diff)
-		}
+		golden.Compare(t, filepath.Join("testdata", name), recorded(t, run))
 	}
 }
 

@@ -1,14 +1,13 @@
 package report
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/runner/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
@@ -182,17 +181,5 @@ func TestSectionsGolden(t *testing.T) {
 	_, behind, _ := strings.Cut(rest, "</ol></section>")
 	behind, _, _ = strings.Cut(behind, "<script>")
 	got := strings.NewReplacer("</tr><", "</tr>\n<", "</li><", "</li>\n<", "</p><", "</p>\n<", "</div><", "</div>\n<", "<table", "\n<table", "<details", "\n<details").Replace(before + "…" + behind)
-	golden := filepath.Join("testdata", "rich.html")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs (-want +got); go test ./runner/record/transcript/report -update rewrites it:\n%s", golden, diff)
-	}
+	golden.Compare(t, "testdata/rich.html", got)
 }
