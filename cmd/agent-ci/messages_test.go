@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
 // TestMessages writes what agent-ci says to people into one file, testdata/messages.txt: the sentence of each
@@ -68,6 +68,12 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		key, _ := pair.Key.(*ast.Ident)
 		if text := words(pair.Value); key != nil && slices.Contains([]string{"Reason", "reason", "Remedy", "remedy", "Refusal"}, key.Name) && strings.Contains(text, " ") {
 			return "Refusals", text
+		}
+	}
+	if row, isRow := n.(*ast.CompositeLit); isRow && slices.Contains(configuration, folder) && len(row.Elts) == 3 {
+		typed, _ := row.Type.(*ast.Ident)
+		if text := words(row.Elts[2]); strings.Contains(text, " ") && (row.Type == nil || typed != nil && typed.Name == "mistake") {
+			return "Mistakes of a job", strings.TrimSpace(words(row.Elts[1]) + " " + text)
 		}
 	}
 	call, isCall := n.(*ast.CallExpr)

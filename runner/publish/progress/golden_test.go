@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 
 	"github.com/google/go-cmp/cmp"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/agent-ci/agent-ci/policy"
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/task/config"
 )
 

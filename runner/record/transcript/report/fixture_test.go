@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
