@@ -184,7 +184,6 @@ func unknownSubcommand(name string) string {
 	return fmt.Sprintf("there is no subcommand %q; they are %s", name, strings.Join(names, ", "))
 }
 
-// openCampaign reads a campaign file.
 func openCampaign(ctx context.Context, p process, file string, f campaignFlags) (*openedCampaign, config.Problems, error) {
 	raw, err := boundedfile.Read(ctx, file, config.MaxSize)
 	if err != nil {

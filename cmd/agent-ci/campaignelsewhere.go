@@ -197,7 +197,6 @@ func workOnTarget(ctx context.Context, p process, c *openedCampaign) (int, error
 	return report.ExitCode(), nil
 }
 
-// writeReport writes a report to --report.
 func (c *openedCampaign) writeReport(r *campaign.Report) error {
 	if c.report == "" || r == nil {
 		return nil

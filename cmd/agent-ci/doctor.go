@@ -180,7 +180,6 @@ func showEndpoint(line func(string), e *doctor.Endpoint) {
 	line("set in the job: model: {" + strings.Join(keys, ", ") + "}")
 }
 
-// formatSetting is the YAML of a setting.
 func formatSetting(value any) string {
 	if quirks, is := value.([]model.Quirk); is {
 		return model.ListOf(quirks)
@@ -213,7 +212,6 @@ func showFindings(to io.Writer, problems []doctor.Problem) {
 	}
 }
 
-// hookLine describes a hook.
 func hookLine(h look.Hook) string {
 	line := fmt.Sprintf("%s on %s, SHA-256 %s", h.Name, h.On, h.SHA256[:16])
 	if h.Trusted {

@@ -114,7 +114,6 @@ func writeFiles(p process, repo string, workflows, recipes []string) int {
 	return exitOK
 }
 
-// recipeLines lists the recipes, one a line.
 func recipeLines() (lines string) {
 	for _, name := range onboard.Recipes() {
 		lines += fmt.Sprintf("\n  %-14s %s", name, onboard.About(name))

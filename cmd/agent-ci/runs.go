@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
@@ -152,22 +152,11 @@ func writeRuns(to io.Writer, list []runs.Run) error {
 	for _, r := range list {
 		rows = append(rows, []string{r.ID, r.Started.Local().Format("2006-01-02 15:04"), cut(ending(r), widestEnding), cut(taskOf(r), widestTask), cut(progress.Printable(r.PullRequest.URL), longestURL)})
 	}
-	var text strings.Builder
+	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		for i, cell := range row[:len(row)-1] {
-			text.WriteString(cell + strings.Repeat(" ", 2+widest(rows, i)-utf8.RuneCountInString(cell)))
-		}
-		text.WriteString(row[len(row)-1] + "\n")
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
-	_, err := io.WriteString(to, text.String())
-	return err
-}
-
-func widest(rows [][]string, column int) (width int) {
-	for _, row := range rows {
-		width = max(width, utf8.RuneCountInString(row[column]))
-	}
-	return width
+	return table.Flush()
 }
 
 // ending is how a run ended, or what it does.

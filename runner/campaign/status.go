@@ -13,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
-// statusVersion is the version of a Status.
 const statusVersion = 1
 
 // Status is the progress of a campaign, as people and programs see it.

@@ -109,7 +109,6 @@ type starter struct {
 	ended   chan end
 }
 
-// end is the end of a run.
 type end struct {
 	claimed campaign.Claimed
 	report  *campaign.Report
@@ -146,7 +145,6 @@ func (r *starter) start(ctx context.Context, c campaign.Claimed, how string) {
 	}()
 }
 
-// take books an end.
 func (r *starter) take(e end) error {
 	r.running--
 	if !e.settled {

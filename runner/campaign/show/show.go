@@ -35,7 +35,6 @@ func settled(s campaign.Status) (done int, words string) {
 
 func thousands(n int) string { return transcript.Thousands(int64(n)) }
 
-// classes returns the classes with targets.
 func classes(s campaign.Status) []campaign.Class {
 	return slices.DeleteFunc(campaign.Classes(), func(c campaign.Class) bool { return s.Counts[c] == 0 })
 }

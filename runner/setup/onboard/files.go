@@ -42,7 +42,6 @@ func (p Provider) Of(workflow []byte) []byte {
 	return key.ReplaceAll(workflow, []byte("${0}\n${1}set: "+set))
 }
 
-// withModel returns the defaults with a model.
 func withModel(defaults []byte, p Provider, model string) ([]byte, error) {
 	type settings struct {
 		Name    string `yaml:"name"`

@@ -27,7 +27,6 @@ type program struct {
 	needed, installable bool
 }
 
-// programs returns the missing programs.
 func (o Options) programs() (found Findings, err error) {
 	for _, p := range slices.Concat(o.hooks(), o.servers(), o.tools()) {
 		f, err := o.look(p)
@@ -129,7 +128,6 @@ func (o Options) inBase(p program, name string) (*Finding, error) {
 	return p.finding(Mistake, outcome.Stopf(outcome.InvalidInput, "program", "The %s names %s, which is not in the base commit; commit it, or correct %s.", p.of, name, p.key)), nil
 }
 
-// missing returns the finding of a missing program.
 func (p program) missing(where string) *Finding {
 	if p.installable {
 		return p.finding(Note, outcome.Stopf(outcome.InvalidInput, "program", "The program of the %s, %s, %s; agent-ci assumes that setup commands install it%s.", p.of, p.name, where, p.hint))

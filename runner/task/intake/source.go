@@ -39,7 +39,6 @@ type Source struct {
 	Beside func(ctx context.Context, name string, limit int64) ([]byte, error)
 }
 
-// eventRepository returns the repository of the event.
 func (s *Source) eventRepository() forge.Repository { return s.Forge.Repository(s.Event.Repository) }
 
 // Read reads the task. pull is the pull request returned by Admit.

@@ -39,7 +39,6 @@ const (
 	RoleWorker   = "worker"
 )
 
-// maxRoles is the maximum number of roles in a job.
 const maxRoles = 32
 
 var builtinRoles = map[string]Role{

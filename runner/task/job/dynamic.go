@@ -105,7 +105,6 @@ func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
 	}
 }
 
-// maxDynamicTools is the maximum number of tools defined by a job.
 const maxDynamicTools = 512
 
 // fitDynamicTools checks every entry of tools.dynamic against the other keys.

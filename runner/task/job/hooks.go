@@ -22,7 +22,6 @@ type Hook struct {
 	Trusted  string   `json:"trusted"` // "", operator
 }
 
-// maxHooks is the maximum number of hooks in a job.
 const maxHooks = 64
 
 // The hook points of a run. Points of Claude Code have its names; the others are agent-ci's own.
@@ -96,7 +95,6 @@ func (d *checks) fitHooks() {
 	}
 }
 
-// maxHookTime is the maximum timeout of a hook.
 const maxHookTime = Duration(10 * time.Minute)
 
 // LoadOperator reads hooks from the operator's file. No job can change them.

@@ -34,7 +34,6 @@ type MCPServer struct {
 // AllTools in the list of a server's tools allows all of them.
 const AllTools = "*"
 
-// maxMCPServers is the maximum number of servers in a job.
 const maxMCPServers = 32
 
 var (

@@ -67,11 +67,10 @@ func (s Secret) Entries() []Allowed {
 	return entries
 }
 
-// maxSecrets is the maximum number of secrets in a job.
-const maxSecrets = 32
-
-// maxScopes is the maximum number of hosts for each secret.
-const maxScopes = 100
+const (
+	maxSecrets = 32
+	maxScopes  = 100 // for each secret
+)
 
 var (
 	secretFrom    = &form.Form{Check: checkSecretFrom, Pattern: `[A-Za-z_][A-Za-z0-9_]*|~?/.+`}
