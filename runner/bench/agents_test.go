@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // mostOfAgent is how much memory an agent that another one started may take.
@@ -28,9 +27,9 @@ func BenchmarkAgentsSideBySide(b *testing.B) {
 			alone = append(alone, program{dir: repository, session: readSession(agents * turns), job: file, args: []string{"--publish", "none"}}.run(b))
 		}
 	}
-	results.time(fmt.Sprintf("%d agents with %d turns each, processor time", agents, turns), median(together, sighting.cpu), time.Duration(1.3*float64(median(alone, sighting.cpu))))
-	results.time(fmt.Sprintf("  of %d turns in one agent", agents*turns), median(alone, sighting.cpu), 0)
-	results.memoryOf("  memory for each agent besides", (highestPeak(together)-highestPeak(alone))/agents, mostOfAgent)
+	results.against(fmt.Sprintf("%d agents with %d turns each, processor time", agents, turns), median(together, sighting.cpu),
+		fmt.Sprintf("%d turns in one agent", agents*turns), median(alone, sighting.cpu), 1.3)
+	results.bytes("  memory for each agent besides", (highestPeak(together)-highestPeak(alone))/agents, mostOfAgent)
 }
 
 const readTurn = "output: [{call: list_dir, arguments: {dir_path: .}}]"

@@ -58,10 +58,9 @@ func BenchmarkTurnWithEcho(b *testing.B) {
 			bare = append(bare, bareLoop(b, session, seen[len(seen)-1].requests))
 		}
 	}
-	results.time(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), median(seen, sighting.total), 2*medianOf(bare))
+	results.against(fmt.Sprintf("%d turns with exec_command of echo, start to exit, all layers on", turns), median(seen, sighting.total), "bare loop", medianOf(bare), 2)
 	results.served(median(seen, sighting.served))
-	results.time("  of that from the first request to the last answer", median(seen, sighting.askedFor), 0)
-	results.time("  the bare loop, from the first to the last: the same requests, and as often bash -c echo", medianOf(bare), 0)
+	results.against("  of that from the first request to the last answer", median(seen, sighting.askedFor), "bare loop", medianOf(bare), 2)
 	results.memory(seen)
 }
 

@@ -32,8 +32,8 @@ func BenchmarkTargetsAtOnce(b *testing.B) {
 	for b.Loop() {
 		waiting, most = newCampaign(b, smallRepository(b), repositories, atOnce).memory(b)
 	}
-	results.memoryOf(fmt.Sprintf("%d targets of a campaign at once, the memory of all processes (sum of PSS) while all wait for the model", atOnce), waiting, mostOfAll)
-	results.memoryOf("  the most that was seen from start to exit", most, mostOfAll)
+	results.bytes(fmt.Sprintf("%d targets of a campaign at once, the memory of all processes (sum of PSS) while all wait for the model", atOnce), waiting, mostOfAll)
+	results.bytes("  the most that was seen from start to exit", most, mostOfAll)
 }
 
 // campaignRun is a campaign that was not run yet, over targets of a forge.

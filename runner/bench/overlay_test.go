@@ -34,8 +34,7 @@ func BenchmarkGitStatus(b *testing.B) {
 				outside = statusOutside(b, repository)
 			}
 			byGit := medianOf(outside)
-			results.time(fmt.Sprintf("git status of %d files in %s (in the checkout: %s)", files, place.where, milliseconds(byGit)),
-				medianOf(inside), byGit*3/2)
+			results.against(fmt.Sprintf("git status of %d files in %s", files, place.where), medianOf(inside), "in the checkout", byGit, 1.5)
 		})
 	}
 }
@@ -147,7 +146,7 @@ func BenchmarkRunsAtOnce(b *testing.B) {
 		}
 	}
 	index := diskUsed(filepath.Join(repository, ".git", "index"))
-	results.disk(fmt.Sprintf("%d runs at once in a checkout of %s (index: %s), with a check: disk beside it at most",
+	results.bytes(fmt.Sprintf("%d runs at once in a checkout of %s (index: %s), with a check: disk beside it at most",
 		atOnce, megabytes(diskUsed(repository)), megabytes(index)), most, atOnce*(record+index))
 }
 

@@ -17,15 +17,45 @@ var results table
 
 type table struct{ rows []row }
 
-type row struct{ figure, measured, limit, verdict string }
+// row is a figure beside a limit, or beside what another program takes for the same.
+type row struct{ figure, ours, other, ratio, goal, verdict string }
 
 // time adds a duration; a limit of 0 is none.
-func (t *table) time(figure string, measured, limit time.Duration) {
-	r := row{figure: figure, measured: milliseconds(measured)}
+func (t *table) time(figure string, ours, limit time.Duration) {
+	r := row{figure: figure, ours: milliseconds(ours)}
 	if limit > 0 {
-		r.limit, r.verdict = milliseconds(limit), verdict(measured <= limit)
+		r = r.beside("limit", milliseconds(limit), float64(ours)/float64(limit), 1)
 	}
 	t.rows = append(t.rows, r)
+}
+
+// against adds a duration beside that of a peer; goal is the highest ratio, 0 for any.
+func (t *table) against(figure string, ours time.Duration, peer string, theirs time.Duration, goal float64) {
+	r := row{figure: figure, ours: milliseconds(ours)}
+	t.rows = append(t.rows, r.beside(peer, milliseconds(theirs), float64(ours)/float64(theirs), goal))
+}
+
+// without adds a duration whose peer is not on this machine.
+func (t *table) without(figure string, ours time.Duration, peer string, goal float64) {
+	t.rows = append(t.rows, row{figure: figure, ours: milliseconds(ours), other: peer + ": not on this machine", goal: fmt.Sprintf("%.2f", goal)})
+}
+
+// bytes adds bytes of memory or of a disk.
+func (t *table) bytes(figure string, ours, limit int64) {
+	r := row{figure: figure, ours: megabytes(ours)}
+	t.rows = append(t.rows, r.beside("limit", megabytes(limit), float64(ours)/float64(limit), 1))
+}
+
+func (r row) beside(other, value string, ratio, goal float64) row {
+	r.other, r.ratio = other+" "+value, fmt.Sprintf("%.2f", ratio)
+	if goal == 0 {
+		return r
+	}
+	r.goal, r.verdict = fmt.Sprintf("%.2f", goal), "ok"
+	if ratio > goal {
+		r.verdict = "over"
+	}
+	return r
 }
 
 // heading says what the rows that follow are about.
@@ -36,17 +66,11 @@ func (t *table) served(measured time.Duration) {
 	t.time("  of that in the scripted server", measured, 0)
 }
 
-func (t *table) memory(seen []sighting) {
-	highest := highestPeak(seen)
-	t.rows = append(t.rows, row{"  peak memory", megabytes(highest), megabytes(mostMemory), verdict(highest <= mostMemory)})
-}
-
-// memoryOf adds bytes of memory.
-func (t *table) memoryOf(figure string, measured, limit int64) { t.disk(figure, measured, limit) }
+func (t *table) memory(seen []sighting) { t.bytes("  peak memory", highestPeak(seen), mostMemory) }
 
 // memoryAsItIs adds what has no limit, since it grows with the repository.
 func (t *table) memoryAsItIs(seen []sighting) {
-	t.rows = append(t.rows, row{figure: "  peak memory", measured: megabytes(highestPeak(seen))})
+	t.rows = append(t.rows, row{figure: "  peak memory", ours: megabytes(highestPeak(seen))})
 }
 
 func highestPeak(seen []sighting) (highest int64) {
@@ -56,27 +80,15 @@ func highestPeak(seen []sighting) (highest int64) {
 	return highest
 }
 
-// disk adds bytes of a disk.
-func (t *table) disk(figure string, measured, limit int64) {
-	t.rows = append(t.rows, row{figure, megabytes(measured), megabytes(limit), verdict(measured <= limit)})
-}
-
-func verdict(within bool) string {
-	if within {
-		return "ok"
-	}
-	return "over"
-}
-
 func (t *table) print(to io.Writer) {
 	if len(t.rows) == 0 {
 		return
 	}
 	fmt.Fprintf(to, "machine: %s\n", machine())
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "figure\tmeasured\tlimit\t")
+	fmt.Fprintln(w, "what\tours\tpeer or limit\tratio\tgoal\t")
 	for _, r := range t.rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.figure, r.measured, r.limit, r.verdict)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.figure, r.ours, r.other, r.ratio, r.goal, r.verdict)
 	}
 	w.Flush()
 }
