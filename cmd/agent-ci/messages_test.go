@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/record/golden"
+	"github.com/agent-ci/agent-ci/runner/golden"
 )
 
 // TestMessages writes what agent-ci says to people into one file, testdata/messages.txt: the sentence of each
@@ -70,11 +70,8 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 			return "Refusals", text
 		}
 	}
-	if row, isRow := n.(*ast.CompositeLit); isRow && slices.Contains(configuration, folder) && len(row.Elts) == 3 {
-		typed, _ := row.Type.(*ast.Ident)
-		if text := words(row.Elts[2]); strings.Contains(text, " ") && (row.Type == nil || typed != nil && typed.Name == "mistake") {
-			return "Mistakes of a job", strings.TrimSpace(words(row.Elts[1]) + " " + text)
-		}
+	if text := mistakeOf(n); folder == "runner/task/job" && strings.Contains(text, " ") {
+		return "Mistakes of a job", text
 	}
 	call, isCall := n.(*ast.CallExpr)
 	if !isCall {
@@ -113,6 +110,23 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 		return "Problems that doctor finds", prose(1)
 	}
 	return "", ""
+}
+
+// mistakeOf returns the message of a row of mistakes with its key, or a sentence that several rows share.
+func mistakeOf(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.CompositeLit:
+		if name, is := n.Type.(*ast.Ident); is && name.Name == "mistake" {
+			return strings.TrimSpace(words(n.Elts[1]) + " " + words(n.Elts[2]))
+		}
+	case *ast.ValueSpec:
+		if len(n.Values) == 1 && n.Type == nil {
+			if literal, is := n.Values[0].(*ast.BasicLit); is && !strings.HasPrefix(words(literal), "{") { // no example
+				return strings.TrimSpace(words(literal))
+			}
+		}
+	}
+	return ""
 }
 
 // configuration are the folders with mistakes of job and campaign files.

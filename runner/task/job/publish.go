@@ -34,9 +34,10 @@ func (d *checks) fitPublish() {
 	d.wrongFirst("publish",
 		mistake{p.As == AsLabels && len(p.Labels) == 0, "as", "is labels, and publish.labels names none"},
 		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "takes publish.as: labels"})
-	d.unique("publish.labels", "", len(p.Labels), func(i int) string { return strings.ToLower(p.Labels[i]) }, func(int) string {
-		return "is given twice; GitHub has no labels that differ in case alone"
-	})
+	for i, label := range p.Labels {
+		twice := slices.ContainsFunc(p.Labels[:i], func(other string) bool { return strings.EqualFold(other, label) })
+		d.wrongFirst(config.At("publish.labels", i), mistake{twice, "", "is given twice; GitHub has no labels that differ in case alone"})
+	}
 	if !p.Feedback() {
 		return
 	}

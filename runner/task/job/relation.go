@@ -40,19 +40,6 @@ func (d *checks) wrongFirst(place string, all ...mistake) {
 	d.Wrong(place, all[i].message)
 }
 
-// unique reports every entry of a list whose value an earlier entry has; message gets the number of that one.
-func (d *checks) unique(place, key string, entries int, value func(i int) string, message func(before int) string) {
-	seen := make(map[string]int)
-	for i := range entries {
-		before, twice := seen[value(i)]
-		if !twice {
-			seen[value(i)] = i
-			continue
-		}
-		d.wrongFirst(config.At(place, i), mistake{true, key, message(before)})
-	}
-}
-
 // chooseTask replaces the task sources of lower layers by that of the layer just merged. It rejects
 // a second source in the same layer.
 func (d *checks) chooseTask() {
@@ -101,9 +88,10 @@ func (d *checks) relations(needsTask bool) {
 	d.fitAgents()
 	d.fitDynamicTools()
 	d.protectByDefault()
-	d.unique("verify", "name", len(d.job.Verify), func(i int) string { return d.job.Verify[i].Name }, func(before int) string {
-		return fmt.Sprintf("is also the name of verify[%d]", before)
-	})
+	for i, check := range d.job.Verify {
+		before := slices.IndexFunc(d.job.Verify[:i], func(other VerifyCheck) bool { return other.Name == check.Name })
+		d.wrongFirst(config.At("verify", i), mistake{before >= 0, "name", fmt.Sprintf("is also the name of verify[%d]", before)})
+	}
 	for i, name := range d.job.Policy.Env.Pass { // a manipulated model could use credentials on the forge
 		d.wrongFirst(config.At("policy.env.pass", i), mistake{d.isCredential(name), "", name + " holds a credential, which commands never see"})
 	}
