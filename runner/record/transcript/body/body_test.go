@@ -153,19 +153,6 @@ func TestComposeSaysWhatIsNotShown(t *testing.T) {
 	}
 }
 
-func TestBodyAlone(t *testing.T) {
-	view := projected(t, transcripttest.Long(900))
-	body, err := alone(view, Options{Limit: 9_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	posted(t, Posts{Body: body}, 9_000)
-	missing := view.Calls - strings.Count(body, "<b>exec_command</b>")
-	if want := transcript.Thousands(int64(missing)) + " more calls are not shown here. The whole transcript is `RUN_DIR/transcript.jsonl`"; !strings.Contains(body, want) {
-		t.Errorf("the body does not say %q:\n%s", want, body[len(body)-300:])
-	}
-}
-
 // patched is a run of many calls, of which a few changed files.
 func patched(calls int, changing ...int) []transcripttest.Happening {
 	run := transcripttest.Greeting()[:7]
@@ -306,16 +293,6 @@ func TestBodyTellsOfAnotherAgentAndATornLog(t *testing.T) {
 	}
 	if !strings.Contains(body, "The transcript's last line is torn") {
 		t.Errorf("the body does not say so:\n%s", body)
-	}
-}
-
-func TestBodyOfGoodRunWarnsOfNothing(t *testing.T) {
-	body, err := alone(projected(t, append(transcripttest.Greeting(), transcripttest.Finished(1))), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(body, "[!") {
-		t.Errorf("body:\n%s", body)
 	}
 }
 
