@@ -334,15 +334,3 @@ func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
 		t.Error("it changes what others read")
 	}
 }
-
-func TestAPlanNamesTheStepThatComes(t *testing.T) {
-	for want, steps := range map[string][]transcript.PlanStep{
-		"  plan: 1 of 3 done, now: Run the tests": {{Step: "Look", Status: "completed"}, {Step: "Write", Status: "pending"}, {Step: "Run the tests", Status: "in_progress"}},
-		"  plan: 0 of 1 done, next: Look":         {{Step: "Look", Status: "pending"}},
-		"  plan: 1 of 1 done":                     {{Step: "Look", Status: "completed"}},
-	} {
-		if got := Line(event(t, transcript.TypePlan, transcript.Plan{Steps: steps})); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}

@@ -48,6 +48,8 @@ func TestEventsInWords(t *testing.T) {
 		"attempt 2 failed (busy), again in 0.5 s": event(t, transcript.TypeModelRetry, transcript.ModelRetry{Attempt: 2, Error: "busy", Wait: 0.5}),
 		"  exec_command failed after 2.0 s":       event(t, transcript.TypeToolFinished, transcript.ToolFinished{Tool: "exec_command", Failed: true, Seconds: 2}),
 		"  plan: 1 of 2 done, next: Test":         event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Step: "Test", Status: "pending"}}}),
+		"  plan: 1 of 3 done, now: Test":          event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}, {Step: "Write", Status: "pending"}, {Step: "Test", Status: "in_progress"}}}),
+		"  plan: 1 of 1 done":                     event(t, transcript.TypePlan, transcript.Plan{Steps: []transcript.PlanStep{{Status: "completed"}}}),
 		"before the change: test is green":        event(t, transcript.TypeVerify, transcript.Verify{Rows: []transcript.VerifyRow{red}}),
 		"verified: test green → red":              event(t, transcript.TypeVerify, transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{red}}),
 		"committed 0123 on b":                     event(t, transcript.TypePublish, transcript.Publish{Step: "commit", HeadSHA: "0123", Branch: "b"}),

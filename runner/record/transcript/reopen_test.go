@@ -8,8 +8,10 @@ import (
 	"testing"
 )
 
-func TestReopen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+// threeWarnings is a log with three events, and its bytes.
+func threeWarnings(t *testing.T) (path string, whole []byte) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "transcript.jsonl")
 	log, err := Create(path, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -22,10 +24,15 @@ func TestReopen(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	whole, err := os.ReadFile(path)
+	whole, err = os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return path, whole
+}
+
+func TestReopen(t *testing.T) {
+	path, whole := threeWarnings(t)
 	last := strings.LastIndex(strings.TrimSuffix(string(whole), "\n"), "\n") + 1
 	for cut := range len(whole) - last + 1 { // the last line, cut at each byte
 		if err := os.WriteFile(path, whole[:len(whole)-cut], 0o600); err != nil {
@@ -61,23 +68,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestReopenRefusesWhatWasAltered(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	log, err := Create(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		if _, err := log.Append(TypeWarning, warning(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, whole := threeWarnings(t)
 	if err := os.WriteFile(path, []byte(strings.Replace(string(whole), "warning 1", "warning 7", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
