@@ -9,34 +9,44 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-func TestRunThatWentOn(t *testing.T) {
-	run := slices.Concat(ordinary()[:5], []happening{
-		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{
-			Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
+// What happens beside turns and calls has its words on the page.
+func TestWhatHappensOnTheWayIsTold(t *testing.T) {
+	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
+	for name, test := range map[string]struct {
+		run  []happening
+		want []string
+	}{
+		"a run that went on": {[]happening{
+			{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{
+				Version: evil, After: "budget_exceeded/turns", Torn: 12, Undone: true, Elsewhere: true, Limits: []string{"limits.turns=400", evil},
+			}},
+			{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Version: "v1"}},
+		}, []string{
+			"Resumed after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
+			"12 bytes of a torn last line", "half-applied patch was undone", "put into the checkout again", "<script>alert(1)</script>",
 		}},
-		{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Version: "v1"}},
-	}, ordinary()[5:])
-	text := parsed(t, rendered(t, recorded(t, run))).text
-	for _, want := range []string{
-		"Resumed after budget_exceeded/turns, by agent-ci", "after it was killed, by agent-ci v1", "limits.turns=400",
-		"12 bytes of a torn last line", "half-applied patch was undone", "put into the checkout again", "<script>alert(1)</script>",
+		"failures and a long conversation": {[]happening{
+			{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
+			{Kind: "a.later.type", Data: map[string]any{"unheard_of": 42}},
+			{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
+		}, []string{
+			"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens",
+			`"text": "so far"`, "A.later.type", "unheard_of: 42",
+		}},
+		"hosts that commands asked for": {[]happening{
+			asked(transcript.Network{By: "setup", Target: "proxy.golang.org:443", Protocol: "https", Allowed: true, Rule: "policy.network: proxy.golang.org", Reason: "The list has it."}),
+			asked(transcript.Network{By: "agent", Target: "files.example.com:443", Protocol: "https", Reason: "No rule allows it."}),
+			asked(transcript.Network{By: evil, Target: evil, Protocol: evil, Rule: evil, Reason: evil}),
+		}, []string{
+			"proxy.golang.org:443", "Allowed to reach proxy.golang.org:443", "rule: policy.network: proxy.golang.org", "reason: The list has it.", "by: setup", "files.example.com:443", "by no rule allows it",
+			"The policy refused 1 call and 2 hosts.", "<script>alert(1)</script>", "‹U+202E›abc",
+		}},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
-		}
-	}
-}
-
-func TestFailuresAndLongConversations(t *testing.T) {
-	run := slices.Concat(ordinary()[:5], []happening{
-		{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Attempts: 6, Kind: "server_error", Code: evil, Error: "the API is down", Data: evil}},
-		{Kind: "a.later.type", Data: map[string]any{"unheard_of": 42}},
-		{Kind: transcript.TypeCompaction, Data: transcript.Compaction{Method: "summary", Reason: "window", Before: 110_000, After: 9_000, Items: []json.RawMessage{json.RawMessage(`{"text":"so far"}`)}}},
-	}, ordinary()[5:])
-	text := parsed(t, rendered(t, recorded(t, run))).text
-	for _, want := range []string{"server_error", "after 6 attempts", "the API is down", "<script>alert(1)</script>", "by summary, for window", "from 110,000 tokens to 9,000 tokens", `"text": "so far"`, "A.later.type", "unheard_of: 42"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
+		text := parsed(t, rendered(t, recorded(t, slices.Concat(ordinary()[:5], test.run, ordinary()[5:])))).text
+		for _, want := range test.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the page does not say %q", name, want)
+			}
 		}
 	}
 }
@@ -59,24 +69,6 @@ func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
 		}
 		if said := strings.Contains(text, "Turn 1 scripted answers"); said == want {
 			t.Errorf("scripted by %q, the turn says scripted answers: %v", scripted, said)
-		}
-	}
-}
-
-func TestHostsThatCommandsAskedFor(t *testing.T) {
-	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
-	run := slices.Concat(ordinary()[:5], []happening{
-		asked(transcript.Network{By: "setup", Target: "proxy.golang.org:443", Protocol: "https", Allowed: true, Rule: "policy.network: proxy.golang.org", Reason: "The list has it."}),
-		asked(transcript.Network{By: "agent", Target: "files.example.com:443", Protocol: "https", Reason: "No rule allows it."}),
-		asked(transcript.Network{By: evil, Target: evil, Protocol: evil, Rule: evil, Reason: evil}),
-	}, ordinary()[5:])
-	text := parsed(t, rendered(t, recorded(t, run))).text
-	for _, want := range []string{
-		"proxy.golang.org:443", "Allowed to reach proxy.golang.org:443", "rule: policy.network: proxy.golang.org", "reason: The list has it.", "by: setup", "files.example.com:443", "by no rule allows it",
-		"The policy refused 1 call and 2 hosts.", "<script>alert(1)</script>", "‹U+202E›abc",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not say %q", want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,25 +39,6 @@ func TestCallsOfScriptsStandBelowThem(t *testing.T) {
 		if !strings.Contains(page, told) {
 			t.Errorf("the page does not have %q", told)
 		}
-	}
-}
-
-func TestAScriptWithManyCalls(t *testing.T) {
-	run := append(transcripttest.Scripts()[:7], transcripttest.CalledBy(1, 1, 0, "c1", "exec", "for (;;) tools.read_file({path: 'a'})"))
-	for i := range 600 {
-		id := fmt.Sprintf("c1.%d", i+1)
-		run = append(run, transcripttest.CalledBy(1, i+1, 1, id, "read_file", `{"path":"a"}`), transcripttest.EndedBy(1, i+1, 1, id, "read_file", transcripttest.Numbered(2000)))
-	}
-	run = append(run, transcripttest.EndedBy(1, 1, 0, "c1", "exec", "Script completed"), happening{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{}})
-	page := rendered(t, recorded(t, run))
-	if got := len(nested(page)); got != 600 {
-		t.Errorf("%d calls stand below the script", got)
-	}
-	if len(page) > 6<<20 {
-		t.Errorf("the page has %d bytes", len(page))
-	}
-	if !strings.Contains(page, "<dd>601</dd>") {
-		t.Error("the page does not tell of 601 calls")
 	}
 }
 
