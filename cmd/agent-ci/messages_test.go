@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/golden"
+	"github.com/agent-ci/agent-ci/runner/record/golden"
 )
 
 // TestMessages writes what agent-ci says to people into one file, testdata/messages.txt: the sentence of each
