@@ -199,7 +199,7 @@ func (r *runner) start(ctx context.Context, tests []*test, limit time.Duration) 
 	defer stop()
 	cmd := exec.CommandContext(ctx, r.bin, "-test.v=test2json", "-test.run=^("+strings.Join(names, "|")+")$", "-test.timeout="+limit.String())
 	cmd.Dir = r.pkg.Dir
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "RAPID_NOFAILFILE=true") // what failed by one mutant would be tried with the next
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = time.Second
