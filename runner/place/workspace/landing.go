@@ -138,19 +138,19 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
-	if err := w.unchangedBeside(ctx, l); err != nil {
-		return err
-	}
-	return w.takeBack(ctx, l)
-}
-
-// unchangedBeside verifies that only a landing changed the checkout.
-func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
-	changed, err := w.changedByOthers(ctx)
+	half, ours, err := w.landedOf(ctx, l)
 	if err != nil {
 		return err
 	}
-	half, ours, err := w.landedOf(ctx, l)
+	if err := w.unchangedBeside(ctx, l, half, ours); err != nil {
+		return err
+	}
+	return w.revertLanding(ctx, l, half, ours)
+}
+
+// unchangedBeside verifies that only a landing changed the checkout, given what landedOf found.
+func (w *Workspace) unchangedBeside(ctx context.Context, l landing, half *gitops.ChangeSet, ours []string) error {
+	changed, err := w.changedByOthers(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,8 +174,24 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing) error {
 	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
 }
 
+// takeBack reverts a landing that failed.
 func (w *Workspace) takeBack(ctx context.Context, l landing) error {
-	err := w.takeOutLanded(ctx, l)
+	if len(l.Files) == 0 {
+		return w.revertLanding(ctx, l, nil, nil)
+	}
+	half, ours, err := w.landedOf(ctx, l)
+	if err != nil {
+		return fmt.Errorf("take out what was put into the checkout before: %w", err)
+	}
+	return w.revertLanding(ctx, l, half, ours)
+}
+
+// revertLanding puts the files of ours and the branch back as they were before the change landed.
+func (w *Workspace) revertLanding(ctx context.Context, l landing, half *gitops.ChangeSet, ours []string) error {
+	var err error
+	if len(l.Files) > 0 {
+		err = w.checkout.Revert(ctx, half, ours)
+	}
 	if err == nil && l.Commit != "" {
 		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
 	}
@@ -185,18 +201,6 @@ func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 	w.landed = false
 	w.rec.Remove(landingFile)
 	return nil
-}
-
-// takeOutLanded puts files of a change back as they were before it landed.
-func (w *Workspace) takeOutLanded(ctx context.Context, l landing) error {
-	if len(l.Files) == 0 {
-		return nil
-	}
-	half, ours, err := w.landedOf(ctx, l)
-	if err != nil {
-		return err
-	}
-	return w.checkout.Revert(ctx, half, ours)
 }
 
 // landedOf returns the changed paths in the landed, removed or partly written state. Others were
