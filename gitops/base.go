@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -79,6 +81,24 @@ func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapsh
 	}
 	c.work = c.work.Whole() // ignore rules may be others
 	return c.snapshot(ctx, ix)
+}
+
+// SubmodulesElsewhere lists the populated submodules whose commit on the base is another one than where the
+// checkout stands: LayBase moves no submodule.
+func (c *Checkout) SubmodulesElsewhere(ctx context.Context) (paths []string, err error) {
+	changes, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
+	if err != nil {
+		return nil, fmt.Errorf("compare the submodules of the base: %w", err)
+	}
+	for _, d := range changes {
+		if d.Old.Mode != index.Gitlink || d.New.Mode != index.Gitlink {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(c.Root(), filepath.FromSlash(d.Path), ".git")); err == nil {
+			paths = append(paths, d.Path)
+		}
+	}
+	return paths, nil
 }
 
 // BaseAt is the base at a commit, under the name of a branch. Nothing moves.
