@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 
@@ -69,14 +71,19 @@ func (r *runner) lookInto(ctx context.Context, w *work, change *gitops.ChangeSet
 func (r *runner) unfounded(ctx context.Context, w *work, change *gitops.ChangeSet, diff func() (*lines.Diff, error)) ([]string, error) {
 	e := claims.Evidence{Paths: changeset.Paths(change.Files), Diff: diff}
 	log, err := r.rec.Open(record.TranscriptFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return claims.Unfounded(r.end.summary(), e)
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		defer log.Close()
+		e.Texts = r.textsOf(w, boundedfile.Until(ctx, log))
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read %s: %w", record.TranscriptFile, err)
 	}
-	defer log.Close()
-	e.Texts = func(yield func(claims.Text, error) bool) {
+	return claims.Unfounded(r.end.summary(), e)
+}
+
+// textsOf yields what the checks, the setup commands and the calls in a transcript ran and printed.
+func (r *runner) textsOf(w *work, log io.Reader) iter.Seq2[claims.Text, error] {
+	return func(yield func(claims.Text, error) bool) {
 		for _, rows := range [][]transcript.VerifyRow{w.baseline.Rows, w.table.Rows} {
 			for _, row := range rows {
 				if !yield(claims.Text{Asked: row.Run, Printed: r.printed(row.Log)}, nil) {
@@ -89,9 +96,8 @@ func (r *runner) unfounded(ctx context.Context, w *work, change *gitops.ChangeSe
 				return
 			}
 		}
-		claims.Calls(boundedfile.Until(ctx, log))(yield)
+		claims.Calls(log)(yield)
 	}
-	return claims.Unfounded(r.end.summary(), e)
 }
 
 // largestRead is the most of a file that a workflow runs that is looked at, in bytes.

@@ -95,9 +95,6 @@ func read(summary string) (all []claim) {
 		if inCode {
 			continue
 		}
-		if len(all) >= mostRead {
-			return all[:mostRead]
-		}
 		switch {
 		case testsHeading().MatchString(line):
 			inTests = true
@@ -108,12 +105,15 @@ func read(summary string) (all []claim) {
 			all = append(all, commandIn(m[1], true)...)
 		}
 		for _, sentence := range sentences(line) {
+			if len(all) >= mostRead {
+				return all[:mostRead]
+			}
 			if certain(sentence) {
 				all = append(all, claimsOf(sentence)...)
 			}
 		}
 	}
-	return all
+	return all[:min(len(all), mostRead)]
 }
 
 // certain reports whether the words of a sentence, without its code, take nothing back.

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
-// work is what a run did, with summaries of it that are true and others that are not.
+// work describes a run, with true and false summaries of it.
 type work struct {
 	Name  string   `yaml:"name"`
 	Patch string   `yaml:"patch"`
@@ -104,6 +105,25 @@ func TestReportsUnreadableTexts(t *testing.T) {
 	}
 	if _, err := Unfounded("Nothing to tell.", e); err != nil {
 		t.Errorf("texts were read for no claim: %v", err)
+	}
+}
+
+func TestBoundsTheClaimsOfOneLine(t *testing.T) {
+	var line strings.Builder
+	for i := range 2 * mostRead {
+		fmt.Fprintf(&line, "Ran `go run %d`; ", i)
+	}
+	if got := read(line.String()); len(got) != mostRead {
+		t.Errorf("%d claims, want %d", len(got), mostRead)
+	}
+}
+
+// Only claims of tests read the change.
+func TestReadsNoChangeForFilesAndCommands(t *testing.T) {
+	unread := func() (*lines.Diff, error) { return nil, errors.New("the change was read") }
+	e := Evidence{Paths: []string{"a.go"}, Diff: unread, Texts: texts(nil, nil)}
+	if got, err := Unfounded("Updated `b.go`. Ran `go test ./...`. Changed 2 files.", e); err != nil || len(got) != 3 {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 

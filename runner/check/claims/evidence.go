@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
@@ -32,19 +33,23 @@ type Text struct {
 // numbers of them. It prefers to miss a claim over doubting a true one.
 func Unfounded(summary string, e Evidence) (names []string, err error) {
 	var open []claim
-	diff := (*lines.Diff)(nil)
+	var diff *lines.Diff
+	cases := sync.OnceValue(func() int { return testCases(diff) })
 	for _, c := range read(summary) {
 		if slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text }) || e.inPaths(c) {
 			continue
 		}
-		if diff == nil && c.kind != command {
-			if diff, err = e.Diff(); err != nil {
-				return nil, err
+		if c.kind == test || c.kind == added || c.kind == passing {
+			if diff == nil {
+				if diff, err = e.Diff(); err != nil {
+					return nil, err
+				}
+			}
+			if inDiff(c, diff, cases) {
+				continue
 			}
 		}
-		if !inDiff(c, diff) {
-			open = append(open, c)
-		}
+		open = append(open, c)
 	}
 	if open, err = e.lookedUp(open); err != nil {
 		return nil, err
@@ -66,19 +71,16 @@ func (e Evidence) inPaths(c claim) bool {
 	return false
 }
 
-// inDiff reports whether the lines of the change show a claim.
-func inDiff(c claim, diff *lines.Diff) bool {
-	switch c.kind {
-	case test:
-		return anyLine(diff, func(line string) bool { return strings.Contains(line, bare(c.text)) })
-	case added, passing:
-		n := 0
-		return diff.Left > 0 || anyLine(diff, func(line string) bool {
-			if mayBeTest().MatchString(line) {
-				n++
-			}
-			return n >= c.count
-		})
+// inDiff reports whether the lines of the change show a claim of tests. cases counts those of the change.
+func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
+	if c.kind != test {
+		return diff.Left > 0 || cases() >= c.count
+	}
+	name := bare(c.text)
+	for line := range changedLines(diff) {
+		if strings.Contains(line, name) {
+			return true
+		}
 	}
 	return false
 }
@@ -86,31 +88,43 @@ func inDiff(c claim, diff *lines.Diff) bool {
 // mayBeTest finds a line that declares a test or may be a case of one.
 var mayBeTest = pattern(`(?i)\btest|\bit\(|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
 
-// anyLine reports whether f is true for a line that the change adds or removes.
-func anyLine(diff *lines.Diff, f func(line string) bool) bool {
-	for _, file := range diff.Files {
-		for _, side := range [][]lines.Line{file.Added, file.Removed} {
-			if slices.ContainsFunc(side, func(l lines.Line) bool { return f(l.Text) }) {
-				return true
+// testCases counts the lines of a change that may be tests or cases of them.
+func testCases(diff *lines.Diff) (n int) {
+	for line := range changedLines(diff) {
+		if mayBeTest().MatchString(line) {
+			n++
+		}
+	}
+	return n
+}
+
+// changedLines yields the lines that a change adds and removes.
+func changedLines(diff *lines.Diff) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, file := range diff.Files {
+			for _, side := range [][]lines.Line{file.Added, file.Removed} {
+				for _, line := range side {
+					if !yield(line.Text) {
+						return
+					}
+				}
 			}
 		}
 	}
-	return false
 }
 
-// lookedUp returns the claims that no call and no check shows.
+// lookedUp returns the claims that no call and no check shows. Each claim has another text.
 func (e Evidence) lookedUp(open []claim) ([]claim, error) {
-	inTexts := func(c claim) bool { return c.kind == command || c.kind == test || c.kind == passing }
-	if e.Texts == nil {
-		return slices.DeleteFunc(open, inTexts), nil
-	}
-	steps := map[string][][]string{} // of a command, those that no text shows yet
+	searches := map[string]search{} // those that go on, by the text of the claim
 	for _, c := range open {
-		if c.kind == command {
-			steps[c.text] = stepsOf(c.text)
+		if search := c.search(); search != nil {
+			searches[c.text] = search
 		}
 	}
-	if !slices.ContainsFunc(open, inTexts) {
+	if e.Texts == nil {
+		return slices.DeleteFunc(open, func(c claim) bool { return searches[c.text] != nil }), nil
+	}
+	if len(searches) == 0 {
 		return open, nil
 	}
 	for text, err := range e.Texts {
@@ -122,22 +136,45 @@ func (e Evidence) lookedUp(open []claim) ([]claim, error) {
 			asked[word] = true
 		}
 		open = slices.DeleteFunc(open, func(c claim) bool {
-			switch c.kind {
-			case command:
-				steps[c.text] = slices.DeleteFunc(steps[c.text], func(step []string) bool { return hasAll(asked, step) })
-				return len(steps[c.text]) == 0 || echoes(text.Printed, c.text)
-			case test:
-				return strings.Contains(text.Asked, bare(c.text)) || strings.Contains(text.Printed, bare(c.text))
-			case passing:
-				return hasNumber(text.Printed, c.count) || passed(text.Printed) == c.count
+			shows := searches[c.text]
+			if shows == nil || !shows(text, asked) {
+				return false
 			}
-			return false
+			delete(searches, c.text)
+			return true
 		})
-		if !slices.ContainsFunc(open, inTexts) {
+		if len(searches) == 0 {
 			break
 		}
 	}
 	return open, nil
+}
+
+// search reports whether a text, with the words that it asked, shows a claim.
+type search func(t Text, asked map[string]bool) bool
+
+// search looks for a claim in one text after the other; nil for a claim that no text shows.
+func (c claim) search() search {
+	switch c.kind {
+	case command:
+		steps := stepsOf(c.text)
+		return func(t Text, asked map[string]bool) bool {
+			steps = slices.DeleteFunc(steps, func(step []string) bool { return hasAll(asked, step) })
+			return len(steps) == 0 || echoes(t.Printed, c.text)
+		}
+	case test:
+		name := bare(c.text)
+		return func(t Text, _ map[string]bool) bool {
+			return strings.Contains(t.Asked, name) || strings.Contains(t.Printed, name)
+		}
+	case passing:
+		digits := strconv.Itoa(c.count)
+		alone := regexp.MustCompile(`(?:^|[^\w.])` + digits + `(?:$|[^\w.]|\.(?:\s|$))`)
+		return func(t Text, _ map[string]bool) bool {
+			return strings.Contains(t.Printed, digits) && alone.MatchString(t.Printed) || passed(t.Printed) == c.count
+		}
+	}
+	return nil
 }
 
 // bare returns a test's own name, without its file, class and parentheses.
@@ -189,15 +226,6 @@ func echoes(printed, command string) bool {
 		}
 	}
 	return false
-}
-
-// hasNumber reports whether a text has a number that stands alone.
-func hasNumber(text string, n int) bool {
-	digits := strconv.Itoa(n)
-	if !strings.Contains(text, digits) {
-		return false
-	}
-	return regexp.MustCompile(`(?:^|[^\w.])` + digits + `(?:$|[^\w.]|\.(?:\s|$))`).MatchString(text)
 }
 
 var passedLine = pattern(`(?m)^\s*(?:--- PASS|=== RUN|ok\b|✓|✔|√)|\.\.\. ok$|\bPASSED\b`)
