@@ -1,11 +1,11 @@
 package forge
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // MaxPullFiles is how many files of a pull request are read: GitHub lists no more
@@ -59,9 +59,7 @@ type Hunk struct {
 // Has says whether a line of the new side stands in the hunk.
 func (h Hunk) Has(line int) bool { return line >= h.First && line < h.First+h.Count }
 
-var hunkHead = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
-})
+var hunkHead = lazyregexp.New(`^@@ -[0-9]{1,9}(?:,[0-9]{1,9})? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@`)
 
 // Hunks returns the patch's hunks.
 func (f PullFile) Hunks() []Hunk {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/internal/origin"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 const attachmentTimeout = 20 * time.Second
@@ -48,9 +49,9 @@ func newAttachments(server, repository, token string, transport http.RoundTrippe
 // Paths of attachments on a server. Files in repositories are requested without the token, since an
 // issue could name a private repository.
 var (
-	attachmentPath  = lazily(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
-	repositoryAsset = lazily(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
-	otherPath       = lazily(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
+	attachmentPath  = lazyregexp.New(`^/user-attachments/assets/[0-9A-Za-z-]+$`)
+	repositoryAsset = lazyregexp.New(`^/([\w.-]+/[\w.-]+)/assets/[0-9]+/[0-9A-Za-z-]+$`)
+	otherPath       = lazyregexp.New(`^/(?:[\w.-]+/[\w.-]+/(?:raw|blob)/|storage/user/|raw/)`)
 )
 
 // contentHosts lists github.com's hosts for page content. Attachments redirect to S3.

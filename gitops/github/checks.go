@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 const (
@@ -45,7 +46,7 @@ func (r *repository) Checks(ctx context.Context, sha string) ([]forge.Check, err
 }
 
 // jobPage matches the path of a job's page, the target of its check run's link.
-var jobPage = lazily(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
+var jobPage = lazyregexp.New(`^/([^/]+/[^/]+)/actions/runs/([0-9]{1,18})/`)
 
 // checkFromRun finds the workflow run in the URL of the job's page; no field has it. A workflow can
 // create a check run that looks like a job's, so the caller must verify the run's commit.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	gh "github.com/google/go-github/v60/github"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 type repository struct {
@@ -102,16 +102,10 @@ func commitFrom(commit *gh.Commit) *forge.Commit {
 func nameOf(a *gh.CommitAuthor) string { return fmt.Sprintf("%s <%s>", a.GetName(), a.GetEmail()) }
 
 var (
-	objectID     = lazily(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
-	ownerPattern = lazily(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
-	namePattern  = lazily(`^[A-Za-z0-9._-]{1,100}$`)
+	objectID     = lazyregexp.New(`^[0-9a-f]{40}(?:[0-9a-f]{24})?$`)
+	ownerPattern = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+	namePattern  = lazyregexp.New(`^[A-Za-z0-9._-]{1,100}$`)
 )
-
-// lazily compiles a pattern at its first use: every start of the program would
-// pay for it.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // ask makes a call of go-github's on a repository and gives its answer.
 func ask[T any](ctx context.Context, r *repository, what call, send func() (T, *gh.Response, error)) (answer T, err error) {
@@ -154,7 +148,7 @@ func (r *repository) check(what call) error {
 }
 
 // loginPattern matches account names: Apps end in [bot], enterprise accounts contain _.
-var loginPattern = lazily(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
+var loginPattern = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,98}[A-Za-z0-9_])?(?:\[bot\])?$`)
 
 func (r *repository) Permission(ctx context.Context, login string) (forge.Permission, error) {
 	what := call{doing: fmt.Sprintf("ask for the permission of %.100q in %s", login, r.fullName), permission: "metadata: read"}

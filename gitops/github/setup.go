@@ -15,6 +15,7 @@ import (
 	"golang.org/x/crypto/nacl/box"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Setup is the handle of a repository for a person who sets it up: a secret of
@@ -23,7 +24,7 @@ type Setup struct{ *repository }
 
 func (c *Client) Setup(name string) Setup { return Setup{c.Repository(name).(*repository)} }
 
-var secretPattern = lazily(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
+var secretPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,99}$`)
 
 // PutSecret makes a secret of Actions, or gives it another value, sealed for the
 // repository's key (docs.github.com, encrypting secrets for the REST API).

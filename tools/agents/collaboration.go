@@ -2,10 +2,9 @@ package agents
 
 import (
 	"context"
-	"regexp"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -39,7 +38,7 @@ const namedSchema = `"target":{"type":"string","description":"The agent's name, 
 var letterSchema = closed([]string{namedSchema, `"message":{"type":"string","description":"What to tell it."}`}, "target", "message")
 
 // taskName is how tasks may be named: names are parts of paths.
-var taskName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_]{1,64}$`) })
+var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
 func (l *lead) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a spawning

@@ -3,10 +3,9 @@ package agents
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // mostText is how many bytes of the words of an agent another one gets.
@@ -49,9 +48,7 @@ type Letter struct {
 }
 
 // heading matches payload lines that look like a letter's head or a notification's mark.
-var heading = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
-})
+var heading = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[^\pL\pN\n]*name|sender|payload|subagent_notification)[^\pL\pN\n]*[:：>]`)
 
 // String formats the letter. It quotes payload lines that look like a head.
 func (l Letter) String() string {

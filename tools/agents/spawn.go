@@ -3,11 +3,10 @@ package agents
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // spawning are the arguments of spawn_agent in either form.
@@ -57,7 +56,7 @@ func (l *lead) problemOfRole(name string) string {
 }
 
 // turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
-var turnsToFork = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[1-9][0-9]*$`) })
+var turnsToFork = lazyregexp.New(`^[1-9][0-9]*$`)
 
 // forks says whether the agent knows the conversation.
 func (a spawning) forks() (yes bool, problem string) {

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // AdditionalToolsType is the type of an input item with tool definitions.
@@ -81,10 +81,8 @@ func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err
 }
 
 // notAdditional matches refusals of items of tools. Endpoints name the unknown field or its place.
-var notAdditional = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
-		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
-})
+var notAdditional = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
+	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 
 // RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
 func (f *Failure) RefusesAdditional() bool {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // waitIn returns the wait that an API asks for in the headers, the JSON fields or the words of its
@@ -97,10 +97,8 @@ func waitOf(text string, unit time.Duration) time.Duration {
 
 // askedWords matches the words before a wait: "try again in", "retry after", "wait for",
 // "retry_after_ms":. A number without a unit counts after a name only.
-var askedWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
-		`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
-})
+var askedWords = lazyregexp.New(`(?i)\b(?:(retry[-_ ]?(?:after|in|delay)(?:[-_ ]?(ms|milliseconds|seconds|secs?))?)|try (?:your request )?again|retry|retried|wait|available again|come back|resets?)\b` +
+	`(?:[\s:="'\\(]|\b(?:in|after|for|at|on|until|least|most|about|approximately|around|another|a|minimum|of|your|the|this|request|again|please|before)\b)*`)
 
 // waitInWords reads how long a message asks to wait; 0 when it does not.
 func waitInWords(message string) time.Duration {
@@ -126,9 +124,7 @@ var waitUnits = map[string]time.Duration{
 	"h": time.Hour, "hr": time.Hour, "hrs": time.Hour, "hour": time.Hour, "hours": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
 }
 
-var waitPart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
-})
+var waitPart = lazyregexp.New(`^[\s,]*(?:and\s+)?(\d+(?:\.\d+)?)[\s-]*([A-Za-z]*)`)
 
 // durationAt reads the duration at the start of a text: "6ms", "1m30.5s", "2 hours and 5 minutes".
 // unit applies to a number without one; 0 for none.
@@ -153,9 +149,7 @@ func durationAt(text string, unit time.Duration) (asked time.Duration) {
 	}
 }
 
-var waitDate = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
-})
+var waitDate = lazyregexp.New(`^(?:(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d)?|([A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT))`)
 
 // dateAt returns the time until the date at the start of a text. A date without a zone is in UTC.
 func dateAt(text string) time.Duration {

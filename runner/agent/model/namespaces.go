@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // namespaceType is the type of a group of tools.
@@ -54,17 +54,13 @@ func Grouped(definitions []json.RawMessage) bool {
 }
 
 // notGrouped matches refusals of namespaces. Endpoints name the unknown field or its place.
-var notGrouped = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
-		`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
-})
+var notGrouped = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
+	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
 
 // toolless is how endpoints refuse tools altogether, for a model or for all.
-var toolless = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
-		`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
-		`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
-})
+var toolless = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
+	`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
+	`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
 
 // RefusesTools reports whether an endpoint takes no tools.
 func (f *Failure) RefusesTools() bool {

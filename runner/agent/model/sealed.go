@@ -3,16 +3,14 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // sealedWords matches errors about unreadable or missing earlier items: reasoning of another
 // account, region or key, unstored items, thought signatures.
-var sealedWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
-		`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
-})
+var sealedWords = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
+	`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
 
 // RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
 func (f *Failure) RefusesSealed() bool {

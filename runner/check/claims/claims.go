@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Bounds on the texts searched and the claims listed.
@@ -37,11 +37,6 @@ type claim struct {
 	count int
 }
 
-// pattern compiles an expression when it is first needed.
-func pattern(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
-}
-
 const (
 	begins = `(?i)^[\s*+>#-]*(?:(?:i|we) (?:have |also |then )*|also |then )?`
 	count  = `([1-9][0-9]{0,5})(?: (?:new|unit|regression|integration|failing|existing))?`
@@ -50,26 +45,26 @@ const (
 
 var (
 	// saysChange finds a sentence that claims a change that was made.
-	saysChange = pattern(begins + `(?:added|created|updated|changed|edited|modified|fixed|rewrote|removed|deleted|renamed|extended|implemented|wrote)\b`)
+	saysChange = lazyregexp.New(begins + `(?:added|created|updated|changed|edited|modified|fixed|rewrote|removed|deleted|renamed|extended|implemented|wrote)\b`)
 	// saysRan finds a sentence that claims a run of a command.
-	saysRan = pattern(begins + `(?:ran|re-ran|executed)\b`)
+	saysRan = lazyregexp.New(begins + `(?:ran|re-ran|executed)\b`)
 	// saysTested finds one that may claim it, by the command that it names.
-	saysTested = pattern(begins + `(?:tested|verified|validated|confirmed) (?:\w+ ){0,4}(?:with|by|using|that|running|via)\b`)
+	saysTested = lazyregexp.New(begins + `(?:tested|verified|validated|confirmed) (?:\w+ ){0,4}(?:with|by|using|that|running|via)\b`)
 	// saysPassed finds what claims the end of a run.
-	saysPassed = pattern(`(?i)\b(?:pass|passes|passed|succeeds|succeeded|(?:is|are|was|were) green|(?:was|were) run)\b`)
+	saysPassed = lazyregexp.New(`(?i)\b(?:pass|passes|passed|succeeds|succeeded|(?:is|are|was|were) green|(?:was|were) run)\b`)
 	// doubts finds what takes a claim back, or is about another time or change.
-	doubts = pattern(`(?i)\b(?:not|no|never|without|unchanged|untouched|would|could|should|can|will|must|may|to run|earlier|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|from|in the same way|as in|in ci)\b|n't\b`)
+	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|without|unchanged|untouched|would|could|should|can|will|must|may|to run|earlier|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|from|in the same way|as in|in ci)\b|n't\b`)
 	// testsHeading finds a heading of commands that were run.
-	testsHeading = pattern(`(?i)^[#*\s]*(?:testing|tests|tests run|test plan|verification|validation|checks|checks run|commands run)[*:\s]*$`)
-	heading      = pattern(`^(?:#|\*\*.*\*\*:?$)|^[^-*+].*:$`)
+	testsHeading = lazyregexp.New(`(?i)^[#*\s]*(?:testing|tests|tests run|test plan|verification|validation|checks|checks run|commands run)[*:\s]*$`)
+	heading      = lazyregexp.New(`^(?:#|\*\*.*\*\*:?$)|^[^-*+].*:$`)
 	// tested finds a command that an item of such a list begins with.
-	tested = pattern("^[-*+] (?:✅ |✔ |\\[x\\] )?`([^`]+)`")
+	tested = lazyregexp.New("^[-*+] (?:✅ |✔ |\\[x\\] )?`([^`]+)`")
 
-	span       = pattern("`([^`]+)`")
-	fileName   = pattern(`^(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:go|mod|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|h|swift|sh|md|rst|txt|json|ya?ml|toml|ini|cfg|xml|html|css|sql|tf|proto)$`)
-	testName   = pattern(`^(?:(?:Test|Benchmark|Fuzz)[A-Z_]\w*|(?:[\w./-]+::)?(?:\w+::)*test_\w+)$`)
-	countTests = pattern(`(?i)\b` + count + ` ` + tests)
-	countFiles = pattern(`(?i)\b([1-9][0-9]{0,5}) files\b`)
+	span       = lazyregexp.New("`([^`]+)`")
+	fileName   = lazyregexp.New(`^(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:go|mod|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|h|swift|sh|md|rst|txt|json|ya?ml|toml|ini|cfg|xml|html|css|sql|tf|proto)$`)
+	testName   = lazyregexp.New(`^(?:(?:Test|Benchmark|Fuzz)[A-Z_]\w*|(?:[\w./-]+::)?(?:\w+::)*test_\w+)$`)
+	countTests = lazyregexp.New(`(?i)\b` + count + ` ` + tests)
+	countFiles = lazyregexp.New(`(?i)\b([1-9][0-9]{0,5}) files\b`)
 )
 
 // programs lists what starts a command, by whether its name alone is one.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 )
 
@@ -86,7 +87,7 @@ func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
 }
 
 // mayBeTest finds a line that declares a test or may be a case of one.
-var mayBeTest = pattern(`(?i)\btest|\bit\(|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
+var mayBeTest = lazyregexp.New(`(?i)\btest|\bit\(|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
 
 // testCases counts the lines of a change that may be tests or cases of them.
 func testCases(diff *lines.Diff) (n int) {
@@ -185,7 +186,7 @@ func bare(name string) string {
 	return strings.TrimSuffix(name, "()")
 }
 
-var separators = pattern(`&&|\|\||[;|]`)
+var separators = lazyregexp.New(`&&|\|\||[;|]`)
 
 // stepsOf splits a command line into the words of its commands. Folders may be given in other ways, so cd
 // does not count.
@@ -228,7 +229,7 @@ func echoes(printed, command string) bool {
 	return false
 }
 
-var passedLine = pattern(`(?m)^\s*(?:--- PASS|=== RUN|ok\b|✓|✔|√)|\.\.\. ok$|\bPASSED\b`)
+var passedLine = lazyregexp.New(`(?m)^\s*(?:--- PASS|=== RUN|ok\b|✓|✔|√)|\.\.\. ok$|\bPASSED\b`)
 
 // passed counts the lines of an output that report a passed test.
 func passed(printed string) int { return len(passedLine().FindAllStringIndex(printed, -1)) }

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Bounds on the lines stored from a patch. Lines and files beyond them are counted in Left.
@@ -42,9 +42,7 @@ type Line struct {
 }
 
 // hunkHead begins a hunk, with the numbers of its first lines.
-var hunkHead = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^@@ -([0-9]{1,9})(?:,[0-9]+)? \+([0-9]{1,9})(?:,[0-9]+)? @@`)
-})
+var hunkHead = lazyregexp.New(`^@@ -([0-9]{1,9})(?:,[0-9]+)? \+([0-9]{1,9})(?:,[0-9]+)? @@`)
 
 // Read reads a patch.
 func Read(patch io.Reader) (*Diff, error) {

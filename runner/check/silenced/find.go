@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/policy"
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -211,7 +212,7 @@ func keysOf(all ...map[string][]numbered) func(func(string) bool) {
 }
 
 // escaped is an ASCII character as JSON may write it.
-var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u00([2-7][0-9a-fA-F])`) })
+var escaped = lazyregexp.New(`\\u00([2-7][0-9a-fA-F])`)
 
 // readable is a line with the escapes of JSON resolved that hide ASCII letters.
 func readable(name, line string) string {

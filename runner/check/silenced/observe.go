@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -66,7 +67,7 @@ var totals = sync.OnceValue(func() []*regexp.Regexp {
 })
 
 // passedByName are tests of go test -v.
-var passedByName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\s*--- PASS: `) })
+var passedByName = lazyregexp.New(`(?m)^\s*--- PASS: `)
 
 // countTests returns how many tests passed by an output; known is false where it tells no number.
 func countTests(output string) (n int, known bool) {

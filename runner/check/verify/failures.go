@@ -2,10 +2,9 @@ package verify
 
 import (
 	"path"
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
@@ -55,17 +54,13 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 const longestName = 200
 
 // loads matches messages of common languages about test files that do not compile or load.
-var loads = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
-		`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
-})
+var loads = lazyregexp.New(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
+	`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 
 // someFailed matches totals with failed tests, except totals of files and suites.
-var someFailed = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
-})
+var someFailed = lazyregexp.New(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
 
-var ofFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^ *test (?:files|suites)\b.*$`) })
+var ofFiles = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 
 // doesNotLoad reports whether a run is red because something does not compile or load: by its named
 // tests, its totals, or else its messages.
@@ -81,14 +76,10 @@ func doesNotLoad(told *testresults.Results, output string) bool {
 }
 
 // runNothing matches messages about no tests.
-var runNothing = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
-})
+var runNothing = lazyregexp.New(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
 
 // runSome matches signs of other tests that ran.
-var runSome = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
-})
+var runSome = lazyregexp.New(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
 
 func ranNothing(output string) bool {
 	return runNothing().MatchString(output) && !runSome().MatchString(output)

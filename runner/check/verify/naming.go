@@ -4,12 +4,11 @@ import (
 	"context"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
@@ -141,7 +140,7 @@ func (n *naming) packageOf(f testFile) string {
 	}
 }
 
-var moduleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^module[ \t]+"?([^\s"]+)`) })
+var moduleLine = lazyregexp.New(`(?m)^module[ \t]+"?([^\s"]+)`)
 
 // module returns the Go module with a base folder as root, or "" if there is none or go.mod cannot
 // be read.

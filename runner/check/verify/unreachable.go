@@ -3,11 +3,10 @@ package verify
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/reach"
 	"github.com/agent-ci/agent-ci/policy/shell"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -15,10 +14,8 @@ import (
 
 // notReached matches messages about unreachable hosts: an unknown name, no answer, or a proxy's
 // refusal.
-var notReached = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
-		`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
-})
+var notReached = lazyregexp.New(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
+	`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
 
 // presetOf maps programs that fetch packages to presets.
 var presetOf = map[string]string{

@@ -3,13 +3,13 @@ package workflows
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Bounds on one walk.
@@ -339,14 +339,10 @@ func (k *walk) program(name, via string, depth int) error {
 	return k.script(text, dirs, via, depth+1)
 }
 
-var shebang = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
-})
+var shebang = lazyregexp.New(`^#!\s*\S*(?:/env\s+(?:-\S+\s+)*)?(?:/|\b)(?:ba|z|da|k|a)?sh\b`)
 
 // texts are strings of a program that may name a file, and imports of neighbours.
-var texts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
-})
+var texts = lazyregexp.New("[\"'`]([^\"'`\\s]{1,200})[\"'`]|(?m:^\\s*(?:from|import)\\s+(\\.?[A-Za-z_][\\w.]{0,100}))")
 
 // mentions follows what a program of another language names: files, modules beside it, and commands in strings.
 func (k *walk) mentions(file, text string, dirs []string, via string, depth int) error {
@@ -378,9 +374,7 @@ func (k *walk) mentions(file, text string, dirs []string, via string, depth int)
 }
 
 // shellCalls are strings that programs give to a shell.
-var shellCalls = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("\\b(?:system|popen|run|call|check_call|check_output|exec|execSync|spawnSync|Popen|getoutput|sh)\\s*\\(\\s*[fr]?[\"'`]([^\"'`\\n]{1,500})[\"'`]")
-})
+var shellCalls = lazyregexp.New("\\b(?:system|popen|run|call|check_call|check_output|exec|execSync|spawnSync|Popen|getoutput|sh)\\s*\\(\\s*[fr]?[\"'`]([^\"'`\\n]{1,500})[\"'`]")
 
 // pythonModule follows python -m.
 func (k *walk) pythonModule(name string, dirs []string, via string, depth int) error {

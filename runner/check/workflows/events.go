@@ -4,10 +4,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/rhysd/actionlint"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // onBranch are events of a push or of its pull request that run the workflow and the files of the branch.
@@ -98,9 +99,7 @@ func takesHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 }
 
 // head is how steps name what was pushed.
-var head = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
-})
+var head = lazyregexp.New(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
 
 // never says whether a condition is false for the branch: one of its parts, joined by &&, names another branch,
 // a tag or another event. Any other condition may be true.
@@ -142,6 +141,4 @@ func never(condition *actionlint.String, branch string, events []string) bool {
 	return false
 }
 
-var comparison = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\(?\s*(github\.(?:ref|ref_name|event_name))\s*==\s*'([^']*)'\s*\)?$`)
-})
+var comparison = lazyregexp.New(`^\(?\s*(github\.(?:ref|ref_name|event_name))\s*==\s*'([^']*)'\s*\)?$`)

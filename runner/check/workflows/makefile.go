@@ -2,9 +2,9 @@ package workflows
 
 import (
 	"path"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // makeTargets follows make into its makefile.
@@ -71,13 +71,11 @@ type rule struct {
 }
 
 var (
-	includes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*(?:-include|sinclude|include)\s+(.+)$`) })
-	assigns  = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*(?:export\s+|override\s+)*([A-Za-z_][\w.-]*)\s*(?:[:?+]|::)?=\s*(.*)$`)
-	})
-	shellOf  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]shell\s+([^)}]+)[)}]`) })
-	variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]([A-Za-z_][\w.-]*)[)}]`) })
-	makeCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$[({]MAKE[)}]`) })
+	includes = lazyregexp.New(`^\s*(?:-include|sinclude|include)\s+(.+)$`)
+	assigns  = lazyregexp.New(`^\s*(?:export\s+|override\s+)*([A-Za-z_][\w.-]*)\s*(?:[:?+]|::)?=\s*(.*)$`)
+	shellOf  = lazyregexp.New(`\$[({]shell\s+([^)}]+)[)}]`)
+	variable = lazyregexp.New(`\$[({]([A-Za-z_][\w.-]*)[)}]`)
+	makeCall = lazyregexp.New(`\$[({]MAKE[)}]`)
 )
 
 // makefile follows the recipes of targets, or of the first target if none is named, and of all if a target has no

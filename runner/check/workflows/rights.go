@@ -3,12 +3,12 @@ package workflows
 import (
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/rhysd/actionlint"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // rights are what the steps of a job can use.
@@ -34,11 +34,9 @@ const allSecrets = "all secrets"
 
 // secretNames find secrets in expressions.
 var (
-	secretName = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)\bsecrets\s*(?:\.\s*([A-Z_][A-Z0-9_]*)|\[\s*'([^']+)'\s*\])`)
-	})
-	anySecret   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bsecrets\s*(?:\)|\[\s*[^'\s\]]|\.\s*\*)`) })
-	expressions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\$\{\{.*?\}\}`) })
+	secretName  = lazyregexp.New(`(?i)\bsecrets\s*(?:\.\s*([A-Z_][A-Z0-9_]*)|\[\s*'([^']+)'\s*\])`)
+	anySecret   = lazyregexp.New(`(?i)\bsecrets\s*(?:\)|\[\s*[^'\s\]]|\.\s*\*)`)
+	expressions = lazyregexp.New(`(?s)\$\{\{.*?\}\}`)
 )
 
 // rightsOf are the rights of a job by its workflow.

@@ -1,17 +1,14 @@
 package progress
 
 import (
-	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/timeline"
 )
 
 // durations are what differs between two runs of a command that fails as before.
-var durations = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?)\b`)
-})
+var durations = lazyregexp.New(`\b[0-9]+(?:\.[0-9]+)? ?(?:[nuµm]?s|sec|seconds?)\b`)
 
 // seenBefore says whether the last output of that name was the same, durations aside.
 func (w *Watch) seenBefore(o timeline.Output) bool {

@@ -8,12 +8,11 @@ import (
 	"io"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -224,9 +223,7 @@ func (t Told) annotations() []actions.Annotation {
 
 // foundAt is how compilers, linters and test programs say where: file:line:
 // message, or file:line:column: message.
-var foundAt = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
-})
+var foundAt = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
 // most annotations that are made of one check.
 const mostPlaces = 9

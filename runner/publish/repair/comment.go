@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -43,9 +42,7 @@ type state struct {
 	rerun    bool // was asked for
 }
 
-var stateMark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
-})
+var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
 
 func (s state) String() string {
 	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spent), s.rerun)

@@ -2,8 +2,8 @@ package outcome
 
 import (
 	"fmt"
-	"regexp"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // How long a name in a message may be, and what is kept of a longer one, in characters.
@@ -15,7 +15,7 @@ const (
 
 // names are the parts of a message that may be a name, a path or an argument: what stands
 // between double quotes on one line, and each word.
-var names = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"|\S+`) })
+var names = lazyregexp.New(`"(?:[^"\\\n]|\\.)*"|\S+`)
 
 // Shortened returns a message in which names of more than 500 characters keep only their
 // beginning, their end and their length. Whoever wrote them may want to bury the rest.

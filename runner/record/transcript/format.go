@@ -3,10 +3,10 @@ package transcript
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
-	"sync"
 	"time"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Thousands is n with its digits in groups of three.
@@ -51,9 +51,7 @@ func Clock(d time.Duration) string {
 }
 
 // bookkeeping matches output lines meant for the model only: chunk name and token count.
-var bookkeeping = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
-})
+var bookkeeping = lazyregexp.New(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
 
 // ReadableOutput is the output of a call for people.
 func ReadableOutput(output string) string { return bookkeeping().ReplaceAllString(output, "$1") }

@@ -6,11 +6,10 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/credential"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-var header = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
-})
+var header = lazyregexp.New(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 
 // lasting removes the single-run parts of a command's header.
 func lasting(output string) string { return header().ReplaceAllString(output, "") }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // maxTests bounds the tests of one tool held in memory.
@@ -26,11 +28,11 @@ type goPackage struct {
 }
 
 var (
-	goEnd   = lazily(`^ *--- (FAIL|PASS|SKIP): (\S.*) \([0-9.]+s\)$`)
-	goBegin = lazily(`^=== (?:RUN|NAME|CONT) +(\S.*)$`)
-	goPlace = lazily(`^\s*([\w.@+-]+\.go):([0-9]+): (.*)$`)
-	goHung  = lazily(`^\t\t(Test\S+) \([0-9.]+[a-z0-9.]*\)$`)
-	goError = lazily(`^(?:vet: )?(\S+\.go):([0-9]+)(?::[0-9]+)?: (.*)$`)
+	goEnd   = lazyregexp.New(`^ *--- (FAIL|PASS|SKIP): (\S.*) \([0-9.]+s\)$`)
+	goBegin = lazyregexp.New(`^=== (?:RUN|NAME|CONT) +(\S.*)$`)
+	goPlace = lazyregexp.New(`^\s*([\w.@+-]+\.go):([0-9]+): (.*)$`)
+	goHung  = lazyregexp.New(`^\t\t(Test\S+) \([0-9.]+[a-z0-9.]*\)$`)
+	goError = lazyregexp.New(`^(?:vet: )?(\S+\.go):([0-9]+)(?::[0-9]+)?: (.*)$`)
 )
 
 func (p *goPackage) line(text string) {
@@ -236,7 +238,7 @@ func well(name string, p *goPackage, to *Results, any bool) {
 
 // goTest matches the continuation of a test's name after its package, since package names may be
 // prefixes of others.
-var goTest = lazily(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
+var goTest = lazyregexp.New(`^(?:Test|Fuzz|Example|Benchmark)[^./]*(?:/|$)`)
 
 // ran adds a package whose tests ran. If each test is named, no others ran.
 func ran(name string, to *Results, named bool) {

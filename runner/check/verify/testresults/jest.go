@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // jest parses jest's output (https://jestjs.io/docs/cli): a line per file, and a part with a bullet
@@ -18,10 +20,10 @@ type jest struct {
 }
 
 var (
-	jestFile = lazily(`^(PASS|FAIL) +(?:\S+ +)??(\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$`)
-	jestTest = lazily(`^( +)([✓✕√×○✎]) (?:skipped |todo )?(.+?)(?: \([0-9.]+ m?s\))?$`)
-	jestAt   = lazily(`^ +at .*?\(?([^ ()]+):([0-9]+):[0-9]+\)?$`)
-	jestEnd  = lazily(`^Tests: +(?:[0-9]+ [a-z]+, )*[0-9]+ total$`)
+	jestFile = lazyregexp.New(`^(PASS|FAIL) +(?:\S+ +)??(\S+\.[cm]?[jt]sx?)(?: \([0-9.]+ m?s\))?$`)
+	jestTest = lazyregexp.New(`^( +)([✓✕√×○✎]) (?:skipped |todo )?(.+?)(?: \([0-9.]+ m?s\))?$`)
+	jestAt   = lazyregexp.New(`^ +at .*?\(?([^ ()]+):([0-9]+):[0-9]+\)?$`)
+	jestEnd  = lazyregexp.New(`^Tests: +(?:[0-9]+ [a-z]+, )*[0-9]+ total$`)
 )
 
 func (j *jest) line(text string) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/joshdk/go-junit"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // MaxJUnit is how long a file of JUnit's XML may be, in bytes.
@@ -125,7 +127,7 @@ func (r *junitReader) end() error {
 	return nil
 }
 
-var junitPlace = lazily(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
+var junitPlace = lazyregexp.New(`([\w./@+-]+\.\w{1,5}):([0-9]+)`)
 
 func (r *Results) testcase(suite string, test junit.Test) {
 	group := test.Classname

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // layout describes a tool's default output.
@@ -178,7 +180,7 @@ func (p *printed) totals(of parts) {
 	}
 }
 
-var counts = lazily(`[0-9]+`)
+var counts = lazyregexp.New(`[0-9]+`)
 
 func (p *printed) stops(parts) { p.stopped = true }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // pytest parses pytest's output (https://docs.pytest.org/en/stable/how-to/output.html): the short
@@ -26,14 +28,14 @@ type pyPlace struct {
 }
 
 var (
-	pySection = lazily(`^=+ (.+?) =+$`)
-	pyBlock   = lazily(`^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(.+?) _{3,}$`)
-	pyFound   = lazily(`^(\S+\.py):([0-9]+): `)
-	pyShort   = lazily(`^(FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
-	pyEach    = lazily(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: +\(.*\))?(?: +\[ *[0-9]+%\])?$`)
-	pyDots    = lazily(`^(?:(\S+\.py) )?([.FEsxXR]+)(?: *\[ *[0-9]+%\])?$`)
-	pyTotal   = lazily(`^(?:=+ )?(?:[0-9]+ [a-z]+, )*(?:[0-9]+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|rerun|warnings?)|no tests ran)(?:, [0-9]+ [a-z]+)* in [0-9.]+s`)
-	pyFails   = lazily(`([0-9]+) (?:failed|errors?)\b`)
+	pySection = lazyregexp.New(`^=+ (.+?) =+$`)
+	pyBlock   = lazyregexp.New(`^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(.+?) _{3,}$`)
+	pyFound   = lazyregexp.New(`^(\S+\.py):([0-9]+): `)
+	pyShort   = lazyregexp.New(`^(FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
+	pyEach    = lazyregexp.New(`^(\S+\.py::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)(?: +\(.*\))?(?: +\[ *[0-9]+%\])?$`)
+	pyDots    = lazyregexp.New(`^(?:(\S+\.py) )?([.FEsxXR]+)(?: *\[ *[0-9]+%\])?$`)
+	pyTotal   = lazyregexp.New(`^(?:=+ )?(?:[0-9]+ [a-z]+, )*(?:[0-9]+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|rerun|warnings?)|no tests ran)(?:, [0-9]+ [a-z]+)* in [0-9.]+s`)
+	pyFails   = lazyregexp.New(`([0-9]+) (?:failed|errors?)\b`)
 )
 
 // mostPlaces is how many lines of a failure may be the test's own.

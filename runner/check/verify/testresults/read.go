@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
@@ -123,11 +121,6 @@ func nextLine(r *bufio.Reader) (string, error) {
 		text = markdown.Screen(text)
 	}
 	return text, nil
-}
-
-// lazily compiles a pattern at its first use.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // number parses a number, or returns 0.

@@ -3,6 +3,8 @@ package testresults
 import (
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // tap parses the Test Anything Protocol, versions 12 to 14 (https://testanything.org), with bats's
@@ -25,18 +27,18 @@ type tap struct {
 }
 
 var (
-	tapPlan  = lazily(`^( *)(?:TAP version [0-9]+|1\.\.([0-9]+)(?: *#.*)?)$`)
-	tapTest  = lazily(`^( *)(not )?ok\b *([0-9]*) *(?:- )?(.*)$`)
-	tapGroup = lazily(`^( *)# Subtest: (.+)$`)
-	tapSkip  = lazily(`(?i)^((?:.*?[^\\])??)# *(?:skip|todo)`)
-	tapSays  = lazily(`^ *(message|error|at|file|line|location): *['"]?(.*?)['"]?$`)
-	tapAt    = lazily(`^(?:file://)?(.+?):([0-9]+)(?::[0-9]+)?$`)
-	tapIn    = lazily(`^.+ \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
-	tapTitle = lazily(`^# (.+)$`)
-	tapBats  = lazily(`^# \((?:in test file|from function .* in (?:test )?file) ([^,]+), line ([0-9]+)\)?,?$`)
-	tapCount = lazily(`^# (?:tests|suites|pass|fail|cancelled|skipped|skip|todo|ok|duration_ms|time)\b[ =:]*[0-9.]*(?: *ms)?$`)
-	tapMocha = lazily(`^at (?:async )?Context\.<anonymous> \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
-	tapTime  = lazily(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
+	tapPlan  = lazyregexp.New(`^( *)(?:TAP version [0-9]+|1\.\.([0-9]+)(?: *#.*)?)$`)
+	tapTest  = lazyregexp.New(`^( *)(not )?ok\b *([0-9]*) *(?:- )?(.*)$`)
+	tapGroup = lazyregexp.New(`^( *)# Subtest: (.+)$`)
+	tapSkip  = lazyregexp.New(`(?i)^((?:.*?[^\\])??)# *(?:skip|todo)`)
+	tapSays  = lazyregexp.New(`^ *(message|error|at|file|line|location): *['"]?(.*?)['"]?$`)
+	tapAt    = lazyregexp.New(`^(?:file://)?(.+?):([0-9]+)(?::[0-9]+)?$`)
+	tapIn    = lazyregexp.New(`^.+ \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
+	tapTitle = lazyregexp.New(`^# (.+)$`)
+	tapBats  = lazyregexp.New(`^# \((?:in test file|from function .* in (?:test )?file) ([^,]+), line ([0-9]+)\)?,?$`)
+	tapCount = lazyregexp.New(`^# (?:tests|suites|pass|fail|cancelled|skipped|skip|todo|ok|duration_ms|time)\b[ =:]*[0-9.]*(?: *ms)?$`)
+	tapMocha = lazyregexp.New(`^at (?:async )?Context\.<anonymous> \((?:file://)?([^()]+):([0-9]+):[0-9]+\)$`)
+	tapTime  = lazyregexp.New(` +# +(?:time=|in )[0-9.]+ *(?:ms|s|sec)?$`)
 )
 
 func (p *tap) line(text string) {

@@ -3,7 +3,8 @@ package markdown
 import (
 	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // Code is s as a code span on one line, also in a table cell; "" for an empty s. A "|" in a code span can't
@@ -46,30 +47,24 @@ func longestRun(s string, c byte) int {
 	return longest
 }
 
-// lazily compiles a pattern at its first use: every start of the program would
-// pay for it.
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
-
 // closing matches a closing keyword with its reference. GitHub also obeys them in a commit message,
 // and a squash merge makes one of the body, including code.
-var closing = lazily(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
+var closing = lazyregexp.New(`(?i)(close[sd]?|fix(?:es|ed)?|resolve[sd]?)[\s:]+(?:[\w.-]+/[\w.-]+)?(#[0-9]|gh-[0-9]|https?:)`)
 
 // command matches a workflow command: at the start of a line, or in the old form anywhere. A step
 // that prints the body would run it.
-var command = lazily(`(?m)^[ \t]*(::)|(##\[)`)
+var command = lazyregexp.New(`(?m)^[ \t]*(::)|(##\[)`)
 
 // skip matches words that stop CI, if a squash merge makes a commit message of the body.
-var skip = lazily(`(?i)(\[)(?:` + skipWords + `)\]`)
+var skip = lazyregexp.New(`(?i)(\[)(?:` + skipWords + `)\]`)
 
 // slash matches a command to a bot at the start of a line, such as "/approve". Bots read raw
 // bodies, including code. A path with several parts does not match.
-var slash = lazily(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
+var slash = lazyregexp.New(`(?m)^[ \t]*(/)[A-Za-z][\w-]*(?:[ \t]|$)`)
 
 // bot matches mentions of widely used agents and bots, which obey mentions even in code. The body's
 // account may be one that they obey. Other mentions stay, since "@" is common in code.
-var bot = lazily(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
+var bot = lazyregexp.New(`(?i)(@)(?:agent-ci|bors|claude|coderabbitai|codex|copilot|cursor|dependabot|devin|gemini-cli|greptileai|jules|k8s-ci-robot|mergify|openhands|renovate|sweep)`)
 
 // ownMark is the prefix of agent-ci's own marks in comments.
 const ownMark = "<!-- agent-ci:"

@@ -3,6 +3,7 @@ package markdown
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
@@ -37,7 +38,7 @@ func Line(t document.Text) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-var amount = lazily(`^\$[0-9]+\.[0-9]+$`)
+var amount = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
 func inLine(span document.Span, first bool) string {
 	s := shortened(span)

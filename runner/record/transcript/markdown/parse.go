@@ -3,6 +3,7 @@ package markdown
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
@@ -33,10 +34,10 @@ const (
 )
 
 var (
-	fenceLine   = lazily("^[ \t]*(```+|~~~+)([^`]*)$")
-	itemLine    = lazily(`^([ \t]*)([-*+]|[0-9]{1,3}[.)])[ \t]+(\S.*)$`)
-	headingLine = lazily(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
-	boxLine     = lazily(`^\[[ xX]\][ \t]+(\S.*)$`)
+	fenceLine   = lazyregexp.New("^[ \t]*(```+|~~~+)([^`]*)$")
+	itemLine    = lazyregexp.New(`^([ \t]*)([-*+]|[0-9]{1,3}[.)])[ \t]+(\S.*)$`)
+	headingLine = lazyregexp.New(`^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*$`)
+	boxLine     = lazyregexp.New(`^\[[ xX]\][ \t]+(\S.*)$`)
 )
 
 // deepest is the greatest depth of an item. What is indented further would be code.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // live matches text with effects in titles and commit messages, and words that stop CI, such as
 // "[skip ci]".
-var live = lazily(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
+var live = lazyregexp.New(`(?im)(@)|(#)[0-9]|gh(-)[0-9]|https?(:)//|(##\[)|^[ \t]*(::)` +
 	`|(\[)(?:` + skipWords + `)\]`)
 
 // skipWords stop CI in brackets in a commit message.
@@ -38,7 +40,7 @@ func part(s string, pattern *regexp.Regexp) string {
 }
 
 // trailer matches lines that git reads as trailers, see git-interpret-trailers(1).
-var trailer = lazily(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
+var trailer = lazyregexp.New(`(?m)^([A-Za-z0-9][A-Za-z0-9-]*[ \t]*:)`)
 
 // Commit is s as a part of a commit's message: plain text of several lines
 // without effects. What reads like a trailer is indented by one blank.

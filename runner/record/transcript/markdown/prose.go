@@ -3,6 +3,7 @@ package markdown
 import (
 	"strings"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
 
@@ -35,7 +36,7 @@ func Whole(s string) []string {
 }
 
 // guidance matches a template's comments to its author.
-var guidance = lazily(`(?s)<!--.*?(?:-->|$)`)
+var guidance = lazyregexp.New(`(?s)<!--.*?(?:-->|$)`)
 
 // Template is a template of a pull request as rows of Markdown. Headings stay headings and boxes stay boxes,
 // all of them open. HTML comments are left out.

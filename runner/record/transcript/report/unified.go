@@ -1,18 +1,15 @@
 package report
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/gitops/v4a"
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // hunkHead matches the first line of a unified diff's hunk.
-var hunkHead = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
-})
+var hunkHead = lazyregexp.New(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 
 // kinds are those of lines, by their first byte.
 var kinds = map[byte]v4a.Kind{' ': v4a.Keep, '-': v4a.Remove, '+': v4a.Insert}

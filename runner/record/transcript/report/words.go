@@ -1,10 +1,10 @@
 package report
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // compare puts removed lines beside their replacements. It marks the different words of similar
@@ -45,9 +45,7 @@ func mark(a, b []string) (old, fresh line, alike bool) {
 
 // wordPattern is a run of letters and digits, a run of blanks, or a single other
 // character.
-var wordPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
-})
+var wordPattern = lazyregexp.New(`(?s)[\pL\p{Nd}_]+|[\s\v\x{85}\pZ]+|.`)
 
 func words(s string) []string { return wordPattern().FindAllString(s, -1) }
 

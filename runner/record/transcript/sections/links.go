@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/document"
 )
@@ -42,7 +42,7 @@ func LinksOf(v *transcript.View, site transcript.Site) Links {
 }
 
 // aboutPull matches the beginning of a sentence about an existing pull request.
-var aboutPull = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Pull request #([1-9]\d{0,8})\b`) })
+var aboutPull = lazyregexp.New(`^Pull request #([1-9]\d{0,8})\b`)
 
 // Sentence adds links to a sentence of agent-ci. It omits the address of a pull request whose name
 // is a link.
@@ -74,9 +74,7 @@ func (l Links) Sentence(s string) document.Text {
 }
 
 // names are words, numbers and paths, each as a whole.
-var names = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
-})
+var names = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 
 // linked makes links of known names in a sentence.
 func linked(s string, known map[string]document.Span) (text document.Text) {

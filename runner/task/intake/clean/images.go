@@ -3,15 +3,13 @@ package clean
 import (
 	"cmp"
 	"html"
-	"regexp"
 	"slices"
-	"sync"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // imageMark matches an image in Markdown, or GitHub's HTML for a resized one.
-var imageMark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
-})
+var imageMark = lazyregexp.New(`!\[[^\]\n]*\]\([ \t]*<?([^\s<>()"']+)>?[^)\n]*\)|(?i:<img[ \t\n][^<>]*?\bsrc[ \t]*=[ \t]*["']?([^\s"'<>]+))`)
 
 // Images are the addresses of the images in a cleaned text, each once, in their
 // order.
