@@ -70,8 +70,8 @@ func cancelled(s os.Signal) *outcome.Stop {
 	return outcome.Stopf(outcome.Cancelled, signalReasons[s], "The run was cancelled (%s); run again to start over.", s)
 }
 
-// cancellableInput is an input that can be read until ctx ends. A read of a pipe that
-// nobody closes cannot be broken off, and a signal would not end the process.
+// cancellableInput reads until ctx ends. A plain read of an open pipe blocks, so a signal would not
+// end the process.
 func cancellableInput(ctx context.Context, input io.Reader) io.Reader {
 	if file, ok := input.(*os.File); ok {
 		return waitingInput{ctx, file}

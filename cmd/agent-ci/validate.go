@@ -173,8 +173,8 @@ func campaignFindings(ctx context.Context, p process, c *openedCampaign) preflig
 	return found
 }
 
-// addFindings makes mistakes of what a run lacks, or notes of what only this machine does, unless they
-// count.
+// addFindings adds what a run lacks as mistakes. What only this machine lacks becomes a note; with
+// count, a mistake.
 func (c *checked) addFindings(found preflight.Findings, count bool) {
 	for _, f := range found {
 		switch {
@@ -187,8 +187,8 @@ func (c *checked) addFindings(found preflight.Findings, count bool) {
 	}
 }
 
-// addHooks takes the hooks of a run, with the mistakes of those that start on no machine: what this
-// one lacks is no mistake of theirs.
+// addHooks adds a run's hooks, and the mistakes of hooks that can start nowhere. A program missing
+// here is no mistake of a hook.
 func (c *checked) addHooks(found look.Found) {
 	c.Hooks = found.Hooks
 	for _, h := range c.Hooks {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// place classifies where a schema lies in another, which decides the values it describes.
+// place is the keyword kind under which a schema lies in its parent. It decides which values the schema
+// describes.
 type place int
 
 const (

@@ -147,8 +147,8 @@ func (t Told) setOutputs(step *actions.Step) error {
 	return err
 }
 
-// artifact is the name under which the action uploads the run's files: one that no other run has,
-// since a workflow takes a name once. It is empty without files to upload.
+// artifact returns the name for the upload of the run's files, or "" without files. A workflow
+// accepts a name once, so each run has its own.
 func (t Told) artifact() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""

@@ -13,8 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// Prune says which runs are to be removed: those that are older than Age and not among the newest
-// Keep. Set Age or Keep.
+// Prune selects runs to remove: older than Age, without the newest Keep. Set Age or Keep.
 type Prune struct {
 	Age         time.Duration // since something of a run was last written; 0 for any
 	Keep        int           // 0 for none

@@ -22,7 +22,7 @@ import (
 //go:embed starter/*.yml recipes/*/*.yml
 var embedded embed.FS
 
-// defaultsName is the one file of starter that is no workflow.
+// defaultsName names the file of defaults in starter, beside the workflows.
 const defaultsName = "agent-ci"
 
 // Workflows returns the names of the starter workflows.
