@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
@@ -35,18 +34,17 @@ type Text struct {
 func Unfounded(summary string, e Evidence) (names []string, err error) {
 	var open []claim
 	var diff *lines.Diff
-	cases := sync.OnceValue(func() int { return testCases(diff) })
 	for _, c := range read(summary) {
 		if slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text }) || e.inPaths(c) {
 			continue
 		}
-		if c.kind == test || c.kind == added || c.kind == passing {
+		if c.kind != command && c.kind != files {
 			if diff == nil {
 				if diff, err = e.Diff(); err != nil {
 					return nil, err
 				}
 			}
-			if inDiff(c, diff, cases) {
+			if inDiff(c, diff) {
 				continue
 			}
 		}
@@ -61,23 +59,32 @@ func Unfounded(summary string, e Evidence) (names []string, err error) {
 	return names, nil
 }
 
-// inPaths reports whether the names of the changed files show a claim.
+// inPaths reports whether the names of the changed files show a claim. A path may be given from any folder
+// above or below the checkout, and in other case.
 func (e Evidence) inPaths(c claim) bool {
 	switch c.kind {
 	case file:
-		return slices.ContainsFunc(e.Paths, func(p string) bool { return p == c.text || strings.HasSuffix(p, "/"+c.text) })
+		claimed := "/" + strings.ToLower(strings.TrimPrefix(path.Clean(c.text), "/"))
+		return slices.ContainsFunc(e.Paths, func(p string) bool {
+			p = "/" + strings.ToLower(p)
+			return strings.HasSuffix(p, claimed) || strings.HasSuffix(claimed, p)
+		})
 	case files:
 		return c.count <= len(e.Paths)
 	}
 	return false
 }
 
-// inDiff reports whether the lines of the change show a claim of tests. cases counts those of the change.
-func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
-	if c.kind != test {
-		return diff.Left > 0 || cases() >= c.count
-	}
+// inDiff reports whether the lines of the change show a claim of files or tests. A line that names a file may
+// be what was changed about it: an import, or an entry of a list.
+func inDiff(c claim, diff *lines.Diff) bool {
 	name := bare(c.text)
+	switch c.kind {
+	case added, passing:
+		return diff.Left > 0 || testCases(diff) >= c.count
+	case file:
+		name = path.Base(c.text)
+	}
 	for line := range changedLines(diff) {
 		if strings.Contains(line, name) {
 			return true
@@ -86,14 +93,21 @@ func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
 	return false
 }
 
-// mayBeTest finds a line that declares a test or may be a case of one.
-var mayBeTest = lazyregexp.New(`(?i)\btest|\bit\(|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
+var (
+	// mayBeTest finds a line that declares a test or may be a case of one.
+	mayBeTest = lazyregexp.New(`(?i)\btest|\bit(?:\.\w+)*\s*[("'` + "`" + `]|\bspec|t\.Run\(|^\s*[-{(\["'` + "`" + `|]|,$`)
+	// mayBeTable finds a line that may hold several cases.
+	mayBeTable = lazyregexp.New(`(?i)parametri[sz]e|\beach\b|range \[`)
+)
 
-// testCases counts the lines of a change that may be tests or cases of them.
+// testCases counts the tests and cases of them that the lines of a change may hold.
 func testCases(diff *lines.Diff) (n int) {
 	for line := range changedLines(diff) {
 		if mayBeTest().MatchString(line) {
 			n++
+		}
+		if mayBeTable().MatchString(line) {
+			n += strings.Count(line, ",")
 		}
 	}
 	return n
@@ -132,9 +146,10 @@ func (e Evidence) lookedUp(open []claim) ([]claim, error) {
 		if err != nil {
 			return nil, err
 		}
+		text.Printed = colors().ReplaceAllString(text.Printed, "")
 		asked := map[string]bool{}
-		for _, word := range tokens(text.Asked) {
-			asked[word] = true
+		for _, part := range parts(tokens(text.Asked)) {
+			asked[part] = true
 		}
 		open = slices.DeleteFunc(open, func(c claim) bool {
 			shows := searches[c.text]
@@ -160,8 +175,10 @@ func (c claim) search() search {
 	case command:
 		steps := stepsOf(c.text)
 		return func(t Text, asked map[string]bool) bool {
-			steps = slices.DeleteFunc(steps, func(step []string) bool { return hasAll(asked, step) })
-			return len(steps) == 0 || echoes(t.Printed, c.text)
+			steps = slices.DeleteFunc(steps, func(step []string) bool {
+				return hasAll(asked, parts(step)) || echoes(t.Printed, step)
+			})
+			return len(steps) == 0
 		}
 	case test:
 		name := bare(c.text)
@@ -169,10 +186,20 @@ func (c claim) search() search {
 			return strings.Contains(t.Asked, name) || strings.Contains(t.Printed, name)
 		}
 	case passing:
-		digits := strconv.Itoa(c.count)
-		alone := regexp.MustCompile(`(?:^|[^\w.])` + digits + `(?:$|[^\w.]|\.(?:\s|$))`)
+		digits := strconv.Itoa(c.count) // those of "1,234" are compared with and without the comma
+		alone := regexp.MustCompile(`(?:^|[^\w.,])(?:` + digits + `|` + strings.Fields(c.text)[0] + `)(?:$|[^\w.]|\.(?:\s|$))`)
+		inOthers := map[int]bool{} // how many tests passed in a text before
 		return func(t Text, _ map[string]bool) bool {
-			return strings.Contains(t.Printed, digits) && alone.MatchString(t.Printed) || passed(t.Printed) == c.count
+			if alone.MatchString(t.Printed) {
+				return true
+			}
+			for _, n := range passed(t.Printed) {
+				if n == c.count || inOthers[c.count-n] {
+					return true
+				}
+				inOthers[n] = true
+			}
+			return false
 		}
 	}
 	return nil
@@ -186,14 +213,22 @@ func bare(name string) string {
 	return strings.TrimSuffix(name, "()")
 }
 
-var separators = lazyregexp.New(`&&|\|\||[;|]`)
+var (
+	separators = lazyregexp.New(`&&|\|\||[;|]`)
+	assignment = lazyregexp.New(`^(?:[A-Za-z_]\w*=.*|env|sudo|time|command)$`)
+	versioned  = lazyregexp.New(`^python3?(?:\.\d+)?$`)
+)
 
-// stepsOf splits a command line into the words of its commands. Folders may be given in other ways, so cd
-// does not count.
+// stepsOf splits a command line into the words of its commands, without variables set for them. Folders may
+// be given in other ways, so cd does not count.
 func stepsOf(line string) (steps [][]string) {
 	for _, step := range separators().Split(line, -1) {
-		if parts := tokens(step); len(parts) > 0 && parts[0] != "cd" {
-			steps = append(steps, parts)
+		words := tokens(step)
+		for len(words) > 1 && assignment().MatchString(words[0]) {
+			words = words[1:]
+		}
+		if len(words) > 0 && words[0] != "cd" {
+			steps = append(steps, words)
 		}
 	}
 	return steps
@@ -204,32 +239,76 @@ func stepsOf(line string) (steps [][]string) {
 func tokens(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;&|()$,{}\\", r) })
 	for i, word := range all {
-		if _, known := programs[path.Base(word)]; known {
-			word = path.Base(word)
+		if base := path.Base(word); versioned().MatchString(base) {
+			all[i] = "python"
+		} else if _, known := programs[base]; known {
+			all[i] = base
 		}
-		if word == "python3" {
-			word = "python"
+	}
+	return all
+}
+
+// parts splits words at slashes, for a path can be given from other folders: `go test ./src/...` is
+// `cd src && go test ./...`.
+func parts(words []string) (all []string) {
+	for _, word := range words {
+		for part := range strings.SplitSeq(word, "/") {
+			if strings.Trim(part, ".") != "" {
+				all = append(all, part)
+			}
 		}
-		all[i] = strings.TrimPrefix(word, "./")
 	}
 	return all
 }
 
 func hasAll(text map[string]bool, parts []string) bool {
-	return !slices.ContainsFunc(parts, func(word string) bool { return !text[word] })
+	return !slices.ContainsFunc(parts, func(part string) bool { return !text[part] })
 }
 
 // echoes reports whether a line of an output begins with a command, as make prints its own.
-func echoes(printed, command string) bool {
+func echoes(printed string, step []string) bool {
 	for line := range strings.Lines(printed) {
-		if strings.HasPrefix(strings.TrimLeft(line, "$>+# \t"), command) {
-			return true
+		if !strings.Contains(line, step[0]) {
+			continue
+		}
+		for _, words := range stepsOf(strings.TrimLeft(line, "$>+# \t")) {
+			if len(words) >= len(step) && slices.Equal(words[:len(step)], step) {
+				return true
+			}
 		}
 	}
 	return false
 }
 
-var passedLine = lazyregexp.New(`(?m)^\s*(?:--- PASS|=== RUN|ok\b|✓|✔|√)|\.\.\. ok$|\bPASSED\b`)
+var (
+	colors = lazyregexp.New(`\x1b\[[0-9;]*m`)
+	// passedLines find the lines that report a passed test, in one way each.
+	passedLines = []func() *regexp.Regexp{
+		lazyregexp.New(`(?m)^--- PASS`),
+		lazyregexp.New(`(?m)^\s*--- PASS`),
+		lazyregexp.New(`(?m)^\s*(?:✓|✔|√)`),
+		lazyregexp.New(`(?m)\.\.\. ok$`),
+		lazyregexp.New(`(?m)^\s*ok [0-9]+`),
+		lazyregexp.New(`\bPASSED\b`),
+	}
+	// passedTotal finds how many tests passed, as a part of the output counted them.
+	passedTotal = lazyregexp.New(`(?i)\b([0-9]+)(?: tests?)? (?:passed|passing|ok)\b|\bTests run: ([0-9]+)|\b([0-9]+) examples\b`)
+)
 
-// passed counts the lines of an output that report a passed test.
-func passed(printed string) int { return len(passedLine().FindAllStringIndex(printed, -1)) }
+// passed returns how many tests passed by an output, in each way to count them.
+func passed(printed string) (all []int) {
+	for _, lines := range passedLines {
+		if n := len(lines().FindAllStringIndex(printed, -1)); n > 0 {
+			all = append(all, n)
+		}
+	}
+	sum := 0
+	for _, m := range passedTotal().FindAllStringSubmatch(printed, -1) {
+		n, _ := strconv.Atoi(m[1] + m[2] + m[3])
+		sum += n
+	}
+	if sum > 0 {
+		all = append(all, sum)
+	}
+	return all
+}
