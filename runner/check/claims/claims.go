@@ -3,6 +3,7 @@
 package claims
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -37,25 +38,24 @@ type claim struct {
 }
 
 const (
-	begins = `(?i)^[\s*+>#✅✔-]*(?:(?:i|we) (?:have |also |then )*|also |then )?`
+	begins = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we) (?:have |also |then )*|also |then )?`
 	number = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
 	// tests follows a number of them.
 	tests  = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
 	passes = `(?:passes|passed|succeeds|succeeded|(?:is|are|was|were) (?:all )?green|(?:was|were) run|pass|succeed)\b`
 	// names finds a list of code spans, whose content is taken out.
-	names = "((?:``(?:, and |, | and | & | / ))*``)"
+	names      = "((?:``(?:, and |, | and | & | / ))*``)"
+	were       = `(?:was|were|has been|have been|is now|are now) (?:also |now |newly )?`
+	wasChanged = were + `(?:added|created|updated|changed|edited|modified|rewritten|removed|deleted|renamed|extended|implemented|written|adapted|bumped|regenerated|moved)\b`
 )
 
 var (
-	// saysChange begins a sentence that claims a change that was made.
-	saysChange = lazyregexp.New(begins + `(added|created|updated|changed|edited|modified|fixed|rewrote|removed|deleted|renamed|extended|implemented|wrote)\b`)
-	// saysThisChanges does so for a pull request.
-	saysThisChanges = lazyregexp.New(`(?i)^[\s*+>#-]*(?:this|the) (?:pr|pull request|change|patch|commit|branch) (?:also )?(add|create|update|change|edit|modifie|fixe|rewrite|remove|delete|rename|extend|implement|write)s\b`)
-	// saysWasChanged names what was changed before the verb.
-	saysWasChanged = lazyregexp.New(begins + `(?:both |the )?(?:new )?(?:files? |tests? )?` + names + ` (?:was|were|has been|have been|is now|are now) (?:also |now |newly )?(?:added|created|updated|changed|edited|modified|fixed|rewritten|removed|deleted|renamed|extended|implemented|written)\b`)
-	// saysRan begins a sentence that claims a run of a command. Behind the verbs of the second group only a
-	// place names one: "verified with `make`".
-	saysRan = lazyregexp.New(begins + `(?:(ran|re-ran|executed)|tested|verified|validated|confirmed)\b`)
+	// saysWasChanged finds what was changed before the verb. "The users of `a.go`" is only mentioned.
+	saysWasChanged = lazyregexp.New("(?i)(?:^[\\s*+>#-]*|[,;] |\\band )(?:and )?(?:both |the )?(?:new )?(?:files? |tests? )?" + names + ",? (?:" + wasChanged + "|" + were + "fixed\\b)")
+	// saysChangedPlace finds a place behind it.
+	saysChangedPlace = lazyregexp.New("(?i)" + wasChanged + "(?: as well)? (?:in|to|into|from) (?:the )?(``)")
+	countsWereFiles  = lazyregexp.New(`(?i)\b(` + number + ` files) ` + wasChanged)
+	countsWereAdded  = lazyregexp.New(`(?i)\b(` + number + tests + `) ` + were + `(?:added|created|written|removed|deleted)\b`)
 	// saysPasses names what ended well.
 	saysPasses = lazyregexp.New(`(?i)` + names + `(?: \([^()]*\))?((?: (?:now|also|still|all|both|each|commands?|suite|tests?))*) ` + passes)
 	// saysPassed finds that something ended well. What is to pass did not end.
@@ -67,7 +67,7 @@ var (
 	countsFiles = lazyregexp.New(`(?i)^(?: (?:all|the|these|another))? (` + number + ` files)\b`)
 
 	// doubts finds what takes a claim back, or is about another time or change.
-	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|cannot|unable|skipped|skipping|unavailable|without|unchanged|untouched|would|could|should|can|will|must|may|to run|needs?|requires?|earlier|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|in the same way|as in|in ci)\b|n['’]t\b`)
+	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|cannot|unable|skipped|skipping|unavailable|without|unchanged|untouched|would|could|should|can|will|must|may|to run|needs?|requires?|earlier|ago|last|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|in the same way|as in|in ci)\b|n['’]t\b`)
 	// testsHeading finds a heading of commands that were run, changesHeading one of files that were changed.
 	testsHeading   = lazyregexp.New(`(?i)^[#*\s]*(?:testing|tests|tests run|verification|validation|checks|checks run|commands run)[*:\s]*$`)
 	changesHeading = lazyregexp.New(`(?i)^[#*\s]*(?:changes|changed files|files changed|modified files|files modified)[*:\s]*$`)
@@ -77,16 +77,19 @@ var (
 
 	span     = lazyregexp.New("`([^`]+)`")
 	link     = lazyregexp.New(`\[([^\[\]]*)\]\([^()]*\)`)
-	fileName = lazyregexp.New(`^/?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:go|mod|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|h|swift|sh|md|rst|txt|json|ya?ml|toml|ini|cfg|xml|html|css|sql|tf|proto)$`)
+	fileName = lazyregexp.New(`^/?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?:go|mod|py|js|jsx|mjs|cjs|ts|tsx|java|kt|rs|rb|php|cs|c|cc|cpp|h|swift|sh|md|rst|txt|json|ya?ml|toml|ini|cfg|xml|html|css|sql|tf|proto|lock|gemspec|gradle|properties|mdx|vue|svelte|scss|csv|kts|scala|dart|lua|exs?|ipynb|bat|ps1)$`)
 	// product finds what is written like a file of JavaScript and is none: Node.js.
 	product  = lazyregexp.New(`^[A-Z]\w*\.js$`)
-	testName = lazyregexp.New(`^(?:(?:Test|Benchmark|Fuzz)[A-Z_]\w*|(?:[\w./-]+::)?(?:\w+::)*test_\w+)$`)
+	testName = lazyregexp.New(`^(?:(?:Test|Benchmark|Fuzz)[A-Z_]\w*|(?:[\w./-]+::)?(?:\w+::)*test_\w+|(?:\w+::)*tests?::\w+)$`)
+	// identifier finds the other names that tests have: of several words.
+	identifier    = lazyregexp.New(`^[a-z]+(?:[A-Z]|_[a-z0-9])\w*$`)
+	mentionsTests = lazyregexp.New(`(?i)\b(?:tests?|specs)\b`)
 )
 
 // programs lists what starts a command, by whether its name alone is one.
 var programs = map[string]bool{
 	"pytest": true, "tox": true, "nox": true, "mypy": true, "ruff": true, "rspec": true, "phpunit": true, "ctest": true,
-	"vitest": true, "jest": true, "eslint": true, "tsc": true, "make": true, "staticcheck": true, "golangci-lint": true,
+	"vitest": true, "pyright": true, "pre-commit": false, "gem": false, "jest": true, "eslint": true, "tsc": true, "make": true, "staticcheck": true, "golangci-lint": true,
 	"go": false, "python": false, "python3": false, "npm": false, "npx": false, "pnpm": false, "yarn": false, "node": false,
 	"bun": false, "deno": false, "cargo": false, "mvn": false, "gradle": false, "gradlew": false, "bundle": false,
 	"rake": false, "ruby": false, "php": false, "composer": false, "dotnet": false, "cmake": false, "bazel": false,
@@ -114,7 +117,7 @@ func read(summary string) (all []claim) {
 			case inTests:
 				all = append(all, commandIn(m[1], true)...)
 			case inChanges && endsPhrase(wordsOf(m[2])):
-				all = append(all, changeIn(m[1])...)
+				all = append(all, changeIn(m[1], false)...)
 			}
 		}
 		for _, sentence := range sentences(line) {
@@ -157,68 +160,65 @@ func claimsOf(sentence string) (all []claim) {
 	for _, m := range span().FindAllStringSubmatch(sentence, -1) {
 		code = append(code, m[1])
 	}
-	verb, from := changeVerb(text)
-	if verb != "" {
-		for _, i := range objects(text, from, placesOf(verb), true) {
-			all = append(all, changeIn(code[i])...)
-		}
-	}
-	if m := saysWasChanged().FindStringSubmatch(text); m != nil {
-		for _, name := range code[:strings.Count(m[1], codeMark)] {
-			all = append(all, changeIn(name)...)
-		}
-	}
-	if m := saysRan().FindStringSubmatchIndex(text); m != nil {
-		ran := m[2] >= 0
-		for _, i := range objects(text, m[1], []string{"with", "via", "using", "by", "running", "("}, ran) {
-			all = append(all, runIn(code[i], ran)...)
-		}
-	}
-	for _, m := range saysPasses().FindAllStringSubmatchIndex(text, -1) {
-		first, n := strings.Count(text[:m[2]], codeMark), strings.Count(text[m[2]:m[3]], codeMark)
-		if infinitive := n == 1 && m[4] == m[5] && strings.HasSuffix(text[:m[1]], " pass"); infinitive {
-			continue // "made `make test` pass"
-		}
-		for _, name := range code[first : first+n] {
-			all = append(all, runIn(name, true)...)
-		}
-	}
 	numbers := func(of kind, found [][]string) {
 		for _, m := range found {
 			n, _ := strconv.Atoi(strings.ReplaceAll(m[2], ",", ""))
 			all = append(all, claim{of, m[1], n})
 		}
 	}
-	if m := saysPassed().FindStringSubmatch(text); m != nil && m[1] == "" {
-		numbers(passing, countsPassed().FindAllStringSubmatch(text, most))
-		return all
-	}
-	if verb != "" {
-		numbers(files, countsFiles().FindAllStringSubmatch(text[from:], 1))
-		if !strings.HasPrefix(verb, "fix") { // one change can fix many tests
-			numbers(added, countsAdded().FindAllStringSubmatch(text[from:], 1))
+	passed := saysPassed().FindStringSubmatch(text)
+	ended := passed != nil && passed[1] == ""
+	for _, c := range clauses(text) {
+		ofTests := mentionsTests().MatchString(text[c.from:c.to])
+		for _, i := range objects(text, c) {
+			if c.verb.runs {
+				all = append(all, runIn(code[i], c.verb.direct)...)
+			} else {
+				all = append(all, changeIn(code[i], ofTests && c.verb.makes)...)
+			}
 		}
+		if c.verb.runs || ended {
+			continue
+		}
+		numbers(files, countsFiles().FindAllStringSubmatch(text[c.from:c.to], 1))
+		if c.verb.makes {
+			numbers(added, countsAdded().FindAllStringSubmatch(text[c.from:c.to], 1))
+		}
+	}
+	for _, found := range []func() *regexp.Regexp{saysWasChanged, saysChangedPlace} {
+		for _, m := range found().FindAllStringSubmatchIndex(text, -1) {
+			for _, name := range spansAt(text, code, m[2], m[3]) {
+				all = append(all, changeIn(name, mentionsTests().MatchString(text[m[0]:m[1]]))...)
+			}
+		}
+	}
+	numbers(files, countsWereFiles().FindAllStringSubmatch(text, most))
+	numbers(added, countsWereAdded().FindAllStringSubmatch(text, most))
+	for _, m := range saysPasses().FindAllStringSubmatchIndex(text, -1) {
+		of := spansAt(text, code, m[2], m[3])
+		if infinitive := len(of) == 1 && m[4] == m[5] && strings.HasSuffix(text[:m[1]], " pass"); infinitive {
+			continue // "made `make test` pass"
+		}
+		for _, name := range of {
+			all = append(all, runIn(name, true)...)
+		}
+	}
+	if ended {
+		numbers(passing, countsPassed().FindAllStringSubmatch(text, most))
 	}
 	return all
 }
 
-// changeVerb returns the verb of a sentence that claims a change, and where it ends; no verb for other
-// sentences.
-func changeVerb(text string) (verb string, end int) {
-	m := saysChange().FindStringSubmatchIndex(text)
-	if m == nil {
-		m = saysThisChanges().FindStringSubmatchIndex(text)
-	}
-	if m == nil {
-		return "", 0
-	}
-	return strings.ToLower(text[m[2]:m[3]]), m[1]
+// spansAt returns the code spans whose marks are in a part of a plain text.
+func spansAt(text string, code []string, from, to int) []string {
+	first := strings.Count(text[:from], codeMark)
+	return code[first : first+strings.Count(text[from:to], codeMark)]
 }
 
-// changeIn returns the claim that what a code span names was changed.
-func changeIn(code string) []claim {
-	switch {
-	case testName().MatchString(strings.TrimSuffix(code, "()")):
+// changeIn returns the claim that what a code span names was changed. Where tests are made, it may be any name.
+func changeIn(code string, tests bool) []claim {
+	switch bare := strings.TrimSuffix(code, "()"); {
+	case testName().MatchString(bare), tests && identifier().MatchString(bare):
 		return []claim{{kind: test, text: code}}
 	case fileName().MatchString(code) && !product().MatchString(code):
 		return []claim{{kind: file, text: code}}

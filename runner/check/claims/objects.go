@@ -1,8 +1,10 @@
 package claims
 
 import (
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
@@ -12,44 +14,103 @@ const codeMark = "``"
 
 var (
 	word = lazyregexp.New("``|[\\pL\\pN'’_-]*[\\pL\\pN]|[^\\s]")
+	// asides begin what a sentence only says about its claims.
+	asides = lazyregexp.New(`(?i)\b(?:that|which|who|whose|whom|where|while|because|since|so)\b`)
 	// stops end what a verb is about.
-	stops = lazyregexp.New(`^(?:that|which|where|who|whose|whom|while|because|since|so|as|by|via|with|than|using|about|after|instead|rather|of|on|at|between|under|over|through|against|during|into|from|to|for|described|modell?ed|reported|mentioned|documented|defined)$`)
+	stops = lazyregexp.New(`^(?:as|by|via|with|than|next|near|beside|using|about|after|instead|rather|of|on|at|between|under|over|through|against|during|into|from|to|for|described|modell?ed|reported|mentioned|documented|defined)$`)
 	// behindObject finds what may follow an object. Before any other word a name describes that word: "the
 	// `Next.js` config".
-	behindObject = lazyregexp.New(`^(?:[^\pL\pN]|and|or|to|so|for|with|which|that|by|from|but|using|accordingly|too|itself|files?|in|where|as|such|because|since|while|then|also|again|plus|instead|rather|after|against|on)$`)
-	// verb finds a verb that goes on behind a link.
-	verb     = lazyregexp.New(`^(?:added|created|updated|changed|edited|modified|fixed|rewrote|removed|deleted|renamed|extended|implemented|wrote|ran|executed)$`)
-	links    = []string{",", "and", "&", "then", "also"}
-	articles = lazyregexp.New(`^(?:the|a|an|new|existing|files?|tests?|both|its)$`)
-	// participle finds what stands before a place that is only mentioned. "The format used in `a.go`" says nothing about a change of a.go.
+	behindObject = lazyregexp.New(`^(?:[^\pL\pN]|\pL+ly|and|or|to|so|for|with|which|that|by|from|but|using|too|itself|files?|in|where|as|such|because|since|while|then|also|again|plus|instead|rather|after|against|on|twice)$`)
+	articles     = lazyregexp.New(`^(?:the|a|an|new|existing|files?|tests?|both|its)$`)
+	// participle finds what stands before a place that is only mentioned. "The format used in `a.go`" says
+	// nothing about a change of a.go.
 	participle = lazyregexp.New(`ed$|^(?:found|shown|seen|given|written|made)$`)
 	ofTests    = lazyregexp.New(`^(?:tests?|cases?|coverage)$`)
 )
 
+// verb is what a sentence says was done.
+type verb struct {
+	forms  []string // that claim it was done
+	runs   bool     // a command, instead of a change
+	makes  bool     // tests, which can be counted
+	direct bool     // its object is what was changed or run
+	places []string // words that such an object follows, too
+}
+
+// verbsOf lists the verbs that claim something. "Fixed the crash in `a.go`" does not say where it was fixed.
+var verbsOf = sync.OnceValue(func() []verb {
+	forms := strings.Fields
+	with := forms("with via using by running (")
+	return []verb{
+		{forms: forms("added adds adding created creates creating wrote writes writing introduced introduces introducing implemented implements implementing"), makes: true, direct: true, places: forms("in to into (")},
+		{forms: forms("removed removes removing deleted deletes deleting"), makes: true, direct: true, places: forms("in from (")},
+		{forms: forms("updated updates updating changed changes changing edited edits editing modified modifies modifying rewrote rewrites rewriting extended extends extending adapted adapts adapting bumped bumps bumping refactored refactors refactoring regenerated regenerates split splits"), direct: true, places: forms("in (")},
+		{forms: forms("renamed renames renaming moved moves moving"), direct: true, places: forms("in to into (")},
+		{forms: forms("fixed fixes fixing"), direct: true, places: forms("(")},
+		{forms: forms("documented documents documenting"), places: forms("in")},
+		{forms: forms("ran re-ran executed"), runs: true, direct: true, places: with},
+		{forms: forms("tested verified validated confirmed checked formatted linted built"), runs: true, places: with},
+	}
+})
+
+// clause is a verb that claims something, with the part of the text behind it up to the next.
+type clause struct {
+	verb     *verb
+	from, to int
+}
+
+// clauseStart finds the verb of a clause: at the start of a sentence, by its subject, or behind another clause.
+var clauseStart = sync.OnceValue(func() *regexp.Regexp {
+	var past, present, going []string
+	for _, v := range verbsOf() {
+		for _, form := range v.forms {
+			switch {
+			case strings.HasSuffix(form, "ing"):
+				going = append(going, form)
+			case strings.HasSuffix(form, "s"):
+				present = append(present, form)
+			default:
+				past = append(past, form)
+			}
+		}
+	}
+	either := func(forms []string) string { return "(" + strings.Join(forms, "|") + `)\b` }
+	return regexp.MustCompile(begins + either(past) +
+		`|^[\s*+>#-]*(?:this|the) (?:pr|pull request|change|patch|commit|branch) (?:also )?` + either(present) +
+		`|(?:,|;| and| then)(?: i| we)?(?: also| then)? ` + either(append(past, present...)) +
+		`|\bby ` + either(going))
+})
+
+// clauses splits a plain text at its verbs, up to the first aside. Without a verb at its start it has none.
+func clauses(text string) (all []clause) {
+	end := len(text)
+	if aside := asides().FindStringIndex(text); aside != nil {
+		end = aside[0]
+	}
+	for _, m := range clauseStart().FindAllStringSubmatchIndex(text[:end], -1) {
+		at := 2 * (1 + slices.IndexFunc([]int{m[2], m[4], m[6], m[8]}, func(i int) bool { return i >= 0 }))
+		if len(all) == 0 && at > 4 {
+			return nil
+		}
+		form := strings.ToLower(text[m[at]:m[at+1]])
+		i := slices.IndexFunc(verbsOf(), func(v verb) bool { return slices.Contains(v.forms, form) })
+		if len(all) > 0 {
+			all[len(all)-1].to = m[0]
+		}
+		all = append(all, clause{&verbsOf()[i], m[1], end})
+	}
+	return all
+}
+
 // wordsOf splits a plain text into words in lower case, code marks and single other characters.
 func wordsOf(text string) []string { return word().FindAllString(strings.ToLower(text), -1) }
 
-// placesOf lists the words that a changed file follows, by the verb. "Fixed the crash in `a.go`" does not say
-// where it was fixed.
-func placesOf(verb string) []string {
-	switch {
-	case strings.HasPrefix(verb, "fix"):
-		return []string{"("}
-	case strings.HasPrefix(verb, "add"), strings.HasPrefix(verb, "rename"), strings.HasPrefix(verb, "wr"):
-		return []string{"in", "to", "into", "("}
-	case strings.HasPrefix(verb, "remove"), strings.HasPrefix(verb, "delete"):
-		return []string{"in", "from", "("}
-	}
-	return []string{"in", "("}
-}
-
-// objects returns which code spans of a plain text, in their order, a verb before from is about: its direct
-// objects if direct is true, and what follows one of places. A name behind another preposition is only
-// mentioned.
-func objects(text string, from int, places []string, direct bool) (spans []int) {
-	next := strings.Count(text[:from], codeMark)
-	words := wordsOf(text[from:])
-	takes := direct
+// objects returns which code spans of a plain text, in their order, a clause says were changed or run: the
+// direct objects of its verb, and what follows its places. A name behind another preposition is only mentioned.
+func objects(text string, c clause) (spans []int) {
+	next := strings.Count(text[:c.from], codeMark)
+	words := wordsOf(text[c.from:c.to])
+	takes := c.verb.direct
 	for i, w := range words {
 		before := ""
 		if i > 0 {
@@ -61,18 +122,16 @@ func objects(text string, from int, places []string, direct bool) (spans []int) 
 				spans = append(spans, next)
 			}
 			next++
-		case slices.Contains(places, w):
+		case slices.Contains(c.verb.places, w):
 			takes = beginsName(words[i+1:]) && !participle().MatchString(before)
+		case w == "in":
+			takes = false
 		case w == ":":
 			if len(spans) > 0 {
 				return spans
 			}
-		case w == "in":
-			takes = false
 		case w == "for" && ofTests().MatchString(before):
 			takes = false // until a place follows: "tests for the lexer in `lexer_test.go`"
-		case verb().MatchString(w) && slices.Contains(links, before):
-			takes = true
 		case w == "—" || w == "–" || w == "-", stops().MatchString(w):
 			return spans
 		}
