@@ -12,7 +12,7 @@ TOOLS    = $(GO) tool -modfile=.ci/tools.mod
 BATTERY  = ^TestNothingGetsOutOfARun$$|^TestNobodyPoisonsACache$$|^TestLandlockKeepsCommandsFromGitOfTheCheckout$$|^TestHiddenFilesOfAReadOnlyCheckout$$
 # The tests that take longest, which make e2e has in any case: all but the kills under
 # the race detector, and the kills by themselves.
-SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$|^TestReplayComparesWhatARecordSays$$|^TestBundleIsPinned$$
+SLOW    = ^TestKilled(AtEachRequest|WhilePublishing|WhileTheConversation|WhileAgentsWork|RunsGoOn|WhileItEnds|WhenItsTimeIsOver)|^TestNothingGetsOut(OfARun)?$$|^TestAnOverlayTells|^TestSoak$$
 SLOW   := $(SLOW)|^TestChangesInALayerAreThoseOfACopy$$|^TestRebaseAsGit$$|^TestOrdinaryWork$$|^TestToolchains
 SLOW   := $(SLOW)|^TestScripts$$/^(failures|ending|services_trouble|pull_request_trouble|forge_trouble|red_proof|hooks_replay|mcp_setup|lessons|kept_baseline|drift|repair_tests)$$
 # FRESH=-count=1 has make test run what the cache has results of.

@@ -20,7 +20,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // completion is a request for a chat completion, as a server reads it.
@@ -275,9 +274,7 @@ func inOnePiece(_, words string, calls []toolCall, asked *completion) string {
 type endpoint struct {
 	refuses []refusal
 	says    voice
-	writes  []string          // answers of a model that has no tools, in their order
-	with    map[string]string // more variables of runs
-	work    [][]toolCall      // the calls of each answer, by these tools; none for those of all
+	writes  []string // answers of a model that has no tools, in their order
 }
 
 const (
@@ -433,11 +430,7 @@ func (s *served) answer(c *completion) string {
 	case trial:
 		return s.says(thought, "", tried, c)
 	}
-	calls := work
-	if s.work != nil {
-		calls = s.work
-	}
-	for _, calls := range calls {
+	for _, calls := range work {
 		if n == done {
 			return s.says(thought, "", calls, c)
 		}
@@ -499,30 +492,6 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestOpenCodeOverChat has a model with the tools of OpenCode work over the chat wire.
-func TestOpenCodeOverChat(t *testing.T) {
-	t.Parallel()
-	for _, row := range endpointRow.FindAllStringSubmatch(documents(t)["docs/reference/model.md"], -1) {
-		name, settings := row[1], row[2]
-		if !slices.Contains([]string{"Gemini", "LM Studio without a parser", "Ollama's own API behind a proxy", "vLLM"}, name) {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			e := endpoints[name]
-			e.work = [][]toolCall{
-				{{"read", `{"filePath":"log.txt"}`}},
-				{{"edit", `{"filePath":"log.txt","oldString":"begin","newString":"began"}`}, {"write", `{"filePath":"made.txt","content":"made"}`}},
-				{{"bash", `{"command":"grep began log.txt"}`}},
-			}
-			e.refuses = append(slices.Clip(e.refuses), below(418, "a tool did not do its work", `"content":"((edit|write|read|bash)( failed)?: |[^"]{0,8}bash_metadata)`))
-			if warned := e.run(t, settings, dialect.OpenCode, true); len(warned) > 0 {
-				t.Errorf("with %s the run warned: %v", settings, warned)
-			}
-		})
-	}
-}
-
 var quirkList = regexp.MustCompile(`\[([a-z_, ]*)\]`)
 
 // quirksOf are those that a text lists.
@@ -541,9 +510,6 @@ func TestDoctorTriesEndpoints(t *testing.T) {
 			e := endpoints[name]
 			s := e.serve(t)
 			w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_NAME=some-model")
-			for name, value := range e.with {
-				w.env = append(w.env, name+"="+value)
-			}
 			cmd := exec.Command(binary, "doctor", "--online", "--repo", w.dir)
 			cmd.Env, cmd.Dir = w.env, w.dir
 			said, _ := cmd.CombinedOutput() // its status is that of the machine
@@ -570,9 +536,6 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 	t.Helper()
 	s := e.serve(t)
 	w := newWorkshop(t, "OPENAI_BASE_URL="+s.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "AGENT_CI_MODEL_CHAT="+settings)
-	for name, value := range e.with {
-		w.env = append(w.env, name+"="+value)
-	}
 	w.write("job.yml", endpointJob)
 	w.write("schema.json", `{"type": "object", "required": ["ok"], "additionalProperties": false, "properties": {"ok": {"const": true}}}`)
 	w.write("repo/log.txt", "begin\n")

@@ -1,6 +1,10 @@
 package main_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -98,5 +102,49 @@ turns:
 			}
 			refused("resume", hostile, "--quiet", "--repo", repo, "--replay", "go_on.yml")
 		})
+	}
+}
+
+// rechain replaces a text in the events of a kind, and makes the digests fit.
+func rechain(t *testing.T, dir string, kind transcript.Type, from, to string) {
+	t.Helper()
+	path, result := filepath.Join(dir, "transcript.jsonl"), filepath.Join(dir, "result.json")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var chain bytes.Buffer
+	head := strings.Repeat("0", 64)
+	for e, err := range transcript.Read(bytes.NewReader(raw)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Prev = head; e.Type == kind {
+			e.Data = json.RawMessage(strings.Replace(string(e.Data), from, to, 1))
+		}
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(line)
+		head = hex.EncodeToString(sum[:])
+		chain.Write(append(line, '\n'))
+	}
+	var told map[string]any
+	if raw, err = os.ReadFile(result); err == nil {
+		err = json.Unmarshal(raw, &told)
+	}
+	told["transcript_sha256"] = head
+	if err == nil {
+		raw, err = json.Marshal(told)
+	}
+	if err == nil {
+		err = os.WriteFile(result, raw, 0o600)
+	}
+	if err == nil {
+		err = os.WriteFile(path, chain.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

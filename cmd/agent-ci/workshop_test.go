@@ -67,3 +67,19 @@ func (w *workshop) keepOverlaysOff(dir string) {
 	first, _, _ := strings.Cut(w.git(dir, "ls-files"), "\n")
 	w.git(dir, "update-index", "--skip-worktree", first)
 }
+
+func (w *workshop) agent(args ...string) (string, error) {
+	cmd := exec.Command(binary, args...)
+	cmd.Env, cmd.Dir = w.env, w.dir
+	told, err := cmd.CombinedOutput()
+	return string(told), err
+}
+
+// replays replays a record, which has to differ in that, or in nothing.
+func (w *workshop) replays(t *testing.T, differs string, args ...string) {
+	t.Helper()
+	told, err := w.agent(append([]string{"replay", "--quiet"}, args...)...)
+	if differs == "" && err != nil || differs != "" && (err == nil || !strings.Contains(told, "\n"+differs+"\n--- recorded\n")) {
+		t.Errorf("%q: %v, want a difference in %q\n%s", args[1:], err, differs, told)
+	}
+}

@@ -42,9 +42,11 @@ func TestBundlesThatAreNone(t *testing.T) {
 	text := func(content string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(content), 0o600) }
 	}
-	noFolder := func(dir string) error {
-		path := filepath.Join(dir, record.StateFolder)
-		return errors.Join(os.RemoveAll(path), os.WriteFile(path, nil, 0o600))
+	folder := func(by func(string) error) func(string) error {
+		return func(dir string) error {
+			path := filepath.Join(dir, record.StateFolder)
+			return errors.Join(os.RemoveAll(path), by(path))
+		}
 	}
 	w := newWorld(t)
 	for name, test := range map[string]struct {
@@ -58,7 +60,10 @@ func TestBundlesThatAreNone(t *testing.T) {
 		"a pipe":                {alter: replace(record.TranscriptFile, pipe), words: "transcript.jsonl is no plain file"},
 		"another result":        {alter: replace(record.ResultFile, text(`{"transcript_sha256": "ab"}`)), words: "names another end"},
 		"another pack":          {alter: replace(record.PackFile, text("PACK")), words: "was altered", chained: true},
-		"a file for a folder":   {alter: noFolder, words: "state is no folder"},
+		"a file for a folder":   {alter: folder(text("")), words: "state is no folder"},
+		"a link for a folder":   {alter: folder(link), words: "state is no folder"},
+		"a link for the pack":   {alter: replace(record.PackFile, link), words: "changes.pack is no plain file"},
+		"a link for the patch":  {alter: replace(record.PatchFile, link), words: "changes.patch is no plain file"},
 		"another transcript":    {alter: replace(record.TranscriptFile, text("{}\n")), words: "The bundle cannot be published"},
 		"a result of any size":  {alter: func(dir string) error { return os.Truncate(filepath.Join(dir, record.ResultFile), 1<<30) }, words: "more than"},
 		"a transcript of a lie": {alter: func(dir string) error { return os.Truncate(filepath.Join(dir, record.TranscriptFile), 100) }, words: "The bundle cannot be published"},

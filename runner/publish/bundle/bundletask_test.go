@@ -53,6 +53,7 @@ func TestTheTaskOfTheJob(t *testing.T) {
 	}{
 		"its issue":               {set: []string{"task.issue=#7"}},
 		"its issue, in full":      {set: []string{"task.issue=Octo/Widgets#7"}},
+		"its base, too":           {set: []string{"task.issue=#7", "repository.base=main"}},
 		"another issue":           {set: []string{"task.issue=#8"}, words: "than this half's own, which is issue octo/widgets#8"},
 		"another repository's":    {set: []string{"task.issue=octo/other#7"}, words: "than this half's own"},
 		"its name":                {change: named("nightly"), set: []string{"name=nightly"}},
@@ -89,6 +90,8 @@ func TestTheTaskOfTheEvent(t *testing.T) {
 		"with a name":      {event: "issues", payload: about7, set: []string{"name=nightly"}, words: "which is about issue octo/widgets#7"},
 		"on a pin":         {event: "issues", payload: about7, set: []string{"name=nightly", "pull_request.branch=agent-ci/issue-7"}, actor: "linus"},
 		"a comment":        {event: "issue_comment", payload: `{"issue": {"number": 7}, "sender": {"login": "bot"}, "comment": {"user": {"login": "linus", "id": 3}}}`, actor: "linus"},
+		"a dispatch":       {event: "workflow_dispatch", payload: `{"inputs": {"issue": "7"}}`, actor: "ada"},
+		"another dispatch": {event: "workflow_dispatch", payload: `{"inputs": {"issue": "8"}}`, words: "than the event, which is about issue octo/widgets#8"},
 		"no task of its":   {event: "push", payload: `{"sender": {"login": "linus", "id": 3}}`, actor: "ada"},
 		"a task of a job":  {event: "issues", payload: about7, set: []string{"task.prompt=x"}, actor: "ada"},
 		"it can't be read": {event: "issues", payload: `{`, words: "The event cannot be used"},

@@ -66,6 +66,7 @@ func TestBundlesThatAreRefused(t *testing.T) {
 		"a branch of another task":  {change: func(s *told) { s.workspace.Branch = "agent-ci/issue-8" }, words: "its branch agent-ci/issue-8 is not agent-ci/issue-7, that of its task"},
 		"a job that is none":        {change: func(s *told) { s.started.Job = []byte("[]") }, words: "its job cannot be read"},
 		"objects of another change": {change: func(s *told) { s.change.Files[0].Path = "other.txt" }, words: "its objects are not the change"},
+		"a tree that is a path":     {change: func(s *told) { s.change.TreeSHA = "../../etc/passwd" }, words: "cannot be published"},
 		"objects that are not there": {change: func(s *told) {
 			s.change.TreeSHA = strings.Repeat("ab", 20)
 		}, words: "make it again with agent-ci run"},
@@ -75,6 +76,9 @@ func TestBundlesThatAreRefused(t *testing.T) {
 			w.refused(test.change, "bundle", test.words)
 		})
 	}
+	w.t, w.set = t, nil
+	w.refused(func(s *told) { s.workspace.BaseSHA = "../../etc/passwd" }, "unknown_base", "")
+	w.refused(func(s *told) { s.workspace.BaseSHA = strings.Repeat("1", 40) }, "unknown_base", "")
 }
 
 func TestABundleWithoutItsPack(t *testing.T) {
