@@ -318,16 +318,3 @@ func wantError(t *testing.T, err error, reason Reason, words string) {
 		t.Errorf("got %v, want %s with %q", err, reason, words)
 	}
 }
-
-// BenchmarkOpen is what a server over stdio adds to the start of a run, its own start included.
-func BenchmarkOpen(b *testing.B) {
-	for b.Loop() {
-		s, err := Open(b.Context(), Server{Name: "test", Tools: []string{AllTools}, Start: child(nil, "sdk")})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		s.Close()
-		b.StartTimer()
-	}
-}

@@ -167,15 +167,3 @@ func FuzzReplace(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkReplace(b *testing.B) {
-	file := strings.Repeat("\tline of a file\n", 200_000) + "\tthe end {\n\t}\n"
-	for name, old := range map[string]string{"exact": "\tthe end {\n", "trimmed": "the end {\n}\n", "alike": strings.Repeat("line of a file\n", 10_000) + "no\n"} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(file)))
-			for b.Loop() {
-				_, _, _ = replacement{old, "x", false}.in(file)
-			}
-		})
-	}
-}

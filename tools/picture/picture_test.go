@@ -208,16 +208,3 @@ func FuzzFit(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkFit(b *testing.B) {
-	var large bytes.Buffer
-	if err := jpeg.Encode(&large, checks(4000, 3000, 16), nil); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Fit(large.Bytes()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -176,21 +176,3 @@ func FuzzCompile(f *testing.F) {
 		p.MatchLines([]byte(text))
 	})
 }
-
-func BenchmarkMatchLines(b *testing.B) {
-	text := bytes.Repeat([]byte("func (b *Buffer) Read(p []byte) (n int, err error) { return b.read(p) }\n\t// and some words\n"), 10_000)
-	for _, expression := range []string{"NewReader", "(?i)newreader", "(?i)task", `func \(\w+ \*\w+\) Close\(\) error`, `(?i)func \w+close`, `[a-z]{12,}\s`, `\w+\s\w+\d`} {
-		b.Run(expression, func(b *testing.B) {
-			p, err := Compile(expression)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if p.MatchLines(text) {
-					b.Fatal("it matches")
-				}
-			}
-		})
-	}
-}
