@@ -15,7 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// A run directory whose chain was made anew, with a job that allows more, runs nothing here.
+// A run directory whose chain was made anew, with a job that allows more, runs nothing here. What is more is
+// TestWhatARecordedJobHasBeyondAnAllowedOne's.
 func TestRecordsOfStrangersGetNoMoreThanIsAllowedHere(t *testing.T) {
 	t.Parallel()
 	if confines() == sandbox.LevelNone {
@@ -51,27 +52,10 @@ turns:
 		key      string
 		live     bool // a replay is refused too
 	}{
-		"no sandbox":        {`"sandbox":"workspace-write"`, `"sandbox":"danger-full-access"`, "policy.sandbox", replays},
-		"another folder":    {`"writable":[]`, `"writable":["` + outside + `"]`, "policy.writable", replays},
-		"any network":       {`"network":"loopback","writable"`, `"network":"full","writable"`, "policy.network", replays},
-		"some hosts":        {`"network":"loopback","writable"`, `"network":{"allow":["evil.example"]},"writable"`, "policy.network", replays},
-		"a setup's network": {`"setup":[]`, `"setup":[{"name":"x","run":"true","network":"full","timeout":"1m0s"}]`, "setup[].network", replays},
-		"a variable":        {`"pass":[]`, `"pass":["HELD_TOKEN"]`, "policy.env.pass", replays},
-		"a secret": {
-			`"secrets":[]`, `"secrets":[{"name":"T","from":"HELD_TOKEN","hosts":["evil.example"],"header":"Authorization","methods":["GET"],"commands":["agent"]}]`,
-			"policy.secrets", replays,
-		},
-		"a hook":    {`"hooks":{}`, `"hooks":{"evil":{"on":"SessionStart","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},
-		"a service": {`"services":{}`, `"services":{"evil":{"run":"true","port":8080,"ready":{"timeout":"1m0s"}}}`, "services", replays},
-		"a server":  {`"mcp_servers":{}`, `"mcp_servers":{"evil":{"command":"sh","args":["greet.sh"],"tools":["*"]}}`, "mcp_servers", replays},
-		"a tool": {
-			`"dynamic":[]`, `"dynamic":[{"name":"evil","description":"x","input_schema":{"type":"object"},"run":"sh greet.sh","timeout":"1m0s"}]`,
-			"tools.dynamic", replays,
-		},
+		"no sandbox":            {`"sandbox":"workspace-write"`, `"sandbox":"danger-full-access"`, "policy.sandbox", replays},
+		"a hook":                {`"hooks":{}`, `"hooks":{"evil":{"on":"SessionStart","run":["sh","greet.sh"],"timeout":"1m0s","on_error":"fail"}}`, "hooks", replays},
 		"a path that leads out": {`"path":"."`, `"path":"../outside"`, "repository.path", replays},
-		"another API":           {`"base_url":""`, `"base_url":"https://evil.example/v1"`, "model.base_url", resumes},
 		"another key":           {`"api_key_env":"OPENAI_API_KEY"`, `"api_key_env":"HELD_TOKEN"`, "model.api_key_env", resumes},
-		"no check":              {`"on_verify_failed":"draft"`, `"on_verify_failed":"none"`, "on_verify_failed", resumes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hostile := filepath.Join(t.TempDir(), "run")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/campaign/spec"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // clock is a time that the test moves.
@@ -220,6 +221,37 @@ func TestAnAlteredLedgerIsRefused(t *testing.T) {
 	b.must(os.WriteFile(path, []byte(strings.Replace(string(raw), `"cost_usd":1`, `"cost_usd":0`, 1)), 0o600))
 	if _, err := Open(b.dir, b.clock.now); err == nil {
 		t.Error("it was opened")
+	}
+}
+
+// A ledger whose chain is whole may still have been written by somebody else: no event and no plan of it
+// leads to another folder.
+func TestALedgerNamesNoOtherFolder(t *testing.T) {
+	const away = "../../../backup"
+	for name, tampered := range map[string]struct {
+		kind transcript.Type
+		data any
+	}{
+		"a claim":            {TypeClaimed, Claimed{Campaign: "bump", Target: Target{Key: away}, Wave: 1, Attempt: 1}},
+		"a claim's template": {TypeClaimed, Claimed{Campaign: "bump", Target: Target{Key: "bump-x"}, Template: "/../../b", Wave: 1, Attempt: 1}},
+		"an end":             {TypeSettled, Settled{Campaign: "bump", Report: Report{Target: away, Attempt: 1, Outcome: "changed"}}},
+	} {
+		b := newBook(t, 1, func(*spec.Campaign) {})
+		_, err := b.log.Append(tampered.kind, tampered.data)
+		b.must(errors.Join(err, b.Close()))
+		_, opened := Open(b.dir, b.clock.now)
+		_, read := Read(b.dir)
+		for _, err := range []error{opened, read} {
+			if err == nil || !strings.Contains(err.Error(), "is no name of a target") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	b := newBook(t, 1, func(*spec.Campaign) {})
+	b.plan.Targets[0].Key = away
+	b.must(b.Plan(b.plan))
+	if _, err := ReadPlan(b.dir, "bump", b.State); err == nil || !strings.Contains(err.Error(), "is no name of a target") {
+		t.Errorf("a plan: %v", err)
 	}
 }
 

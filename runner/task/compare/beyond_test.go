@@ -24,6 +24,13 @@ func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
 		"less":                {"policy: {sandbox: read-only, network: none}", "policy: {writable: [a]}", ""},
 		"another task":        {"name: a\nlimits: {turns: 7}\nmodel: {name: gpt-5.4}", "name: b", ""},
 		"more confinement":    {"policy: {require: full}", "policy: {require: landlock}", ""},
+		"no sandbox":          {"policy: {sandbox: danger-full-access}", "", "policy.sandbox"},
+		"another folder":      {"policy: {writable: [/outside]}", "", "policy.writable"},
+		"any network":         {"policy: {network: full}", "", "policy.network"},
+		"a variable":          {"policy: {env: {pass: [HELD_TOKEN]}}", "", "policy.env.pass"},
+		"a service":           {"services: {evil: {run: 'true', port: 8080}}", "", "services"},
+		"a server":            {"mcp_servers: {evil: {command: sh, args: [greet.sh], tools: ['*']}}", "", "mcp_servers"},
+		"a tool":              {"tools: {dynamic: [{name: evil, description: x, input_schema: {type: object}, run: sh greet.sh}]}", "", "tools.dynamic"},
 		"less confinement":    {"policy: {require: landlock}", "policy: {require: full}", "policy.require"},
 		"some of the hosts":   {"policy: {network: {allow: [a.example]}}", "policy: {network: {allow: [a.example, b.example]}}", ""},
 		"other hosts":         {"policy: {network: {allow: [c.example]}}", "policy: {network: {allow: [a.example]}}", "policy.network"},
@@ -42,11 +49,18 @@ func TestWhatARecordedJobHasBeyondAnAllowedOne(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, over, c.key)
 		}
 	}
-	if over := Beyond(load("verify: []"), load("verify: [{run: make test}]"), true); over == nil || over.Key != "verify" {
-		t.Errorf("a run that goes on without its checks: %+v", over)
-	}
-	if over := Beyond(load("verify: []"), load("verify: [{run: make test}]"), false); over != nil {
-		t.Errorf("a replay without checks: %+v", over)
+	for key, c := range map[string]struct{ made, allowed string }{ // that a run which goes on may not have, and a replay may
+		"verify":            {"verify: []", "verify: [{run: make test}]"},
+		"on_verify_failed":  {"on_verify_failed: none", "on_verify_failed: draft"},
+		"model.base_url":    {"model: {base_url: 'https://evil.example/v1'}", ""},
+		"model.api_key_env": {"model: {api_key_env: HELD_TOKEN}", ""},
+	} {
+		if over := Beyond(load(c.made), load(c.allowed), true); over == nil || over.Key != key {
+			t.Errorf("a run that goes on with another %s: %+v", key, over)
+		}
+		if over := Beyond(load(c.made), load(c.allowed), false); over != nil {
+			t.Errorf("a replay with another %s: %+v", key, over)
+		}
 	}
 }
 
