@@ -197,7 +197,7 @@ func (w *keyTables) example(k *config.Key) string {
 // documentedType returns a key's limits as a sentence, where the example does not show them.
 func documentedType(k *config.Key) string {
 	switch {
-	case k.Shape == config.CustomValue && k.Values != nil:
+	case k.Shape == config.Either && k.Values != nil:
 		return "One of " + asCode(k.Values) + ", or `{allow: [HOST, …]}`."
 	case len(k.Values) == 1 || k.Span != nil && k.Span.Min == k.Span.Max:
 		return ""

@@ -211,23 +211,14 @@ func cloneNode(node *yaml.Node) *yaml.Node {
 	return &clone
 }
 
-// Words implements config.Custom.
-func (*Template) Words() string { return "a mapping" }
+// Keep implements config.Kept.
+func (t *Template) Keep(file string, node *yaml.Node) { *t = Template{file, node} }
 
-// DecodeKey implements config.Custom: it keeps the node, which is checked once all of the file is read.
-func (t *Template) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
-	if node.Kind != yaml.MappingNode {
-		return d.WrongType(k, path, node)
-	}
-	*t = Template{file: d.File(), node: node}
-	return true
-}
-
-// DescribeKey implements config.Custom: it names the keys of a job. Their values may be of a target.
-func (*Template) DescribeKey(_ *config.Key, schema map[string]any) {
+// Schema implements config.Kept: it names the keys of a job. Their values may be of a target.
+func (*Template) Schema() map[string]any {
 	properties := make(map[string]any)
 	for _, k := range job.Format().Root.Keys {
 		properties[k.Name] = map[string]any{"description": k.About}
 	}
-	schema["type"], schema["properties"], schema["additionalProperties"] = "object", properties, false
+	return map[string]any{"properties": properties, "additionalProperties": false}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -37,10 +38,8 @@ type Decoder struct {
 	// inEarlierLayer holds the paths of groups in named mappings that an earlier layer contains.
 	inEarlierLayer map[string]bool
 
-	kinds []Kind   // of the layers so far
-	names []string // of these layers
-	kind  Kind     // of the layer that is being merged
-	name  string   // of that layer, or the origin of an assignment
+	layers []Layer // so far, without their data; the last one is being merged
+	name   string  // of that one, or the origin of an assignment
 
 	// Lenient holds the paths of texts that are not final yet. Their form is not checked.
 	Lenient map[string]bool
@@ -53,15 +52,14 @@ func (f *Format) Decoder(into any) *Decoder {
 	return d
 }
 
-// File returns the name of the current layer.
-func (d *Decoder) File() string { return d.name }
-
 // layer returns the number of the current layer.
-func (d *Decoder) layer() int { return len(d.kinds) - 1 }
+func (d *Decoder) layer() int { return len(d.layers) - 1 }
+
+func (d *Decoder) kind() Kind { return d.layers[d.layer()].Kind }
 
 // place returns the position of node. Layers of assignments have no lines.
 func (d *Decoder) place(node *yaml.Node) place {
-	if d.kind == Values {
+	if d.kind() == Values {
 		return place{layer: d.layer(), name: d.name}
 	}
 	return place{d.layer(), d.name, node.Line, node.Column}
@@ -98,10 +96,10 @@ func (d *Decoder) Wrong(path, message string) {
 
 // Missing reports a key missing in all layers, at the start of the topmost file.
 func (d *Decoder) Missing(path, message string) {
-	at := place{layer: len(d.kinds)}
-	for i, kind := range d.kinds {
-		if kind == File {
-			at = place{i, d.names[i], 1, 1}
+	at := place{layer: len(d.layers)}
+	for i, layer := range d.layers {
+		if layer.Kind == File {
+			at = place{i, layer.Name, 1, 1}
 		}
 	}
 	d.complainAt(at, path, message, "")
@@ -127,10 +125,12 @@ func (d *Decoder) IsSetByCurrentLayer(path string) bool {
 }
 
 // KindOf returns the kind of the layer with the key's value.
-func (d *Decoder) KindOf(path string) Kind { return d.kinds[d.places[path].layer] }
+func (d *Decoder) KindOf(path string) Kind { return d.layers[d.places[path].layer].Kind }
 
 // Has reports whether a layer of a kind was merged.
-func (d *Decoder) Has(kind Kind) bool { return slices.Contains(d.kinds, kind) }
+func (d *Decoder) Has(kind Kind) bool {
+	return slices.ContainsFunc(d.layers, func(l Layer) bool { return l.Kind == kind })
+}
 
 // value merges node, the value of k at path, into the Go value into. It reports whether node fits
 // k, and has reported the mistake otherwise.
@@ -142,18 +142,44 @@ func (d *Decoder) value(k *Key, path string, node *yaml.Node, into reflect.Value
 		return true
 	}
 	d.places[path] = d.place(node)
-	if k.Shape == CustomValue {
-		return into.Addr().Interface().(Custom).DecodeKey(d, k, path, node)
-	}
 	return [...]func(*Key, string, *yaml.Node, reflect.Value) bool{
 		Group: d.group, List: d.list, TextMap: d.named, OpenMap: d.openMap, GroupMap: d.named, Text: d.text,
 		Integer: d.integer, Decimal: d.decimal, Boolean: d.boolean, Duration: d.duration,
+		Either: d.either, Whole: d.whole,
 	}[k.Shape](k, path, node, into)
 }
 
-// Value merges node, the value of k at path, into a pointer, for a [Custom].
-func (d *Decoder) Value(k *Key, path string, node *yaml.Node, into any) bool {
-	return d.value(k, path, node, reflect.ValueOf(into).Elem())
+// either replaces a Several by node, in the notation that the kind of node has.
+func (d *Decoder) either(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	way := k.ways[node.Kind]
+	if way == nil {
+		return d.wrongType(k, path, node)
+	}
+	into.SetZero()
+	field, before := into, len(d.found)
+	if way.Shape != Group {
+		field = into.Field(way.field)
+	}
+	d.forgetBelow(path)
+	if d.value(way, path, node, field); len(d.found) == before {
+		into.Addr().Interface().(Several).Fit(d, path, node)
+	}
+	return len(d.found) == before
+}
+
+func (d *Decoder) whole(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
+	if node.Kind != yaml.MappingNode {
+		return d.wrongType(k, path, node)
+	}
+	into.Addr().Interface().(Kept).Keep(d.name, node)
+	return true
+}
+
+// forgetBelow removes the positions of values below path, which a later layer replaces.
+func (d *Decoder) forgetBelow(path string) {
+	maps.DeleteFunc(d.places, func(at string, _ place) bool {
+		return strings.HasPrefix(at, path+"[") || strings.HasPrefix(at, path+".")
+	})
 }
 
 // forbiddenSyntax returns a message for YAML features forbidden in these files, or "".
@@ -179,22 +205,45 @@ func forbiddenName(name *yaml.Node) string {
 
 func (d *Decoder) group(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	}
 	given := make(map[string]bool)
 	for name, value := range d.pairs(path, node) {
-		given[name.Value] = !isNull(value)
+		if !isNull(value) {
+			given[name.Value] = true
+		}
 		d.entry(k, path, name, value, into)
 	}
-	if path == "" && d.kind == Values || path != "" && d.inEarlierLayer[path] {
+	if path == "" && d.kind() == Values || path != "" && d.inEarlierLayer[path] {
 		return true
 	}
+	d.complete(k, path, node, given)
+	return true
+}
+
+// complete reports keys that are missing in a group, and those beside a key that stands alone.
+func (d *Decoder) complete(k *Key, path string, node *yaml.Node, given map[string]bool) {
+	instead := ""
 	for _, below := range k.Keys {
-		if below.Required && !given[below.Name] {
-			d.Complain(At(path, below.Name), node, "is missing")
+		if below.Alone && given[below.Name] {
+			d.WrongIf(len(given) > 1, At(path, below.Name), "stands alone; leave the keys beside it out")
+			return
+		}
+		if below.Alone {
+			instead += ", or " + below.Name
 		}
 	}
-	return true
+	for _, below := range k.Keys {
+		missing := At(path, below.Name)
+		isMisspelled := slices.ContainsFunc(d.found, func(p Problem) bool { return p.Suggestion == missing })
+		if !below.Required || given[below.Name] || isMisspelled {
+			continue
+		}
+		if instead != "" {
+			instead = "; give " + below.Name + instead
+		}
+		d.Complain(missing, node, "is missing"+instead)
+	}
 }
 
 func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect.Value) {
@@ -205,7 +254,7 @@ func (d *Decoder) entry(k *Key, path string, name, node *yaml.Node, into reflect
 	}
 	inner := At(path, below.Name)
 	if d.format.Misplaced != nil {
-		if err := d.format.Misplaced(d.kind, inner); err != nil {
+		if err := d.format.Misplaced(d.kind(), inner); err != nil {
 			d.Complain(inner, name, err.Error())
 			return
 		}
@@ -237,13 +286,13 @@ func (d *Decoder) pairs(path string, node *yaml.Node) iter.Seq2[*yaml.Node, *yam
 func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	switch {
 	case node.Kind != yaml.SequenceNode:
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	case k.MaxEntries > 0 && len(node.Content) > k.MaxEntries:
 		return d.Complain(path, node, fmt.Sprintf("has more than %d", k.MaxEntries))
-	case len(node.Content) < k.MinEntries:
-		return d.Complain(path, node, "is an empty list; give at least one")
+	case k.NonEmpty && len(node.Content) == 0:
+		return d.Complain(path, node, "is an empty list; "+cmp.Or(k.Instead, "give at least one"))
 	}
-	maps.DeleteFunc(d.places, func(at string, _ place) bool { return strings.HasPrefix(at, path+"[") })
+	d.forgetBelow(path)
 	elements, fits := reflect.MakeSlice(k.typ, 0, len(node.Content)), true
 	for i, item := range node.Content {
 		inner := At(path, i)
@@ -263,7 +312,7 @@ func (d *Decoder) list(k *Key, path string, node *yaml.Node, into reflect.Value)
 // named merges a mapping from any names to values, name by name, and in groups key by key.
 func (d *Decoder) named(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.MappingNode {
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	}
 	for name, node := range d.pairs(path, node) {
 		inner := At(path, name.Value)

@@ -24,11 +24,12 @@ type Rule struct {
 	Span    *Span      // of a number
 	Foreign *Foreign   // of a mapping with foreign keys, or of each element of a list of these
 
-	Required   bool // must be written wherever its group is
-	NonEmpty   bool // may not be empty text
-	MinEntries int  // entries of a list
-	MaxEntries int  // entries of a mapping of mappings, or of a list
-	Scalars    bool // numbers and truth values count as text, as they are written
+	Required   bool   // must be written wherever its group is, unless another key stands alone there
+	Alone      bool   // takes the place of all other keys of its group
+	NonEmpty   bool   // may be neither empty text nor an empty list
+	Instead    string // what to write in place of an empty list, as a piece of a sentence
+	MaxEntries int    // entries of a mapping of mappings, or of a list
+	Scalars    bool   // numbers and truth values count as text, as they are written
 
 	// Suggest returns the correct key for an unknown name in a group, or in the groups of a mapping.
 	// It returns "" if there is none.
@@ -50,14 +51,20 @@ type Foreign struct {
 	Schema map[string]any                          // the part of Read expressible in JSON Schema
 }
 
-// Custom is a Go type with several notations for its values.
-type Custom interface {
-	// Words names the ways, for messages.
-	Words() string
-	// DecodeKey reads node, the value of k at path, and reports whether it fits.
-	DecodeKey(d *Decoder, k *Key, path string, node *yaml.Node) bool
-	// DescribeKey completes the JSON Schema of k.
-	DescribeKey(k *Key, schema map[string]any)
+// Several is a struct type whose values have several notations. Its field with the tag config:"text" takes
+// text, by the rule of the key, and the one with config:"list" takes a list. Fields named in JSON are the keys of a mapping.
+type Several interface {
+	// Rules describes the notations: "" all of them with About as their names for messages, "allow" a
+	// key of the mapping, "[]" an element of the list.
+	Rules() []Rule
+	// Fit checks a value that fits its notation.
+	Fit(d *Decoder, path string, node *yaml.Node)
+}
+
+// Kept is a mapping that is checked once the whole file is read.
+type Kept interface {
+	Keep(file string, node *yaml.Node)
+	Schema() map[string]any
 }
 
 // Shape is the notation of a key's value.
@@ -74,14 +81,15 @@ const (
 	Integer
 	Decimal
 	Boolean
-	Duration    // of time
-	CustomValue // a Custom
+	Duration // of time
+	Either   // a Several
+	Whole    // a Kept
 )
 
 var shapes = [...]struct{ words, schema string }{
 	Group: {"a mapping", "object"}, List: {"a list", "array"}, TextMap: {"a mapping of text", "object"}, OpenMap: {"a mapping", "object"},
 	GroupMap: {"a mapping of mappings", "object"}, Text: {"text", "string"}, Integer: {"a whole number", "integer"},
-	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, CustomValue: {},
+	Decimal: {"a number", "number"}, Boolean: {"true or false", "boolean"}, Duration: {"a duration", "string"}, Either: {}, Whole: {"a mapping", "object"},
 }
 
 // Key is a key of a format: its rule, its type and the keys below it.
@@ -89,19 +97,25 @@ type Key struct {
 	Rule
 	Name  string // last part of the path
 	Shape Shape
-	Keys  []*Key // of a group
-	Elem  *Key   // of a list or a mapping
-	field int    // of a key in a group: index of the struct's field
+	Keys  []*Key             // of a group
+	Elem  *Key               // of a list or a mapping
+	ways  map[yaml.Kind]*Key // notations of a Several
+	words string             // names of these notations
+	field int                // of a key in a group: index of the struct's field
 	typ   reflect.Type
 }
 
 // NewKey describes a Go type by rules. A type at the root has the path "".
 func NewKey(rules []Rule, typ reflect.Type) *Key {
+	return newKey(rulesByPath(rules), "", typ)
+}
+
+func rulesByPath(rules []Rule) map[string]Rule {
 	byPath := make(map[string]Rule, len(rules))
 	for _, r := range rules {
 		byPath[r.Path] = r
 	}
-	return newKey(byPath, "", typ)
+	return byPath
 }
 
 func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
@@ -109,15 +123,14 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 	k.Path = path
 	switch k.Shape {
 	case Group:
-		for i := range typ.NumField() {
-			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			below := newKey(byPath, At(path, name), typ.Field(i).Type)
-			below.field = i
-			k.Keys = append(k.Keys, below)
-		}
+		k.addKeys(byPath)
+	case Either:
+		k.addWays()
 	case List:
 		k.Elem = newKey(byPath, path+"[]", typ.Elem())
-		k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.NonEmpty, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
+		if _, ruled := byPath[path+"[]"]; !ruled {
+			k.Elem.Form, k.Elem.Values, k.Elem.Foreign, k.Elem.NonEmpty, k.Elem.Example = k.Form, k.Values, k.Foreign, true, strings.Trim(k.Example, "[]")
+		}
 		if k.Elem.Shape == Text {
 			k.Example = "[a, b]"
 			if k.Values != nil {
@@ -131,10 +144,44 @@ func newKey(byPath map[string]Rule, path string, typ reflect.Type) *Key {
 	return k
 }
 
+func (k *Key) addKeys(byPath map[string]Rule) {
+	for i := range k.typ.NumField() {
+		if name, _, _ := strings.Cut(k.typ.Field(i).Tag.Get("json"), ","); name != "" && name != "-" {
+			below := newKey(byPath, At(k.Path, name), k.typ.Field(i).Type)
+			below.field = i
+			k.Keys = append(k.Keys, below)
+		}
+	}
+}
+
+// addWays adds a key for each notation of a Several.
+func (k *Key) addWays() {
+	rules := rulesByPath(reflect.New(k.typ).Interface().(Several).Rules())
+	k.ways, k.words = make(map[yaml.Kind]*Key), rules[""].About
+	mapping := &Key{Rule: rules[""], Shape: Group, typ: k.typ}
+	mapping.About = ""
+	if mapping.addKeys(rules); len(mapping.Keys) > 0 {
+		k.ways[yaml.MappingNode] = mapping
+	}
+	for i := range k.typ.NumField() {
+		field := k.typ.Field(i)
+		switch field.Tag.Get("config") {
+		case "text":
+			k.ways[yaml.ScalarNode] = &Key{Rule: k.Rule, Shape: Text, field: i}
+			k.ways[yaml.ScalarNode].About = ""
+		case "list":
+			k.ways[yaml.SequenceNode] = newKey(rules, "", field.Type)
+			k.ways[yaml.SequenceNode].field, k.ways[yaml.SequenceNode].About = i, ""
+		}
+	}
+}
+
 func shapeOf(typ reflect.Type) Shape {
 	switch {
-	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Custom]()):
-		return CustomValue
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Several]()):
+		return Either
+	case reflect.PointerTo(typ).Implements(reflect.TypeFor[Kept]()):
+		return Whole
 	case typ.Kind() == reflect.Int64 && typ.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return Duration
 	case typ == reflect.TypeFor[map[string]string]():
@@ -150,8 +197,8 @@ func shapeOf(typ reflect.Type) Shape {
 
 // Words describes the type of the key's value, for messages.
 func (k *Key) Words() string {
-	if k.Shape == CustomValue {
-		return reflect.New(k.typ).Interface().(Custom).Words()
+	if k.Shape == Either {
+		return k.words
 	}
 	return shapes[k.Shape].words
 }
@@ -197,24 +244,33 @@ func (k *Key) Settable() []*Key {
 
 // At returns the key for a path such as verify[0].name, or nil.
 func (k *Key) At(path string) *Key {
-	for part := range strings.SplitSeq(path, ".") {
-		name, _, listed := strings.Cut(part, "[")
-		if k = k.below(name); k != nil && listed {
-			k = k.Elem
-		}
-		if k == nil {
-			return nil
-		}
-	}
-	return k
+	found, _ := k.find(path)
+	return found
 }
 
-// below returns the key called name in a group or in a mapping of any names, or nil.
-func (k *Key) below(name string) *Key {
-	if k.Shape == TextMap || k.Shape == GroupMap {
-		return k.Elem
+// find returns the key at path, or nil, and the names in path. In a mapping of text, the rest of path is a
+// single name.
+func (k *Key) find(path string) (*Key, []string) {
+	if k.Shape == TextMap {
+		return k.Elem, []string{path}
 	}
-	return k.Key(name)
+	part, rest, deeper := strings.Cut(path, ".")
+	name, _, listed := strings.Cut(part, "[")
+	below := k.Key(name)
+	if k.Shape == GroupMap {
+		below = k.Elem
+	}
+	if below != nil && listed {
+		below = below.Elem
+	}
+	if below == nil {
+		return nil, strings.Split(path, ".")
+	}
+	if !deeper {
+		return below, []string{part}
+	}
+	found, names := below.find(rest)
+	return found, append([]string{part}, names...)
 }
 
 // Value returns the value of the key at path, which leads through groups, in the value of k. It is the zero
@@ -231,7 +287,7 @@ func (k *Key) Value(of reflect.Value, path string) reflect.Value {
 
 // HasDefault reports whether k has a value when nothing sets it; a required key, and an element of a list, have none.
 func (k *Key) HasDefault() bool {
-	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != CustomValue || k.Initial != nil)
+	return k.About != "" && k.Shape != Group && !k.Required && (k.Shape != Either && k.Shape != Whole || k.Initial != nil)
 }
 
 // Default returns a new value of k as it is when no layer sets it.

@@ -98,31 +98,8 @@ func (f *Format) cutAssignment(assignment string) (key, value string, err error)
 	if key = strings.TrimSpace(key); !found || key == "" {
 		return "", "", fmt.Errorf("must be key=value, such as limits.turns=50")
 	}
-	if k, _ := f.find(key); value == "" && k != nil && k.Shape != Text {
+	if k := f.Root.At(key); value == "" && k != nil && k.Shape != Text {
 		return key, "", errors.New("has no value after the =")
 	}
 	return key, value, nil
-}
-
-// find returns the key at path and the parts of path. The key is nil for an unknown path. In a
-// mapping of text, the rest of path is a single part. In a mapping of groups, the next part is a
-// name.
-func (f *Format) find(path string) (*Key, []string) {
-	k, parts := f.Root, []string(nil)
-	for rest := path; ; {
-		if k.Shape == TextMap {
-			return k.Elem, append(parts, rest)
-		}
-		name, below, deeper := strings.Cut(rest, ".")
-		parts = append(parts, name)
-		if k.Shape == GroupMap && deeper {
-			k = k.Elem
-		} else if k = k.Key(name); k == nil {
-			return nil, strings.Split(path, ".")
-		}
-		if !deeper {
-			return k, parts
-		}
-		rest = below
-	}
 }

@@ -40,13 +40,13 @@ func (d *Decoder) AddProblems(problems ...Problem) {
 }
 
 func (d *Decoder) begin(name string, kind Kind) {
-	d.kinds, d.names, d.kind, d.name = append(d.kinds, kind), append(d.names, name), kind, name
+	d.layers, d.name = append(d.layers, Layer{Name: name, Kind: kind}), name
 }
 
 func (d *Decoder) assignments(values []Assignment) {
 	for _, a := range values {
 		d.name = a.Origin
-		k, parts := d.format.find(a.Key)
+		k, parts := d.format.Root.find(a.Key)
 		if whole := d.format.customAbove(a.Key); whole != nil {
 			d.Complain(a.Key, &yaml.Node{}, "is not set by itself: "+whole.Path+" is set whole, as in "+whole.Path+"="+whole.Example)
 			continue
@@ -67,7 +67,7 @@ func (d *Decoder) assignments(values []Assignment) {
 func (f *Format) customAbove(path string) *Key {
 	for end := strings.LastIndexByte(path, '.'); end > 0; end = strings.LastIndexByte(path, '.') {
 		path = path[:end]
-		if k, _ := f.find(path); k != nil && k.Shape == CustomValue && k.Example != "" {
+		if k := f.Root.At(path); k != nil && k.Shape == Either && k.Example != "" {
 			return k
 		}
 	}

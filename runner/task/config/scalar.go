@@ -27,9 +27,9 @@ const (
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == nullTag }
 
-// DescribeNode returns the type of node in the words of a message. It repeats the value only for
+// describeNode returns the type of node in the words of a message. It repeats the value only for
 // numbers and truth values, because these are no secrets.
-func DescribeNode(node *yaml.Node) string {
+func describeNode(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:
 		return "a mapping"
@@ -44,26 +44,21 @@ func DescribeNode(node *yaml.Node) string {
 	}
 }
 
-// WrongType reports a value of the wrong type. It returns false.
-func (d *Decoder) WrongType(k *Key, path string, node *yaml.Node) bool {
+// wrongType reports a value of the wrong type. It returns false.
+func (d *Decoder) wrongType(k *Key, path string, node *yaml.Node) bool {
 	message := "must be " + k.Words()
 	if k.Example != "" {
 		message += " such as " + k.Example
 	}
-	return d.Complain(path, node, message+", not "+DescribeNode(node))
-}
-
-// Text merges node, a text by the rule of k, into a string, for a [Custom].
-func (d *Decoder) Text(k *Key, path string, node *yaml.Node, into *string) bool {
-	return d.text(k, path, node, reflect.ValueOf(into).Elem())
+	return d.Complain(path, node, message+", not "+describeNode(node))
 }
 
 func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	if node.Kind != yaml.ScalarNode {
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
-		return d.suggest(path, node, "must be text, not "+DescribeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
+		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
 	if d.Lenient[path] {
@@ -138,7 +133,7 @@ func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
 	case node.Tag == textTag && err == nil:
 		return d.suggest(path, node, "must be a whole number without quotes", node.Value)
 	}
-	return d.WrongType(k, path, node)
+	return d.wrongType(k, path, node)
 }
 
 // problem returns a message for a number outside the span, or "".
@@ -158,7 +153,7 @@ func (s *Span) problem(number int64) string {
 func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseFloat(node.Value, 64)
 	if node.Tag != intTag && node.Tag != floatTag || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	}
 	if number < 0 {
 		return d.Complain(path, node, "must be 0 or more")
@@ -179,7 +174,7 @@ func (d *Decoder) boolean(k *Key, path string, node *yaml.Node, into reflect.Val
 		"no": "false", "off": "false", "n": "false", "false": "false",
 	}[strings.ToLower(node.Value)]
 	if !isWord {
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	}
 	return d.suggest(path, node, "must be true or false, without quotes", meant)
 }
@@ -191,7 +186,7 @@ func (d *Decoder) duration(k *Key, path string, node *yaml.Node, into reflect.Va
 		number := clip.Bytes(node.Value, 20)
 		return d.suggest(path, node, "must be a duration with its unit, not the number "+number, number+"m")
 	case node.Kind != yaml.ScalarNode || node.Tag != textTag:
-		return d.WrongType(k, path, node)
+		return d.wrongType(k, path, node)
 	case err != nil:
 		return d.suggest(path, node, "must be a duration such as 90s, 10m or 1h30m", suggestDuration(node.Value))
 	case parsed <= 0:

@@ -3,7 +3,11 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/agent-ci/agent-ci/runner/task/form"
 )
@@ -48,12 +52,12 @@ func schemaOf(k *Key) map[string]any {
 		if k.MaxEntries > 0 {
 			schema["maxItems"] = k.MaxEntries
 		}
-		if k.MinEntries > 0 {
-			schema["minItems"] = k.MinEntries
+		if k.NonEmpty {
+			schema["minItems"] = 1
 		}
 	case TextMap, GroupMap:
 		schema["additionalProperties"] = schemaOf(k.Elem)
-		schema["propertyNames"] = TextSchema(map[string]any{"minLength": 1}, k.Names)
+		schema["propertyNames"] = textSchema(map[string]any{"minLength": 1}, k.Names)
 		if k.MaxEntries > 0 {
 			schema["maxProperties"] = k.MaxEntries
 		}
@@ -63,13 +67,36 @@ func schemaOf(k *Key) map[string]any {
 		schema["minimum"], schema["maximum"] = k.Span.Min, k.Span.Max
 	case Decimal:
 		schema["minimum"] = 0
-	case CustomValue:
+	case Either:
 		delete(schema, "type")
-		reflect.New(k.typ).Interface().(Custom).DescribeKey(k, schema)
+		schema["anyOf"] = k.schemas()
+	case Whole:
+		maps.Copy(schema, reflect.New(k.typ).Interface().(Kept).Schema())
 	case Duration:
 		schema["pattern"] = `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`
 	}
 	return schema
+}
+
+// schemas returns a schema for each notation of a Several, and for each key of a mapping that stands alone.
+func (k *Key) schemas() (all []any) {
+	for _, kind := range []yaml.Kind{yaml.ScalarNode, yaml.SequenceNode} {
+		if k.ways[kind] != nil {
+			all = append(all, schemaOf(k.ways[kind]))
+		}
+	}
+	if mapping := k.ways[yaml.MappingNode]; mapping != nil {
+		alone := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return !below.Alone })
+		others := slices.DeleteFunc(slices.Clone(mapping.Keys), func(below *Key) bool { return below.Alone })
+		for _, keys := range append([][]*Key{others}, slices.Collect(slices.Chunk(alone, 1))...) {
+			part := *mapping
+			part.Keys = keys
+			schema := schemaOf(&part)
+			schema["minProperties"] = 1
+			all = append(all, schema)
+		}
+	}
+	return all
 }
 
 func describeGroup(schema map[string]any, k *Key) {
@@ -90,13 +117,17 @@ func describeText(schema map[string]any, k *Key) {
 	if k.Values != nil {
 		schema["enum"] = k.Values
 		if k.Scalars { // of which true and false are some
-			schema["enum"] = append([]any{false, true}, anys(k.Values)...)
+			all := []any{false, true}
+			for _, value := range k.Values {
+				all = append(all, value)
+			}
+			schema["enum"] = all
 		}
 		return
 	}
 	if k.NonEmpty || k.Required {
 		schema["minLength"] = 1
-		TextSchema(schema, k.Form)
+		textSchema(schema, k.Form)
 		return
 	}
 	if k.Form != nil && k.Form.Pattern != "" {
@@ -104,16 +135,8 @@ func describeText(schema map[string]any, k *Key) {
 	}
 }
 
-func anys(values []string) []any {
-	all := make([]any, len(values))
-	for i, value := range values {
-		all[i] = value
-	}
-	return all
-}
-
-// TextSchema adds the pattern of f to the schema of a non-empty text.
-func TextSchema(schema map[string]any, f *form.Form) map[string]any {
+// textSchema adds the pattern of f to the schema of a non-empty text.
+func textSchema(schema map[string]any, f *form.Form) map[string]any {
 	if f != nil && f.Pattern != "" {
 		schema["pattern"] = "^(?:" + f.Pattern + ")$"
 	}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/form"
@@ -32,8 +30,8 @@ type DynamicTool struct {
 // Command is a shell script, or a program with its arguments. In YAML and JSON the script is text
 // and the program a list. The zero value means no command.
 type Command struct {
-	Script string
-	Argv   []string
+	Script string   `config:"text"`
+	Argv   []string `config:"list"`
 }
 
 // IsZero reports whether c holds no command.
@@ -69,40 +67,22 @@ func readInputSchema(value any) (map[string]any, error) {
 	return schema, nil
 }
 
-// argvKey describes a list of a program and its arguments. Arguments may be empty.
-var argvKey = sync.OnceValue(func() *config.Key {
-	k := config.NewKey([]config.Rule{{Path: "", Form: form.VariableValue}, {Path: "[]", Scalars: true}}, reflect.TypeFor[[]string]())
-	k.Elem.NonEmpty = false
-	return k
-})
-
-// Words implements config.Custom.
-func (*Command) Words() string { return "a script as text, or a program with its arguments as a list" }
-
-// DecodeKey implements config.Custom.
-func (c *Command) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
-	switch {
-	case node.Kind == yaml.ScalarNode:
-		return d.Text(&config.Key{Rule: config.Rule{Form: form.NotBlank, NonEmpty: true}, Shape: config.CustomValue}, path, node, &c.Script)
-	case node.Kind != yaml.SequenceNode:
-		return d.WrongType(k, path, node)
-	case len(node.Content) == 0:
-		return d.Complain(path, node, "is an empty list; give a program with its arguments, or a script as text")
-	case !d.Value(argvKey(), path, node, &c.Argv):
-		return false
-	case c.Argv[0] == "":
-		return d.Complain(path, node, "names no program")
+// Rules implements config.Several. Arguments may be empty.
+func (*Command) Rules() []config.Rule {
+	return []config.Rule{
+		{Path: "", About: "a script as text, or a program with its arguments as a list", NonEmpty: true, Instead: "give a program with its arguments, or a script as text"},
+		{Path: "[]", Form: form.VariableValue, Scalars: true},
 	}
-	wrong := programMistake(c.Argv, YAMLList)
-	return wrong == "" || d.Complain(path, node, wrong)
 }
 
-// DescribeKey implements config.Custom.
-func (*Command) DescribeKey(_ *config.Key, schema map[string]any) {
-	schema["anyOf"] = []any{
-		map[string]any{"type": "string", "minLength": 1},
-		map[string]any{"type": "array", "minItems": 1, "items": map[string]any{"type": "string"}},
+// Fit implements config.Several.
+func (c *Command) Fit(d *config.Decoder, path string, _ *yaml.Node) {
+	if len(c.Argv) == 0 {
+		return
 	}
+	wrong := programMistake(c.Argv, YAMLList)
+	d.WrongIf(c.Argv[0] == "", path, "names no program")
+	d.WrongIf(wrong != "", path, wrong)
 }
 
 const maxDynamicTools = 512
@@ -122,7 +102,6 @@ func (d *checks) fitDynamicTools() {
 			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
 			mistake{tools.Taken(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
-			mistake{t.Run.IsZero(), "run", "is missing"},
 			mistake{len(t.Run.Argv) > 0 && leavesRepository(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
 			mistake{err != nil, "input_schema", fmt.Sprintf("is no JSON Schema that calls can be checked by: %v", err)})
 	}

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/task/config"
 	"github.com/agent-ci/agent-ci/runner/task/form"
@@ -22,15 +20,15 @@ import (
 // Network is the network access of commands: a word, or a list of hosts. In YAML and JSON it is the
 // word, or {allow: [...]}. The zero value is "".
 type Network struct {
-	Mode  string    // none, loopback, full; empty where there is a list
-	Allow []Allowed // of a list
-	Proxy string    // for a list, or with loopback for the hosts of secrets: inherit, or empty for none
+	Mode  string    `json:"-" config:"text"` // none, loopback, full; empty where there is a list
+	Allow []Allowed `json:"allow,omitempty"` // of a list
+	Proxy string    `json:"proxy,omitempty"` // for a list, or with loopback for the hosts of secrets: inherit, or empty for none
 }
 
 // Allowed is one entry of a list: a host, or a preset of hosts. In YAML and JSON an entry with a
 // host alone is plain text.
 type Allowed struct {
-	Host    string `json:"host,omitempty"` // as reach.ParseEntry reads it, or with Private reach.ParsePrivate
+	Host    string `json:"host,omitempty" config:"text"` // as reach.ParseEntry reads it, or with Private reach.ParsePrivate
 	Private bool   `json:"private,omitempty"`
 	CA      string `json:"ca,omitempty"` // file with who vouches for the host besides the machine's own
 	Preset  string `json:"preset,omitempty"`
@@ -151,14 +149,12 @@ func (a Allowed) String() string {
 	return a.Host + " (" + strings.Join(more, ", ") + ")"
 }
 
-type allowedHosts struct {
-	Allow []Allowed `json:"allow,omitempty"`
-	Proxy string    `json:"proxy,omitempty"`
-}
+// networkMapping is a network written as a mapping.
+type networkMapping Network
 
 func (n Network) MarshalJSON() ([]byte, error) {
 	if n.Listed() || n.Inherits() {
-		return json.Marshal(allowedHosts{n.Allow, n.Proxy})
+		return json.Marshal(networkMapping(n))
 	}
 	return json.Marshal(n.Mode)
 }
@@ -166,21 +162,19 @@ func (n Network) MarshalJSON() ([]byte, error) {
 func (n *Network) UnmarshalJSON(data []byte) error {
 	*n = Network{}
 	if len(data) > 0 && data[0] == '{' {
-		var list allowedHosts
-		err := json.Unmarshal(data, &list)
-		*n = list.network()
+		err := json.Unmarshal(data, (*networkMapping)(n))
+		n.withProxy()
 		return err
 	}
 	return json.Unmarshal(data, &n.Mode)
 }
 
-// network converts the mapping. With a proxy but no list, commands reach their own loopback and the
-// hosts of secrets.
-func (l allowedHosts) network() Network {
-	if len(l.Allow) == 0 && l.Proxy != "" {
-		return Network{Mode: modeLoopback, Proxy: l.Proxy}
+// withProxy completes a network with a proxy but no list: commands reach their own loopback and the hosts of
+// secrets.
+func (n *Network) withProxy() {
+	if !n.Listed() && n.Proxy != "" {
+		n.Mode = modeLoopback
 	}
-	return Network{Allow: l.Allow, Proxy: l.Proxy}
 }
 
 // wholeEntry is an entry written as a mapping.
@@ -204,137 +198,56 @@ func (a *Allowed) UnmarshalJSON(data []byte) error {
 const (
 	modeLoopback = "loopback"
 	allowKey     = "allow"
-	proxyKey     = "proxy"
 	// maxHosts bounds a list: each request looks through all of it.
 	maxHosts = 1000
 )
 
 var (
-	hostForm    = (&form.Form{Check: form.ReadableBy(reach.ParseEntry), Pattern: `[^\s/@?#,]+`}).Without("https://")
-	privateForm = (&form.Form{Check: form.ReadableBy(reach.ParsePrivate), Pattern: `[^\s/@?#,*]+`}).Without("https://")
+	hostForm = (&form.Form{Check: form.ReadableBy(reach.ParseEntry), Pattern: `[^\s/@?#,]+`}).Without("https://")
+	anyHost  = &form.Form{Check: form.OneLine.Check, Pattern: hostForm.Pattern} // private: true decides on its form
 )
 
 // allowExample is a list of hosts.
 const allowExample = "{allow: [api.example.com]}"
 
-// networkKeys describes a network written as a mapping, entryKeys an entry of its list.
-var (
-	networkKeys = sync.OnceValue(func() *config.Key {
-		return config.NewKey([]config.Rule{
-			{Path: "", Suggest: func(string) string { return allowKey }},
-			{Path: allowKey, Example: `[api.example.com, "*.example.org"]`},
-			{Path: proxyKey, Values: []string{"", InheritProxy}},
-		}, reflect.TypeFor[allowedHosts]())
-	})
-	entryKeys = sync.OnceValue(func() *config.Key {
-		return config.NewKey([]config.Rule{
-			{Path: "host", NonEmpty: true}, // the other keys of the entry decide on its form
-			{Path: "ca", Form: rulesFile, NonEmpty: true},
-			{Path: "preset", Values: reach.PresetNames()},
-		}, reflect.TypeFor[wholeEntry]())
-	})
-	hostKey = &config.Key{Rule: config.Rule{Form: hostForm, NonEmpty: true}, Shape: config.Text}
-)
-
-// Words implements config.Custom.
-func (*Network) Words() string { return "one of its words, or a list of hosts" }
-
-// DecodeKey implements config.Custom: it takes a word of k's, or a mapping with the key allow.
-func (n *Network) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
-	if node.Kind != yaml.MappingNode {
-		*n = Network{}
-		return d.Text(k, path, node, &n.Mode)
+// Rules implements config.Several.
+func (*Network) Rules() []config.Rule {
+	return []config.Rule{
+		{Path: "", About: "one of its words, or a list of hosts", Suggest: func(string) string { return allowKey }},
+		{Path: allowKey, Example: `[api.example.com, "*.example.org"]`, NonEmpty: true, Instead: "for no network at all write loopback or none", MaxEntries: maxHosts},
+		{Path: allowKey + "[]", Form: hostForm, NonEmpty: true},
+		{Path: "proxy", Values: []string{"", InheritProxy}},
 	}
-	var list allowedHosts
-	d.Value(networkKeys(), path, node, &list)
-	if *n = list.network(); d.HasProblem(path) || list.Allow == nil && list.Proxy != "" {
-		return !d.HasProblem(path)
-	}
-	if list.Allow == nil {
-		return d.Complain(path, node, "must have the key allow with a list of hosts")
+}
+
+// Fit implements config.Several.
+func (n *Network) Fit(d *config.Decoder, path string, node *yaml.Node) {
+	n.withProxy()
+	if node.Kind == yaml.MappingNode && !n.Listed() && !n.Inherits() {
+		d.Wrong(path, "must have the key allow with a list of hosts")
 	}
 	hosts := 0
-	for _, a := range list.Allow {
+	for _, a := range n.Allow {
 		hosts += max(len(reach.PresetHosts(a.Preset)), 1)
 	}
-	path = config.At(path, allowKey)
-	d.WrongIf(hosts == 0, path, "names no host; for no network at all write loopback or none instead of a list")
-	d.WrongIf(hosts > maxHosts, path, fmt.Sprintf("names more than %d hosts", maxHosts))
-	return !d.HasProblem(path)
+	d.WrongIf(hosts > maxHosts, config.At(path, allowKey), fmt.Sprintf("names more than %d hosts", maxHosts))
 }
 
-// Words implements config.Custom.
-func (*Allowed) Words() string {
-	return "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"
-}
-
-// DecodeKey implements config.Custom: it takes a host as text, or a mapping.
-func (a *Allowed) DecodeKey(d *config.Decoder, k *config.Key, path string, node *yaml.Node) bool {
-	switch node.Kind {
-	case yaml.MappingNode:
-		if d.Value(entryKeys(), path, node, (*wholeEntry)(a)); d.HasProblem(path) {
-			return false
-		}
-		name, wrong := a.misfit()
-		if a.Preset != "" && d.IsSet(config.At(path, "private")) {
-			name, wrong = "preset", presetAlone
-		}
-		if wrong != "" {
-			d.Wrong(config.At(path, name), wrong)
-		}
-		return wrong == ""
-	case yaml.ScalarNode:
-		return d.Text(hostKey, path, node, &a.Host)
+// Rules implements config.Several.
+func (*Allowed) Rules() []config.Rule {
+	return []config.Rule{
+		{Path: "", About: "a host, or a mapping such as {host: db.example.org, private: true} or {preset: npm}"},
+		{Path: "host", Required: true, Form: anyHost},
+		{Path: "ca", Form: rulesFile, NonEmpty: true},
+		{Path: "preset", Values: reach.PresetNames(), Alone: true},
 	}
-	return d.Complain(path, node, "must be "+k.Words()+", not "+config.DescribeNode(node))
 }
 
-const presetAlone = "stands alone: give other hosts in entries of their own"
-
-// misfit returns the key of the entry's first mistake, and a message. Both are empty for a valid
-// entry.
-func (a Allowed) misfit() (key, wrong string) {
-	switch {
-	case a.Preset != "" && a != Allowed{Preset: a.Preset}:
-		return "preset", presetAlone
-	case a.Preset == "" && a.Host == "":
-		return "host", "is missing; give a host, or a preset"
-	}
+// Fit implements config.Several.
+func (a *Allowed) Fit(d *config.Decoder, path string, _ *yaml.Node) {
 	if _, err := a.list(); err != nil {
-		return "host", err.Error()
+		d.Wrong(config.At(path, "host"), err.Error())
 	}
-	return "", ""
-}
-
-// DescribeKey implements config.Custom.
-func (*Network) DescribeKey(k *config.Key, schema map[string]any) {
-	schema["anyOf"] = []any{
-		map[string]any{"enum": k.Values},
-		object(allowKey, map[string]any{
-			allowKey: map[string]any{"type": "array", "minItems": 1, "maxItems": maxHosts, "items": entrySchema()},
-			proxyKey: map[string]any{"enum": []string{"", InheritProxy}},
-		}),
-		object(proxyKey, map[string]any{proxyKey: map[string]any{"enum": []string{InheritProxy}}}),
-	}
-}
-
-// DescribeKey implements config.Custom.
-func (*Allowed) DescribeKey(_ *config.Key, schema map[string]any) { maps.Copy(schema, entrySchema()) }
-
-func object(required string, properties map[string]any, more ...string) map[string]any {
-	return map[string]any{"type": "object", "additionalProperties": false, "required": append(more, required), "properties": properties}
-}
-
-func entrySchema() map[string]any {
-	filled := func(f *form.Form) map[string]any {
-		return config.TextSchema(map[string]any{"type": "string", "minLength": 1}, f)
-	}
-	return map[string]any{"anyOf": []any{
-		filled(hostForm),
-		object("host", map[string]any{"host": filled(hostForm), "private": map[string]any{"const": false}, "ca": filled(rulesFile)}),
-		object("private", map[string]any{"host": filled(privateForm), "private": map[string]any{"const": true}, "ca": filled(rulesFile)}, "host"),
-		object("preset", map[string]any{"preset": map[string]any{"enum": reach.PresetNames()}}),
-	}}
 }
 
 // fitProxies refuses a proxy to nothing.

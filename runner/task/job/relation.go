@@ -3,7 +3,6 @@ package job
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"net/url"
 	"slices"
 	"strings"
@@ -44,32 +43,28 @@ func (d *checks) wrongFirst(place string, all ...mistake) {
 // a second source in the same layer.
 func (d *checks) chooseTask() {
 	newest := ""
-	for path, text := range d.job.Task.sources() {
-		if !d.IsSetByCurrentLayer(path) || *text == "" {
+	for _, source := range d.job.Task.sources() {
+		if !d.IsSetByCurrentLayer(source.key) || *source.text == "" {
 			continue
 		}
-		if newest != "" {
-			d.Wrong(path, "is a second task beside "+newest+"; give only one of them")
-		}
-		newest = cmp.Or(newest, path)
+		d.WrongIf(newest != "", source.key, "is a second task beside "+newest+"; give only one of them")
+		newest = cmp.Or(newest, source.key)
 	}
-	for path, text := range d.job.Task.sources() {
-		if newest != "" && !d.IsSetByCurrentLayer(path) {
-			*text = ""
+	for _, source := range d.job.Task.sources() {
+		if newest != "" && !d.IsSetByCurrentLayer(source.key) {
+			*source.text = ""
 		}
 	}
 }
 
-// sources yields the keys for the task, with their values.
-func (t *Task) sources() iter.Seq2[string, *string] {
-	paths := []string{"task.prompt", "task.prompt_file", "task.issue", "task.from"}
-	return func(yield func(string, *string) bool) {
-		for i, text := range []*string{&t.Prompt, &t.PromptFile, &t.Issue, &t.From} {
-			if !yield(paths[i], text) {
-				return
-			}
-		}
-	}
+// source is a key for the task, with its value.
+type source struct {
+	key  string
+	text *string
+}
+
+func (t *Task) sources() []source {
+	return []source{{"task.prompt", &t.Prompt}, {"task.prompt_file", &t.PromptFile}, {"task.issue", &t.Issue}, {"task.from", &t.From}}
 }
 
 // relations checks the keys against each other after all layers are merged.
@@ -116,12 +111,8 @@ func (d *checks) nameCommands() {
 }
 
 func (d *checks) requireTask() {
-	for _, text := range d.job.Task.sources() {
-		if *text != "" {
-			return
-		}
-	}
-	if !d.HasProblem("task") && !d.HasProblem("") {
+	given := slices.ContainsFunc(d.job.Task.sources(), func(s source) bool { return *s.text != "" })
+	if !given && !d.HasProblem("task") && !d.HasProblem("") {
 		d.Missing("task", "is missing; give one of task.prompt, task.prompt_file and task.issue")
 	}
 }

@@ -80,7 +80,6 @@ func TestSchemaRefusesWhatDoesNotLoad(t *testing.T) {
 		"policy: {network: {allow: [{preset: npm, private: false}]}}",
 		"policy: {network: {allow: [{preset: npm, private: true}]}}",
 		"policy: {network: {allow: [{preset: npm, ca: a.pem}]}}",
-		"policy: {network: {allow: [{host: '*.example.org', private: true}]}}",
 		"policy: {network: {allow: [{private: true}]}}",
 		"policy: {network: {allow: [{private: false}]}}",
 		"policy: {network: {allow: [{host: a.example.com, ca: ../x}]}}",

@@ -153,11 +153,11 @@ func (d *checks) fitSecret(place string, s *Secret, before []Secret) {
 	s.From = cmp.Or(s.From, s.Name)
 	d.fitSecretName(place, *s, before)
 	for _, entry := range s.Entries() {
-		_, wrong := entry.misfit()
-		if _, err := reach.ParsePrivate(entry.Host); err == nil && wrong != "" {
-			wrong = "is a private address; give the secret private: true"
+		_, err := entry.list()
+		if _, private := reach.ParsePrivate(entry.Host); private == nil && err != nil {
+			err = errors.New("is a private address; give the secret private: true")
 		}
-		d.wrongEach(place, mistake{wrong != "", "hosts", "has " + entry.Host + ", which " + wrong})
+		d.wrongEach(place, mistake{err != nil, "hosts", fmt.Sprintf("has %s, which %v", entry.Host, err)})
 	}
 	switch user, is := presets[s.Preset]; {
 	case is:
