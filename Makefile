@@ -85,7 +85,7 @@ bench: build ## figures, with the machine they were measured on; FILES=50000 mak
 	@.ci/bench
 
 models: ## the table of models and prices; API=api.json AT=COMMIT ON=DAY: from what models.dev says there (docs/reference/model.md)
-	$(GO) run ./runner/agent/model/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
+	$(GO) run ./runner/agent/model/catalog/internal/tabulate -api '$(API)' -commit '$(AT)' -date '$(ON)'
 
 pictures: build ## the pictures of the documentation: drawings, and screenshots of a run of the demo in Chromium
 	@.ci/pictures bin/agent-ci

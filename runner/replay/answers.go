@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -39,8 +40,8 @@ func (all byAgent) of(id string) *Answers {
 // Model returns the job's model with these answers. It never shortens the conversation: nobody
 // reads it, and no answer is recorded for that.
 func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
-	recorded := func(name string) model.Profile {
-		profile := model.ProfileAt(name, j.Model.BaseURL)
+	recorded := func(name string) catalog.Profile {
+		profile := catalog.At(name, j.Model.BaseURL)
 		profile.Price = a.prices[name]
 		return profile
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -47,14 +48,14 @@ type Asking struct {
 // Known is a model's name and profile.
 type Known struct {
 	Name    string
-	Profile model.Profile // with what the job says in its place
+	Profile catalog.Profile // with what the job says in its place
 }
 
 // Warn tells people of something.
 type Warn func(code, format string, args ...any)
 
 // Profiles returns a model's profile by name.
-type Profiles func(name string) model.Profile
+type Profiles func(name string) catalog.Profile
 
 // NewModel returns the job's model, with the given answers, its profile and fallbacks. It warns of
 // unknown models.
@@ -94,7 +95,7 @@ func noPrice(name string) *outcome.Stop {
 }
 
 // warnOfMisfits warns of job settings the model's API may refuse.
-func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
+func warnOfMisfits(name string, p catalog.Profile, m job.Model, warn Warn) {
 	if effort := m.ReasoningEffort; p.Reasoning && effort != "" && len(p.Efforts) > 0 && !slices.Contains(p.Efforts, effort) {
 		own := ""
 		if p.DefaultEffort != "" {
@@ -110,7 +111,7 @@ func warnOfMisfits(name string, p model.Profile, m job.Model, warn Warn) {
 	}
 }
 
-func adjusted(p model.Profile, m job.Model) model.Profile {
+func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 	if m.ContextWindow > 0 {
 		p.ContextWindow = m.ContextWindow
 	}
@@ -136,7 +137,7 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 	if err != nil {
 		return Model{}, err
 	}
-	profiles := func(name string) model.Profile { return model.ProfileAt(name, endpoint.BaseURL) }
+	profiles := func(name string) catalog.Profile { return catalog.At(name, endpoint.BaseURL) }
 	made, err := NewModel(api, j, profiles, rec.Warn)
 	made.Of = func(a Asking) (Model, error) { return NewModel(api, a.Job, profiles, rec.Warn) }
 	return made, err
@@ -161,7 +162,7 @@ func baseURL(j *job.Job, env settings.Environment) string {
 // Unusable returns model problems that would end a run: a missing price for limits.cost_usd, or a
 // fallback with other tools. It sends no request.
 func Unusable(j *job.Job, env settings.Environment) (all []error) {
-	profiles := func(name string) model.Profile { return model.ProfileAt(name, baseURL(j, env)) }
+	profiles := func(name string) catalog.Profile { return catalog.At(name, baseURL(j, env)) }
 	seen := map[string]bool{}
 	for _, m := range Models(j, env) {
 		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !m.Profile.Price.Known() && !seen[m.Name] {
@@ -242,8 +243,8 @@ func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (
 		return Model{}, err
 	}
 	script.Begun(begun)
-	unpaid := func(name string) model.Profile {
-		profile := model.ProfileOf(name)
+	unpaid := func(name string) catalog.Profile {
+		profile := catalog.Of(name)
 		profile.Price = nil
 		return profile
 	}
@@ -294,7 +295,7 @@ func waitCall(output string) (tool string, arguments map[string]any, runs bool) 
 // agents.
 func Models(j *job.Job, env settings.Environment) []Known {
 	base := baseURL(j, env)
-	of := func(name string, m job.Model) Known { return Known{name, adjusted(model.ProfileAt(name, base), m)} }
+	of := func(name string, m job.Model) Known { return Known{name, adjusted(catalog.At(name, base), m)} }
 	all := []Known{of(j.Model.Name, j.Model)}
 	others := j.Model
 	others.ContextWindow, others.Price = 0, job.Price{} // those of the first

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -23,26 +24,26 @@ type warnings []string
 func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }
 
 func TestTheJobSaysWhatAModelIs(t *testing.T) {
-	known := model.ProfileOf("gpt-5")
-	unknown := model.ProfileOf("foo3")
+	known := catalog.Of("gpt-5")
+	unknown := catalog.Of("foo3")
 	auto := job.Model{Tools: "auto"}
 	for _, test := range []struct {
 		name  string
 		model func(*job.Model)
-		want  func(*model.Profile)
+		want  func(*catalog.Profile)
 		warns bool
 	}{
-		{"a model that is known", func(m *job.Model) { m.Name = "gpt-5" }, func(p *model.Profile) { *p = known }, false},
-		{"one that is not", func(*job.Model) {}, func(*model.Profile) {}, true},
-		{"its window alone", func(m *job.Model) { m.ContextWindow = 9000 }, func(p *model.Profile) { p.ContextWindow = 9000 }, true},
-		{"its tools alone", func(m *job.Model) { m.Tools = "function" }, func(*model.Profile) {}, true},
-		{"both", func(m *job.Model) { m.ContextWindow, m.Tools = 9000, "function" }, func(p *model.Profile) { p.ContextWindow = 9000 }, false},
+		{"a model that is known", func(m *job.Model) { m.Name = "gpt-5" }, func(p *catalog.Profile) { *p = known }, false},
+		{"one that is not", func(*job.Model) {}, func(*catalog.Profile) {}, true},
+		{"its window alone", func(m *job.Model) { m.ContextWindow = 9000 }, func(p *catalog.Profile) { p.ContextWindow = 9000 }, true},
+		{"its tools alone", func(m *job.Model) { m.Tools = "function" }, func(*catalog.Profile) {}, true},
+		{"both", func(m *job.Model) { m.ContextWindow, m.Tools = 9000, "function" }, func(p *catalog.Profile) { p.ContextWindow = 9000 }, false},
 		{
 			"an API without other tools", func(m *job.Model) { m.Name, m.Wire = "gpt-5", "chat" },
-			func(p *model.Profile) { *p = known; p.Patch, p.Shell = "function", "function" }, false,
+			func(p *catalog.Profile) { *p = known; p.Patch, p.Shell = "function", "function" }, false,
 		},
-		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *model.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
-		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *model.Profile) { *p = known }, false},
+		{"a price", func(m *job.Model) { m.Price.Output = 3 }, func(p *catalog.Profile) { p.Price = &price.List{Rates: price.Rates{Output: 3}} }, true},
+		{"no price in the place of one", func(m *job.Model) { m.Name, m.Price.Cached = "gpt-5", 3 }, func(p *catalog.Profile) { *p = known }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: auto}
@@ -51,7 +52,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := NewModel(nil, j, model.ProfileOf, warned.warn)
+			got, err := NewModel(nil, j, catalog.Of, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,10 +68,10 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 
 func TestACostNeedsAPrice(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
+	_, err := NewModel(nil, j, catalog.Of, new(warnings).warn)
 	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
 	j.Model.Price.Input = 0.5
-	got, err := NewModel(nil, j, model.ProfileOf, new(warnings).warn)
+	got, err := NewModel(nil, j, catalog.Of, new(warnings).warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestACostNeedsAPrice(t *testing.T) {
 }
 
 func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
-	listed := model.ProfileOf("gpt-5.4").Price
+	listed := catalog.Of("gpt-5.4").Price
 	for _, test := range []struct {
 		name   string
 		model  job.Model
@@ -153,7 +154,7 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
-			if _, err := NewModel(nil, &job.Job{Model: test.model}, model.ProfileOf, warned.warn); err != nil {
+			if _, err := NewModel(nil, &job.Job{Model: test.model}, catalog.Of, warned.warn); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, warned); diff != "" {

@@ -5,23 +5,23 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
 func TestWhichModelsCallToolsInScripts(t *testing.T) {
-	made := model.Profile{Code: true, Commands: "shell", Shell: "local_shell", Patch: "function"}
+	made := catalog.Profile{Code: true, Commands: "shell", Shell: "local_shell", Patch: "function"}
 	for _, test := range []struct {
 		form string
-		p    model.Profile
+		p    catalog.Profile
 		m    job.Model
 		want bool
 	}{
 		{"auto", made, job.Model{}, true},
-		{"auto", model.Profile{}, job.Model{}, false},
-		{"code", model.Profile{}, job.Model{}, true},
+		{"auto", catalog.Profile{}, job.Model{}, false},
+		{"code", catalog.Profile{}, job.Model{}, true},
 		{"freeform", made, job.Model{}, false},
 		{"auto", made, job.Model{Wire: "chat"}, false},
 	} {

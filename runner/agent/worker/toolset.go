@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -52,7 +52,7 @@ var (
 
 // toolsetOf returns the tools for a model and a form: auto, freeform, function, builtin, code, or
 // another agent's family.
-func toolsetOf(p model.Profile, form string) toolset {
+func toolsetOf(p catalog.Profile, form string) toolset {
 	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
 	switch {
 	case form == "code", form == "auto" && p.Code:

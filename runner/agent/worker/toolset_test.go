@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
@@ -46,7 +46,7 @@ func TestToolsets(t *testing.T) {
 		{"codex-mini-latest", "builtin", programs, tools.LocalShellAction, operation},
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
-			p := toolsetOf(model.ProfileOf(test.model), test.form)
+			p := toolsetOf(catalog.Of(test.model), test.form)
 			if diff := cmp.Diff(test.runs, p.runs); diff != "" || p.shell != test.shell || p.patch != test.patch {
 				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.shell, p.patch, diff)
 			}
@@ -56,7 +56,7 @@ func TestToolsets(t *testing.T) {
 
 func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
-	suits := toolsetOf(model.ProfileOf("gpt-5"), "auto")
+	suits := toolsetOf(catalog.Of("gpt-5"), "auto")
 	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -68,7 +68,7 @@ func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
 
 func TestAModelThatDoesNotSeeIsOfferedNoImages(t *testing.T) {
 	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
-		if offered := slices.Contains(toolsetOf(model.ProfileOf(name), "auto").offered(false, nil), "view_image"); offered != sees {
+		if offered := slices.Contains(toolsetOf(catalog.Of(name), "auto").offered(false, nil), "view_image"); offered != sees {
 			t.Errorf("%s is offered view_image: %t", name, offered)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
@@ -54,7 +55,7 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	ctx, cancel := context.WithTimeout(ctx, mostTrialTime)
 	defer cancel()
 	m := p.Job.Model
-	profile := model.ProfileAt(m.Name, at.BaseURL)
+	profile := catalog.At(m.Name, at.BaseURL)
 	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",

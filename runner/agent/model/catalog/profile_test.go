@@ -1,10 +1,10 @@
-package model
+package catalog
 
 import (
 	"testing"
 )
 
-func TestProfileOf(t *testing.T) {
+func TestProfilesOfModels(t *testing.T) {
 	for name, want := range map[string]struct {
 		known  bool
 		window int64
@@ -23,9 +23,9 @@ func TestProfileOf(t *testing.T) {
 		"mygpt-5":                   {false, 128_000, "function"},
 		"gpt-5.5-but-not-2026-1-01": {true, 128_000, "freeform"},
 	} {
-		p := ProfileOf(name)
+		p := Of(name)
 		if p.Known() != want.known || p.ContextWindow != want.window || p.Patch != want.patch {
-			t.Errorf("ProfileOf(%s) = %+v, want %+v", name, p, want)
+			t.Errorf("Of(%s) = %+v, want %+v", name, p, want)
 		}
 	}
 }
@@ -34,7 +34,7 @@ func TestModelsThatDoNotReasonAreKnown(t *testing.T) {
 	for name, reasons := range map[string]bool{
 		"gpt-4.1": false, "gpt-4o-2024-11-20": false, "gpt-3.5-turbo": false, "gpt-5.1-codex": true, "o4-mini": true, "gpt-oss-120b": true, "some-model": true,
 	} {
-		if got := ProfileOf(name).Reasoning; got != reasons {
+		if got := Of(name).Reasoning; got != reasons {
 			t.Errorf("%s reasons: %t", name, got)
 		}
 	}
@@ -45,7 +45,7 @@ func TestModelsThatLookForToolsByThemselvesAreKnown(t *testing.T) {
 		"gpt-5.5": true, "gpt-5.4-2026-03-05": true, "openai/gpt-5.4-nano": true, "gpt-5.6": true, "gpt-5.2": false, "gpt-5.1-codex": false, "gpt-5": false,
 		"gpt-4.1": false, "o4-mini": false, "some-model": false,
 	} {
-		if got := ProfileOf(name).ToolSearch; got != looks {
+		if got := Of(name).ToolSearch; got != looks {
 			t.Errorf("%s looks for tools: %t", name, got)
 		}
 	}

@@ -1,8 +1,9 @@
-package model
+// Package catalog owns what is known of models before one is asked: their limits and prices, and
+// how each family of them takes its tools.
+package catalog
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"path"
@@ -96,14 +97,14 @@ func (p Profile) check() error {
 	return nil
 }
 
-// ProfileOf returns the profile of a model at OpenAI's own API.
-func ProfileOf(name string) Profile { return ProfileAt(name, DefaultBaseURL) }
+// Of returns the profile of a model at OpenAI's own API.
+func Of(name string) Profile { return At(name, "") }
 
-// ProfileAt returns the profile of a model at an API: the family's facts, how tools are offered,
-// and the limits and prices of its row in the table.
-func ProfileAt(name, baseURL string) Profile {
+// At returns the profile of a model at an API, OpenAI's own for an empty address: the
+// family's facts, how tools are offered, and the limits and prices of its row in the table.
+func At(name, baseURL string) Profile {
 	p := family(plainName(name))
-	if e, found := find(name, cmp.Or(baseURL, DefaultBaseURL)); found {
+	if e, found := find(name, baseURL); found {
 		return e.over(p)
 	}
 	return p

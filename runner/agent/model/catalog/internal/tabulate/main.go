@@ -1,6 +1,6 @@
-// Command tabulate makes runner/agent/model/catalog.tsv, the program's table of models and prices,
-// from models-dev.tsv beside this file. Given models.dev's api.json, it first makes models-dev.tsv
-// from that. It uses no network.
+// Command tabulate makes runner/agent/model/catalog/catalog.tsv, the program's table of models and
+// prices, from models-dev.tsv beside this file. Given models.dev's api.json, it first makes
+// models-dev.tsv from that. It uses no network.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 
 // Paths of the two tables in the repository.
 const (
-	sourceFile  = "runner/agent/model/internal/tabulate/models-dev.tsv"
-	catalogFile = "runner/agent/model/catalog.tsv"
+	sourceFile  = "runner/agent/model/catalog/internal/tabulate/models-dev.tsv"
+	catalogFile = "runner/agent/model/catalog/catalog.tsv"
 )
 
 func main() {

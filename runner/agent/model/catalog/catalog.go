@@ -1,4 +1,4 @@
-package model
+package catalog
 
 import (
 	_ "embed"
@@ -158,8 +158,12 @@ var hosts = map[string]string{
 	"generativelanguage.googleapis.com": "google",
 }
 
-// providerAt returns the provider of the API at an address; empty if the table has none.
+// providerAt returns the provider of the API at an address, OpenAI for an empty one; empty if the
+// table has none.
 func providerAt(baseURL string) string {
+	if baseURL == "" {
+		return "openai"
+	}
 	u, err := url.Parse(baseURL)
 	if err != nil {
 		return ""
