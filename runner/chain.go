@@ -7,7 +7,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
@@ -80,7 +79,7 @@ type ready struct {
 	boxes    *confine.Sandboxes
 	hooks    *hooks.Hooks // nil where there are none
 	key      *sshsig.Key  // that the commit is signed with; nil for none
-	agents   *team.OfRun
+	agent    *worker.Agent
 	kept     *verify.Kept // baselines of earlier runs; nil for none
 	baseline transcript.Verify
 	laid     laid

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
-	"github.com/agent-ci/agent-ci/runner/agent/team"
+	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -30,7 +30,7 @@ type ending struct {
 	place      *place               // nil before the agent has one
 	boxes      *confine.Sandboxes   // nil before commands can be confined
 	hooks      *hooks.Hooks
-	agents     *team.OfRun           // never nil
+	agent      *worker.Agent         // nil before there is one
 	work       *work                 // never nil
 	found      transcript.Inspection // in the change
 	published  *publication          // nil before anything was published
@@ -41,7 +41,7 @@ type ending struct {
 }
 
 func newEnding() *ending {
-	return &ending{assignment: &assignment{request: &request{}}, agents: &team.OfRun{}, work: &work{}}
+	return &ending{assignment: &assignment{request: &request{}}, work: &work{}}
 }
 
 // close closes the run's resources.
@@ -105,13 +105,11 @@ func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
 	return stop
 }
 
-// event returns the run's last event.
+// event returns the run's last event, without what the events before it add up to.
 func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 	p := e.done()
-	spent, cost := e.agents.Spent()
 	end := transcript.RunFinished{
 		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
-		Usage: transcript.Usage(spent.Usage), CostUSD: cost, Turns: spent.Turns, Calls: spent.Calls, Hosted: spent.Hosted,
 		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: e.work.outputFile,
 	}
 	if e.boxes != nil {
@@ -121,7 +119,12 @@ func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
 }
 
 // summary returns the agent's summary, or else a recipe's or bundle's.
-func (e *ending) summary() string { return cmp.Or(e.agents.Summary(), e.work.summary) }
+func (e *ending) summary() string {
+	if e.agent == nil {
+		return e.work.summary
+	}
+	return cmp.Or(e.agent.Work().Summary, e.work.summary)
+}
 
 // checkout returns the workspace, or an empty one without a checkout.
 func (e *ending) checkout(rec *record.Record) *workspace.Workspace {

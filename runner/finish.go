@@ -50,18 +50,17 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	for _, report := range e.last {
 		report(late, stop)
 	}
-	event := e.event(stop)
-	r.rec.Rest() // its file goes with the working files
-	var failed []string
-	files, err := r.rec.Digests(late)
-	if event.Files = files; err != nil {
-		failed = append(failed, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(err.Error())))
+	end := e.event(stop)
+	r.rec.Rest()        // its file goes with the working files
+	if !e.Concludes() { // nobody waits for it
+		return record.NewResult(r.rec.ID, stop)
 	}
-	if !e.Concludes() {
-		return r.project(event)
+	files, unread := r.rec.Digests(late)
+	end.Files = files
+	result := r.conclude(end)
+	if unread != nil {
+		result.Errors = append(result.Errors, fmt.Sprintf("the digests of the run's files: %s", r.rec.Redact(unread.Error())))
 	}
-	result := r.conclude(event)
-	result.Errors = append(failed, result.Errors...)
 	result.Problems = problemsOf(cause)
 	return result
 }
@@ -135,34 +134,21 @@ func problemsOf(err error) (lines []string) {
 	return lines
 }
 
-// project returns the result of the run's events, with end as the last one.
-func (r *runner) project(end transcript.RunFinished) record.Result {
-	view, err := r.rec.Survey(nil)
-	if err != nil { // the run ends all the same, and result.json tells of its end
-		view = &transcript.View{Warnings: r.rec.Warnings()}
-	}
-	view.Finished = &end
-	result := record.Project(view)
-	result.RunID, result.Worked = r.rec.ID, r.end.workspace != nil && r.end.workspace.Worked()
-	result.Directory, result.File, result.BodyFile = r.rec.Path(), record.ResultFile, r.end.done().BodyFile
-	return result
-}
-
 // conclude writes the last event and result.json. What cannot be written is
 // told in the result.
 func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.began).Seconds()
 	event.Next = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
 	r.rec.DropReserve()
-	unrecorded := r.recordEnd(&event)
-	result := r.project(event)
+	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).MarkLeft(), r.recordStart(r.end.assignment)))
+	result := record.Project(view)
+	result.BodyFile = r.end.done().BodyFile
 	failed := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
 		}
 	}
 	failed(unrecorded)
-	result.TranscriptSHA256 = r.rec.Log().Head()
 	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
@@ -185,24 +171,6 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	}
 	result.ReportFile = record.ReportFile
 	return result
-}
-
-// recordEnd writes the last event and replaces it by its redacted form.
-func (r *runner) recordEnd(event *transcript.RunFinished) error {
-	if err := r.end.checkout(r.rec).MarkLeft(); err != nil {
-		return err
-	}
-	if err := r.recordStart(r.end.assignment); err != nil {
-		return err
-	}
-	e, err := r.rec.AppendAs(transcript.TypeRunFinished, event)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(e.Data, event); err != nil {
-		return fmt.Errorf("write transcript: %w", err)
-	}
-	return r.rec.SyncLog()
 }
 
 // recordStart writes run.started, once, with the warnings before it.

@@ -17,7 +17,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/gitops/forge"
-	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -116,42 +115,21 @@ func expecting(what string) *assignment {
 	return &assignment{request: &request{}, settings: &settings.Settings{Job: job.Job{Task: job.Task{Expects: what}}}}
 }
 
-func TestAResultOfARunThatCameToNothing(t *testing.T) {
+func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	rec := recorded(t)
-	r := runner{rec: rec, end: newEnding()}
-	got := r.project(r.end.event(outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")))
-	want := record.NewResult("run-1", outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake."))
-	want.Directory, want.File = rec.Path(), record.ResultFile
-	if diff := gocmp.Diff(want, got); diff != "" {
+	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
+	full := errors.New("the disk is full")
+	view, err := rec.Conclude(newEnding().event(stop), full)
+	if !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+	want := record.NewResult("run-1", stop)
+	want.TranscriptSHA256 = rec.Log().Head()
+	if diff := gocmp.Diff(want, record.Project(view)); diff != "" {
 		t.Error(diff)
 	}
 	if got := problemsOf(config.Problems{{Key: "task.prompt", Message: "is missing"}}); len(got) != 1 || !strings.Contains(got[0], "task.prompt") {
 		t.Errorf("the problems are %q", got)
-	}
-}
-
-func TestAResultTellsOfTheChangeThatWasPublished(t *testing.T) {
-	rec := record.New("run-1", []secrets.Value{{Name: "TOKEN", Secret: "hunter22-hunter22"}})
-	if err := rec.Make(t.TempDir(), nil); err != nil {
-		t.Fatal(err)
-	}
-	defer rec.Close()
-	r := runner{rec: rec, end: newEnding()}
-	r.end.work = &work{change: changed("as it was made")}
-	r.end.published = &publication{done: publish.Publication{
-		Base: gitops.Base{SHA: "moved"}, Change: changed("a", "hunter22-hunter22"), Commit: "c0ffee", Branch: "agent-ci/x",
-		Pull: &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}, Operation: "created",
-		Table: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "red", After: "green", Seconds: 1, Log: "l"}}},
-	}}
-	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "One", Status: "completed"}}}
-	got := record.Project(r.publishedView(outcome.Stopf(outcome.Changed, "pull_request", "Done."), plan))
-	if got.BaseSHA != "moved" || got.HeadSHA != "c0ffee" || got.PullRequest.Number != 7 || got.Changes.Files != 2 || len(got.Plan) != 1 || len(got.Verify) != 1 {
-		t.Errorf("%+v", got)
-	}
-	for _, file := range got.Stat {
-		if strings.Contains(file.Path, "hunter22") {
-			t.Errorf("the name of a file holds a secret: %s", file.Path)
-		}
 	}
 }
 

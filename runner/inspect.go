@@ -38,7 +38,7 @@ func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitop
 	}
 	nothing := r.end.found.Empty() && found.Empty()
 	r.end.found = found
-	if !nothing && !r.end.bundle { // the transcript of a bundle is closed
+	if !nothing {
 		if err := r.rec.Append(transcript.TypeInspection, found); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/bundle"
 	"github.com/agent-ci/agent-ci/runner/record"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -48,18 +47,17 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 		return r.unrecorded(err)
 	}
 	var b bundle.Bundle
-	var plan transcript.Plan
 	err = guarded(ctx, func(ctx context.Context) (err error) {
 		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err == nil {
-			plan, err = r.publishBundle(ctx, asked, b)
+			err = r.publishBundle(ctx, asked, b)
 		}
 		return err
 	})
-	stop := r.end.of(ctx, r.rec, err)
-	stop.Message = r.rec.Redact(stop.Message)
-	result = record.Project(r.publishedView(stop, plan))
-	result.Sandbox = record.Confinement{} // no command was run
-	result.BodyFile, result.Problems, result.TranscriptSHA256 = r.end.done().BodyFile, problemsOf(err), b.Head
+	// The bundle's transcript is closed: the events of this half are folded and not written.
+	view, _ := r.rec.Conclude(r.end.event(r.end.of(ctx, r.rec, err)), r.rec.Begin(transcript.RunStarted{RunID: r.rec.ID}))
+	view.Head = b.Head
+	result = record.Project(view)
+	result.BodyFile, result.Problems = r.end.done().BodyFile, problemsOf(err)
 	r.rec.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
 		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
@@ -67,12 +65,11 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 	return result
 }
 
-// publishBundle makes a verdict from a bundle and publishes it. plan is the run's, as far as it is
-// trusted.
-func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) (plan transcript.Plan, err error) {
+// publishBundle makes a verdict from a bundle and publishes it.
+func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
 	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {
-		return plan, workspace.CheckoutFailure(err)
+		return workspace.CheckoutFailure(err)
 	}
 	a := &assignment{request: asked}
 	r.end.assignment = a
@@ -89,49 +86,27 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		a.settings = &settings.Settings{Job: *p.Job}
 	}
 	at := &place{assignment: a, workspace: ws}
-	rd := &ready{place: at, agents: r.end.agents}
+	rd := &ready{place: at}
 	r.end.work = &work{ready: rd, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
-	if p.RunID != "" {
-		plan = b.View.Plan
-	}
 	if err != nil {
-		return plan, err
+		return err
 	}
 	if at.lessons, err = half.Admit(ctx, b, &p); err != nil {
-		return plan, err
+		return err
 	}
 	if b.View.Baseline != nil {
 		rd.baseline = *b.View.Baseline
 	}
 	p.Found, p.Follow = &r.end.found, r.inspected(rd, p.Follow)
 	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
-		return plan, err
+		return err
 	}
 	r.end.hooks = p.Hooks
 	published, err := r.publish(ctx, &verdict{r.end.work, p})
 	if err != nil || !p.Change.Empty() {
-		return plan, err
+		return err
 	}
 	stop := b.NothingToPublish()
 	stop.Message += published.done.OpenSentence()
-	return plan, stop
-}
-
-// publishedView returns this half's view of the run, because a bundle's transcript is closed.
-func (r *runner) publishedView(stop *outcome.Stop, plan transcript.Plan) *transcript.View {
-	p, end := r.end.done(), r.end.event(stop)
-	view := &transcript.View{Started: transcript.RunStarted{RunID: r.rec.ID}, Plan: plan, Verify: &p.Table, Inspection: r.end.found, Warnings: r.rec.Warnings(), Finished: &end}
-	if !p.Change.Empty() {
-		view.Change = &transcript.Change{Files: workspace.ChangeFiles(p.Change), Insertions: p.Change.Insertions, Deletions: p.Change.Deletions}
-		for i, f := range view.Change.Files { // a name may hold a secret
-			view.Change.Files[i].Path = r.rec.Redact(f.Path)
-		}
-	}
-	if p.Pull != nil {
-		view.Publish = []transcript.Publish{{Step: "pull_request", Number: p.Pull.Number, URL: p.Pull.URL, Operation: p.Operation}}
-	}
-	if r.end.hooks != nil {
-		view.Hooks = r.end.hooks.Uses()
-	}
-	return view
+	return stop
 }

@@ -117,7 +117,7 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if !w.change.Empty() {
 		found.Tree = string(w.change.Tree)
 	}
-	if r.end.agents.Main != nil {
+	if r.end.agent != nil {
 		if found.Body, err = original.Body(r.rec, tree, w.project.Means(r.rec, r.env, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -90,7 +89,6 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 // concludeAgain writes the result of a run killed between its last event and its result.
 func (r *runner) concludeAgain(h *history.Run) record.Result {
 	result := record.Project(h.View)
-	result.Worked, result.TranscriptSHA256 = h.Worked(), r.rec.Log().Head()
 	r.rec.WriteResult(record.ResultFile, &result)
 	return result
 }
@@ -106,7 +104,7 @@ func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	r.keepOut(a.job())
 	r.rec.GoOn(h.Warnings)
 	r.watch.Follow(h.View, limitsOf(a.job()))
-	r.end.assignment, r.end.agents = &a, &team.OfRun{Earlier: h.Agents}
+	r.end.assignment = &a
 	return a
 }
 
@@ -218,7 +216,7 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 // work.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
 	h := rd.past
-	if err := rd.agents.Main.GoOn(h.Returned()); err != nil || !h.Worked() {
+	if err := rd.agent.GoOn(h.Returned()); err != nil || !h.Worked() {
 		return err
 	}
 	checks := r.checks(ctx, &work{ready: rd})
@@ -234,6 +232,6 @@ func (r *runner) restore(ctx context.Context, rd *ready) error {
 		return err
 	}
 	return rd.workspace.MoveIn(ctx, workspace.Move{
-		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agents.Main.ApplyPatches, Untracked: untracked,
+		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agent.ApplyPatches, Untracked: untracked,
 	})
 }

@@ -155,7 +155,7 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 // checks verify_attempts times. Work stopped by a budget is verified and kept: limits.time ends the
 // agent's work, but no check with its own limit.
 func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
-	defer rd.agents.Main.Close()
+	defer rd.agent.Close()
 	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
@@ -175,7 +175,7 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 			return w, err
 		}
 		w = r.timed(ctx, whole, w)
-		if err := rd.agents.Main.Work().WithoutAnswers(rd.task.Issue); err != nil {
+		if err := rd.agent.Work().WithoutAnswers(rd.task.Issue); err != nil {
 			return w, err
 		}
 		if laid && w.change.Empty() { // the base has all of it

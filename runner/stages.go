@@ -61,23 +61,23 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 			return nil, "", err
 		}
 	}
-	rd.agents, err = r.makeAgents(ctx, &rd)
-	r.end.agents = rd.agents
+	rd.agent, err = r.makeAgent(ctx, &rd)
+	r.end.agent = rd.agent
 	r.reached(work{ready: &rd})
 	return &rd, added, err
 }
 
-// makeAgents makes the agent before its briefing.
-func (r *runner) makeAgents(ctx context.Context, rd *ready) (*team.OfRun, error) {
+// makeAgent makes the agent before its briefing.
+func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error) {
 	var earlier []*transcript.Agent
 	if rd.past != nil {
 		earlier = rd.past.Agents
 		if err := team.Resume(r.rec, rd.boxes, earlier); err != nil { // also of one that the record has no word of yet
-			return r.end.agents, err
+			return nil, err
 		}
 	}
 	if err := extensions.KeepEmbedded(r.rec, rd.job(), rd.program.tools); err != nil {
-		return r.end.agents, err
+		return nil, err
 	}
 	o := worker.Options{
 		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.boxes, Job: rd.job(), Model: rd.model, Began: r.began,
@@ -225,12 +225,11 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 		return err
 	}
 	r.end.last = append(r.end.last, func(ctx context.Context, stop *outcome.Stop) {
-		_, cost := r.end.agents.Spent()
 		pushed := ""
 		if p := r.end.done(); p.Remote != "" {
 			pushed = p.Commit
 		}
-		rd.red.Conclude(ctx, stop, cost, pushed)
+		rd.red.Conclude(ctx, stop, r.rec.Cost(), pushed)
 	})
 	return nil
 }
@@ -319,7 +318,7 @@ func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error)
 	if rd.source != nil {
 		briefing.Task.Images, briefing.Task.Missing = rd.source.Images(ctx, rd.task)
 	}
-	return rd.agents.Main.Brief(briefing, rd.baseline.Rows)
+	return rd.agent.Brief(briefing, rd.baseline.Rows)
 }
 
 // layEarlierChange writes the change of a run's pull request to the work tree as if the agent had
@@ -344,7 +343,7 @@ func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, e
 	}
 	r.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
 		workspace.BaseName(rd.workspace.Base()), rd.task.Pull.Number, earlier.Names())
-	return found, rd.agents.Main.Tell(earlier.Words())
+	return found, rd.agent.Tell(earlier.Words())
 }
 
 // followRecipe runs the job's recipe before the agent's first turn. done reports that all its
@@ -394,19 +393,19 @@ func (r *runner) tellOfRecipe(ctx context.Context, w *work, words string) error 
 	if w.change.Empty() {
 		return nil
 	}
-	if err := w.agents.Main.KeepMade(ctx, w.change); err != nil {
+	if err := w.agent.KeepMade(ctx, w.change); err != nil {
 		return err
 	}
 	told := r.checks(ctx, w).RecipeWords()
 	if words != "" {
 		told += "\n\n" + words
 	}
-	return w.agents.Main.Tell(told)
+	return w.agent.Tell(told)
 }
 
 // takeTurns lets the agent work until it ends, or a budget ends it.
 func (r *runner) takeTurns(ctx context.Context, w *work) (*work, error) {
-	did, err := w.agents.Main.Run(ctx)
+	did, err := w.agent.Run(ctx)
 	return r.stop(w, did.Stopped), err
 }
 
@@ -434,7 +433,7 @@ func (w *work) tooEarly() (bool, error) {
 	if w.stopped != nil {
 		return false, nil
 	}
-	return w.agents.Main.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
+	return w.agent.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
 }
 
 // verify runs the checks on the change.
@@ -468,7 +467,7 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 		return false, nil
 	}
 	if w.job().VerifyAttempts > 0 && w.stopped == nil {
-		if told, failed := w.agents.Main.Refused(stop.Message); failed != nil || told {
+		if told, failed := w.agent.Refused(stop.Message); failed != nil || told {
 			return told, failed
 		}
 	}
@@ -485,13 +484,13 @@ func (r *runner) giveBackClaims(ctx context.Context, w *work) (bool, error) {
 	if err != nil || len(names) == 0 {
 		return false, err
 	}
-	return w.agents.Main.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+	return w.agent.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 }
 
 // giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports
 // whether it did.
 func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work, bool, error) {
-	agent := w.agents.Main
+	agent := w.agent
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
 		return w, false, nil
 	}
@@ -526,7 +525,7 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	if w.output.Source == nil || w.stopped != nil {
 		return w, nil
 	}
-	did, err := w.agents.Main.Output(ctx, w.output)
+	did, err := w.agent.Output(ctx, w.output)
 	if err != nil {
 		return w, err
 	}
@@ -570,13 +569,12 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 
 // proposal returns the change with its description.
 func (r *runner) proposal(w *work) publish.Proposal {
-	_, cost := w.agents.Spent()
-	summary := cmp.Or(w.agents.Summary(), w.summary)
+	summary := r.end.summary()
 	if summary == "" && w.task.Repair != nil {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}
 	p := publish.Proposal{
-		Cost: cost, RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
+		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
 		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Found: &r.end.found, Hooks: w.hooks,
 		Follow: r.inspected(w.ready, w.lessons.Follow(w.repaired())),
 	}

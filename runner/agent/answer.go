@@ -8,26 +8,25 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 // outputItem holds the item fields read by the loop. The raw item keeps all others.
 type outputItem struct {
-	Type        string          `json:"type"`
-	ID          string          `json:"id"`
-	Status      string          `json:"status"`
-	CallID      string          `json:"call_id"`
-	Name        string          `json:"name"`
-	Namespace   string          `json:"namespace"` // of a function_call
-	Arguments   json.RawMessage `json:"arguments"` // text, of a tool_search_call an object
-	Execution   string          `json:"execution"` // of a tool_search_call: server or client
-	Input       string          `json:"input"`
-	Operation   json.RawMessage `json:"operation"`
-	Action      json.RawMessage `json:"action"`
-	Environment *environment    `json:"environment"`
-	Phase       string          `json:"phase"` // of a message: commentary, final_answer or nothing
-	Content     []struct {
+	transcript.Item
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"` // of a function_call
+	Arguments json.RawMessage `json:"arguments"` // text, of a tool_search_call an object
+	Input     string          `json:"input"`
+	Operation json.RawMessage `json:"operation"`
+	Action    json.RawMessage `json:"action"`
+	Phase     string          `json:"phase"` // of a message: commentary, final_answer or nothing
+	Content   []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
 		Refusal string `json:"refusal"`
@@ -44,11 +43,11 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 	case "apply_patch_call":
 		return tools.Call{ID: i.CallID, Name: dialect.ApplyPatch, Input: string(i.Operation), Form: tools.Operation}, true
 	case "shell_call":
-		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.ShellAction}, !i.hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.ShellAction}, !i.Hosted()
 	case "local_shell_call":
 		return tools.Call{ID: i.CallID, Name: dialect.Shell, Input: string(i.Action), Form: tools.LocalShellAction}, true
 	case "tool_search_call":
-		return tools.Call{ID: i.CallID, Name: dialect.ToolSearch, Input: i.arguments(), Form: tools.Search}, !i.hosted()
+		return tools.Call{ID: i.CallID, Name: dialect.ToolSearch, Input: i.arguments(), Form: tools.Search}, !i.Hosted()
 	}
 	return tools.Call{}, false
 }
@@ -60,15 +59,6 @@ func (i outputItem) arguments() string {
 		return text
 	}
 	return string(i.Arguments)
-}
-
-// hostedCalls are the item types of calls run by the API.
-var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
-
-// hosted reports whether the API runs the item's call, including a shell in its own container.
-func (i outputItem) hosted() bool {
-	elsewhere := i.Environment != nil && i.Environment.Type != "local"
-	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
 // answer holds a response's calls and words. Items of unknown types stay in the history only.
@@ -93,7 +83,7 @@ func (a *answer) add(raw json.RawMessage) error {
 	switch {
 	case ours:
 		a.calls, a.cut = append(a.calls, call), item.Status == "incomplete"
-	case item.hosted():
+	case item.Hosted():
 		a.hosted++
 	case item.Type == "mcp_approval_request":
 		denial, err := model.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
@@ -100,8 +102,8 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 		}
 	}
 	if p.InCheckout == nil { // the pack stays what the closed transcript tells of
-		_, err := f.Workspace.WritePatch(ctx, moved)
-		return err
+		kept, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
+		return cmp.Or(err, f.Record.Append(transcript.TypeChange, kept))
 	}
 	return f.Workspace.Keep(ctx, moved, base.SHA)
 }

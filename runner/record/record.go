@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,7 +14,8 @@ import (
 )
 
 // Record is the record of a run in progress. Without a Directory it accepts warnings only. Without
-// a transcript, as for publishing a bundle or running a single command, it drops events.
+// a transcript, as for publishing a bundle or running a single command, it folds events and writes
+// none.
 type Record struct {
 	*Directory
 	ID string // of the run
@@ -26,6 +28,10 @@ type Record struct {
 	// Notes is the folder of transcript digests (NotesPath), by which this machine recognises the
 	// record later. "" records none.
 	Notes string
+
+	folding   sync.Mutex           // guards the two below
+	folded    *transcript.Follower // what the events come to
+	concluded bool                 // the view was given away, and later events change nothing
 
 	log      *transcript.Log
 	notes    *notes
@@ -44,7 +50,7 @@ type Record struct {
 
 // New returns a record that removes the given values from everything.
 func New(id string, hidden []secrets.Value) *Record {
-	r := &Record{ID: id}
+	r := &Record{ID: id, folded: transcript.Follow(&transcript.View{})}
 	r.KeepOut(hidden)
 	return r
 }
@@ -113,49 +119,96 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 // removed from an incomplete last line.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 	r.notes = r.notesAgain(r.Notes)
-	r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink))
+	if r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
+		return torn, err
+	}
+	f, err := r.Open(TranscriptFile)
+	if err != nil {
+		return torn, err
+	}
+	defer f.Close()
+	r.folded, err = transcript.Refold(f)
 	return torn, err
 }
 
 func (r *Record) options(sink func(transcript.Event)) transcript.Options {
-	return transcript.Options{Redact: r.Redact, Ahead: r.notes.add, Sink: sink} // the redactor may learn more
+	return transcript.Options{Redact: r.Redact, Ahead: r.notes.add, Sink: func(e transcript.Event) { // the redactor may learn more
+		r.fold(e)
+		if sink != nil {
+			sink(e)
+		}
+	}}
+}
+
+func (r *Record) fold(e transcript.Event) {
+	r.folding.Lock()
+	defer r.folding.Unlock()
+	if !r.concluded {
+		_ = r.folded.Take(e) // this process wrote its data
+	}
+}
+
+// Cost returns the cost of the run so far; nil before it has begun to work, and without a known
+// price.
+func (r *Record) Cost() *float64 {
+	r.folding.Lock()
+	defer r.folding.Unlock()
+	return r.folded.View().Cost()
 }
 
 // Log returns the transcript for writing many events, or nil.
 func (r *Record) Log() *transcript.Log { return r.log }
 
-// Append writes an event if there is a transcript.
-func (r *Record) Append(kind transcript.Type, data any) error {
-	_, err := r.AppendAs(kind, data)
-	return err
-}
+// Append is AppendBy for the run's own agent.
+func (r *Record) Append(kind transcript.Type, data any) error { return r.AppendBy("", kind, data) }
 
-// AppendBy writes an event of a named agent if there is a transcript. The run's own agent has no
-// name.
+// AppendBy folds an event of a named agent and writes it if there is a transcript. The run's own
+// agent has no name. An event that cannot be written counts for the result all the same.
 func (r *Record) AppendBy(agent string, kind transcript.Type, data any) error {
 	if r.log == nil {
-		return nil
+		return r.count(agent, kind, data)
 	}
 	log := r.log
 	if agent != "" {
 		log = log.As(agent)
 	}
 	if _, err := log.Append(kind, data); err != nil {
-		return fmt.Errorf("write transcript: %w", err)
+		return cmp.Or(fmt.Errorf("write transcript: %w", err), r.count(agent, kind, data))
 	}
 	return nil
 }
 
-// AppendAs is Append that returns the written event.
-func (r *Record) AppendAs(kind transcript.Type, data any) (transcript.Event, error) {
-	if r.log == nil {
-		return transcript.Event{}, nil
+// count folds an event that is not written.
+func (r *Record) count(agent string, kind transcript.Type, data any) error {
+	e, err := transcript.NewEvent(cmp.Or(agent, transcript.MainAgent), kind, data, r.Redact)
+	if err == nil {
+		r.fold(e)
 	}
-	e, err := r.log.Append(kind, data)
-	if err != nil {
-		return e, fmt.Errorf("write transcript: %w", err)
+	return err
+}
+
+// Conclude writes the last event, with what the run used, and returns the view of the whole run. If
+// unwritable is an error, the event is folded alone, and that error returned.
+func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transcript.View, error) {
+	r.folding.Lock()
+	view := r.folded.View()
+	end.Turns, end.Usage, end.CostUSD = view.AllAsked(), view.Usage, view.Cost()
+	end.Calls, end.Hosted = view.Calls+view.Hosted, view.Hosted
+	r.folding.Unlock()
+	err := unwritable
+	if err == nil {
+		err = cmp.Or(r.Append(transcript.TypeRunFinished, end), r.SyncLog())
+	} else {
+		_ = r.count("", transcript.TypeRunFinished, end) // a struct of texts and numbers
 	}
-	return e, nil
+	r.folding.Lock()
+	defer r.folding.Unlock()
+	r.concluded = true
+	view.Started.RunID = cmp.Or(view.Started.RunID, r.ID)
+	if r.log != nil {
+		view.Head = r.log.Head()
+	}
+	return view, err
 }
 
 // Begin writes run.started and the warnings before it. Later calls do nothing.

@@ -87,14 +87,21 @@ func TestCallsInParallelWarnOnce(t *testing.T) {
 	}
 }
 
-func TestARecordWithoutATranscriptTakesWarningsAlone(t *testing.T) {
-	rec := New("r1", nil)
+func TestFoldsEventsWithoutTranscript(t *testing.T) {
+	rec := New("r1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
 	rec.Warn("code", "A warning.")
-	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, transcript.Plan{}), rec.SyncLog()); err != nil {
+	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "Take " + secret + ".", Status: "completed"}}}
+	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, plan), rec.SyncLog()); err != nil {
 		t.Error(err)
 	}
-	if len(rec.Warnings()) != 1 || rec.Log() != nil {
-		t.Errorf("%v, %v", rec.Warnings(), rec.Log())
+	view, err := rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Warn("late", "Nobody sees it.")
+	result := Project(view)
+	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
+		t.Errorf("%+v", result)
 	}
 	rec.Rest()
 	rec.Close()
@@ -103,11 +110,7 @@ func TestARecordWithoutATranscriptTakesWarningsAlone(t *testing.T) {
 func TestSecretsAreInNoEvent(t *testing.T) {
 	rec, _ := begun(t)
 	rec.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
-	e, err := rec.AppendAs(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."})
-	if err != nil || strings.Contains(string(e.Data), secret) || !strings.Contains(string(e.Data), "[secret TOKEN]") {
-		t.Errorf("%s, %v", e.Data, err)
-	}
-	if err := rec.SyncLog(); err != nil {
+	if err := errors.Join(rec.Append(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."}), rec.SyncLog()); err != nil {
 		t.Error(err)
 	}
 	if log := content(t, rec.Join(TranscriptFile)); strings.Contains(log, secret) || !strings.Contains(log, "[secret TOKEN]") {

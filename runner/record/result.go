@@ -44,13 +44,18 @@ type Result struct {
 	TranscriptSHA256 string                 `json:"transcript_sha256"`
 	Summary          string                 `json:"-"` // the agent's last words
 	Worked           bool                   `json:"-"` // the agent, or a command of the job, was let loose
-	Directory        string                 `json:"-"`
-	File             string                 `json:"-"` // that this result is in, below Directory
-	BodyFile         string                 `json:"-"` // of the pull request; empty when there is none
-	ReportFile       string                 `json:"-"` // empty when it could not be written
-	Errors           []string               `json:"-"` // what could not be written
-	Problems         []string               `json:"-"` // of a job, one a line
 	Stat             []changeset.File       `json:"-"`
+	Left             `json:"-"`
+}
+
+// Left is what a process leaves of a run besides its events, which cannot tell of it.
+type Left struct {
+	Directory  string
+	File       string   // with the result, below Directory
+	BodyFile   string   // of the pull request; empty when there is none
+	ReportFile string   // empty when it could not be written
+	Errors     []string // what could not be written
+	Problems   []string // of a job, one a line
 }
 
 // NewResult returns the result of a run with nothing but its end.
@@ -62,8 +67,7 @@ func NewResult(id string, stop *outcome.Stop) Result {
 	}
 }
 
-// Project returns the result of a run from its events. Except for summary and changed files, fields
-// without a key in result.json stay empty.
+// Project returns the result of a run from its events alone. Left stays empty.
 func Project(v *transcript.View) Result {
 	end := v.Finished
 	if end == nil {
@@ -73,7 +77,8 @@ func Project(v *transcript.View) Result {
 	r.Message, r.ExitCode, r.Summary = strings.TrimSpace(end.Message+" "+end.Next), end.ExitCode, end.Summary
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
-	r.Hooks, r.Agents = v.Hooks, v.Agents
+	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
+	r.Worked = v.Begun() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
 	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
 	if end.Turns > 0 {
 		r.Models = slices.Clone(v.Models)

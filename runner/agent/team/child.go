@@ -32,14 +32,12 @@ type child struct {
 
 	// Guarded by the team's lock.
 	status   agents.Status
-	reason   string
 	closed   bool // resume_agent opens it again
 	dropped  bool // its copy was removed
 	mail     []string
 	reserved agent.Used // its share that is not used yet
 	mostUSD  float64    // that it might cost, with that
 	spent    agent.Spent
-	cost     *float64
 	stop     func(by ending) // ends its turn; nil while it has none
 	done     chan struct{}   // closed at the end of its turn
 	leaving  bool            // its turn reads no message any more
@@ -62,7 +60,7 @@ func (e ending) Error() string { return "the agent was ended: " + e.status.State
 // begin starts a turn. The caller holds the lock.
 func (c *child) begin() {
 	ctx, cancel := context.WithCancelCause(c.by.ctx)
-	c.status, c.reason, c.leaving = agents.Status{State: agents.Running}, "", false
+	c.status, c.leaving = agents.Status{State: agents.Running}, false
 	c.stop, c.done = func(by ending) { cancel(by) }, make(chan struct{})
 	done := c.done
 	c.by.team.running.Go(func() {
@@ -86,8 +84,8 @@ func (c *child) turn(ctx context.Context) {
 	t := c.by.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.status, c.reason, c.stop, c.reserved, c.leaving = status, reason, nil, agent.Used{}, false
-	c.spent, c.cost = work.Spent, work.Cost
+	c.status, c.stop, c.reserved, c.leaving = status, nil, agent.Used{}, false
+	c.spent = work.Spent
 	if status.State == agents.Errored && reason != crashed {
 		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, clip.Visible(status.Text, mostWarned))
 	}
@@ -143,13 +141,5 @@ func (c *child) started() transcript.AgentStarted {
 	return transcript.AgentStarted{
 		Name: c.name, Role: c.roleName, AskedBy: c.by.byName(), Model: c.model, Writes: c.role.Writes, Paths: c.paths,
 		Turns: l.Turns, ToolCalls: l.Calls, Tokens: l.Tokens, CostUSD: l.CostUSD,
-	}
-}
-
-// recorded returns the child for the record. The caller holds the lock.
-func (c *child) recorded() *transcript.Agent {
-	return &transcript.Agent{
-		ID: c.id, Name: c.name, Role: c.roleName, Status: c.status.State, Reason: c.reason, AskedBy: c.by.byName(), Writes: c.role.Writes,
-		Turns: c.spent.Turns, Calls: c.spent.Calls, Usage: transcript.Usage(c.spent.Usage), CostUSD: c.cost, Models: c.spent.Models, Text: c.status.Text,
 	}
 }

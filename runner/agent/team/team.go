@@ -265,20 +265,6 @@ func (m *Member) idOf(order agents.Order, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// Agents returns every started agent of the run, in starting order.
-func (t *Team) Agents() []*transcript.Agent {
-	if t == nil {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := slices.Clone(t.earlier)
-	for _, c := range t.children {
-		all = append(all, c.recorded())
-	}
-	return all
-}
-
 // Used returns the use of a resumed run's earlier agents, and the used or reserved share of the
 // caller's own.
 func (m *Member) Used() agent.Used {

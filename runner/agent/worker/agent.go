@@ -97,7 +97,6 @@ type Work struct {
 	Plan      transcript.Plan
 	Questions []question.Question // that it put to people
 	Spent     agent.Spent
-	Cost      *float64      // in US dollars; nil when no price is known
 	Stopped   *outcome.Stop // by which a budget ended the work; nil for none
 }
 
@@ -217,9 +216,6 @@ func (a *Agent) GoOn(e Earlier) error {
 func (a *Agent) Work() Work {
 	work := a.work
 	work.Spent = a.conversation.Spent()
-	if cost, known := a.conversation.Cost(); known {
-		work.Cost = &cost
-	}
 	return work
 }
 

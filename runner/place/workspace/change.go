@@ -81,8 +81,7 @@ func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 // Keep writes a change set to the run directory: as a patch for people, and as a pack for
 // `publish`. movedTo is the commit of a moved base, or "".
 func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
-	diff := &clip.Head{Most: transcript.DiffBytes}
-	digest, err := w.writePatch(ctx, change, diff)
+	kept, err := w.WritePatch(ctx, change, movedTo)
 	if err != nil {
 		return err
 	}
@@ -93,11 +92,7 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	if movedTo == "" {
 		w.rec.Remove(record.WorkPackFile)
 	}
-	return w.rec.Append(transcript.TypeChange, transcript.Change{
-		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
-		Patch: record.PatchFile, SHA256: digest, BaseSHA: movedTo,
-		Diff: diff.Lines(), DiffCut: diff.Cut(),
-	})
+	return w.rec.Append(transcript.TypeChange, kept)
 }
 
 // KeepWork keeps the original change's pack beside the moved one's, because a resumed run starts on
@@ -117,18 +112,17 @@ func workPack(d *record.Directory) string {
 	return record.PackFile
 }
 
-// WritePatch writes a change as a patch, and gives its SHA-256.
-func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet) (digest string, err error) {
-	return w.writePatch(ctx, change, io.Discard)
-}
-
-// writePatch writes it to more as well.
-func (w *Workspace) writePatch(ctx context.Context, change *gitops.ChangeSet, more io.Writer) (digest string, err error) {
-	sum := sha256.New()
-	err = w.writeFile(record.PatchFile, func(f io.Writer) error {
-		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum, more))
+// WritePatch writes a change as a patch, and returns its event. movedTo is as for Keep.
+func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet, movedTo string) (transcript.Change, error) {
+	sum, diff := sha256.New(), &clip.Head{Most: transcript.DiffBytes}
+	err := w.writeFile(record.PatchFile, func(f io.Writer) error {
+		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum, diff))
 	})
-	return hex.EncodeToString(sum.Sum(nil)), err
+	return transcript.Change{
+		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
+		Patch: record.PatchFile, SHA256: hex.EncodeToString(sum.Sum(nil)), BaseSHA: movedTo,
+		Diff: diff.Lines(), DiffCut: diff.Cut(),
+	}, err
 }
 
 // WritePack writes the objects of a change to a file of the run directory.

@@ -43,7 +43,7 @@ func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*propos
 	}
 	p.Hooks = hooks.New(all, boxes, boxes.Root)
 	p.Hooks.Rooms.Changeable = append(p.Hooks.Rooms.Changeable, h.Workspace.Root())
-	return lessons, nil
+	return lessons, p.Hooks.List()
 }
 
 // operatorsGiven refuses a bundle whose run had an operator's pre_publish hook, missing here.

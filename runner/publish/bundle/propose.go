@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -146,7 +147,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 		}
 		return b.cautious(*j)
 	}
-	return nil
+	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Table))
 }
 
 // table returns the bundle's checks; green without any.
@@ -217,8 +218,9 @@ func (h Half) change(ctx context.Context, b Bundle, to publish.Forge, base gitop
 		return nil, err
 	}
 	change, err := b.unpack(ctx, h.Record, h.Workspace.Checkout())
-	if err == nil {
-		_, err = h.Workspace.WritePatch(ctx, change)
+	if err != nil {
+		return nil, err
 	}
-	return change, err
+	kept, err := h.Workspace.WritePatch(ctx, change, "")
+	return change, cmp.Or(err, h.Record.Append(transcript.TypeChange, kept))
 }

@@ -99,7 +99,7 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	made, err := space.Checkout().Between(ctx, space.Base(), gitops.Tree(repo.Git("write-tree")))
 	w.must(err)
 	repo.Git("reset", "--quiet")
-	_, err = space.WritePatch(ctx, made)
+	_, err = space.WritePatch(ctx, made, "")
 	w.must(err)
 	w.must(space.WritePack(ctx, made, record.PackFile))
 	w.must(os.Remove(filepath.Join(w.dir, "hello.txt")))

@@ -101,7 +101,7 @@ func TestAnArtifactHasANameOfItsOwn(t *testing.T) {
 	for id, want := range map[string]string{
 		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
 	} {
-		told := Told{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Directory: "/run"}}
+		told := Told{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Left: record.Left{Directory: "/run"}}}
 		if got := told.artifact(); got != want {
 			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
 		}

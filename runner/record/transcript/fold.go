@@ -23,7 +23,16 @@ func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return foldAll(r, fold{visit: visit})
 }
 
-func foldAll(r io.Reader, f fold) (*View, error) {
+// Refold returns a follower that has taken the events of a log, as far as its lines are whole.
+func Refold(r io.Reader) (*Follower, error) {
+	f := new(Follower)
+	_, err := f.fold.all(r)
+	return f, err
+}
+
+func foldAll(r io.Reader, f fold) (*View, error) { return f.all(r) }
+
+func (f *fold) all(r io.Reader) (*View, error) {
 	f.start(&View{Head: genesis})
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
@@ -250,6 +259,7 @@ func (f *fold) publish(_ Event, d Publish) {
 
 // request is the part of a request for a view, without its items.
 type request struct {
+	Turn  int    `json:"turn"`
 	Model string `json:"model"`
 }
 
@@ -257,7 +267,7 @@ func (f *fold) modelRequest(e Event, d request) {
 	if f.agent(e) != nil {
 		return
 	}
-	f.view.Model = d.Model
+	f.view.Model, f.view.Asked = d.Model, max(f.view.Asked, d.Turn)
 	if len(f.view.Models) == 0 { // a record whose beginning is gone
 		f.view.Models = []ModelUse{{}}
 	}
@@ -270,6 +280,7 @@ func (f *fold) modelRequest(e Event, d request) {
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.book(e, d.Usage)
+	f.countHosted(e, d.Output)
 	f.countTurn(e, d.Turn)
 	if e.Agent == MainAgent {
 		f.answered = true
@@ -291,6 +302,35 @@ func (f *fold) modelResponse(e Event, d ModelResponse) {
 			at++
 		}
 	}
+}
+
+// countHosted counts calls of the run's own agent that the API ran itself. They have no events of
+// their own.
+func (f *fold) countHosted(e Event, output []json.RawMessage) {
+	for _, item := range output {
+		var of Item
+		if e.Agent == MainAgent && json.Unmarshal(item, &of) == nil && of.Hosted() {
+			f.view.Hosted++
+		}
+	}
+}
+
+// Item holds the fields of a response's item that tell who runs its call.
+type Item struct {
+	Type        string `json:"type"`
+	Execution   string `json:"execution"` // of a tool_search_call: server or client
+	Environment *struct {
+		Type string `json:"type"`
+	} `json:"environment"`
+}
+
+// hostedCalls are the item types of calls that the API alone runs.
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "image_generation_call"}
+
+// Hosted reports whether the API runs the item's call, including a shell in its own container.
+func (i Item) Hosted() bool {
+	elsewhere := i.Environment != nil && i.Environment.Type != "local"
+	return slices.Contains(hostedCalls, i.Type) || i.Type == "shell_call" && elsewhere || i.Type == "tool_search_call" && i.Execution == "server"
 }
 
 // countTurn records an agent's current turn.

@@ -99,10 +99,16 @@ func newLog(f file, o Options) *Log {
 	return l
 }
 
+// NewEvent returns an event without time and place in a log, its strings redacted.
+func NewEvent(agent string, t Type, data any, redact func(string) string) (Event, error) {
+	raw, err := encodeData(data, redact)
+	return Event{V: Version, Agent: agent, Type: t, Data: raw}, err
+}
+
 // Append writes an event of the log's agent in one write and returns it as written. After a failed
 // write every Append fails with that error.
 func (l *Log) Append(t Type, data any) (Event, error) {
-	raw, err := encodeData(data, l.options.Redact)
+	e, err := NewEvent(l.agent, t, data, l.options.Redact)
 	if err != nil {
 		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
 	}
@@ -111,15 +117,7 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	if l.err != nil {
 		return Event{}, l.err
 	}
-	e := Event{
-		V:     Version,
-		Seq:   l.seq + 1,
-		Time:  l.options.Clock().UTC().Round(0),
-		Agent: l.agent,
-		Type:  t,
-		Data:  raw,
-		Prev:  l.Head(),
-	}
+	e.Seq, e.Time, e.Prev = l.seq+1, l.options.Clock().UTC().Round(0), l.Head()
 	if err := l.write(e); err != nil {
 		return Event{}, fmt.Errorf("append %s to transcript: %w", t, err)
 	}

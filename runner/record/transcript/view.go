@@ -40,6 +40,8 @@ type View struct {
 	Entries    []Entry // messages and calls, as they came; Survey leaves them out
 	Turns      int
 	Calls      int
+	Hosted     int // calls of the run's own agent that the API ran itself; Calls leaves them out
+	Asked      int // requests of the run's own agent that were a turn, one that failed included
 	Retries    int
 	// Compactions is how often the conversation was made shorter.
 	Compactions int
@@ -119,6 +121,23 @@ func (v *View) Commit() string {
 		}
 	}
 	return ""
+}
+
+// AllAsked returns the turns of all agents, with a request of the run's own agent that failed.
+func (v *View) AllAsked() int {
+	all := v.Asked
+	for _, a := range v.Agents {
+		all += a.Turns
+	}
+	return all
+}
+
+// Cost returns the cost of the run; nil before it has begun to work, and without a known price.
+func (v *View) Cost() *float64 {
+	if cost, known := CostOf(v.AllModels()); known && v.Begun() {
+		return &cost
+	}
+	return nil
 }
 
 // Summary returns the agent's last words.
