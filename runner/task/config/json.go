@@ -5,15 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 var (
-	jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+	jsonText = lazyregexp.New(`"(?:[^"\\]|\\.)*"`)
 	// jsonEscape matches surrogates as a pair if they are next to each other.
-	jsonEscape = regexp.MustCompile(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
+	jsonEscape = lazyregexp.New(`\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}(?:\\u[0-9a-fA-F]{4})?|.)`)
 )
 
 // jsonAsYAML rewrites JSON escapes that YAML 1.2 allows but its parser rejects: \/ and surrogate
@@ -23,13 +24,13 @@ func jsonAsYAML(data []byte) ([]byte, *Problem) {
 	if !bytes.Contains(data, []byte(`\/`)) && !bytes.Contains(data, []byte(`\u`)) || !json.Valid(data) {
 		return data, nil
 	}
-	for _, at := range jsonEscape.FindAllIndex(data, -1) {
+	for _, at := range jsonEscape().FindAllIndex(data, -1) {
 		if bytes.ContainsRune(yamlEscape(data[at[0]:at[1]]), utf8.RuneError) {
 			return nil, problemAt(data, at[0], "holds half of a pair of surrogates; write both, or the character itself")
 		}
 	}
-	return jsonText.ReplaceAllFunc(data, func(text []byte) []byte {
-		rewritten := jsonEscape.ReplaceAllFunc(text, yamlEscape)
+	return jsonText().ReplaceAllFunc(data, func(text []byte) []byte {
+		rewritten := jsonEscape().ReplaceAllFunc(text, yamlEscape)
 		return append(rewritten, bytes.Repeat([]byte(" "), len(text)-len(rewritten))...)
 	}), nil
 }

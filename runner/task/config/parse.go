@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
 // MaxSize limits a file and the value of an assignment, in bytes. The parser itself limits the
@@ -30,6 +32,7 @@ func (f *Format) Parse(data []byte) (*yaml.Node, *Problem) {
 
 // parse is like Parse, but accepts a file without a document.
 func parse(data []byte, name string) (*yaml.Node, *Problem) {
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // a byte order mark
 	if unfit := CheckText(data); unfit != nil {
 		return nil, unfit
 	}
@@ -84,9 +87,6 @@ func CheckText(data []byte) *Problem {
 	if len(data) > MaxSize {
 		return &Problem{Line: 1, Column: 1, Message: fmt.Sprintf("is larger than %d KiB", MaxSize>>10)}
 	}
-	if bytes.HasPrefix(data, []byte("\xef\xbb\xbf")) {
-		return &Problem{Line: 1, Column: 1, Message: "begins with a byte order mark; save it as UTF-8 without one"}
-	}
 	line, column := 1, 1
 	for rest := data; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
@@ -105,38 +105,53 @@ func CheckText(data []byte) *Problem {
 	return nil
 }
 
-var (
-	parserPrefix = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
-	tabIndent    = regexp.MustCompile(`^ *\t`)
-	// flowComment matches a comment that hides the end of a mapping or a list.
-	flowComment = regexp.MustCompile(`(?:[\[{,][ \t]*|:[ \t]+)(#[^\s,\]}]*)`)
-)
+var parserPrefix = lazyregexp.New(`^yaml: (?:line (\d+): )?`)
+
+// syntaxHints explain mistakes that the parser names less clearly, or in another line.
+var syntaxHints = []struct {
+	parser  string                // part of the parser's message
+	line    func() *regexp.Regexp // of the failing line; its group is the place of the mistake, if there is one
+	above   func() *regexp.Regexp // of the line above; nil for any
+	message string
+	quote   bool // suggest the group in quotes
+}{
+	{"", lazyregexp.New(`^ *(\t)`), nil, "a tab indents this line; use blanks", false},
+	{"", lazyregexp.New(`(?:^|[ \[,\t])(\*\.)`), nil, "what begins with * has to be in quotes", false},
+	{"", lazyregexp.New(`(?:[\[{,][ \t]*|:[ \t]+)(#[^\s,\]}]*)`), nil, "# begins a comment here, which hides the rest of the line; put what begins with # in quotes", true},
+	{"start any token", lazyregexp.New("(?:^|[ \\[{,])([@`%].*)"), nil, "what begins with @, ` or % has to be in quotes", false},
+	{"mapping values", lazyregexp.New(`^[ -]*[^ '"\[{#|>&!][^'"]*?: +([^'"\[{#|>&!][^'"]*: .*)`), nil, "text with a colon and a blank has to be in quotes", false},
+	{"mapping values", lazyregexp.New(``), lazyregexp.New(`^[ -]*[A-Za-z_]+:[^ ]+$`), "the line above has no blank behind its colon", false},
+	{"mapping values", lazyregexp.New(`^ *([^ ])`), nil, "the indentation of this line fits no line above", false},
+	{"expected key", lazyregexp.New(`^ *([A-Za-z_]+:(?: [^'"\[{]*)?)$`), nil, "the indentation of this line fits no line above", false},
+	{"unexpected end of stream", lazyregexp.New(`^[^"']*(["'])`), nil, "this quote is not closed", false},
+	{"expected ':'", lazyregexp.New(`^ *([^ ])`), lazyregexp.New(`[:-] +[|>][-+0-9]*$`), "text below | or > has to be indented more than its key", false},
+}
 
 // syntaxProblem returns the position of a syntax error. The parser often reports the line of the
 // surrounding construct, or none. The line after the longest parsable start of the file is more
 // exact.
 func syntaxProblem(data []byte, err error) *Problem {
-	lines := bytes.SplitAfter(data, []byte("\n"))
-	said := parserPrefix.FindStringSubmatch(err.Error())
+	lines := strings.Split(string(data), "\n")
+	said := parserPrefix().FindStringSubmatch(err.Error())
 	line := firstFailing(data)
 	if line == 0 {
 		line, _ = strconv.Atoi(said[1])
 	}
 	line = min(max(line, 1), len(lines))
-	at := lines[line-1]
-	if tabIndent.Match(at) {
-		return &Problem{Line: line, Column: bytes.IndexByte(at, '\t') + 1, Message: "is not YAML: a tab indents this line; use blanks"}
-	}
-	column := len(at) - len(bytes.TrimLeft(at, " ")) + 1
-	if begin := bytes.Index(at, []byte("*.")); begin >= 0 && (begin == 0 || bytes.IndexByte([]byte(" [,\t"), at[begin-1]) >= 0) {
-		return &Problem{Line: line, Column: begin + 1, Message: "is not YAML: what begins with * has to be in quotes"}
-	}
-	if found := flowComment.FindSubmatchIndex(at); found != nil {
-		return &Problem{
-			Line: line, Column: utf8.RuneCount(at[:found[2]]) + 1, Message: "is not YAML: # begins a comment here, which hides the rest of the line; put what begins with # in quotes",
-			Suggestion: strconv.Quote(string(at[found[2]:found[3]])),
+	at, above := strings.TrimRight(lines[line-1], "\r"), strings.TrimRight(lines[max(line-2, 0)], "\r")
+	for _, hint := range syntaxHints {
+		found := hint.line().FindStringSubmatchIndex(at)
+		if found == nil || !strings.Contains(err.Error(), hint.parser) || hint.above != nil && !hint.above().MatchString(above) {
+			continue
 		}
+		begin, end := found[len(found)-2], found[len(found)-1]
+		problem := &Problem{Line: line, Column: utf8.RuneCountInString(at[:begin]) + 1, Message: "is not YAML: " + hint.message}
+		if hint.quote {
+			problem.Suggestion = strconv.Quote(at[begin:end])
+		}
+		return problem
 	}
+	column := len(at) - len(strings.TrimLeft(at, " ")) + 1
 	return &Problem{Line: line, Column: column, Message: "is not YAML: " + strings.TrimPrefix(err.Error(), said[0])}
 }
 

@@ -58,6 +58,9 @@ func (d *Decoder) text(k *Key, path string, node *yaml.Node, into reflect.Value)
 		return d.wrongType(k, path, node)
 	}
 	if isText := node.Tag == textTag || node.Tag == timeTag; !isText && !k.Scalars {
+		if complaint, meant := k.TextProblem(node.Value); k.Values != nil && complaint != "" {
+			return d.suggest(path, node, complaint, meant)
+		}
 		return d.suggest(path, node, "must be text, not "+describeNode(node), strconv.Quote(clip.Bytes(node.Value, 60)))
 	}
 	into.SetString(node.Value)
@@ -108,7 +111,7 @@ func (k *Key) choices() string {
 }
 
 // integer accepts decimal digits. It rejects octal, hexadecimal and grouped numbers, because YAML
-// versions disagree on 010 and 4_000_000.
+// versions disagree on 010, and 4_000_000 is text in YAML 1.2.
 func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseInt(node.Value, 10, 64)
 	if node.Kind != yaml.ScalarNode || node.Tag != intTag || err != nil || strconv.FormatInt(number, 10) != node.Value {
@@ -121,19 +124,25 @@ func (d *Decoder) integer(k *Key, path string, node *yaml.Node, into reflect.Val
 	return true
 }
 
-func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
-	_, err := strconv.ParseInt(node.Value, 10, 64)
-	digits := strings.ReplaceAll(node.Value, "_", "")
-	number, grouped := strconv.ParseInt(digits, 10, 64)
-	switch {
-	case node.Tag == intTag && digits != node.Value && grouped == nil && strconv.FormatInt(number, 10) == digits:
-		return d.suggest(path, node, "must be a whole number without _, which makes it text in YAML 1.2", digits)
-	case node.Tag == intTag:
-		return d.Complain(path, node, "must be a whole number in decimal digits, without leading zeros")
-	case node.Tag == textTag && err == nil:
-		return d.suggest(path, node, "must be a whole number without quotes", node.Value)
+// plainNumber returns a number as YAML has it, for one in quotes, with a currency, in groups of digits or
+// with an exponent. It is "" for other texts.
+func plainNumber(text string) string {
+	if comma := strings.LastIndexByte(text, ','); comma >= 0 && comma != len(text)-len(",000") {
+		return "" // it may be a decimal one
 	}
-	return d.wrongType(k, path, node)
+	number, err := strconv.ParseFloat(strings.NewReplacer("_", "", ",", "", "$", "").Replace(text), 64)
+	if err != nil || math.IsInf(number, 0) || math.IsNaN(number) {
+		return ""
+	}
+	return strconv.FormatFloat(number, 'f', -1, 64)
+}
+
+func (d *Decoder) wrongInteger(k *Key, path string, node *yaml.Node) bool {
+	meant := plainNumber(node.Value)
+	if _, err := strconv.ParseInt(meant, 10, 64); err != nil || node.Kind != yaml.ScalarNode {
+		return d.wrongType(k, path, node)
+	}
+	return d.suggest(path, node, "must be a whole number in plain digits", meant)
 }
 
 // problem returns a message for a number outside the span, or "".
@@ -152,7 +161,10 @@ func (s *Span) problem(number int64) string {
 
 func (d *Decoder) decimal(k *Key, path string, node *yaml.Node, into reflect.Value) bool {
 	number, err := strconv.ParseFloat(node.Value, 64)
-	if node.Tag != intTag && node.Tag != floatTag || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+	if isNumber := node.Tag == intTag || node.Tag == floatTag; !isNumber || err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+		if meant := plainNumber(node.Value); meant != "" && !isNumber {
+			return d.suggest(path, node, "must be a number in plain digits", meant)
+		}
 		return d.wrongType(k, path, node)
 	}
 	if number < 0 {

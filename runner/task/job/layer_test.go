@@ -103,7 +103,7 @@ func TestMistakesInAssignments(t *testing.T) {
 		{"policy.network.allow=[a.example.com]", "--set: policy.network.allow: is not set by itself: policy.network is set whole, as in policy.network={allow: [api.example.com]}"},
 		{"policy.network.allow.host=a.example.com", "--set: policy.network.allow.host: is not set by itself: policy.network is set whole, as in policy.network={allow: [api.example.com]}"},
 		{"verify[0].run=x", "--set: verify[0]: unknown key; did you mean verify?"},
-		{"model=gpt-5", "--set: model: must be a mapping, not text"},
+		{"model=gpt-5", "--set: model: must be a mapping such as {name: gpt-5.4}, not text"},
 		{"verify=[{name: a}]", "--set: verify[0].run: is missing"},
 		{"a..b=5", "--set: a: unknown key"},
 		{"model.headers.=5", "--set: model.headers.: this name must be a header's name"},

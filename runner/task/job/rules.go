@@ -14,7 +14,7 @@ var rules = []config.Rule{
 	{Path: "version", About: "Version of the format. Every file needs it.", Initial: 1, Required: true, Span: config.Between(1, 1)},
 	{Path: "name", About: "Task key. It names the branch and tells the runs of one task apart from others. Empty: `issue-N`, or `prompt-` and a digest.", Form: refPart},
 
-	{Path: "task", About: "What to do. Give exactly one of prompt, prompt_file, issue and from."},
+	{Path: "task", About: "What to do. Give exactly one of prompt, prompt_file, issue and from.", Example: "{prompt: Fix the flaky test of the cache.}"},
 	{Path: "task.title", About: "Title of the task.", Form: form.OneLine},
 	{Path: "task.prompt", About: "The task as text.", Form: form.NotBlank},
 	{Path: "task.prompt_file", About: "File with the task as text, relative to the job file.", Form: form.RelativeFile},
@@ -56,7 +56,7 @@ var rules = []config.Rule{
 	{Path: "services.*.user", About: "User name or number that the service sees as its own, for programs that refuse root, such as PostgreSQL.", Form: serviceUser, Scalars: true},
 	{Path: "services.*.at", About: "HOST:PORT of a server that runs already, at a loopback or private address. Its name is resolved once, before the run.", Form: serviceAt},
 
-	{Path: "model", About: "Which model answers, and how agent-ci reaches it."},
+	{Path: "model", About: "Which model answers, and how agent-ci reaches it.", Example: "{name: gpt-5.4}"},
 	{Path: "model.name", About: "Name of the model, as the API knows it.", Initial: "gpt-5.4", NonEmpty: true, Form: form.OneLine},
 	{Path: "model.fallbacks", About: "Models at the same API that continue, in this order, if the one before is unavailable or out of quota. All take the same tools.", Form: form.FilledLine, Example: "[gpt-5.2, gpt-5]"},
 	{Path: "model.api_key_env", About: "Name of the variable with the API key, never the key itself. Empty: no key is sent.", Initial: "OPENAI_API_KEY", Form: form.Variable},
