@@ -3,6 +3,8 @@ package audit
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -127,6 +129,49 @@ func TestARecordIsComparedWithItself(t *testing.T) {
 				c.alter(&c.record)
 			}
 			if diff := cmp.Diff(c.want, what(c.record.Itself())); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Result and chain of a record agree with its events.
+func TestARecordIsComparedWithItsFiles(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, from, to string
+		want           []string
+	}{
+		"as they were":     {record.ResultFile, "{", "{", nil},
+		"another result":   {record.ResultFile, `"no_changes"`, `"changed"`, []string{record.ResultFile}},
+		"another event":    {record.TranscriptFile, `"nothing_to_do"`, `"answered"`, []string{"transcript"}},
+		"no result":        {record.ResultFile, "", "", nil},
+		"a result of none": {record.ResultFile, "{", "[", []string{"transcript", record.ResultFile}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rec := record.New("r", nil)
+			if err := rec.Make(t.TempDir(), nil); err != nil {
+				t.Fatal(err)
+			}
+			defer rec.Close()
+			err := rec.Append(transcript.TypeRunFinished, transcript.RunFinished{Outcome: string(outcome.NoChanges), Reason: "nothing_to_do"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			view, err := rec.Survey(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			result := record.Project(view)
+			result.TranscriptSHA256 = rec.Log().Head()
+			if err := rec.WriteJSON(record.ResultFile, result); err != nil {
+				t.Fatal(err)
+			}
+			if c.from == "" {
+				rec.Remove(c.file)
+			} else if raw, err := rec.Read(c.file); err != nil || os.WriteFile(rec.Join(c.file), []byte(strings.Replace(string(raw), c.from, c.to, 1)), 0o600) != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.Itself())); diff != "" {
 				t.Error(diff)
 			}
 		})
