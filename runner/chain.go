@@ -95,6 +95,7 @@ type laid struct {
 type work struct {
 	*ready
 	change     *gitops.ChangeSet // as the checkout holds it
+	founded    *gitops.ChangeSet // the last change for which each claim of the summary has evidence
 	dropped    []string          // protected files that the agent changed, left out of change
 	table      transcript.Verify // the last one
 	stopped    *outcome.Stop     // by which a budget ended the work

@@ -191,7 +191,8 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		} else if again {
 			continue
 		}
-		if again, err := r.giveBackClaims(ctx, w); err != nil {
+		again := false
+		if w, again, err = r.giveBackClaims(ctx, w); err != nil {
 			return w, err
 		} else if again {
 			continue
@@ -203,7 +204,6 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 			return w, err
 		}
 		w = r.timed(ctx, whole, w)
-		again := false
 		if w, again, err = r.giveBackTable(ctx, w, attempt); err != nil {
 			return w, err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
-	"github.com/agent-ci/agent-ci/runner/check/lines"
+	"github.com/agent-ci/agent-ci/runner/check/inspect"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/enclosure"
@@ -457,7 +457,11 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 		if err := w.judged(w.change).Refusal(ctx); err != nil {
 			return err
 		}
-		return r.foundRefusal(ctx, w)
+		if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
+			return nil
+		}
+		found, err := r.inspection(w, w.change).Signs(ctx)
+		return cmp.Or(err, inspect.Refusal(w.job().Policy, found))
 	})
 	stop := (*outcome.Stop)(nil)
 	if !errors.As(err, &stop) {
@@ -476,15 +480,21 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 
 // giveBackClaims tells the agent, once, what its summary claims and its work does not show, and reports whether
 // it did.
-func (r *runner) giveBackClaims(ctx context.Context, w *work) (bool, error) {
+func (r *runner) giveBackClaims(ctx context.Context, w *work) (*work, bool, error) {
 	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
-		return false, nil
+		return w, false, nil
 	}
-	names, err := r.unfounded(ctx, w, w.change, func() (*lines.Diff, error) { return r.patchLines(ctx) })
-	if err != nil || len(names) == 0 {
-		return false, err
+	names, err := r.inspection(w, w.change).Claims(ctx)
+	if err != nil {
+		return w, false, err
 	}
-	return w.agent.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+	if len(names) > 0 {
+		told, err := w.agent.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+		return w, told, err
+	}
+	next := *w
+	next.founded = w.change
+	return r.reached(next), false, nil
 }
 
 // giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports

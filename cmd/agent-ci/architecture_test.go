@@ -64,6 +64,7 @@ var roomKnows = map[string][]string{
 	"runner/place/sandboxcommand": {"runner/place/confine", "runner/task/job", "runner/record/outcome", "runner/record", "runner/task/settings", "runner/place/workspace", "gitops", "policy"},
 	"runner/check/verify":         {"runner/place/confine", "runner/record/boundedfile", "runner/task/job", "runner/record/outcome", "runner/record", "runner/record/transcript", "runner/place/workspace", "gitops", "policy", "policy/shell"},
 	"runner/check/claims":         {"runner/check/lines", "runner/record/transcript"},
+	"runner/check/inspect":        {"runner/check/claims", "runner/check/lines", "runner/check/silenced", "runner/check/workflows", "runner/record", "runner/task/job", "gitops"},
 	"runner/check/lines":          nil,
 	"runner/check/silenced":       {"policy", "runner/check/lines", "runner/record/transcript"},
 	"runner/check/workflows":      {"runner/record/transcript"},

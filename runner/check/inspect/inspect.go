@@ -1,0 +1,198 @@
+// Package inspect searches a change for signs that a reviewer should see first: silenced checks,
+// claims without evidence, and workflows that the pushed branch would start.
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/gitops/changeset"
+	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/check/claims"
+	"github.com/agent-ci/agent-ci/runner/check/lines"
+	"github.com/agent-ci/agent-ci/runner/check/silenced"
+	"github.com/agent-ci/agent-ci/runner/check/workflows"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
+	"github.com/agent-ci/agent-ci/runner/task/job"
+)
+
+// mostOfLog is how much of a check's output is looked at, in bytes of its end.
+const mostOfLog = 1 << 20
+
+// Case is a change with what its run knows.
+type Case struct {
+	Record   *record.Record // which has the change as a patch
+	Checkout *gitops.Checkout
+	Job      *job.Job
+	Branch   string // that would be pushed
+	Baseline []transcript.VerifyRow
+	Table    []transcript.VerifyRow // of the change
+	Summary  string                 // of the agent
+	Change   *gitops.ChangeSet
+}
+
+// Find returns all signs in the change.
+func (c Case) Find(ctx context.Context) (transcript.Inspection, error) {
+	found, err := c.Signs(ctx)
+	if err == nil {
+		found.Claims, err = c.Claims(ctx)
+	}
+	return found, err
+}
+
+// Signs returns silenced checks and started workflows.
+func (c Case) Signs(ctx context.Context) (found transcript.Inspection, err error) {
+	if c.Change.Empty() {
+		return found, nil
+	}
+	diff, err := c.patchLines(ctx)
+	if err != nil {
+		return found, err
+	}
+	if found.Silenced, found.SilencedMore, err = silenced.Find(diff); err != nil {
+		return found, err
+	}
+	found.Silenced = append(silenced.Observe(c.Baseline, c.Table, c.printed), found.Silenced...)
+	found.Starts, err = c.started()
+	return found, err
+}
+
+// Claims lists what the summary claims and neither the change, the calls nor the checks show.
+func (c Case) Claims(ctx context.Context) ([]string, error) {
+	if c.Change.Empty() {
+		return nil, nil
+	}
+	e := claims.Evidence{Paths: changeset.Paths(c.Change.Files), Diff: func() (*lines.Diff, error) { return c.patchLines(ctx) }}
+	log, err := c.Record.Open(record.TranscriptFile)
+	switch {
+	case err == nil:
+		defer log.Close()
+		e.Texts = c.textsOf(boundedfile.Until(ctx, log))
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("read %s: %w", record.TranscriptFile, err)
+	}
+	return claims.Unfounded(c.Summary, e)
+}
+
+// textsOf yields what the checks, the setup commands and the calls in a transcript ran and printed.
+func (c Case) textsOf(log io.Reader) iter.Seq2[claims.Text, error] {
+	return func(yield func(claims.Text, error) bool) {
+		for _, rows := range [][]transcript.VerifyRow{c.Baseline, c.Table} {
+			for _, row := range rows {
+				if !yield(claims.Text{Asked: row.Run, Printed: c.printed(row.Log)}, nil) {
+					return
+				}
+			}
+		}
+		for _, step := range c.Job.Setup {
+			if !yield(claims.Text{Asked: step.Run}, nil) {
+				return
+			}
+		}
+		claims.Calls(log)(yield)
+	}
+}
+
+// largestRead is the most of a file that a workflow runs that is looked at, in bytes.
+const largestRead = 256 << 10
+
+// started lists the jobs of workflows that the pushed branch starts and that run files of the change.
+func (c Case) started() ([]transcript.Start, error) {
+	of := func(tree gitops.Tree) workflows.Tree {
+		return workflows.Tree{
+			Read: func(path string) ([]byte, error) {
+				content, err := c.Checkout.ReadFile(tree, path, largestRead)
+				if errors.As(err, new(*gitops.TooLargeError)) {
+					return []byte{}, nil // it is there
+				}
+				return content, err
+			},
+			Link: func(path string) (string, error) {
+				entry, err := c.Checkout.EntryIn(tree, path)
+				return entry.Target, err
+			},
+			List: func(folder string) ([]string, error) { return c.Checkout.FilesIn(tree, folder) },
+		}
+	}
+	return workflows.Find(workflows.Change{
+		Base: of(c.Change.Base.Tree), Now: of(c.Change.Tree), Branch: c.Branch, BaseBranch: c.Change.Base.Branch, Paths: changeset.Paths(c.Change.Files),
+	})
+}
+
+// patchLines reads the lines of the change.
+func (c Case) patchLines(ctx context.Context) (*lines.Diff, error) {
+	patch, err := c.Record.Open(record.PatchFile)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", record.PatchFile, err)
+	}
+	defer patch.Close()
+	return lines.Read(boundedfile.Until(ctx, patch))
+}
+
+// printed returns the end of a check's output; empty if there is none.
+func (c Case) printed(log string) string {
+	if log == "" {
+		return ""
+	}
+	text, err := c.Record.Tail(log, mostOfLog)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		c.Record.Warn("log_unread", "What a check printed cannot be read (%v); the numbers of its tests were not compared.", err)
+	}
+	return text
+}
+
+// Refusal returns the end of a run whose job refuses found; nil for none.
+func Refusal(p job.Policy, found transcript.Inspection) error {
+	if p.Silenced == "refuse" && found.Silences() {
+		return outcome.Stopf(outcome.PolicyViolation, "silenced",
+			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.Silenced))
+	}
+	if p.WorkflowRisk == "refuse" && found.Risky() {
+		return outcome.Stopf(outcome.PolicyViolation, "workflow_risk",
+			"The branch would start %s (policy.workflow_risk); nothing was pushed.", startWords(found.Starts))
+	}
+	return nil
+}
+
+// startWords name the first jobs with workflow, rights and file.
+func startWords(all []transcript.Start) string {
+	var jobs []string
+	for _, s := range all {
+		if !s.Rights() {
+			continue
+		}
+		var files []string
+		for _, f := range s.Files {
+			files = append(files, f.Path)
+		}
+		jobs = append(jobs, fmt.Sprintf("%s (job %s with %s), which runs %s", markdown.FileName(s.Workflow), markdown.FileName(s.Job), strings.Join(slices.Concat(s.Secrets, s.Writes), ", "), markdown.SomeFiles(files)))
+	}
+	return strings.Join(clip.List(jobs, 3), ", ")
+}
+
+// silencedWords names the first signs.
+func silencedWords(all []transcript.Silenced) string {
+	var places []string
+	for _, s := range all {
+		place := "check " + s.Check
+		if s.File != "" {
+			place = markdown.FileName(s.File)
+		}
+		if s.Line > 0 {
+			place += fmt.Sprintf(":%d", s.Line)
+		}
+		places = append(places, fmt.Sprintf("%s (%s)", place, s.Why))
+	}
+	return strings.Join(clip.List(places, 3), ", ")
+}
