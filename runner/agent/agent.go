@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -129,7 +130,7 @@ func (c *Conversation) Add(items ...json.RawMessage) {
 
 // Tell adds a message of the runner.
 func (c *Conversation) Tell(text string) error {
-	raw, err := model.Encode(message("developer", text))
+	raw, err := rawitem.Words("developer", text)
 	if err != nil {
 		return err
 	}
@@ -234,7 +235,7 @@ func (c *Conversation) recover(ctx context.Context, failure *model.Failure) (boo
 		c.warn("no_additional_tools", "The model's API refuses tools as an item of the input; from here on they are in the field tools: %s", failure.Message)
 		c.Settings.Additional, c.Settings.Context = false, ""
 		return true, nil
-	case !c.Settings.Flat && model.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
+	case !c.Settings.Flat && rawitem.Grouped(c.Settings.Tools) && failure.RefusesNamespaces():
 		c.warn("no_namespaces", "The model's API refuses namespaces of tools; from here on their tools are plain functions: %s", failure.Message)
 		c.Settings.Flat = true
 		return true, nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -86,7 +86,7 @@ func (a *answer) add(raw json.RawMessage) error {
 	case item.Hosted():
 		a.hosted++
 	case item.Type == "mcp_approval_request":
-		denial, err := model.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
+		denial, err := rawitem.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -232,7 +233,7 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 	if c.Plan == nil || c.Plan() == "" {
 		return items, nil
 	}
-	raw, err := model.Encode(message("developer", planWords+c.Plan()))
+	raw, err := rawitem.Words("developer", planWords+c.Plan())
 	return append(items, raw), err
 }
 
@@ -246,7 +247,7 @@ func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, err
 		return items, nil
 	}
 	for _, text := range c.Kept() {
-		encoded, err := model.Encode(text)
+		encoded, err := rawitem.Encode(text)
 		if err != nil {
 			return nil, err
 		}
@@ -254,7 +255,7 @@ func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, err
 		if slices.ContainsFunc(items, func(item json.RawMessage) bool { return bytes.Contains(item, inside) }) {
 			continue
 		}
-		raw, err := model.Encode(message("user", keptWords+text))
+		raw, err := rawitem.Words("user", keptWords+text)
 		if err != nil {
 			return nil, err
 		}
@@ -288,7 +289,7 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 	if said.text() == "" || said.asks() {
 		return nil, nil
 	}
-	summary, err := model.Encode(message("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text()))
+	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text())
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -65,7 +66,7 @@ func survives(t *testing.T, items []json.RawMessage) {
 	if n := strings.Count(string(slices.Concat(items...)), "- [pending] mend it"); n != 1 {
 		t.Errorf("the plan is there %d times: %s", n, items)
 	}
-	raw, err := model.Encode(kept()[0])
+	raw, err := rawitem.Encode(kept()[0])
 	if n := strings.Count(string(slices.Concat(items...)), strings.Trim(string(raw), `"`)); err != nil || n != 1 {
 		t.Errorf("what is kept is there %d times (%v): %s", n, err, items)
 	}
@@ -419,7 +420,7 @@ func TestToolsInTheInputOutliveEveryCompaction(t *testing.T) {
 				if body.Choice == "" { // it asks for a compaction
 					continue
 				}
-				if body.Instructions != nil || body.Input[0].Type != model.AdditionalToolsType || body.Input[1].Type != "message" {
+				if body.Instructions != nil || body.Input[0].Type != rawitem.AdditionalToolsType || body.Input[1].Type != "message" {
 					t.Errorf("request %d has instructions %t, and begins with %+v", i+1, body.Instructions != nil, body.Input[:2])
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
@@ -70,7 +71,7 @@ const lostWords = "The API can't read all of this conversation any more. %s: loo
 // unreadable returns the places of items unreadable for the next model, and describes the loss.
 func unreadable(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
-		kind := kindOf(raw)
+		kind := rawitem.Of(raw)
 		switch {
 		case kind.Type == "compaction":
 			lost = lostBeginning

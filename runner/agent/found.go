@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -29,14 +30,11 @@ type searchOutput struct {
 	Status    string            `json:"status"`
 }
 
-// searchOutputType is the type of items listing tools, besides model.AdditionalToolsType.
-const searchOutputType = "tool_search_output"
-
 // define gives the definitions of tools by their names.
 type define func(names []string, deferred bool) ([]json.RawMessage, error)
 
 func searchOutputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
-	out := searchOutput{searchOutputType, call.ID, "client", []json.RawMessage{}, "completed"}
+	out := searchOutput{rawitem.SearchOutputType, call.ID, "client", []json.RawMessage{}, "completed"}
 	if result.Failed {
 		out.Status = "incomplete"
 	}
@@ -46,7 +44,7 @@ func searchOutputOf(call tools.Call, result tools.Result, define define) (json.R
 			return nil, err
 		}
 	}
-	return model.Encode(out)
+	return rawitem.Encode(out)
 }
 
 // definition returns a tool's definition; nil if missing or disabled.
@@ -57,7 +55,7 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	}
 	d := definitionOf(specs[0])
 	d.Defer = deferred
-	return model.Encode(d)
+	return rawitem.Encode(d)
 }
 
 // fitting returns the definitions of tools by name, in order, up to the size limit.
@@ -176,13 +174,13 @@ func (c *Conversation) foundTokens(names []string) int64 {
 // retold appends tools found by tool_search_calls and called since, but missing from a shortened
 // conversation's items.
 func (c *Conversation) retold(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return kindOf(item).Type == model.AdditionalToolsType })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.Of(item).Type == rawitem.AdditionalToolsType })
 	gone := slices.DeleteFunc(c.found.used(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, tellsOf(name)) })
 	definitions, err := c.definitions(gone, true)
 	if err != nil || len(definitions) == 0 {
 		return items, err
 	}
-	raw, err := model.AdditionalTools(definitions)
+	raw, err := rawitem.AdditionalTools(definitions)
 	return append(items, raw), err
 }
 
@@ -193,8 +191,8 @@ func tellsOf(name string) func(item json.RawMessage) bool {
 			Type  string
 			Tools []struct{ Name string }
 		}
-		kind := kindOf(item).Type
-		return (kind == searchOutputType || kind == model.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
+		kind := rawitem.Of(item).Type
+		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
 			slices.ContainsFunc(told.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
 }
@@ -206,7 +204,7 @@ func withoutTools(item json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("read output item: %w", err)
 	}
 	out.Tools = []json.RawMessage{}
-	return model.Encode(out)
+	return rawitem.Encode(out)
 }
 
 // foundBy returns a call's finds from the transcript.

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -25,7 +25,7 @@ type intake struct {
 type intaken struct {
 	answer
 	batch   *tools.Batch
-	ids     model.CallIDs
+	ids     rawitem.CallIDs
 	items   []json.RawMessage
 	upTo    []int  // of each call: the items there are with its own
 	handed  int    // calls that the tools were given, the first ones
@@ -184,7 +184,7 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	if err := decoder.Decode(&parts); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
-	short, err := model.Encode(withoutInput(parts))
+	short, err := rawitem.Encode(withoutInput(parts))
 	if err != nil {
 		return raw, err
 	}

@@ -5,28 +5,12 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// inputMessage is an item from the runner. Content holds inputText and inputImage.
-type inputMessage struct {
-	Type    string `json:"type"`
-	Role    string `json:"role"`
-	Content []any  `json:"content"`
-}
-
-type inputText struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-func message(role, text string) inputMessage {
-	return inputMessage{"message", role, []any{inputText{"input_text", text}}}
-}
-
-// callOutput answers one call in its own form. Output is text, or a list of inputText and
+// callOutput answers one call in its own form. Output is text, or a list of rawitem.Text and
 // inputImage.
 type callOutput struct {
 	// ID is set for a local_shell_call. The API's description asks for id and call_id there, and
@@ -99,7 +83,7 @@ func outputsOf(calls []tools.Call, define define, result func(n int, call tools.
 		}
 		items = append(items, raw)
 		if call.Form == tools.Search && len(got.Found) == 0 {
-			raw, err := model.Encode(message("developer", "What came of the tool_search_call "+call.ID+": "+got.Output))
+			raw, err := rawitem.Words("developer", "What came of the tool_search_call "+call.ID+": "+got.Output)
 			if err != nil {
 				return nil, err
 			}
@@ -121,17 +105,17 @@ func outputOf(call tools.Call, result tools.Result, define define) (json.RawMess
 		if result.Failed {
 			status = "failed"
 		}
-		return model.Encode(callOutput{Type: "apply_patch_call_output", CallID: call.ID, Output: result.Output, Status: status})
+		return rawitem.Encode(callOutput{Type: "apply_patch_call_output", CallID: call.ID, Output: result.Output, Status: status})
 	case tools.ShellAction:
-		return model.Encode(shellOutputOf(call, result))
+		return rawitem.Encode(shellOutputOf(call, result))
 	case tools.LocalShellAction:
 		return localShellOutputOf(call, result)
 	case tools.Freeform:
-		return model.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
+		return rawitem.Encode(callOutput{Type: "custom_tool_call_output", CallID: call.ID, Output: content(result)})
 	case tools.Search:
 		return searchOutputOf(call, result, define)
 	}
-	return model.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
+	return rawitem.Encode(callOutput{Type: "function_call_output", CallID: call.ID, Output: content(result)})
 }
 
 // content is a result's text, with its images in a list.
@@ -148,7 +132,7 @@ func content(result tools.Result) any {
 		if part.Image != nil {
 			list = append(list, imageOf(*part.Image))
 		} else {
-			list = append(list, inputText{"input_text", part.Text})
+			list = append(list, rawitem.Text(part.Text))
 		}
 	}
 	for _, image := range result.Images {
@@ -192,11 +176,11 @@ func localShellOutputOf(call tools.Call, result tools.Result) (json.RawMessage, 
 	text := localShellText{Output: commands[0].Output}
 	text.Metadata.ExitCode = commands[0].ExitCode
 	text.Metadata.Seconds = math.Round(commands[0].Took.Seconds()*10) / 10
-	written, err := model.Encode(text)
+	written, err := rawitem.Encode(text)
 	if err != nil {
 		return nil, err
 	}
-	return model.Encode(callOutput{ID: call.ID, Type: "local_shell_call_output", CallID: call.ID, Output: string(written), Status: status})
+	return rawitem.Encode(callOutput{ID: call.ID, Type: "local_shell_call_output", CallID: call.ID, Output: string(written), Status: status})
 }
 
 // definition is a tool's definition in wire form.
@@ -231,7 +215,7 @@ func Definitions(specs []tools.Spec) ([]json.RawMessage, error) {
 	definitions := make([]json.RawMessage, 0, len(specs))
 	groups := map[string]bool{}
 	for _, spec := range specs {
-		raw, err := model.Encode(definitionOf(spec))
+		raw, err := rawitem.Encode(definitionOf(spec))
 		if name := spec.Namespace.Name; err == nil && name != "" {
 			if groups[name] {
 				continue
@@ -254,13 +238,13 @@ func groupOf(group tools.Namespace, specs []tools.Spec) (json.RawMessage, error)
 		if spec.Namespace.Name != group.Name {
 			continue
 		}
-		raw, err := model.Encode(definitionOf(spec))
+		raw, err := rawitem.Encode(definitionOf(spec))
 		if err != nil {
 			return nil, err
 		}
 		members = append(members, raw)
 	}
-	return model.Namespace(group.Name, group.Description, members)
+	return rawitem.Namespace(group.Name, group.Description, members)
 }
 
 func definitionOf(spec tools.Spec) definition {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // Used is others' use of a conversation's budgets.
@@ -53,7 +53,7 @@ func (c *Conversation) hear() error {
 
 // Hear adds a message from outside the runner.
 func (c *Conversation) Hear(text string) error {
-	raw, err := model.Encode(message("user", text))
+	raw, err := rawitem.Words("user", text)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *Conversation) Hear(text string) error {
 }
 
 // Order adds a message to the beginning of a conversation, in the name of the runner.
-func Order(text string) (json.RawMessage, error) { return model.Encode(message("developer", text)) }
+func Order(text string) (json.RawMessage, error) { return rawitem.Words("developer", text) }
 
 // asked is a conversation as its last request had it: each call in it has its output.
 type asked struct {
@@ -86,5 +86,5 @@ func (c *Conversation) SoFar(by string) []json.RawMessage {
 		return slices.Clone(c.asked.items)
 	}
 	left, _ := unreadable(c.asked.items)
-	return model.Without(c.asked.items, left)
+	return rawitem.Without(c.asked.items, left)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -97,23 +97,28 @@ type Guide struct {
 // Input is the briefing as the first items of a conversation: the facts of the
 // run from the runner, the repository's guides, and the task.
 func (b Briefing) Input() ([]json.RawMessage, error) {
-	items := []inputMessage{message("developer", b.facts())}
+	type message struct {
+		role  string
+		parts []any
+	}
+	words := func(role, text string) message { return message{role, []any{rawitem.Text(text)}} }
+	messages := []message{words("developer", b.facts())}
 	if len(b.Guides)+len(b.Further) > 0 {
-		items = append(items, message("user", b.guides()))
+		messages = append(messages, words("user", b.guides()))
 	}
 	if b.Skills != "" {
-		items = append(items, message("user", b.skills()))
+		messages = append(messages, words("user", b.skills()))
 	}
 	if b.Lessons != "" {
-		items = append(items, message("user", b.Lessons))
+		messages = append(messages, words("user", b.Lessons))
 	}
 	if b.Added != "" {
-		items = append(items, message("developer", b.Added))
+		messages = append(messages, words("developer", b.Added))
 	}
-	items = append(items, inputMessage{"message", "user", b.Task.content(b.task())})
-	input := make([]json.RawMessage, 0, len(items))
-	for _, item := range items {
-		raw, err := model.Encode(item)
+	messages = append(messages, message{"user", b.Task.content(b.task())})
+	input := make([]json.RawMessage, 0, len(messages))
+	for _, m := range messages {
+		raw, err := rawitem.Message(m.role, m.parts...)
 		if err != nil {
 			return nil, err
 		}
@@ -207,14 +212,14 @@ func (b Briefing) task() string {
 
 // content is the task's text with its images behind it.
 func (t Task) content(text string) []any {
-	list := []any{inputText{"input_text", text}}
+	list := []any{rawitem.Text(text)}
 	for i, image := range t.Images {
 		words := fmt.Sprintf("Image %d of the task, data like its text: %s", i+1, image.Name)
-		list = append(list, inputText{"input_text", words}, imageOf(image.Image))
+		list = append(list, rawitem.Text(words), imageOf(image.Image))
 	}
 	if len(t.Missing) > 0 {
 		words := "Images of the task that could not be shown; say so where it matters:\n- " + strings.Join(t.Missing, "\n- ")
-		list = append(list, inputText{"input_text", words})
+		list = append(list, rawitem.Text(words))
 	}
 	return list
 }

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // unseal removes items this endpoint cannot decrypt: first reasoning, then everything another model
 // could not read. It reports whether it found any.
 func (c *Conversation) unseal(failure *model.Failure) (bool, error) {
-	open, left, changed, err := model.Unsealed(c.history)
+	open, left, changed, err := rawitem.Unsealed(c.history)
 	if err != nil {
 		return false, err
 	}
@@ -38,7 +39,7 @@ func (c *Conversation) rewrite(items []json.RawMessage, left []int) error {
 			c.pinned--
 		}
 	}
-	err := c.adopt(&compaction{method: "repair", items: model.Without(items, left), before: c.tokens()}, transcript.Refused)
+	err := c.adopt(&compaction{method: "repair", items: rawitem.Without(items, left), before: c.tokens()}, transcript.Refused)
 	c.settled = 0
 	return err
 }

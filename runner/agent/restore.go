@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -292,7 +293,7 @@ func (c *Conversation) Restore(p *Past, used []transcript.ModelUse, begin int) {
 	if !additional(p.recorded) {
 		c.Settings.Additional, c.Settings.Context = false, ""
 	}
-	c.Settings.Flat = c.Settings.Flat || p.recorded != nil && model.Grouped(c.Settings.Tools) && !grouped(p.recorded)
+	c.Settings.Flat = c.Settings.Flat || p.recorded != nil && rawitem.Grouped(c.Settings.Tools) && !grouped(p.recorded)
 	c.Add(p.aside...)
 }
 
@@ -331,8 +332,8 @@ func grouped(settings json.RawMessage) bool {
 	if json.Unmarshal(settings, &s) != nil {
 		return false
 	}
-	return model.Grouped(s.Tools) || len(s.Input) > 0 &&
-		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != model.FunctionsNamespace })
+	return rawitem.Grouped(s.Tools) || len(s.Input) > 0 &&
+		slices.ContainsFunc(s.Input[0].Tools, func(group struct{ Name string }) bool { return group.Name != rawitem.FunctionsNamespace })
 }
 
 // left splits the last answer's calls into those with a result and those to run. interrupted

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -15,7 +16,7 @@ type state struct {
 	spent    Spent
 	found    foundTools
 	numbered int // calls that got a number
-	ids      model.CallIDs
+	ids      rawitem.CallIDs
 	said     string // the last words
 	tries    tries
 	recorded json.RawMessage // settings as the transcript last saw them
@@ -72,7 +73,7 @@ func (s *state) replace(items []json.RawMessage, reason string) {
 
 // leaveOut removes items unreadable for the next model.
 func (s *state) leaveOut(places []int) {
-	s.history = model.Without(s.history, places)
+	s.history = rawitem.Without(s.history, places)
 	s.begin(s.logged - len(places))
 }
 

@@ -4,27 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
-
-// itemKind holds an item's fields for trimming.
-type itemKind struct {
-	Type   string `json:"type"`
-	CallID string `json:"call_id"`
-}
-
-func kindOf(item json.RawMessage) itemKind {
-	var kind itemKind
-	_ = json.Unmarshal(item, &kind) // an item without a type is of no kind
-	return kind
-}
-
-func (k itemKind) isOutput() bool {
-	return k.CallID != "" && (strings.HasSuffix(k.Type, "_call_output") || k.Type == searchOutputType)
-}
-func (k itemKind) isCall() bool { return k.CallID != "" && strings.HasSuffix(k.Type, "_call") }
 
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
@@ -40,8 +22,8 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 	dropped := len(c.history) - c.pinned - len(rest)
 	items = append(slices.Clone(c.history[:c.pinned]), rest...)
 	if dropped > 0 {
-		note, err := model.Encode(message("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
-			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped)))
+		note, err := rawitem.Words("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
+			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped))
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +36,7 @@ func (c *Conversation) byTrimming(target int64) (*compaction, error) {
 // saved.
 func emptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
-		if kind := kindOf(items[i]); !kind.isOutput() && !answersWriting(items[i]) || len(items[i]) < 4*len(removedOutput) {
+		if kind := rawitem.Of(items[i]); !kind.IsOutput() && !answersWriting(items[i]) || len(items[i]) < 4*len(removedOutput) {
 			continue
 		}
 		emptied, err := withoutOutput(items[i])
@@ -71,10 +53,10 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 // the exit of its commands.
 func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	switch {
-	case kindOf(item).Type == searchOutputType:
+	case rawitem.Of(item).Type == rawitem.SearchOutputType:
 		return withoutTools(item)
 	case answersWriting(item):
-		return model.Encode(message("user", writtenWords+removedOutput))
+		return rawitem.Words("user", writtenWords+removedOutput)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil {
@@ -82,7 +64,7 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	}
 	var output any = removedOutput
 	var commands []shellContent
-	if kindOf(item).Type == "shell_call_output" && json.Unmarshal(fields["output"], &commands) == nil && len(commands) > 0 {
+	if rawitem.Of(item).Type == "shell_call_output" && json.Unmarshal(fields["output"], &commands) == nil && len(commands) > 0 {
 		for i := range commands {
 			commands[i].Stdout, commands[i].Stderr = "", ""
 		}
@@ -90,10 +72,10 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 		output = commands
 	}
 	var err error
-	if fields["output"], err = model.Encode(output); err != nil {
+	if fields["output"], err = rawitem.Encode(output); err != nil {
 		return nil, err
 	}
-	return model.Encode(fields)
+	return rawitem.Encode(fields)
 }
 
 // dropOldest removes items from the beginning to save this number of tokens, then items without
@@ -109,7 +91,7 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	}
 	// Reasoning precedes its item, and results of written calls follow their text: keep both
 	// together.
-	for from < len(items) && (kindOf(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
+	for from < len(items) && (rawitem.Of(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
 		from++
 	}
 	return paired(items[from:])
@@ -119,21 +101,21 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 func paired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
-		switch kind := kindOf(item); {
-		case kind.isCall():
+		switch kind := rawitem.Of(item); {
+		case kind.IsCall():
 			called[kind.CallID] = true
-		case kind.isOutput() && called[kind.CallID]:
+		case kind.IsOutput() && called[kind.CallID]:
 			answered[kind.CallID] = true
 		}
 	}
 	kept := make([]json.RawMessage, 0, len(items))
 	seen := map[string]bool{}
 	for _, item := range items {
-		kind := kindOf(item)
-		if kind.isCall() {
+		kind := rawitem.Of(item)
+		if kind.IsCall() {
 			seen[kind.CallID] = true
 		}
-		if kind.isCall() && !answered[kind.CallID] || kind.isOutput() && !(answered[kind.CallID] && seen[kind.CallID]) {
+		if kind.IsCall() && !answered[kind.CallID] || kind.IsOutput() && !(answered[kind.CallID] && seen[kind.CallID]) {
 			continue
 		}
 		kept = append(kept, item)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -122,7 +122,7 @@ func answerTo(calls []tools.Call, results []tools.Result) (json.RawMessage, erro
 	if parts == nil {
 		return nil, nil
 	}
-	return model.Encode(message("user", writtenWords+strings.Join(parts, "\n")))
+	return rawitem.Words("user", writtenWords+strings.Join(parts, "\n"))
 }
 
 // answersWriting says whether an item is the answer to written calls.

@@ -3,36 +3,9 @@ package model
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 
-	"github.com/agent-ci/agent-ci/policy/lazyregexp"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
-
-// AdditionalToolsType is the type of an input item with tool definitions.
-const AdditionalToolsType = "additional_tools"
-
-// additionalTools are tools in the input.
-type additionalTools struct {
-	Type  string            `json:"type"`
-	Role  string            `json:"role"`
-	Tools []json.RawMessage `json:"tools"`
-}
-
-// AdditionalTools returns an input item with tool definitions.
-func AdditionalTools(definitions []json.RawMessage) (json.RawMessage, error) {
-	return Encode(additionalTools{AdditionalToolsType, "developer", definitions})
-}
-
-type message struct {
-	Type    string     `json:"type"`
-	Role    string     `json:"role"`
-	Content []textPart `json:"content"`
-}
-
-type textPart struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
 
 // open moves the instructions and the tools run by agent-ci to the start of the input. The API's
 // own tools have no other place than the request.
@@ -43,20 +16,20 @@ func (b *body) open() error {
 	}
 	b.Tools = hosted
 	if len(here) > 0 {
-		group, err := Namespace(FunctionsNamespace, "Tools of the runner.", here)
+		group, err := rawitem.Namespace(rawitem.FunctionsNamespace, "Tools of the runner.", here)
 		if err != nil {
 			return err
 		}
 		groups = append([]json.RawMessage{group}, groups...)
 	}
 	if len(groups) > 0 {
-		tools, err := AdditionalTools(groups)
+		tools, err := rawitem.AdditionalTools(groups)
 		if err != nil {
 			return err
 		}
 		b.Input = append(b.Input, tools)
 	}
-	instructions, err := Encode(message{"message", "developer", []textPart{{"input_text", *b.Instructions}}})
+	instructions, err := rawitem.Words("developer", *b.Instructions)
 	b.Instructions, b.Input = nil, append(b.Input, instructions)
 	return err
 }
@@ -71,20 +44,11 @@ func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err
 		switch is.Type {
 		case "function", "custom":
 			here = append(here, tool)
-		case namespaceType:
+		case rawitem.NamespaceType:
 			groups = append(groups, tool)
 		default:
 			hosted = append(hosted, tool)
 		}
 	}
 	return here, groups, hosted, nil
-}
-
-// notAdditional matches refusals of items of tools. Endpoints name the unknown field or its place.
-var notAdditional = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
-	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
-
-// RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
-func (f *Failure) RefusesAdditional() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional().MatchString(f.Message)
 }

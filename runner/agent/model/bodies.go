@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // Bodies encodes the requests of one conversation. Each request has all items of the previous one
@@ -53,7 +55,7 @@ func (b *Bodies) begin(r Request) error {
 	if empty.Input == nil {
 		empty.Input = []json.RawMessage{}
 	}
-	begun, err := Encode(empty)
+	begun, err := rawitem.Encode(empty)
 	if err != nil {
 		return err
 	}
@@ -67,11 +69,11 @@ func (b *Bodies) continuedBy(r Request) bool {
 }
 
 func (b *Bodies) add(item json.RawMessage) error {
-	if lost(item) {
+	if rawitem.Lost(item) {
 		b.items = append(b.items, item)
 		return nil
 	}
-	raw, err := Encode(item)
+	raw, err := rawitem.Encode(item)
 	if err != nil {
 		return err
 	}

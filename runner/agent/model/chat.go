@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // Chat is the Chat Completions API, for endpoints without the Responses API. The conversation keeps
@@ -349,8 +351,7 @@ func (a *chatAnswer) response() (*Response, error) {
 		text = a.callsIn(text)
 	}
 	if text != "" {
-		part := contentPart{Type: "output_text", Text: text, Annotations: []string{}, Logprobs: []string{}}
-		items = append(items, messageItem{"message", "msg_" + a.id, "completed", "assistant", []contentPart{part}})
+		items = append(items, rawitem.Spoken(a.id, text))
 	}
 	if refusal := a.refusal.String(); refusal != "" {
 		items = append(items, map[string]any{
@@ -359,11 +360,11 @@ func (a *chatAnswer) response() (*Response, error) {
 		})
 	}
 	for n, call := range a.calls {
-		items = append(items, functionCallItem{"function_call", "fc_" + string(call.ID), "completed", string(call.ID), call.Function.Name, a.written[n].String(), call.Extra})
+		items = append(items, rawitem.FunctionCall(string(call.ID), string(call.ID), call.Function.Name, a.written[n].String(), call.Extra))
 	}
 	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}
 	for _, item := range items {
-		raw, err := Encode(item)
+		raw, err := rawitem.Encode(item)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // chatBody is the JSON of a chat completion request. Unset fields are not sent, because endpoints
@@ -81,12 +83,12 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
 	b.fit(s.Chat)
-	return Encode(b)
+	return rawitem.Encode(b)
 }
 
 // chatTools returns the functions among the tools. Not every endpoint knows other kinds.
 func chatTools(definitions []json.RawMessage) ([]chatTool, error) {
-	definitions, err := flat(definitions)
+	definitions, err := rawitem.Flat(definitions)
 	if err != nil {
 		return nil, err
 	}
@@ -295,12 +297,12 @@ func (i chatItem) call() (chatCall, error) {
 		name, arguments = strings.TrimSuffix(i.Type, "_call"), i.Operation
 	}
 	if arguments != nil {
-		raw, err := Encode(arguments)
+		raw, err := rawitem.Encode(arguments)
 		if err != nil {
 			return chatCall{}, err
 		}
 		text = string(raw)
 	}
-	quoted, err := Encode(text)
+	quoted, err := rawitem.Encode(text)
 	return chatCall{ID: looseText(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }

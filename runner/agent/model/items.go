@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // itemReader reads an answer of the Responses API.
@@ -70,7 +72,7 @@ type streamEvent struct {
 }
 
 // arrived is the item of an event.
-func (e streamEvent) arrived() arrived { return arrived{e.Item, thinkingOf(e.Item).ID, e.Index} }
+func (e streamEvent) arrived() arrived { return arrived{e.Item, rawitem.Of(e.Item).ID, e.Index} }
 
 const refusalText = "response.refusal"
 
@@ -155,7 +157,7 @@ func (r *itemReader) give() {
 // textsOf returns the texts received for an item, by its id or else its index. Some endpoints give
 // each event another id, some give all items one index.
 func (r *itemReader) textsOf(a arrived) []*itemText {
-	kind := identityOf(a.item).Type
+	kind := rawitem.Of(a.item).Type
 	pick := func(of func(*itemText) bool) (texts []*itemText) {
 		for _, t := range r.texts {
 			if !t.used && textKinds[t.kind] == kind && of(t) {
@@ -219,7 +221,7 @@ func lackingText(item json.RawMessage) fill {
 					operation[name] = value
 				}
 				operation["diff"] = texts[0].text()
-				return withFields(item, map[string]any{"operation": operation})
+				return rawitem.With(item, map[string]any{"operation": operation})
 			}
 		}
 	case "message":
@@ -232,7 +234,7 @@ func lackingText(item json.RawMessage) fill {
 
 func inField(name string) fill {
 	return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
-		return withFields(item, map[string]any{name: texts[0].text()})
+		return rawitem.With(item, map[string]any{name: texts[0].text()})
 	}
 }
 
@@ -243,9 +245,9 @@ func withParts(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 			parts = append(parts, map[string]string{"type": "refusal", "refusal": t.text()})
 			continue
 		}
-		parts = append(parts, contentPart{Type: "output_text", Text: t.text(), Annotations: []string{}, Logprobs: []string{}})
+		parts = append(parts, rawitem.OutputText(t.text()))
 	}
-	return withFields(item, map[string]any{"content": parts})
+	return rawitem.With(item, map[string]any{"content": parts})
 }
 
 func (r *itemReader) completedBy(data []byte) bool {
@@ -291,7 +293,7 @@ func (r *itemReader) whole(raw []byte) (*Response, error) {
 func (r *itemReader) complete(listed []json.RawMessage) (err error) {
 	alike := len(listed) >= len(r.items)
 	for i := 0; alike && i < len(r.items); i++ {
-		alike = identityOf(listed[i]).Type == identityOf(r.items[i].item).Type
+		alike = rawitem.Of(listed[i]).Type == rawitem.Of(r.items[i].item).Type
 	}
 	for i := r.given; i < len(r.items); i++ {
 		switch {
@@ -307,18 +309,18 @@ func (r *itemReader) complete(listed []json.RawMessage) (err error) {
 	if alike && len(listed) > len(r.items) { // those that did not come by themselves
 		r.begun = nil
 		for i, item := range listed[len(r.items):] {
-			r.begun = append(r.begun, arrived{item, thinkingOf(item).ID, len(r.items) + i})
+			r.begun = append(r.begun, arrived{item, rawitem.Of(item).ID, len(r.items) + i})
 		}
 	}
 	for _, b := range r.begun { // and those that were never done
 		if b, _, err = r.filled(b, true); err != nil {
 			return err
 		}
-		if thinkingOf(b.item).Status == "in_progress" {
-			if !slices.Contains(slices.Collect(maps.Values(textKinds)), identityOf(b.item).Type) {
+		if rawitem.Of(b.item).Status == "in_progress" {
+			if !slices.Contains(slices.Collect(maps.Values(textKinds)), rawitem.Of(b.item).Type) {
 				continue
 			}
-			if b.item, err = withFields(b.item, map[string]any{"status": "completed"}); err != nil {
+			if b.item, err = rawitem.With(b.item, map[string]any{"status": "completed"}); err != nil {
 				return err
 			}
 		}

@@ -7,9 +7,9 @@ package model
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
 
@@ -144,8 +144,8 @@ func (r Request) Body() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.Input = slices.Concat(b.Input, findable(r.History))
-	return Encode(b)
+	b.Input = slices.Concat(b.Input, rawitem.Findable(r.History))
+	return rawitem.Encode(b)
 }
 
 // body returns a request's body without the conversation.
@@ -175,7 +175,7 @@ func (s Settings) tell(b *body) (err error) {
 		b.Tools = []json.RawMessage{}
 	}
 	if s.Flat {
-		if b.Tools, err = flat(b.Tools); err != nil {
+		if b.Tools, err = rawitem.Flat(b.Tools); err != nil {
 			return err
 		}
 	}
@@ -221,20 +221,9 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := Encode(b)
+	raw, err := rawitem.Encode(b)
 	if err != nil {
 		return nil, err
 	}
 	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
-}
-
-// Encode returns the JSON used in requests: no final newline, no HTML escapes.
-func Encode(v any) (json.RawMessage, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode JSON for the model: %w", err)
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // team is a namespace of two tools.
 func team(t *testing.T) json.RawMessage {
 	t.Helper()
-	raw, err := model.Namespace("team", "Others.", []json.RawMessage{
+	raw, err := rawitem.Namespace("team", "Others.", []json.RawMessage{
 		json.RawMessage(`{"type":"function","name":"spawn","description":"<Starts> one.","parameters":{"type":"object"}}`), json.RawMessage(`{"type":"function","name":"list","parameters":{"type":"object"}}`),
 	})
 	if err != nil {
@@ -57,7 +58,7 @@ func TestWhereNamespacesStand(t *testing.T) {
 			if s.Additional {
 				items = body.Input[:1]
 			}
-			input, err := model.Encode(items)
+			input, err := rawitem.Encode(items)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/agent-ci/agent-ci/policy/reach"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // DefaultBaseURL is OpenAI's own API.
@@ -304,7 +305,7 @@ type compactBody struct {
 
 // Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
 func (o *OpenAI) Compact(ctx context.Context, r Request) (*Response, error) {
-	raw, err := Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, findable(r.History)})
+	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.Findable(r.History)})
 	if err != nil {
 		return nil, err
 	}

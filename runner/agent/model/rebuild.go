@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // Rebuilt makes the bodies of requests from a transcript: the settings when they changed, and each
@@ -36,8 +38,8 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 	if err != nil {
 		return "", err
 	}
-	items, tail := slices.Concat(s.Input, findable(r.history)), []byte(`,"input":`)
-	list, err := Encode(items)
+	items, tail := slices.Concat(s.Input, rawitem.Findable(r.history)), []byte(`,"input":`)
+	list, err := rawitem.Encode(items)
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +55,7 @@ func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, 
 	if opening == nil {
 		return head, nil
 	}
-	list, err := Encode(opening)
+	list, err := rawitem.Encode(opening)
 	return bytes.TrimSuffix(head, append([]byte(`,"input":`), list...)), err
 }
 
@@ -68,18 +70,7 @@ func (r *Rebuilt) LacksImages() bool {
 
 // Fallback records a change to another model, without some items.
 func (r *Rebuilt) Fallback(leftOut []int) {
-	r.history = Without(r.history, leftOut)
-}
-
-// Without is a conversation without the items at these places.
-func Without(items []json.RawMessage, places []int) []json.RawMessage {
-	kept := make([]json.RawMessage, 0, len(items))
-	for i, item := range items {
-		if !slices.Contains(places, i) {
-			kept = append(kept, item)
-		}
-	}
-	return kept
+	r.history = rawitem.Without(r.history, leftOut)
 }
 
 // Compaction takes a shortened conversation.

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // Script is a scripted session: the answers of a model, written down. It takes
@@ -186,7 +188,7 @@ func (t *scriptTurn) read(number int) error {
 		if err != nil {
 			return fmt.Errorf("output %d: %w", n+1, err)
 		}
-		if t.items[n], err = Encode(value); err != nil {
+		if t.items[n], err = rawitem.Encode(value); err != nil {
 			return err
 		}
 		if item.Until != "" {
@@ -293,32 +295,6 @@ func writeStrings(b *strings.Builder, value any) {
 	}
 }
 
-type messageItem struct {
-	Type    string        `json:"type"`
-	ID      string        `json:"id"`
-	Status  string        `json:"status"`
-	Role    string        `json:"role"`
-	Content []contentPart `json:"content"`
-}
-
-type contentPart struct {
-	Type        string   `json:"type"`
-	Text        string   `json:"text"`
-	Annotations []string `json:"annotations"`
-	Logprobs    []string `json:"logprobs"`
-}
-
-type functionCallItem struct {
-	Type      string `json:"type"`
-	ID        string `json:"id"`
-	Status    string `json:"status"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-	// Extra is data of the endpoint to be sent back with the call.
-	Extra json.RawMessage `json:"extra_content,omitempty"`
-}
-
 type customCallItem struct {
 	Type   string `json:"type"`
 	ID     string `json:"id"`
@@ -337,21 +313,20 @@ func (i scriptItem) wire(turn, n int) (any, error) {
 	case i.Item != nil:
 		return i.Item, nil
 	case i.Say != "":
-		part := contentPart{Type: "output_text", Text: i.Say, Annotations: []string{}, Logprobs: []string{}}
-		return messageItem{"message", "msg_" + place, "completed", "assistant", []contentPart{part}}, nil
+		return rawitem.Spoken(place, i.Say), nil
 	case i.Input != nil:
 		return customCallItem{"custom_tool_call", "ctc_" + place, callID, i.Call, *i.Input}, nil
 	case i.Text != nil:
-		return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, *i.Text, nil}, nil
+		return rawitem.FunctionCall(place, callID, i.Call, *i.Text, nil), nil
 	}
 	if i.Arguments == nil {
 		i.Arguments = map[string]any{}
 	}
-	arguments, err := Encode(i.Arguments)
+	arguments, err := rawitem.Encode(i.Arguments)
 	if err != nil {
 		return nil, err
 	}
-	return functionCallItem{"function_call", "fc_" + place, "completed", callID, i.Call, string(arguments), nil}, nil
+	return rawitem.FunctionCall(place, callID, i.Call, string(arguments), nil), nil
 }
 
 // callID returns the id of the call at item n of a turn.

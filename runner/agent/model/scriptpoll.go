@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // untilEnded is the value of the key until: the next turn waits for the end.
@@ -39,12 +41,12 @@ func (s *Script) poll(fresh []json.RawMessage) (*Response, error) {
 			continue
 		}
 		place := fmt.Sprintf("%d_%d_%d", s.asked, s.polls.asked+1, len(calls)+1)
-		input, err := Encode(arguments)
+		input, err := rawitem.Encode(arguments)
 		if err != nil {
 			return nil, err
 		}
 		id := "poll_" + place
-		call, err := Encode(functionCallItem{"function_call", "fc_" + id, "completed", id, tool, string(input), nil})
+		call, err := rawitem.Encode(rawitem.FunctionCall(id, id, tool, string(input), nil))
 		if err != nil {
 			return nil, err
 		}

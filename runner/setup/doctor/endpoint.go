@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
@@ -241,7 +242,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 		return nil
 	}
 	t.add("parallel calls", len(calls) > 1, "the model made one call when it was asked for two")
-	var ids model.CallIDs
+	var ids rawitem.CallIDs
 	items := slices.Clone(answer.Output)
 	for i, raw := range items {
 		if len(callsOf(&model.Response{Output: items[i : i+1]})) == 0 {
@@ -254,7 +255,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 		items[i] = call
 	}
 	for _, id := range callsOf(&model.Response{Output: items}) {
-		output, err := model.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
+		output, err := rawitem.Encode(map[string]string{"type": "function_call_output", "call_id": id, "output": "Noted."})
 		if err != nil {
 			return nil
 		}
@@ -290,7 +291,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 	if !answered(failure) && failure.Kind == model.InvalidRequest {
 		t.found.Settings["tools"] = "function"
 	}
-	group, err := model.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
+	group, err := rawitem.Namespace("reports", "Tools that note.", []json.RawMessage{json.RawMessage(report)})
 	if err != nil {
 		return
 	}
@@ -304,7 +305,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 
 // userMessage returns a conversation with a user's message.
 func userMessage(text string) []json.RawMessage {
-	raw, err := model.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
+	raw, err := rawitem.Encode(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": text}}})
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 // eventWriter sends server-sent events with their sequence numbers.
@@ -55,7 +56,7 @@ func writeJSON(w http.ResponseWriter, status int, answer map[string]any) {
 
 // encoded returns JSON with the script's items unchanged.
 func encoded(fields map[string]any) json.RawMessage {
-	raw, err := model.Encode(fields)
+	raw, err := rawitem.Encode(fields)
 	if err != nil {
 		panic(err)
 	}

@@ -1,10 +1,8 @@
-package model
+package rawitem
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // CallIDs makes the call ids of a conversation unique. Gateways and local servers restart numbering
@@ -22,7 +20,7 @@ func (c *CallIDs) Within() CallIDs { return CallIDs{above: c} }
 // Note takes the ids of the calls among items.
 func (c *CallIDs) Note(items ...json.RawMessage) {
 	for _, raw := range items {
-		if item := identityOf(raw); item.isCall() && item.CallID != "" {
+		if item := Of(raw); item.IsCall() {
 			c.take(item.CallID)
 		}
 	}
@@ -40,13 +38,13 @@ func (c *CallIDs) has(id string) bool { return c != nil && (c.taken[id] || c.abo
 // Own takes the id of a call and returns its item: as it is, or with an id of its own. turn and
 // place are its position.
 func (c *CallIDs) Own(call json.RawMessage, turn, place int) (json.RawMessage, error) {
-	item := identityOf(call)
+	item := Of(call)
 	id := c.unique(item.CallID, turn, place)
 	c.take(id)
 	if id == item.CallID {
 		return call, nil
 	}
-	return withFields(call, map[string]any{"call_id": id})
+	return With(call, map[string]any{"call_id": id})
 }
 
 func (c *CallIDs) unique(id string, turn, place int) string {
@@ -58,39 +56,4 @@ func (c *CallIDs) unique(id string, turn, place int) string {
 		id = fmt.Sprintf("call_%d_%d_%d", turn, place, n)
 	}
 	return id
-}
-
-// identity has the fields that link items.
-type identity struct {
-	Type   string `json:"type"`
-	CallID string `json:"call_id"`
-}
-
-func identityOf(raw json.RawMessage) identity {
-	var item identity
-	_ = json.Unmarshal(raw, &item) // an item without a type is of no kind
-	return item
-}
-
-func (i identity) isCall() bool { return strings.HasSuffix(i.Type, "_call") }
-
-// withFields is an item with other values of some fields.
-func withFields(item json.RawMessage, values map[string]any, without ...string) (json.RawMessage, error) {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(item, &fields); err != nil {
-		return nil, fmt.Errorf("read item: %w", err)
-	}
-	for name, value := range values {
-		raw, err := Encode(value)
-		if err != nil {
-			return nil, err
-		}
-		fields[name] = raw
-	}
-	for name := range fields {
-		if slices.Contains(without, name) {
-			delete(fields, name)
-		}
-	}
-	return Encode(fields)
 }

@@ -1,0 +1,69 @@
+package rawitem
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// NamespaceType is the type of a group of tools.
+const NamespaceType = "namespace"
+
+// FunctionsNamespace is the group of all tools without another group, for tools in the input.
+const FunctionsNamespace = "functions"
+
+// namespace is a group of tools.
+type namespace struct {
+	Type        string            `json:"type"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Tools       []json.RawMessage `json:"tools"`
+}
+
+// Namespace is the definition of a group of tools.
+func Namespace(name, description string, tools []json.RawMessage) (json.RawMessage, error) {
+	return Encode(namespace{NamespaceType, name, description, tools})
+}
+
+// Flat are definitions with the tools of namespaces by themselves, in their place.
+func Flat(definitions []json.RawMessage) ([]json.RawMessage, error) {
+	all := make([]json.RawMessage, 0, len(definitions))
+	for _, definition := range definitions {
+		var group namespace
+		if err := json.Unmarshal(definition, &group); err != nil {
+			return nil, fmt.Errorf("read tool definition: %w", err)
+		}
+		if group.Type == NamespaceType {
+			all = append(all, group.Tools...)
+		} else {
+			all = append(all, definition)
+		}
+	}
+	return all, nil
+}
+
+// Grouped says whether there is a namespace among definitions.
+func Grouped(definitions []json.RawMessage) bool {
+	return slices.ContainsFunc(definitions, func(definition json.RawMessage) bool {
+		var is struct{ Type string }
+		return json.Unmarshal(definition, &is) == nil && is.Type == NamespaceType
+	})
+}
+
+// AdditionalToolsType is the type of an input item with tool definitions.
+const AdditionalToolsType = "additional_tools"
+
+// SearchOutputType is the type of the item that answers a tool_search_call.
+const SearchOutputType = "tool_search_output"
+
+// additionalTools are tools in the input.
+type additionalTools struct {
+	Type  string            `json:"type"`
+	Role  string            `json:"role"`
+	Tools []json.RawMessage `json:"tools"`
+}
+
+// AdditionalTools returns an input item with tool definitions.
+func AdditionalTools(definitions []json.RawMessage) (json.RawMessage, error) {
+	return Encode(additionalTools{AdditionalToolsType, "developer", definitions})
+}

@@ -1,0 +1,47 @@
+package model
+
+import (
+	"net/http"
+
+	"github.com/agent-ci/agent-ci/policy/lazyregexp"
+)
+
+// sealedWords matches errors about unreadable or missing earlier items: reasoning of another
+// account, region or key, unstored items, thought signatures.
+var sealedWords = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypted|item with id \S+ not found|items are not persisted|` +
+	`provided without its required|thought[_ ]?signature|invalid .?signature.? in .?thinking`)
+
+// RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
+func (f *Failure) RefusesSealed() bool {
+	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == sealedCode || sealedWords().MatchString(f.Message))
+}
+
+const sealedCode = "invalid_encrypted_content"
+
+// notGrouped matches refusals of namespaces. Endpoints name the unknown field or its place.
+var notGrouped = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
+	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
+
+// toolless is how endpoints refuse tools altogether, for a model or for all.
+var toolless = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
+	`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
+	`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
+
+// RefusesTools reports whether an endpoint takes no tools.
+func (f *Failure) RefusesTools() bool {
+	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolless().MatchString(f.Message)
+}
+
+// RefusesNamespaces reports whether an endpoint takes no namespaces among tools.
+func (f *Failure) RefusesNamespaces() bool {
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notGrouped().MatchString(f.Message)
+}
+
+// notAdditional matches refusals of items of tools. Endpoints name the unknown field or its place.
+var notAdditional = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
+	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
+
+// RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
+func (f *Failure) RefusesAdditional() bool {
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional().MatchString(f.Message)
+}
