@@ -156,11 +156,11 @@ func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) H
 	return d
 }
 
-// UnreadableTarget refuses a request with an invalid target. problem completes the sentence "What
-// it wants to reach …".
+// UnreadableTarget refuses a request with an invalid target. problem completes the sentence "The
+// request's target …".
 func UnreadableTarget(problem string) HostDecision {
 	return HostDecision{
-		Rule: ruleTarget, Reason: fmt.Sprintf("What it wants to reach %s.", problem),
+		Rule: ruleTarget, Reason: fmt.Sprintf("The request's target %s.", problem),
 		Remedy: "Ask for https by CONNECT host:port, and for http by the whole address: GET http://host/path. Most programs do so when HTTPS_PROXY and HTTP_PROXY are set.",
 	}
 }

@@ -157,5 +157,5 @@ func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string
 	if o == outcome.BudgetExceeded {
 		command += " --set " + settings.LimitKey(reason) + "=…"
 	}
-	return "It can go on: " + command + "."
+	return "To continue: " + command + "."
 }

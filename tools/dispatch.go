@@ -90,9 +90,9 @@ type Panic struct {
 // Error omits details for developers, because the model reads it too.
 func (p *Panic) Error() string {
 	if p.Foreign {
-		return "the tool broke down. This is a fault of the tool, not of the call; try another way"
+		return "the tool crashed. This is a fault of the tool, not of the call; try another way"
 	}
-	return "the tool broke down. This is a fault of agent-ci, not of the call; try another way"
+	return "the tool crashed. This is a fault of agent-ci, not of the call; try another way"
 }
 
 // Dispatch runs calls and returns their results in order. Reading calls run in parallel; a mutating

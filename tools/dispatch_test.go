@@ -252,7 +252,7 @@ func TestEachCallGetsAResult(t *testing.T) {
 		words string
 		fault bool
 	}{
-		{"panics", "panics failed: the tool broke down", true},
+		{"panics", "panics failed: the tool crashed", true},
 		{"leaves", "leaves failed: the tool ended without a result", true},
 		{"errs", "errs failed: disk on fire", true},
 		{"refuses", "no", false},
@@ -280,7 +280,7 @@ func TestAPanicOfAToolFromOutsideIsItsOwnFault(t *testing.T) {
 	boom := func(context.Context, Call) (Result, error) { panic("boom") }
 	d := Dispatcher{Outputs: new(Outputs), Registry: New(Tool{Spec: Spec{Name: "theirs", Parameters: json.RawMessage(`{"type":"object"}`)}, Foreign: true, Run: boom})}
 	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "theirs", Input: "{}"}})[0].Output
-	if want := "theirs failed: the tool broke down. This is a fault of the tool, not of the call; try another way"; got != want {
+	if want := "theirs failed: the tool crashed. This is a fault of the tool, not of the call; try another way"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

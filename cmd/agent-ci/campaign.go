@@ -27,23 +27,26 @@ import (
 
 func campaignCommand() command {
 	return command{
-		name:  "campaign",
-		args:  "SUBCOMMAND CAMPAIGN.yml [RESULTS...] [FLAGS]",
-		about: "run one job over many repositories and issues",
-		details: `
-run exits with 0 if no target has failed, with 1 if one has or the campaign is
-stopped, and with 130 or 143 if a signal ended it. work exits as its run does.
-
-settle takes folders in which agent-ci campaign work left reports, and files (- is
-standard input) with the output of kubectl get jobs,pods -o json.
-
-docs/reference/campaign.md explains the file, the budget and the ledger.`,
+		name:    "campaign",
+		args:    "SUBCOMMAND CAMPAIGN.yml [RESULTS...] [FLAGS]",
+		about:   "run one job over many repositories and issues",
+		details: campaignStatuses + "\n\n" + campaignResults + "\n\n" + campaignPage,
 		example: `
 agent-ci campaign plan bump.yml
 agent-ci campaign run bump.yml`,
 		takes: operands{1, math.MaxInt, "it takes a subcommand and a campaign file"}, subcommands: campaignSubcommands, define: runCampaign, waits: true,
 	}
 }
+
+// Paragraphs of the help.
+const (
+	campaignStatuses = `
+run exits with 0 if no target has failed, with 1 if one has or the campaign is
+stopped, and with 130 or 143 if a signal ended it. work exits as its run does.`
+	campaignResults = `RESULTS are folders in which agent-ci campaign work left reports, and files (- is
+standard input) with the output of kubectl get jobs,pods -o json.`
+	campaignPage = "docs/reference/campaign.md explains the file, the budget and the ledger."
+)
 
 // campaignFlags are those of all subcommands of agent-ci campaign.
 type campaignFlags struct {
@@ -54,9 +57,9 @@ type campaignFlags struct {
 
 // campaignAction is a subcommand with its function, flags, and values of --format, default first.
 type campaignAction struct {
-	name, about, example string
-	flags, forms         []string
-	do                   func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
+	name, about, details, example string
+	flags, forms                  []string
+	do                            func(ctx context.Context, p process, c *openedCampaign) (status int, err error)
 }
 
 // settle is the subcommand with further arguments.
@@ -65,14 +68,14 @@ const settle = "settle"
 // campaignActions returns the subcommands in order of use.
 func campaignActions() []campaignAction {
 	return []campaignAction{
-		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
-		{"run", "run targets until no further one may start", "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
-		{"approve", "let the targets behind the pilot run", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign},
-		{"status", "show the progress of the campaign", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html", []string{"format"}, []string{"table", "json", "markdown", "html"}, campaignStatus},
-		{"resume", "resume a stopped campaign, and rerun failed targets", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign},
-		{"work", "run one target of a wave", "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget},
-		{settle, "book the results of runs elsewhere", "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -", []string{"over"}, nil, settleCampaign},
-		{"close", "close the pull requests of the campaign, and delete their branches", "agent-ci campaign close bump.yml", nil, nil, closeCampaign},
+		{"plan", "resolve the targets and freeze them, or hand out a wave; no model is asked", "", "agent-ci campaign plan bump.yml\nagent-ci campaign plan bump.yml --format kubernetes | kubectl apply -f -", []string{"format", "publish"}, []string{"table", "json", "matrix", "kubernetes"}, planCampaign},
+		{"run", "run targets until no further one may start", campaignStatuses, "agent-ci campaign run bump.yml", []string{"publish", "replay", "wait"}, nil, runTargets},
+		{"approve", "let the targets after the pilot run", "", "agent-ci campaign approve bump.yml", nil, nil, approveCampaign},
+		{"status", "show the progress of the campaign", "", "agent-ci campaign status bump.yml\nagent-ci campaign status bump.yml --format html > campaign.html", []string{"format"}, []string{"table", "json", "markdown", "html"}, campaignStatus},
+		{"resume", "resume a stopped campaign, and rerun failed targets", "", "agent-ci campaign resume bump.yml --reason model_failed/rate_limit", []string{"reason"}, nil, resumeCampaign},
+		{"work", "run one target of a wave", campaignStatuses, "agent-ci campaign work bump.yml --wave wave.json --index 3 --out runs", []string{"wave", "index", "out", "report", "publish", "replay"}, nil, workOnTarget},
+		{settle, "book the results of runs elsewhere", campaignResults, "agent-ci campaign settle bump.yml runs\nkubectl get jobs,pods -o json | agent-ci campaign settle bump.yml -", []string{"over"}, nil, settleCampaign},
+		{"close", "close the pull requests of the campaign, and delete their branches", "", "agent-ci campaign close bump.yml", nil, nil, closeCampaign},
 	}
 }
 
@@ -83,7 +86,7 @@ func campaignSubcommands() (all []subcommand) {
 		if deed.name == settle {
 			args = "CAMPAIGN.yml [RESULTS...] [FLAGS]"
 		}
-		all = append(all, subcommand{deed.name, args, deed.about, deed.example, append(deed.flags, "ledger")})
+		all = append(all, subcommand{deed.name, args, deed.about, deed.details + "\n\n" + campaignPage, deed.example, append(deed.flags, "ledger")})
 	}
 	return all
 }
@@ -101,7 +104,7 @@ func runCampaign(flags *flagSet) runFunc {
 	var f campaignFlags
 	flags.text(&f.ledger, "ledger", "DIR", "folder of the ledger (default: campaigns in the user's state folder)")
 	flags.text(&f.format, "format", "FORMAT", "plan: table (default) or json; matrix or kubernetes hands out the next wave;\nstatus: table (default), json, markdown or html", "table", "json", "matrix", "kubernetes", "markdown", "html")
-	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github where there is a token, else local; with targets.folder local);\nplan --format kubernetes: the mode of its runs", publish.Modes()...)
+	flags.text(&f.publish, "publish", "MODE", "run, work: as for agent-ci run (default: github if a token is set, else local; with targets.folder local);\nplan --format kubernetes: the mode of its runs", publish.Modes()...)
 	flags.text(&f.replay, "replay", "FILE", "run, work: take the model's answers from a scripted session")
 	flags.on(&f.wait, "wait", "run: wait for the next window, or for a limit per hour or day")
 	flags.text(&f.reason, "reason", "REASON", "resume: rerun only targets that ended with this reason")
@@ -263,7 +266,7 @@ func approveCampaign(ctx context.Context, p process, c *openedCampaign) (int, er
 		if err := l.Approve(c.Campaign, plan, by); err != nil {
 			return err
 		}
-		fmt.Fprintf(p.stdout, "%s is approved: the targets behind the pilot may run.\n", c.Name)
+		fmt.Fprintf(p.stdout, "%s is approved: the targets after the pilot may run.\n", c.Name)
 		return nil
 	})
 }

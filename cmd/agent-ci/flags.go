@@ -56,7 +56,7 @@ func (f *flagSet) last(to *bool) { f.on(to, "last", "the newest run of this mach
 func (f *flagSet) quiet(to *bool) { f.on(to, "quiet", "no progress on standard error") }
 
 func (f *flagSet) operatorFile(to *string) {
-	f.text(to, "operator-file", "FILE", "hooks of the operator, which no job changes; outside of the checkout")
+	f.text(to, "operator-file", "FILE", "file with the operator's hooks, outside of the checkout; no job can change them")
 }
 
 func (f *flagSet) events(to *bool) {
@@ -177,7 +177,7 @@ func (f *flagSet) wrong(p process, format string, args ...any) int {
 	if !strings.HasSuffix(problem, "?") {
 		problem += "."
 	}
-	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help for how it is called.\n", f.Name(), problem, f.Name())
+	fmt.Fprintf(p.stderr, "agent-ci %s: %s\nRun agent-ci %s --help to see its usage.\n", f.Name(), problem, f.Name())
 	return exitInvalid
 }
 
@@ -190,7 +190,7 @@ func (f *flagSet) help(rest []string) string {
 	}
 	if i := slices.IndexFunc(subcommands, func(sub subcommand) bool { return len(rest) > 0 && sub.name == rest[0] }); i >= 0 {
 		sub := subcommands[i]
-		c.args, c.about, c.example = sub.name+" "+sub.args, sub.about, sub.example
+		c.args, c.about, c.details, c.example = sub.name+" "+sub.args, sub.about, sub.details, sub.example
 		order = slices.DeleteFunc(slices.Clone(order), func(name string) bool { return !slices.Contains(sub.flags, name) })
 		subcommands = nil
 	}
@@ -210,7 +210,7 @@ func (f *flagSet) help(rest []string) string {
 	}
 	for _, name := range order {
 		title := strings.TrimSpace("--" + name + " " + f.values[name])
-		fmt.Fprintf(&s, "  %-19s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 22)))
+		fmt.Fprintf(&s, "  %-20s %s\n", title, strings.ReplaceAll(f.Lookup(name).Usage, "\n", "\n"+strings.Repeat(" ", 23)))
 	}
 	fmt.Fprintf(&s, "\nExample:\n  %s\n", strings.ReplaceAll(strings.TrimSpace(c.example), "\n", "\n  "))
 	return s.String()

@@ -40,8 +40,8 @@ func (g *gitHubSetup) define(flags *flagSet) {
 	flags.text(&g.provider, "provider", "NAME", "with --github: who serves the model: "+strings.Join(providers, ", "), providers...)
 	flags.text(&g.model, "model", "NAME", "with --github: the model to ask")
 	flags.text(&g.baseURL, "base-url", "URL", "with --github: where the model's API is, for another provider")
-	flags.text(&g.wire, "wire", "API", "with --github: what another provider speaks: responses or chat", "responses", "chat")
-	flags.on(&g.replace, "replace-secret", "with --github: give the secret the key also where it is there already")
+	flags.text(&g.wire, "wire", "API", "with --github: API of another provider: responses or chat", "responses", "chat")
+	flags.on(&g.replace, "replace-secret", "with --github: replace the secret if it exists")
 	flags.text(&g.keyName, "key-env", "NAME", "with --github: variable with the provider's key (default: OPENAI_API_KEY and the like)")
 }
 

@@ -82,8 +82,8 @@ type command struct {
 
 // subcommand is one that takes flags of its command.
 type subcommand struct {
-	name, args, about, example string
-	flags                      []string
+	name, args, about, details, example string
+	flags                               []string
 }
 
 // runFunc is what a command does. It gives the exit status.

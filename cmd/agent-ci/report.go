@@ -50,7 +50,7 @@ func report(flags *flagSet) runFunc {
 	flags.text(&format, "format", "FORMAT", "html: write RUN_DIR/report.html (the default without --verify);\nmarkdown: print a document", "html", "markdown")
 	flags.on(&verify, "verify", "check the transcript's chain")
 	var o artifact.Options
-	flags.text(&o.Name, "artifact", "NAME", "of GitHub Actions: which artifact, where the run has several")
+	flags.text(&o.Name, "artifact", "NAME", "of GitHub Actions: name of the artifact, if the run has several")
 	flags.text(&o.Out, "out", "DIR", "of GitHub Actions: run directory, new or empty (default: among the user's caches)")
 	return func(ctx context.Context, p process, rest []string) int {
 		switch {

@@ -30,7 +30,7 @@ allow, nothing starts, and the message names the key.
 You can change limits alone (--set limits.turns=400), and must raise the one that
 ended the run.`,
 		example: `
-agent-ci run --issue octo-org/widgets#7 --out ../run    # and the machine goes down
+agent-ci run --issue octo-org/widgets#7 --out ../run    # then the machine goes down
 agent-ci resume ../run
 agent-ci resume --last
 agent-ci resume ../run --set limits.cost_usd=10`,
@@ -47,7 +47,7 @@ func resume(flags *flagSet) runFunc {
 	flags.text(&o.JobFile, "job", "JOB.yml", "the job of a run that this machine did not record: what it allows")
 	flags.text(&o.Replay, "replay", "FILE", "the scripted session, of a run that had one")
 	flags.operatorFile(&o.Operator)
-	flags.list(&o.Set, "set", "LIMIT=VALUE", "set a limit anew (limits.…); may be repeated")
+	flags.list(&o.Set, "set", "LIMIT=VALUE", "change a limit (limits.…); may be repeated")
 	flags.events(&asJSON)
 	flags.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {

@@ -58,8 +58,8 @@ func run(f *flagSet) runFunc {
 	f.session(&o.Replay)
 	f.jobKey(&o.Set)
 	f.text(&o.Model, "model", "NAME", "model to ask")
-	f.text(&failOn, "fail-on", "LIST", "outcomes for which the exit status is not 0: names of outcomes, failures\nfor all whose status is not 0, none (default: failures)", failOnWords()...)
-	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, also those that an earlier run found green there")
+	f.text(&failOn, "fail-on", "LIST", "outcomes that give an exit status other than 0: names of outcomes,\nfailures (all that are failures), or none (default: failures)", failOnWords()...)
+	f.on(&o.NoBaselineCache, "no-baseline-cache", "run all checks on the base, even if an earlier run found them green there")
 	f.events(&asJSON)
 	f.quiet(&o.Quiet)
 	return func(ctx context.Context, p process, rest []string) int {

@@ -51,7 +51,7 @@ type runsFlags struct {
 
 func listRuns(flags *flagSet) runFunc {
 	var f runsFlags
-	flags.text(&f.folder, "in", "DIR", "folder that has run directories (default: the usual one)")
+	flags.text(&f.folder, "in", "DIR", "folder with run directories (default: the usual one)")
 	flags.on(&f.json, "json", "print JSON, with all runs and not only the newest 20")
 	flags.text(&f.age, "older-than", "AGE", "prune: remove runs last written before that (30d, 2w, 12h)")
 	flags.text(&f.keep, "keep", "N", "prune: leave the newest N")

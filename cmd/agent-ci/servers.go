@@ -45,7 +45,7 @@ func showServer(to io.Writer, s doctor.Server) {
 		return
 	}
 	if !s.Ready {
-		line(fmt.Sprintf("%s: does not come (%s): %s", s.Name, s.Reason, s.Why))
+		line(fmt.Sprintf("%s: does not start (%s): %s", s.Name, s.Reason, s.Why))
 		return
 	}
 	words := fmt.Sprintf("%s: %s %s, protocol %s", s.Name, s.Server, s.Version, s.Revision)

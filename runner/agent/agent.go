@@ -372,7 +372,7 @@ func (c *Conversation) finished(said *intake, lastTurn bool) (bool, error) {
 	}
 	if c.empty >= emptyLimit {
 		return true, outcome.Stopf(outcome.ModelFailed, "empty_answer",
-			"The model answered %d times with neither words nor calls; run again, or test the endpoint with agent-ci doctor --online.", c.empty)
+			"The model answered %d times with neither text nor calls; run again, or test the endpoint with agent-ci doctor --online.", c.empty)
 	}
 	return false, c.Tell("Your last answer was empty. Go on with the task, or say in words that it is done or why it cannot be.")
 }

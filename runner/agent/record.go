@@ -164,7 +164,7 @@ func (c *Conversation) Finished(f tools.Finished) {
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
-		c.warn("tool_panic", "%s broke down: %v\n%s", f.Tool, broken.Value, broken.Stack)
+		c.warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}
 	if f.Whole.Err != nil {
 		c.warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Whole.Err)

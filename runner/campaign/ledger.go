@@ -40,7 +40,7 @@ type Planned struct {
 	Targets  int    `json:"targets"`
 }
 
-// Approved lets the targets behind the pilot run.
+// Approved lets the targets after the pilot run.
 type Approved struct {
 	Campaign string `json:"campaign"`
 	Template string `json:"template"`

@@ -30,7 +30,7 @@ func newState() *State {
 type Standing struct {
 	Plan     string // SHA-256 of plan.json; empty where there is none
 	Template string
-	Approved bool // the targets behind the pilot may run, with this template
+	Approved bool // the targets after the pilot may run, with this template
 	Stopped  *Stopped
 	Waves    int
 	Runs     int

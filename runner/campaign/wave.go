@@ -288,7 +288,7 @@ func (l *Ledger) stopIfDue(c *spec.Campaign) error {
 	return nil
 }
 
-// Approve lets the targets behind the pilot run.
+// Approve lets the targets after the pilot run.
 func (l *Ledger) Approve(c *spec.Campaign, p *Plan, by string) error {
 	return l.write(TypeApproved, Approved{c.Name, p.Template, by})
 }

@@ -91,7 +91,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 			return err
 		}
 	}
-	f.warn(p, "base_moved", "%s moved from %s to %s while the work was done; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
+	f.warn(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
 	if p.madeOn.SHA == "" {
 		p.madeOn = p.Base
 	}
@@ -123,7 +123,7 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	moved, err = onto(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
 		err = outcome.Stopf(outcome.Conflict, "base_moved",
-			"%s moved from %s to %s while the work was done, and the change conflicts with it: %s; run again, or apply %s by hand.",
+			"%s moved from %s to %s during the run, and the change conflicts with it: %s; run again, or apply %s by hand.",
 			base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA), conflictsIn(conflict), f.Record.Join(record.PatchFile)).Because(conflict)
 	}
 	return base, moved, err

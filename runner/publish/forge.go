@@ -70,7 +70,7 @@ func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops
 // of it, and runs do not choose bases.
 func otherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
-		"Pull request #%d for %s goes to %s, and this run is on %s; run with --set repository.base=%s, change its base back, or close it.",
+		"Pull request #%d for %s has the base %s, and this run has the base %s; run with --set repository.base=%s, change its base back, or close it.",
 		pull.Number, branch, pull.Base, base.Branch, pull.Base)
 }
 
@@ -162,7 +162,7 @@ func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string,
 		out.Aside, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}
 	if err != nil {
-		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be put on %s: %v", p.Task.Branch, err)
+		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be switched to %s: %v", p.Task.Branch, err)
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out
 		return err
 	}
 	if open == nil {
-		return outcome.Stopf(outcome.ForgeFailed, string(forge.Invalid), "GitHub says that there is a pull request of %s, and lists none; run again.", p.Task.Branch)
+		return outcome.Stopf(outcome.ForgeFailed, string(forge.Invalid), "GitHub reports that branch %s has a pull request, but lists none; run again.", p.Task.Branch)
 	}
 	return f.updatePull(ctx, p, told, open, out)
 }

@@ -140,7 +140,7 @@ func NewDirectory(path string) (*Directory, error) {
 	}
 	if len(entries) > 0 {
 		return nil, outcome.Stopf(outcome.InvalidInput, "run_directory",
-			"The run directory %s is not empty; give a new one with --out, or leave --out away.", path)
+			"The run directory %s is not empty; give a new one with --out, or leave out --out.", path)
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {

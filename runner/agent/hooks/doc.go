@@ -1,4 +1,4 @@
 // Package hooks owns the hook programs of a job or operator: selection, JSON form, sandbox and the
-// meaning of answers. It fails closed: anything but a clean answer refuses. It does not know how
+// meaning of answers. It fails closed: anything but a valid answer refuses. It does not know how
 // the run uses a decision.
 package hooks

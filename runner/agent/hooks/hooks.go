@@ -66,7 +66,7 @@ type question struct {
 type reply struct {
 	answer
 	after  string // that stands in for what was asked about
-	failed string // why there is no clean answer, in words; empty where there is one
+	failed string // why there is no valid answer, in words; empty where there is one
 	wentOn bool   // though there is none
 	took   time.Duration
 }
@@ -99,7 +99,7 @@ func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	return r.clean(h.Record.Redact), h.note(one, q, r.clean(h.Record.Redact))
 }
 
-// answered is the clean answer of a hook; an error says why there is none.
+// answered is the valid answer of a hook; an error says why there is none.
 func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, err error) {
 	document, err := h.document(one, q)
 	if err != nil {
@@ -268,7 +268,7 @@ func sentence(words string) string {
 func (one Hook) stop(r reply, what string) *outcome.Stop {
 	if r.failed != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no clean answer, and so %s: %s. Fix the hook, or set on_error: continue.", one.Name, one.On, what, cut(r.failed))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", one.Name, one.On, what, cut(r.failed))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
 }

@@ -237,12 +237,12 @@ func (h *Hooks) Fired() error {
 	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
 }
 
-// fired returns an error if a mandatory hook on some events has no clean answer.
+// fired returns an error if a mandatory hook on some events has no valid answer.
 func (h *Hooks) fired(among func(on string) bool) error {
 	for _, use := range h.Uses() {
 		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
-				"The hook %s on %s must fire (must_fire) and never gave a clean answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
+				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))
 		}
 	}
 	return nil

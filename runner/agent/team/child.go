@@ -99,8 +99,8 @@ func (c *child) turn(ctx context.Context) {
 func (c *child) work(ctx context.Context) (status agents.Status, reason string) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			c.by.team.options.Record.Warn("agent_panic", "The agent %s broke down: %v\n%s", c.name, broken, debug.Stack())
-			status, reason = agents.Status{State: agents.Errored, Text: "It broke down. This is a fault of agent-ci, not of its task."}, crashed
+			c.by.team.options.Record.Warn("agent_panic", "The agent %s crashed: %v\n%s", c.name, broken, debug.Stack())
+			status, reason = agents.Status{State: agents.Errored, Text: "It crashed. This is a fault of agent-ci, not of its task."}, crashed
 		}
 	}()
 	work, err := c.agent.Run(ctx)

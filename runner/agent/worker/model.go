@@ -74,7 +74,7 @@ func know(name string, profiles Profiles, j *job.Job, warn Warn) (Known, error) 
 	profile := profiles(name)
 	if m := j.Model; !profile.Known() && (m.ContextWindow == 0 || m.Tools == "auto") {
 		warn("unknown_model", "agent-ci does not know the model %s: it assumes a context window of %d tokens and offers apply_patch as a function; "+
-			"set model.context_window and model.tools to what is true.", name, profile.ContextWindow)
+			"set model.context_window and model.tools to the right values.", name, profile.ContextWindow)
 	}
 	profile = adjusted(profile, j.Model)
 	warnOfMisfits(name, profile, j.Model, warn)

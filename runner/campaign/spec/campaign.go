@@ -241,7 +241,7 @@ func parseDays(text string) (days [7]bool, err error) {
 		}
 		from, to := slices.Index(weekdays, first), slices.Index(weekdays, last)
 		if from < 0 || to < 0 {
-			return days, fmt.Errorf("no day: %s", part)
+			return days, fmt.Errorf("not a day: %s", part)
 		}
 		for day := from; ; day = (day + 1) % 7 {
 			if days[day] = true; day == to {
@@ -256,11 +256,11 @@ func parseDays(text string) (days [7]bool, err error) {
 func parseClock(text string) (time.Duration, error) {
 	var hours, minutes int
 	if n, err := fmt.Sscanf(text, "%d:%d", &hours, &minutes); n != 2 || err != nil || len(text) != len("00:00") {
-		return 0, fmt.Errorf("no time of day: %s", text)
+		return 0, fmt.Errorf("not a time of day: %s", text)
 	}
 	at := time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
 	if hours < 0 || minutes < 0 || minutes > 59 || at > 24*time.Hour {
-		return 0, fmt.Errorf("no time of day: %s", text)
+		return 0, fmt.Errorf("not a time of day: %s", text)
 	}
 	return at, nil
 }

@@ -45,7 +45,7 @@ func (c Checks) keepCaches(ctx context.Context, p confine.Place, leftovers []str
 }
 
 func (c Checks) warnNotKept(i int, err error) {
-	c.Record.Warn("caches_not_kept", "What %s left in caches on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
+	c.Record.Warn("caches_not_kept", "The caches that %s filled on the base could not be kept for its later runs: %v.", c.Job.Verify[i].Name, err)
 }
 
 // takesLeftovers reports whether a check sees the files that its base run left in the tree. It does

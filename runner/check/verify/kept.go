@@ -102,7 +102,7 @@ func (c Checks) onBase(ctx context.Context, s suite, given known) ([]result, err
 			err = c.Kept.Keep(key, c.Kept.RunID, now)
 		}
 		if err != nil {
-			c.Record.Warn("baseline_not_kept", "What %s reported on the base could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)
+			c.Record.Warn("baseline_not_kept", "The baseline of %s could not be kept for later runs: %v.", c.Job.Verify[i].Name, err)
 			break
 		}
 	}

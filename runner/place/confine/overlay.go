@@ -138,7 +138,7 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 func (s *Sandboxes) usePrivate(why string) error {
 	if s.Found == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
-			"The work of the run is in an overlay of the checkout, and this machine has none (%s); fix that, or start a new run.", cmp.Or(why, "nothing confines commands"))
+			"The work of the run is in an overlay of the checkout, and this machine supports none (%s); fix that, or start a new run.", cmp.Or(why, "nothing confines commands"))
 	}
 	s.reached.WorkTree, s.noOverlay = PrivateTree, why
 	_, err := s.Record.MakeFolder(record.PrivateTree)

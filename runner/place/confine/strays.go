@@ -43,7 +43,7 @@ func (s *Sandboxes) leaveOutStrays(ctx context.Context, o *sandbox.Options, b Be
 	}
 	s.strays.found[sees] = o.Gone
 	if len(o.Gone) > 0 {
-		s.Record.Warn("setup_leads_back", "Servers, and tools with a network of their own, do not see %s, which setup made in the home folder or in caches: it leads to code that the agent's commands can change. Install what these need as a copy, from outside of the checkout.", firstOf(o.Gone))
+		s.Record.Warn("setup_leads_back", "MCP servers, and tools with a network of their own, do not see %s. Setup made it in the home folder or in a cache, and it leads to code that the agent's commands can change. If they need it, install a copy from outside of the checkout.", firstOf(o.Gone))
 	}
 	return nil
 }

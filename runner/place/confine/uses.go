@@ -74,7 +74,7 @@ func (s *Sandboxes) tellUses(by string) {
 	slices.SortFunc(all, func(a, b use) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.target, b.target)) })
 	for _, of := range all {
 		if err := s.recordUse(of, u.counts[of].uses, true); err != nil {
-			s.Record.Warn("secret_uses", "How often the secret %s was used is not in the transcript: %v.", of.name, err)
+			s.Record.Warn("secret_uses", "The transcript lacks the number of uses of the secret %s: %v.", of.name, err)
 			return
 		}
 		u.counts[of] = count{uses: u.counts[of].uses}

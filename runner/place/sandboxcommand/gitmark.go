@@ -49,6 +49,6 @@ func (s *Session) gitUnchanged(ctx context.Context) error {
 		changed = append(changed[:shown], fmt.Sprintf("%d more", more))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "git_changed",
-		"Commands changed what git keeps of the checkout, which can only be found out afterwards: %s. "+
+		"Commands changed files in the checkout's .git: %s. agent-ci can find this out only afterwards. "+
 			"Look at these files before you run git there, or delete the checkout.", strings.Join(changed, "; "))
 }

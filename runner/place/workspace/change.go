@@ -59,7 +59,7 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 // unreadable returns the outcome for a checkout or folder made unreadable by the run's commands.
 func unreadable(folder string, err error) *outcome.Stop {
 	return outcome.Stopf(outcome.PolicyViolation, "change",
-		"Commands of the run took the right to read %s (%v); the commands must not do that.", folder, outcome.RootCause(err)).Because(err)
+		"Commands removed the permission to read %s (%v); they must not do that.", folder, outcome.RootCause(err)).Because(err)
 }
 
 // OpenWorkDir opens the working directory for an agent. From here on its work may be more than the
@@ -164,7 +164,7 @@ func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
-			"The change touches protected files (%s), which can't be restored (policy.change.protected): what was made at %s is in the way; have it removed.",
+			"The change touches protected files (%s), which can't be restored (policy.change.protected): what was made at %s is in the way; let the agent remove it.",
 			named(paths), named(obstructed.Paths)).Because(err)
 	}
 	if err != nil {

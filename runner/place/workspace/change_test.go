@@ -172,7 +172,7 @@ func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
 	if !errors.As(err, &stop) {
 		t.Fatalf("put back: %v", err)
 	}
-	want := "The change touches protected files (locked/old), which can't be restored (policy.change.protected): what was made at locked/old/ is in the way; have it removed."
+	want := "The change touches protected files (locked/old), which can't be restored (policy.change.protected): what was made at locked/old/ is in the way; let the agent remove it."
 	if diff := cmp.Diff(want, stop.Message); diff != "" {
 		t.Error(diff)
 	}

@@ -182,14 +182,14 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 		}
 		if err != nil {
 			w.left = true
-			w.rec.Warn("leftover", "What cannot be part of a change could not be moved out of the work tree (%v). It is still there, and agent-ci resume %s finds it.", err, w.rec.Path())
+			w.rec.Warn("leftover", "Files that cannot be part of a change could not be moved out of the work tree (%v). They are still there, and agent-ci resume %s finds them.", err, w.rec.Path())
 			return ""
 		}
 	}
 	if len(moved) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("What cannot be part of a change (%s) is in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
+	return fmt.Sprintf("Files that cannot be part of a change (%s) are in %s.", markdown.SomeFiles(moved), w.rec.Join(record.LeftoverFolder))
 }
 
 // changedSubmodules returns possibly changed submodules: an overlay has nothing of others.

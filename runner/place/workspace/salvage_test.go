@@ -55,7 +55,7 @@ func TestTheCheckoutStaysAndTheWorkIsKept(t *testing.T) {
 		"work beside what no change can have": {
 			all(work, func(r gittest.Repo) { r.Git("init", "-q", "nested"); r.Write("nested/x", "x") }),
 			Ending{},
-			"The work is in PATCH; the checkout is as it was. What cannot be part of a change (nested) is in LEFT.", "main\n", "to be deleted\n", nil,
+			"The work is in PATCH; the checkout is as it was. Files that cannot be part of a change (nested) are in LEFT.", "main\n", "to be deleted\n", nil,
 		},
 		"work that stays":     {work, Ending{Stays: true}, "The work so far is in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
 		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},

@@ -146,7 +146,7 @@ func (w *Workspace) makePrivate(ctx context.Context) (err error) {
 		err = errors.Join(err, w.tree.Drop(OfAgent))
 	}
 	if short := (*gitops.SpaceError)(nil); errors.As(err, &short) {
-		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; make room, remove what is not needed there, or name another disk with --out, and where there are no mount namespaces with XDG_STATE_HOME.", outcome.Sentence(short.Error())).Because(err)
+		return outcome.Stopf(outcome.InvalidInput, "no_space", "%s; free some space there, or use another disk: set --out, and without mount namespaces also XDG_STATE_HOME.", outcome.Sentence(short.Error())).Because(err)
 	}
 	if unreadable := (*gitops.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return outcome.Stopf(outcome.InvalidInput, "checkout_access", "The checkout can't be copied for commands: tracked files may not be read (%s); give the user of the run the right to read them, or use another checkout.", markdown.SomeFiles(unreadable.Paths)).Because(err)

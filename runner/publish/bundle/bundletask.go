@@ -144,7 +144,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 	wanted := p.Job.Repository.Base
 	switch {
 	case !slices.Contains(known, branch):
-		return "", refusedBundle("its base is %s, and %s; if the pull request is to go to %s, say so to this half with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
+		return "", refusedBundle("its base is %s, and %s; to open the pull request for %s, run agent-ci publish with --set repository.base=%s (AGENT_CI_REPOSITORY_BASE)",
 			branch, why, branch, branch)
 	case wanted != "" && wanted != branch:
 		return "", badBundle("its base is %s, repository.base is %s", branch, wanted)
@@ -160,7 +160,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 		return []string{k.job.Repository.Base}, "repository.base is " + k.job.Repository.Base, nil
 	}
 	if pull != nil {
-		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d goes to %s, ", pull.Number, pull.Base)
+		branches, why = []string{pull.Base}, fmt.Sprintf("the event's pull request #%d has the base %s, ", pull.Number, pull.Base)
 	}
 	usual, err := intake.DefaultBranch(ctx, in)
 	if err != nil {
@@ -172,7 +172,7 @@ func (k pins) knownBases(ctx context.Context, in forge.Repository, pull *forge.P
 // refuseOtherTask verifies that the bundle's branch is its task's, and the task the event's.
 func (k pins) refuseOtherTask(repository string, pull *forge.PullRequest, t intake.Task) error {
 	if t.Branch != k.job.PullRequest.Branch && t.Branch != intake.BranchPrefix+t.Key {
-		return refusedBundle("its branch %s is not %s%s, that of its task; if it is meant, say so to this half with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
+		return refusedBundle("its branch %s is not %s%s, that of its task; to publish that branch, run agent-ci publish with --set pull_request.branch=%s (AGENT_CI_PULL_REQUEST_BRANCH)",
 			t.Branch, intake.BranchPrefix, t.Key, t.Branch)
 	}
 	if k.subject == 0 {
@@ -196,12 +196,12 @@ func (k pins) refuseOtherJob(repository string, t intake.Task) error {
 			own.Repository = repository
 		}
 		if !isOf(t, own) {
-			return refusedBundle("it is of another task (%s) than this half's own, which is issue %s (task.issue)", t.Branch, own)
+			return refusedBundle("it is of another task (%s) than the job of agent-ci publish, whose task.issue is %s", t.Branch, own)
 		}
 		fits = t.Key == k.job.Name || k.isKeyOf(own.Number, t.Key)
 	}
 	if !fits && t.Branch != k.job.PullRequest.Branch {
-		return refusedBundle("it is of another task (%s) than the job of this half; if that task is meant, give this half the job of the first (--job, or --set name=…)", t.Branch)
+		return refusedBundle("it is of another task (%s) than the job of agent-ci publish; to publish that task, give agent-ci publish the job of the run (--job, or --set name=…)", t.Branch)
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func refuseOtherPull(repository string, pull *forge.PullRequest, t intake.Task) 
 }
 
 func notOfEvent(subject string, t intake.Task) error {
-	return refusedBundle("it is of another task (%s) than the event, which is about %s; if that task is meant, give this half the job of the first (--job, or --set task.prompt=… or task.issue=…)",
+	return refusedBundle("it is of another task (%s) than the event, which is about %s; to publish that task, give agent-ci publish the job of the run (--job, or --set task.prompt=… or task.issue=…)",
 		t.Branch, subject)
 }
 

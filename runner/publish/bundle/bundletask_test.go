@@ -54,13 +54,13 @@ func TestTheTaskOfTheJob(t *testing.T) {
 		"its issue":               {set: []string{"task.issue=#7"}},
 		"its issue, in full":      {set: []string{"task.issue=Octo/Widgets#7"}},
 		"its base, too":           {set: []string{"task.issue=#7", "repository.base=main"}},
-		"another issue":           {set: []string{"task.issue=#8"}, words: "than this half's own, which is issue octo/widgets#8"},
-		"another repository's":    {set: []string{"task.issue=octo/other#7"}, words: "than this half's own"},
+		"another issue":           {set: []string{"task.issue=#8"}, words: "than the job of agent-ci publish, whose task.issue is octo/widgets#8"},
+		"another repository's":    {set: []string{"task.issue=octo/other#7"}, words: "than the job of agent-ci publish"},
 		"its name":                {change: named("nightly"), set: []string{"name=nightly"}},
 		"its name and an issue":   {change: named("nightly-issue-7"), set: []string{"name=nightly"}},
-		"another name":            {change: named("weekly"), set: []string{"name=nightly"}, words: "than the job of this half"},
+		"another name":            {change: named("weekly"), set: []string{"name=nightly"}, words: "than the job of agent-ci publish"},
 		"another name, on a pin":  {change: named("weekly"), set: []string{"name=nightly", "pull_request.branch=agent-ci/weekly"}},
-		"a key of another's name": {change: named("weekly"), set: []string{"name=nightly", "task.issue=#7"}, words: "than the job of this half"},
+		"a key of another's name": {change: named("weekly"), set: []string{"name=nightly", "task.issue=#7"}, words: "than the job of agent-ci publish"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.t, w.set = t, test.set
@@ -146,7 +146,7 @@ func TestTheEventOfAPullRequest(t *testing.T) {
 	w.refused(func(s *told) { s.task.Issue = "octo/widgets#8" }, "bundle", "which is about pull request #1")
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Base = "next" })
 	_, _, err = w.propose(func(s *told) { s.workspace.Base = "other" })
-	wantStop(t, err, "bundle", "the event's pull request #1 goes to next, the default branch is main")
+	wantStop(t, err, "bundle", "the event's pull request #1 has the base next, the default branch is main")
 }
 
 // A fork's run can write the whole bundle.

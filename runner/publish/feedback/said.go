@@ -16,7 +16,7 @@ func (s *Said) End() *outcome.Stop {
 		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.On.Name(), s.findings(), s.URL)
 	case job.AsLabels:
 		if len(s.Labels) == 0 {
-			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no label: no further one of publish.labels fits: %s.", s.On.Name(), s.URL)
+			return outcome.Stopf(outcome.NoChanges, "labelled", "%s got no new label, because no other label of publish.labels fits: %s.", s.On.Name(), s.URL)
 		}
 		return outcome.Stopf(outcome.NoChanges, "labelled", "%s was given %s: %s.", s.On.Name(), strings.Join(s.Labels, ", "), s.URL)
 	}

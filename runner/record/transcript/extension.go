@@ -46,7 +46,7 @@ type Hook struct {
 	Caller  int    `json:"caller,omitempty"` // of a call that a script made, as in ToolStarted
 	Agent   string `json:"agent,omitempty"`  // that made the call; empty for the one of the run
 	Trusted bool   `json:"trusted,omitempty"`
-	// Decision is pass, deny, rewrite, replace, more, or failed: no clean answer came.
+	// Decision is pass, deny, rewrite, replace, more, or failed: no valid answer came.
 	Decision string  `json:"decision"`
 	Reason   string  `json:"reason,omitempty"`
 	Context  string  `json:"context,omitempty"` // that it added for the model

@@ -54,7 +54,7 @@ func (d *Departure) Result(ctx context.Context) record.Result {
 		return result
 	}
 	result.RunID = d.rec.ID
-	result.Message += " It can go on: agent-ci resume " + d.rec.Path() + "."
+	result.Message += " To continue: agent-ci resume " + d.rec.Path() + "."
 	d.rec.DropReserve()
 	head, err := d.rec.Log().Abandon()
 	if err != nil {

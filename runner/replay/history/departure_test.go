@@ -31,7 +31,7 @@ func TestARunThatIsLeftTellsWhereItsWorkIs(t *testing.T) {
 				}
 			}
 			left := Departure{rec: rec}
-			if got := left.Result(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "It can go on: agent-ci resume "+rec.Path()) {
+			if got := left.Result(t.Context()); !strings.Contains(got.Message, test.want) || !strings.Contains(got.Message, "To continue: agent-ci resume "+rec.Path()) {
 				t.Errorf("got %q", got.Message)
 			}
 		})

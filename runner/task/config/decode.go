@@ -226,7 +226,7 @@ func (d *Decoder) complete(k *Key, path string, node *yaml.Node, given map[strin
 	instead := ""
 	for _, below := range k.Keys {
 		if below.Alone && given[below.Name] {
-			d.WrongIf(len(given) > 1, At(path, below.Name), "stands alone; leave the keys beside it out")
+			d.WrongIf(len(given) > 1, At(path, below.Name), "must be alone in its entry; leave out the keys beside it")
 			return
 		}
 		if below.Alone {

@@ -48,7 +48,7 @@ func (d *Decoder) assignments(values []Assignment) {
 		d.name = a.Origin
 		k, parts := d.format.Root.find(a.Key)
 		if whole := d.format.customAbove(a.Key); whole != nil {
-			d.Complain(a.Key, &yaml.Node{}, "is not set by itself: "+whole.Path+" is set whole, as in "+whole.Path+"="+whole.Example)
+			d.Complain(a.Key, &yaml.Node{}, "cannot be set alone: "+whole.Path+" must be set as a whole, as in "+whole.Path+"="+whole.Example)
 			continue
 		}
 		node, err := a.node(k)

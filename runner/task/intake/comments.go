@@ -68,7 +68,7 @@ func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
 		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.Counted(untrusted, "comment"), ref)
 	}
 	if late > 0 {
-		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after it was asked for.", outcome.Counted(late, "comment"), ref)
+		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after the request.", outcome.Counted(late, "comment"), ref)
 	}
 }
 

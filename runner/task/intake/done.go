@@ -17,7 +17,7 @@ func (t Task) FitsBase(branch, name string) error {
 		return nil
 	}
 	return outcome.Stopf(outcome.InvalidInput, "base",
-		"Pull request #%d goes to %s and the checkout is on %s; check %s out.", pull.Number, pull.Base, name, pull.Base)
+		"Pull request #%d has the base %s, and the checkout is on %s; check out %s.", pull.Number, pull.Base, name, pull.Base)
 }
 
 // CheckNotDone stops a run started by an event if its work exists already. That is an open pull request

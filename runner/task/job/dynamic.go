@@ -103,7 +103,7 @@ func (d *checks) fitDynamicTools() {
 			mistake{tools.Taken(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
 			mistake{len(t.Run.Argv) > 0 && leavesRepository(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
-			mistake{err != nil, "input_schema", fmt.Sprintf("is no JSON Schema that calls can be checked by: %v", err)})
+			mistake{err != nil, "input_schema", fmt.Sprintf("is not a JSON Schema that can check calls: %v", err)})
 	}
 }
 

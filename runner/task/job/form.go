@@ -73,7 +73,7 @@ func checkPattern(s string) error {
 		return errors.New("must be a pattern of paths: a brace in it is not complete")
 	}
 	if s != "" && path.Clean(s) != s || s == "." || s == ".." {
-		return errors.New("must be a pattern that a path can fit: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**")
+		return errors.New("must be a pattern that a path can match: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**")
 	}
 	return form.FilledLine.Check(s)
 }

@@ -73,8 +73,8 @@ func (d *checks) fitServerKind(place string, s MCPServer) {
 		d.Wrong(config.At(place, "url"), "does not go with command; give only one of them")
 		return
 	}
-	const ofCommand = "takes command, which this server does not have; leave it out"
-	const ofURL = "takes url, which this server does not have; leave it out"
+	const ofCommand = "needs command, which this server does not have; leave it out"
+	const ofURL = "needs url, which this server does not have; leave it out"
 	d.wrongEach(place,
 		mistake{!started && !remote && !d.HasProblem(config.At(place, "url")), "command", "is missing; give command, or url for a server at an address"},
 		mistake{remote && len(s.Args) > 0, "args", ofCommand},
@@ -97,7 +97,7 @@ func (d *checks) fitServerProgram(place string, s MCPServer) {
 		mistake{program == "." || strings.HasSuffix(program, "/") || strings.HasSuffix(program, "/."), "command", "is a folder; give a program"},
 		mistake{path.IsAbs(program) && path.Clean(program) != program, "command", "must be a path without //, ./ and ../, and not with / at its end"})
 	d.wrongFirst(place,
-		mistake{s.Cwd != "" && s.Workspace == "none", "cwd", "takes workspace: read or write; without one the server is started in a fresh tree of the base commit"},
+		mistake{s.Cwd != "" && s.Workspace == "none", "cwd", "needs workspace: read or write; without one the server is started in a fresh tree of the base commit"},
 		mistake{s.Cwd != "" && len(s.Env.Pass) > 0, "cwd", "does not go with env.pass: many programs load code from their working directory, and the agent can write there; remove cwd, and pass the folder as an argument, ${AGENT_CI_WORKSPACE}"})
 }
 

@@ -31,7 +31,7 @@ func jobFile(yaml string) config.Layer { return config.Layer{Name: "job.yml", Da
 // start is a job without mistakes; what is tested comes below it, from line 3.
 const start = "version: 1\ntask: {prompt: x}\n"
 
-const fitsNone = "must be a pattern that a path can fit: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**"
+const fitsNone = "must be a pattern that a path can match: without ./, ../ and //, and not with / at its end; what is in a folder is folder/**"
 
 func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 	for _, c := range []struct {

@@ -33,7 +33,7 @@ func (d *checks) fitPublish() {
 	j, p := d.job, d.job.Publish
 	d.wrongFirst("publish",
 		mistake{p.As == AsLabels && len(p.Labels) == 0, "as", "is labels, and publish.labels names none"},
-		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "takes publish.as: labels"})
+		mistake{p.As != AsLabels && len(p.Labels) > 0, "labels", "needs publish.as: labels"})
 	for i, label := range p.Labels {
 		twice := slices.ContainsFunc(p.Labels[:i], func(other string) bool { return strings.EqualFold(other, label) })
 		d.wrongFirst(config.At("publish.labels", i), mistake{twice, "", "is given twice; GitHub has no labels that differ in case alone"})
@@ -47,7 +47,7 @@ func (d *checks) fitPublish() {
 		mistake{j.Task.Expects == "change" && d.IsSet("task.expects"), "task.expects", "is change, and " + as + " publishes no change; remove it"},
 		mistake{j.Task.OutputSchema != "", "task.output_schema", "does not go with " + as + ", which has a schema of its own; leave it out"},
 		mistake{len(j.Verify) > 0 && isOfJob("verify"), "verify", "does not go with " + as + ": there is no change to check; leave it out"},
-		mistake{j.Memory.Proposes() && isOfJob("memory.propose"), "memory.propose", "does not go with " + as + ": there is no change that lessons could come with; leave it out"})
+		mistake{j.Memory.Proposes() && isOfJob("memory.propose"), "memory.propose", "does not go with " + as + ": lessons are published only as part of a change; leave it out"})
 	j.Memory.Propose, j.Task.Expects, j.Verify = "off", "answer", []VerifyCheck{}
 	if !slices.Contains(j.Tools.Deny, dialect.ApplyPatch) {
 		j.Tools.Deny = append(slices.Clone(j.Tools.Deny), dialect.ApplyPatch)

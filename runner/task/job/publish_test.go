@@ -17,7 +17,7 @@ func TestWhatIsPublishedFits(t *testing.T) {
 		{"a review", start + "publish: {as: review}", nil},
 		{"labels", start + "publish: {as: labels, labels: [bug, question]}", nil},
 		{"labels of none", start + "publish: {as: labels}", []string{"job.yml:3:15: publish.as: is labels, and publish.labels names none"}},
-		{"labels beside a comment", start + "publish: {as: comment, labels: [bug]}", []string{"job.yml:3:32: publish.labels: takes publish.as: labels"}},
+		{"labels beside a comment", start + "publish: {as: comment, labels: [bug]}", []string{"job.yml:3:32: publish.labels: needs publish.as: labels"}},
 		{"a label twice", start + "publish: {as: labels, labels: [bug, Bug]}", []string{
 			"job.yml:3:37: publish.labels[1]: is given twice; GitHub has no labels that differ in case alone",
 		}},

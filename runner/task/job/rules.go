@@ -222,8 +222,8 @@ var rules = []config.Rule{
 	{Path: "hooks.*.tools", About: "Matchers of tools as in Claude Code: names with | between them, or a regular expression. Empty: all tools.", Form: form.OneLine},
 	{Path: "hooks.*.argv", About: "First words of the commands that it is asked about. Empty: all commands.", Form: form.VariableValue, Example: "[git, push]"},
 	{Path: "hooks.*.timeout", About: "Time limit of a call.", Initial: Duration(10 * time.Second)},
-	{Path: "hooks.*.on_error", About: "If the hook gives no clean answer: refuse (fail), or warn and continue.", Initial: "fail", Values: []string{"fail", "continue"}},
-	{Path: "hooks.*.must_fire", About: "true: the run fails if the hook never gave a clean answer."},
+	{Path: "hooks.*.on_error", About: "If the hook gives no valid answer: refuse (fail), or warn and continue.", Initial: "fail", Values: []string{"fail", "continue"}},
+	{Path: "hooks.*.must_fire", About: "true: the run fails if the hook never gave a valid answer."},
 	{Path: "hooks.*.trusted", About: "operator: it runs outside the sandbox. Only the operator's file may say so.", Values: []string{"", "operator"}},
 
 	{Path: "memory", About: "Lessons of earlier runs, in .agent-ci/lessons.yml of the base commit. The model learns of those that fit the task."},

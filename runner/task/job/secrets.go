@@ -89,7 +89,7 @@ func checkSecretFrom(s string) error {
 		}
 		return nil
 	case !strings.HasPrefix(s, "/") && !strings.HasPrefix(s, "~/"):
-		return errors.New("must be a file with an absolute path or one below ~/: nothing of a repository is secret")
+		return errors.New("must be a file with an absolute path or one below ~/; files of a repository are not secret")
 	case path.Clean(s) != s:
 		return errors.New("must be a path without //, ./ and ../, and not with / at its end")
 	}
@@ -191,7 +191,7 @@ func (d *checks) fitPreset(place string, s *Secret, user string) {
 		mistake{s.Preset == PresetGit && d.IsSet(config.At(place, "methods")) && len(s.Methods) > 0, "methods", "is set by preset: git, which allows fetches and nothing else; remove it"})
 	d.wrongFirst(place,
 		mistake{s.User != "" && user == "", "user", "does not go with preset: " + s.Preset + ", whose client sends no user; remove it"},
-		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "takes preset: maven"},
+		mistake{s.Server != "" && s.Preset != PresetMaven, "server", "needs preset: maven"},
 		mistake{s.Server == "" && s.Preset == PresetMaven, "server", "is missing; give the id of the repository in pom.xml"},
 		mistake{s.Preset == PresetCargo && s.Name != "" && !form.Whole(`CARGO_REGISTRY_TOKEN|CARGO_REGISTRIES_[A-Z0-9_]+_TOKEN`).MatchString(s.Name), "name", "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN with preset: cargo, which cargo reads"})
 	if s.Preset == PresetGit {
@@ -212,7 +212,7 @@ func (d *checks) fitBinding(place string, s *Secret) {
 		mistake{s.Parameter != "" && s.Header != "", "parameter", "is given beside header; give only one of them"},
 		mistake{s.Parameter == "" && s.Header == "", "header", "must not be empty"},
 		mistake{slices.Contains(forbiddenHeaders, strings.ToLower(s.Header)), "header", "is " + s.Header + ", a header that servers and proxies interpret themselves; choose another"})
-	d.wrongEach(place, mistake{s.User != "", "user", "takes a preset"}, mistake{s.Server != "", "server", "takes a preset"})
+	d.wrongEach(place, mistake{s.User != "", "user", "needs a preset"}, mistake{s.Server != "", "server", "needs a preset"})
 }
 
 // forbiddenHeaders are headers of the connection or the request itself (RFC 9110, 7).
@@ -230,7 +230,7 @@ func (d *checks) fitFiles(i int) {
 		}
 		files, others := s.filePlaces(), other.filePlaces()
 		for _, place := range slices.Sorted(maps.Keys(files)) {
-			d.wrongFirst(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("has a place in %s that policy.secrets[%d] has, too: %s", files[place], k, place)})
+			d.wrongFirst(config.At("policy.secrets", i), mistake{others[place] != "", "preset", fmt.Sprintf("uses the same place in %s as policy.secrets[%d]: %s", files[place], k, place)})
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		good + "], network: none, protect: [": "policy.network: is none, where no proxy",
 
 		"{name: X, from: 'sk-value', hosts: [a.example.com]}":                      "never the value itself",
-		"{name: X, from: a/b, hosts: [a.example.com]}":                             "nothing of a repository is secret",
+		"{name: X, from: a/b, hosts: [a.example.com]}":                             "files of a repository are not secret",
 		"{name: X, from: /a/../b, hosts: [a.example.com]}":                         "without //, ./ and ../",
 		"{name: X, hosts: [10.0.0.5]}":                                             "policy.secrets[0].hosts: has 10.0.0.5, which is a private address; give the secret private: true",
 		"{name: X, hosts: [127.0.0.1], private: true}":                             "is a loopback address, which no list opens",
@@ -79,8 +79,8 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, hosts: [a.example.com], parameter: k, header: Y}":               "policy.secrets[0].parameter: is given beside header",
 		"{name: X, hosts: [a.example.com], header: ''}":                            "policy.secrets[0].header: must not be empty",
 		"{name: X, hosts: [a.example.com], header: Host}":                          "policy.secrets[0].header: is Host, a header that servers",
-		"{name: X, hosts: [a.example.com], user: me}":                              "policy.secrets[0].user: takes a preset",
-		"{name: X, hosts: [a.example.com], server: s}":                             "policy.secrets[0].server: takes a preset",
+		"{name: X, hosts: [a.example.com], user: me}":                              "policy.secrets[0].user: needs a preset",
+		"{name: X, hosts: [a.example.com], server: s}":                             "policy.secrets[0].server: needs a preset",
 		"{name: X, hosts: [a.example.com], methods: []}":                           "policy.secrets[0].methods: names no method",
 		"{name: X, hosts: [a.example.com], methods: [get]}":                        "policy.secrets[0].methods[0]: must be a method of HTTP in capitals",
 		"{name: X, hosts: [a.example.com], methods: [CONNECT]}":                    "is CONNECT, a method that never carries a credential",
@@ -93,14 +93,14 @@ func TestSecretsThatCanNotBeAreRefused(t *testing.T) {
 		"{name: X, hosts: [a.example.com], preset: npm, user: me}":                 "policy.secrets[0].user: does not go with preset: npm",
 		"{name: X, hosts: [a.example.com], preset: git, methods: [GET]}":           "policy.secrets[0].methods: is set by preset: git",
 		"{name: X, hosts: [a.example.com], preset: maven}":                         "policy.secrets[0].server: is missing",
-		"{name: X, hosts: [a.example.com], preset: pypi, server: s}":               "policy.secrets[0].server: takes preset: maven",
+		"{name: X, hosts: [a.example.com], preset: pypi, server: s}":               "policy.secrets[0].server: needs preset: maven",
 		"{name: X, hosts: [a.example.com], preset: pypi, user: 'a:b'}":             "policy.secrets[0].user: must be a user's name without a colon",
 		"{name: X, hosts: [a.example.com], preset: cargo}":                         "must be CARGO_REGISTRY_TOKEN or CARGO_REGISTRIES_…_TOKEN",
 		"{name: X, hosts: [a.example.com], values: 1}":                             "policy.secrets[0].values: unknown key",
 
-		presetFor("X", "npm", "a.example.com/b") + ", " + presetFor("Y", "npm", "a.example.com/b/"):   "policy.secrets[1].preset: has a place in npm's configuration that policy.secrets[0] has, too: //a.example.com/b/",
-		presetFor("X", "pypi", "a.example.com/b") + ", " + presetFor("Y", "goproxy", "a.example.com"): "policy.secrets[1].preset: has a place in the netrc file that policy.secrets[0] has, too: machine a.example.com",
-		presetFor("X", "git", "a.example.com/b") + ", " + presetFor("Y", "git", "a.example.com/b"):    "has a place in git's configuration",
+		presetFor("X", "npm", "a.example.com/b") + ", " + presetFor("Y", "npm", "a.example.com/b/"):   "policy.secrets[1].preset: uses the same place in npm's configuration as policy.secrets[0]: //a.example.com/b/",
+		presetFor("X", "pypi", "a.example.com/b") + ", " + presetFor("Y", "goproxy", "a.example.com"): "policy.secrets[1].preset: uses the same place in the netrc file as policy.secrets[0]: machine a.example.com",
+		presetFor("X", "git", "a.example.com/b") + ", " + presetFor("Y", "git", "a.example.com/b"):    "uses the same place in git's configuration",
 	} {
 		t.Run(secrets, func(t *testing.T) {
 			_, err := Load(jobFile(start + "policy: {secrets: [" + secrets + "]}\n"))
