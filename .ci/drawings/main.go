@@ -114,14 +114,14 @@ var run = drawing{
 }
 
 var sandboxes = drawing{
-	"sandboxes", "What each sandbox sees and reaches. Setup: the checkout, and the hosts that the job lists. Agent: an overlay of the checkout, and the hosts of the policy. Checks: a fresh tree with the change. Hooks: the base commit, nothing else. MCP servers: what the job shows them, and their own hosts. Keys stay in agent-ci.", 860, 330,
+	"sandboxes", "What each sandbox sees and reaches. Setup: the checkout, and the hosts that the job lists. Agent: an overlay of the checkout, and the hosts of the policy. Checks: a fresh tree with the change. Hooks: the base commit and the change, without network. MCP servers: what the job shows them, and their own hosts. Keys stay in agent-ci.", 860, 330,
 	func(c *canvas) {
 		c.box(10, 14, 840, 56, c.accent, "agent-ci", "holds the keys of the model and of GitHub; writes the record, the commit and the pull request")
 		rows := []struct{ title, sees, writes, reaches string }{
-			{"setup", "checkout", "untracked files, caches", "setup[].network"},
+			{"setup", "checkout", "overlay, caches", "setup[].network"},
 			{"agent", "checkout after setup", "overlay, /tmp", "policy.network"},
 			{"checks", "fresh tree, the change", "their own tree", "policy.network"},
-			{"hooks", "base commit", "nothing", "nothing"},
+			{"hooks", "base commit, change", "nothing", "nothing"},
 			{"MCP servers", "what workspace allows", "own home folder", "their own hosts"},
 		}
 		for i, row := range rows {
@@ -134,7 +134,7 @@ var sandboxes = drawing{
 				c.text(x+12, 174+j*42, "start", 400, c.ink, 12, part[1])
 			}
 		}
-		c.note(10, 310, "Credential files are hidden in each. Without a list of hosts, nothing is reached.")
+		c.note(10, 310, "Credential files are hidden in each. Without a setting, no sandbox reaches the network.")
 	},
 }
 
@@ -158,10 +158,10 @@ var secret = drawing{
 }
 
 var campaign = drawing{
-	"campaign", "A campaign goes through its waves: a plan of targets, a pilot wave of few targets, then waves of more. Each target is one run with one pull request. A wave with too many failures, or the end of the budget, stops the campaign.", 860, 280,
+	"campaign", "A campaign goes through its waves: a plan of targets, a pilot wave of few targets, your approval, then waves of more. Each target is one run with one pull request. A wave with too many failures, or the end of the budget, stops the campaign.", 860, 280,
 	func(c *canvas) {
 		c.box(10, 96, 120, 64, c.line, "plan", "targets, cost")
-		c.box(170, 96, 120, 64, c.accent, "pilot", "few targets")
+		c.box(170, 96, 120, 64, c.accent, "pilot", "few targets,", "then you approve")
 		c.box(330, 96, 120, 64, c.accent, "wave 1", "more targets")
 		c.box(490, 96, 120, 64, c.accent, "wave 2", "…")
 		c.box(650, 96, 200, 64, c.good, "campaign page", "pull requests, merges, cost")
@@ -180,7 +180,7 @@ var campaign = drawing{
 }
 
 var packages = drawing{
-	"packages", "The layers of the program: cmd/agent-ci calls runner, runner calls tools, gitops and policy; tools calls policy; gitops and policy call nothing above them.", 860, 300,
+	"packages", "The layers of the program: cmd/agent-ci calls runner, runner calls tools, gitops and policy; tools calls gitops and policy; gitops calls policy. None calls a layer above.", 860, 300,
 	func(c *canvas) {
 		c.box(300, 10, 260, 48, c.line, "cmd/agent-ci", "commands and flags")
 		c.box(10, 96, 840, 84, c.accent, "runner", "setup · campaign · replay · publish · agent · check · place · task · record", "one run from request to publication")
@@ -191,6 +191,8 @@ var packages = drawing{
 		for _, x := range []int{140, 430, 720} {
 			c.arrow(x, 180, x, 218)
 		}
+		c.dashes(270, 236, 298, 236)
+		c.dashes(560, 236, 588, 236)
 		c.dashes(270, 264, 284, 264, 284, 294, 720, 294, 720, 286)
 	},
 }
