@@ -79,13 +79,17 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	patterns := func() string {
 		return strings.Join(rapid.SliceOfN(somePattern, 0, 6).Draw(r, "patterns"), "\n") + "\n"
 	}
-	all := somePaths(r)
+	all, tracked := somePaths(r), []string{}
 	for _, file := range all {
 		write(t, filepath.Join(top, file), "text\n")
 		if rapid.IntRange(0, 5).Draw(r, "is tracked") == 0 {
-			git(r, top, "", "add", "-f", "--", "./"+file)
+			tracked = append(tracked, file)
 		}
 	}
+	if len(tracked) > 0 {
+		git(r, top, "./"+strings.Join(tracked, "\x00./"), "add", "-f", "--pathspec-from-file=-", "--pathspec-file-nul")
+	}
+	slices.Sort(tracked)
 	for _, file := range all {
 		if rapid.IntRange(0, 3).Draw(r, "has rules") == 0 {
 			beside := path.Join(path.Dir(file), ".gitignore")
@@ -98,11 +102,7 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 	slices.Sort(all)
 	return tree{top, slices.Compact(all), files.Checkout{
 		Top: toolstest.Folder(t, top), Exclude: rules.ParseIgnore([]byte(exclude), ""),
-		Tracked: func() []string {
-			tracked := strings.Split(strings.TrimSuffix(git(r, top, "", "ls-files", "-z"), "\x00"), "\x00")
-			slices.Sort(tracked)
-			return tracked
-		},
+		Tracked: func() []string { return tracked },
 	}}
 }
 
