@@ -51,14 +51,6 @@ func TestWhatHappensOnTheWayIsTold(t *testing.T) {
 	}
 }
 
-func TestLayersAreShownWhole(t *testing.T) {
-	layers := []string{"namespaces (user, mount, pid, ipc, uts, net)", "landlock (ABI 7)", "seccomp", "no_new_privs", "no capabilities", "at most 4096 processes (pid_max)"}
-	run := append(ordinary()[:3:3], happening{Kind: transcript.TypePolicy, Data: transcript.Policy{Sandbox: "workspace-write", Network: "loopback", Level: "full", Layers: layers}})
-	if want := strings.Join(layers, ", "); !strings.Contains(parsed(t, rendered(t, recorded(t, run))).text, want) {
-		t.Errorf("the page does not say %q", want)
-	}
-}
-
 func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
 	run := ordinary()
 	for scripted, want := range map[string]bool{"": true, "session.yml": false} {

@@ -136,30 +136,6 @@ func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
 	}
 }
 
-func TestWhatFewReadComesLast(t *testing.T) {
-	page := rendered(t, recorded(t, ordinary()))
-	at := 0
-	for _, id := range []string{"summary", "task", "plan", "verification", "files", "published", "warnings", "timeline", "refusals", "run", "details", "setup", "settings"} {
-		i := strings.Index(page[at:], `<section id="`+id+`"`)
-		if i < 0 {
-			t.Fatalf("%s is missing, or in another place", id)
-		}
-		at += i
-	}
-	settings := sectionOf(page, "settings")
-	for _, want := range []string{"<dt>limits.turns</dt><dd><code>7</code>", "<dt>policy.protect</dt><dd><code>none</code>", "<details><summary>All settings of the run</summary>"} {
-		if !strings.Contains(settings, want) {
-			t.Errorf("the settings do not show %q: %s", want, settings)
-		}
-	}
-	if before, _, _ := strings.Cut(settings, "<details>"); strings.Contains(before, "45m0s") {
-		t.Error("what is built in is shown")
-	}
-	if strings.Contains(sectionOf(page, "timeline"), "45m0s") {
-		t.Error("the timeline has the settings")
-	}
-}
-
 // Of the addresses in the sentence about the end, those of what the run published are links.
 func TestPageLinksToWhatTheRunPublished(t *testing.T) {
 	run := ordinary()
