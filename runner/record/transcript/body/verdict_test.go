@@ -89,15 +89,3 @@ func TestPlanCallsAreNotListed(t *testing.T) {
 		}
 	}
 }
-
-// What failed on the base says nothing of a check that never ran on the change.
-func TestACheckThatNeverRanHasNoFailures(t *testing.T) {
-	row := transcript.VerifyRow{Name: "tests", Before: "red", Failing: []transcript.FailingTest{{Name: "TestA"}}}
-	if row.Tests() != "1 failure" {
-		t.Fatalf("the base has %q", row.Tests())
-	}
-	view := &transcript.View{Turns: 1, Verify: &transcript.Verify{Rows: []transcript.VerifyRow{row}}}
-	if body, err := alone(view, Options{}); err != nil || !strings.Contains(body, "| tests | ⚠️ not run | red | – |") || strings.Contains(body, "failure") {
-		t.Errorf("%v: %s", err, body)
-	}
-}
