@@ -152,7 +152,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if r.end.boxes != nil {
+		if r.end.boxes != nil && r.end.assignment.recorded == nil { // a replay leaves its tree however it ends
 			failed(r.end.boxes.LeaveTree())
 		}
 		r.rec.Remove(confine.ScratchFolder)
