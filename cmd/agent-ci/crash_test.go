@@ -2,16 +2,19 @@ package main_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/record"
 )
 
 // publishing is a forge with a repository, and what runs there need.
@@ -89,38 +92,76 @@ func TestKilledWhilePublishing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a run for each request")
 	}
+	red := []string{"verify=[{name: v, run: 'false'}]", "verify_attempts=0"}
 	for _, c := range []struct {
-		name  string
-		sets  []string
-		moves bool // the base, after the first run has its checkout
+		name   string
+		sets   []string
+		moves  bool     // the base, after the first run has its checkout
+		before []string // settings of a run that has published before; nil for none
+		after  []string // of the runs that finish the job, beside the common ones
 	}{
-		{"pushed", nil, false},
-		{"made by the API", []string{"pull_request.commit.sign=github"}, false},
-		{"onto a base that moved", nil, true},
+		{name: "pushed"},
+		{name: "made by the API", sets: []string{"pull_request.commit.sign=github"}, after: []string{"pull_request.commit.sign=github"}},
+		{name: "onto a base that moved", moves: true},
+		{name: "of a draft that becomes ready", before: red},
+		{name: "of a ready one that becomes a draft", before: []string{}, sets: red},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sets := append([]string{"pull_request.labels=[bot]", "pull_request.assignees=[hubot]"}, c.sets...)
-			w := newPublishing(t)
-			cmd, out := w.run("louder", sets...)
-			if c.moves {
-				w.moveBase()
+			common := []string{"pull_request.labels=[bot]", "pull_request.assignees=[hubot]"}
+			e := ending{moves: c.moves, before: c.before, sets: append(c.sets, common...), after: append(c.after, common...)}
+			if c.before != nil {
+				e.before = append(e.before, common...)
 			}
-			if err := cmd.Run(); err != nil || !strings.HasPrefix(out.String(), "changed/pull_request: ") {
-				t.Fatalf("the undisturbed run ended in %s, %v", out, err)
-			}
-			requests := w.forge.Requests()
+			w, cmd, out := e.begin(t)
+			_ = cmd.Run()
+			w.namesPull(out.String())
+			requests := w.forge.Requests()[e.requests:]
 			first := slices.IndexFunc(requests, changes)
 			t.Logf("%d requests, the first change is %d", len(requests), first)
-			want := w.repo.PullRequests()
+			if len(c.sets) > 0 {
+				w.finish("louder", e.after...)
+			}
+			e.want = w.repo.PullRequests()
 			for n := first; n < len(requests); n++ {
-				for _, moment := range moments(requests[n]) {
-					t.Run(fmt.Sprintf("%s %s %s (%d)", moment, requests[n].Method, requests[n].Path, n), func(t *testing.T) {
-						killAt(t, n, moment, want, c.moves, sets)
-					})
+				for _, e.moment = range moments(requests[n]) {
+					for _, e.signal = range []os.Signal{os.Kill, syscall.SIGTERM} {
+						if e.signal != os.Kill && !changes(requests[n]) {
+							continue
+						}
+						t.Run(fmt.Sprintf("%v %s %s %s (%d)", e.signal, e.moment, requests[n].Method, requests[n].Path, n), func(t *testing.T) {
+							e.at(t, n)
+						})
+					}
 				}
 			}
 		})
 	}
+}
+
+// ending is how runs are ended while they publish.
+type ending struct {
+	moves               bool // the base
+	before, sets, after []string
+	want                []forgetest.PullRequest
+	moment              string
+	signal              os.Signal
+	requests            int // before the run
+}
+
+// begin makes the world as the run finds it that is to end.
+func (e *ending) begin(t *testing.T) (w *publishing, cmd *exec.Cmd, out *strings.Builder) {
+	w = newPublishing(t)
+	if e.before != nil {
+		if told := w.finish("louder", e.before...); !strings.Contains(told, "Pull request #1 was created") {
+			t.Fatalf("the run before ended in %s", told)
+		}
+	}
+	cmd, out = w.run("louder", e.sets...)
+	if e.moves {
+		w.moveBase()
+	}
+	e.requests = len(w.forge.Requests())
+	return w, cmd, out
 }
 
 // moments are when to kill a run: after a request that changes nothing it is as
@@ -132,12 +173,9 @@ func moments(r forgetest.Request) []string {
 	return []string{"before"}
 }
 
-func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, moves bool, sets []string) {
-	w := newPublishing(t)
-	cmd, out := w.run("louder", sets...)
-	if moves {
-		w.moveBase()
-	}
+// at signals a run at its n-th request, and has the next runs of the task finish the job.
+func (e *ending) at(t *testing.T, n int) {
+	w, cmd, out := e.begin(t)
 	started := make(chan struct{})
 	var mu sync.Mutex
 	count := 0
@@ -149,10 +187,10 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 		if count != n+1 {
 			return true
 		}
-		_ = cmd.Process.Kill()
+		_ = cmd.Process.Signal(e.signal)
 		return false
 	}
-	if moment == "before" {
+	if e.moment == "before" {
 		w.forge.Watch(func(forgetest.Request) bool { return kill() }, nil)
 	} else {
 		w.forge.Watch(nil, func(forgetest.Request) { kill() })
@@ -161,19 +199,21 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 		t.Fatal(err)
 	}
 	close(started)
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+	err := cmd.Wait()
+	if e.signal == os.Kill && (err == nil || cmd.ProcessState.Exited()) {
 		t.Fatalf("the run was not killed: %v\n%s", err, out)
 	}
 	w.forge.Watch(nil, nil)
-	second := w.finish("louder", sets...)
+	second := w.finish("louder", e.after...)
 	if !strings.HasPrefix(second, "changed/pull_request: ") && !strings.HasPrefix(second, "no_changes/already_published: ") {
 		t.Fatalf("the second run ended in %s", second)
 	}
+	w.namesPull(second)
 	got := w.repo.PullRequests()
 	for i := range got {
-		got[i].NodeID, got[i].Body = want[0].NodeID, want[0].Body // runs have names and times of their own
+		got[i].NodeID, got[i].Body = e.want[0].NodeID, e.want[0].Body // runs have names and times of their own
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(e.want, got); diff != "" {
 		t.Errorf("pull requests (-want +got):\n%s\n%s", diff, second)
 	}
 	if got := w.git(w.repo.Dir, "show", "agent-ci/task:greet.sh"); got != "echo ONE" {
@@ -182,7 +222,16 @@ func killAt(t *testing.T, n int, moment string, want []forgetest.PullRequest, mo
 	if got := w.git(w.repo.Dir, "rev-list", "--count", "main..agent-ci/task"); got != "1" {
 		t.Errorf("the branch has %s commits", got)
 	}
-	if third := w.finish("louder", sets...); !strings.HasPrefix(third, "no_changes/already_published: ") {
+	if third := w.finish("louder", e.after...); !strings.HasPrefix(third, "no_changes/already_published: ") {
 		t.Errorf("a third run ended in %s", third)
+	}
+	w.namesPull("")
+}
+
+// namesPull makes sure that the result of the last run names the pull request, whoever opened it.
+func (w *publishing) namesPull(out string) {
+	w.t.Helper()
+	if raw := read(w.t, filepath.Join(w.dir, fmt.Sprintf("clone%d.run", w.runs), record.ResultFile)); !strings.Contains(raw, `"number": 1`) {
+		w.t.Errorf("the result names no pull request: %s%s", out, raw)
 	}
 }

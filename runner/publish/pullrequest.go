@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -15,9 +16,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
+// joinTime bounds the comment about a commit on a person's branch.
+const joinTime = 20 * time.Second
+
 // present writes the body and opens or updates the branch's pull request.
 func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
 	defer f.Record.Begins(record.PhasePublishing, "pull request of "+p.Task.Branch)()
+	if p.Task.Mode == intake.Join { // no other run would write the comment that a stopped one owes
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), joinTime)
+		defer cancel()
+	}
 	f.noteChecks(ctx, p)
 	if err := f.recall(ctx, p); err != nil {
 		return err
@@ -31,8 +40,7 @@ func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error
 	case err != nil:
 		return f.notProposed(err, p, told)
 	case open != nil && out.Unchanged && saysAll(open, p, out.Commit):
-		out.Pull, out.Operation = open, "none"
-		return nil
+		out.Pull, out.Operation = open, "none" // recorded all the same: the run that opened it may have died before
 	case p.Task.Mode == intake.Join:
 		f.tellOfJoin(ctx, p.Task.Pull, told.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
@@ -148,7 +156,11 @@ func (f Forge) createPull(ctx context.Context, p *Proposal, told description, ou
 	out.Pull, out.Operation = pull, "created"
 	f.addMetadata(ctx, p.Job.PullRequest, pull, true)
 	told = f.putComments(ctx, p, told, noComments, out)
-	if err := f.editPull(ctx, told, wanted.Title, wanted.Body, out); err != nil {
+	err = f.editPull(ctx, told, wanted.Title, wanted.Body, out)
+	if ctx.Err() != nil { // a resumed run does the rest
+		return err
+	}
+	if err != nil {
 		f.Record.Warn("pull_request_body", "The text of the pull request could not be marked as finished; the next run does it: %v", err)
 	}
 	return nil
@@ -172,7 +184,9 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 	out.Pull, out.Operation = open, "updated"
 	wanted, madeDraft := p.draft(), draftOfRun(open)
 	if wanted {
-		f.metadataSet("draft", f.repository().SetDraft(ctx, open, true))
+		if err := f.makeDraft(ctx, open, out); err != nil {
+			return err
+		}
 	}
 	f.addMetadata(ctx, p.Job.PullRequest, open, strings.Contains(open.Body, strings.TrimSpace(intake.UnfinishedMark)))
 	told = f.putComments(ctx, p, told, f.ownComments, out)
@@ -181,6 +195,20 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 		told.Body = f.makeReady(ctx, open, told.Body, out.Commit)
 	}
 	return f.editPull(ctx, told, open.Title, open.Body, out)
+}
+
+// makeDraft makes an open pull request a draft. Its body says so first, unfinished: a later run makes
+// no draft ready that looks like a person's.
+func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
+	if !open.Draft && !draftOfRun(open) {
+		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + unfinished(open.Body, out.Commit, intake.UncommentedMark)}}
+		if err := f.editPull(ctx, marked, open.Title, open.Body, out); err != nil {
+			return err
+		}
+		open.Body = marked.Body
+	}
+	f.metadataSet("draft", f.repository().SetDraft(ctx, open, true))
+	return nil
 }
 
 // makeReady makes a run's draft ready and returns the body. After a failure the body keeps the
