@@ -56,7 +56,6 @@ type Checkout struct {
 	objects *objects.Store // writes to the private git folder
 	filters worktree.Filters
 	start   position
-	locked  []string // lock files that were there when it was opened
 	mark    string
 
 	base Base // that the work starts from
@@ -108,7 +107,6 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	c.base = c.Start()
-	c.noteLocks()
 	return nil
 }
 

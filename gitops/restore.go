@@ -8,7 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 )
@@ -64,48 +65,22 @@ func (c *Checkout) putIndexBack(ctx context.Context, ix *index.File) error {
 	return c.repo.WriteIndex(ix, nil)
 }
 
-// dropLocks removes locks of a git killed during the run. The run has no processes any more. Locks
-// from before Open stay, because they belong to others.
-func (c *Checkout) dropLocks() error {
-	var failed error
-	for _, path := range c.lockPaths() {
-		if slices.Contains(c.locked, path) {
-			continue
-		}
-		_, err := os.Lstat(path) // on a read-only file system, removing a missing file fails with EROFS
-		if err == nil {
-			err = os.Remove(path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			failed = errors.Join(failed, err)
-		}
-	}
-	return failed
-}
-
-// DropHeld is dropLocks for an index lock with the mark of this Checkout: its owner died, and the
-// lock kept every git from leaving another one.
-func (c *Checkout) DropHeld() error {
+// DropHeld removes an index lock with the mark of this Checkout, whose owner died, and what else a
+// landing on branch locks. The index lock kept every git from leaving another one, so it goes last.
+func (c *Checkout) DropHeld(branch string) error {
 	if !c.repo.Held(c.mark) {
 		return nil
 	}
-	c.locked = nil
-	return c.dropLocks()
-}
-
-func (c *Checkout) lockPaths() []string {
-	paths := []string{filepath.Join(c.repo.GitDir, "index.lock"), filepath.Join(c.repo.GitDir, "HEAD.lock")}
-	if c.start.branch != "" {
-		paths = append(paths, filepath.Join(c.repo.CommonDir, "refs", "heads", filepath.FromSlash(c.start.branch)+".lock"))
-	}
-	return paths
-}
-
-func (c *Checkout) noteLocks() {
-	for _, path := range c.lockPaths() {
-		if _, err := os.Lstat(path); err == nil {
-			c.locked = append(c.locked, path)
+	locked := []string{filepath.Join(c.repo.GitDir, "HEAD")}
+	for _, branch := range []string{c.start.branch, branch} {
+		if name := plumbing.NewBranchReferenceName(branch); name.Validate() == nil {
+			locked = append(locked, filepath.Join(c.repo.CommonDir, filepath.FromSlash(name.String())))
 		}
 	}
-	slices.Sort(c.locked)
+	for _, path := range append(locked, filepath.Join(c.repo.GitDir, "index")) {
+		if err := os.Remove(path + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }

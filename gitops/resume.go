@@ -25,7 +25,6 @@ type mark struct {
 	Branch    string      `json:"branch"`
 	Commit    string      `json:"commit"`
 	Base      Base        `json:"base"`
-	Locked    []string    `json:"locked"`    // lock files that were there
 	Untracked []untracked `json:"untracked"` // in the checkout, before the first turn
 	InTree    []untracked `json:"in_tree"`   // and in a work tree that has another commit
 }
@@ -45,7 +44,7 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 		return nil, fmt.Errorf("mark the checkout: %w", err)
 	}
 	m := mark{
-		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base, Locked: c.locked,
+		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base,
 		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
 	}
 	m.Untracked = snap.marked()
@@ -119,7 +118,7 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 	if err != nil {
 		return nil, nil, err
 	}
-	c.base, c.locked = base, m.Locked
+	c.base = base
 	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash}
 	now, err := c.Snapshot(ctx)
 	if err != nil {

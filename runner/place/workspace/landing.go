@@ -121,13 +121,19 @@ func holdMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
+// readLanding returns the landing of a killed run, or the zero value.
+func (w *Workspace) readLanding() (l landing, err error) {
+	_, err = w.rec.ReadJSON(landingFile, &l)
+	return l, err
+}
+
 // takeBackLanding reverts a killed run's landing, unless others have changed the checkout since.
 func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if !w.rec.Has(landingFile) {
 		return nil
 	}
-	var l landing
-	if _, err := w.rec.ReadJSON(landingFile, &l); err != nil {
+	l, err := w.readLanding()
+	if err != nil {
 		return err
 	}
 	release, err := w.holdIndex(ctx)

@@ -65,7 +65,10 @@ func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier)
 }
 
 func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
-	err := w.checkout.DropHeld()
+	l, err := w.readLanding()
+	if err == nil {
+		err = w.checkout.DropHeld(l.Branch)
+	}
 	if err == nil {
 		err = w.StartOn(ctx, "")
 	}
