@@ -1,13 +1,9 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"reflect"
-	"strings"
 
-	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -18,7 +14,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/setup/look"
 	"github.com/agent-ci/agent-ci/runner/setup/preflight"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
@@ -36,56 +31,15 @@ func (r *runner) by(a assignment, set *settings.Settings, ws *workspace.Workspac
 // readFrom adopts a source's settings and the workspace they were read from.
 func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
-	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, commitOf(ws), set) }
+	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, ws.Commit(), set) }
 	source.Beside = func(ctx context.Context, name string, limit int64) ([]byte, error) {
-		return r.source.ReadBeside(ctx, commitOf(ws), set, name, limit)
+		return r.source.ReadBeside(ctx, ws.Commit(), set, name, limit)
 	}
 }
 
 // recordedAssignment returns a recorded run's assignment without its results.
 func recordedAssignment(h *history.Run, asked *request) *assignment {
 	return &assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
-}
-
-// configure merges the layers of configuration. The job may name another base than ws's, which may
-// be nil; then the job is read again from there. With an error it returns the settings read so far.
-func (r *runner) configure(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
-	set, err := r.load(ctx, ws)
-	if err != nil || ws == nil {
-		return set, err
-	}
-	ws.Checkout().AllowFilters(set.Job.Git.Listed())
-	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
-	if (wanted == "" || wanted == ws.Base().Branch) && (commit == "" || commit == ws.Base().SHA) {
-		return set, nil
-	}
-	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: cmp.Or(wanted, ws.Base().Branch), SHA: commit}); err != nil {
-		return set, workspace.CheckoutFailure(err)
-	}
-	again, err := r.load(ctx, ws)
-	if err != nil {
-		return set, err
-	}
-	if is := again.Job.Repository.Base; is != "" && wanted != "" && is != wanted {
-		return again, outcome.Stopf(outcome.InvalidInput, "base",
-			"The configuration on %s names another base, %s; choose one with --set repository.base=….", wanted, is)
-	}
-	return again, nil
-}
-
-func (r *runner) load(ctx context.Context, ws *workspace.Workspace) (*settings.Settings, error) {
-	set, err := r.source.Load(ctx, commitOf(ws))
-	if err == nil {
-		r.keepOut(&set.Job)
-	}
-	return set, err
-}
-
-func commitOf(ws *workspace.Workspace) settings.Commit {
-	if ws == nil {
-		return settings.Commit{}
-	}
-	return ws.Commit()
 }
 
 // assignHere finds the run's assignment and ensures a checkout of the right repository, clean and
@@ -163,7 +117,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 			return a, err
 		}
 	}
-	if a.model, err = r.findModel(ctx, &set.Job, a.script, 0); err != nil {
+	if a.model, err = worker.FindModel(ctx, &set.Job, a.script, 0, r.env, r.version, r.rec); err != nil {
 		return a, err
 	}
 	if pull != nil {
@@ -175,7 +129,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
 		return a, err
 	}
-	if a.output, err = r.source.ReadOutputSchema(ctx, commitOf(ws), a.settings); err == nil && set.Job.Publish.Feedback() {
+	if a.output, err = r.source.ReadOutputSchema(ctx, ws.Commit(), a.settings); err == nil && set.Job.Publish.Feedback() {
 		a.output, err = feedback.Schema(set.Job.Publish)
 	}
 	return a, err
@@ -206,21 +160,6 @@ func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.
 	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publish.Nowhere}
 	r.readFrom(source, set, ws)
 	return source
-}
-
-// findModel returns the model: a scripted session, continued after given turns, or the API. It
-// sends no request yet.
-func (r *runner) findModel(ctx context.Context, j *job.Job, script string, given int) (worker.Model, error) {
-	if short := r.rec.Redactor().Short(); len(short) > 0 {
-		r.rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
-	}
-	if script != "" {
-		if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
-			r.rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
-		}
-		return worker.NewScriptedModel(ctx, script, given, j)
-	}
-	return worker.NewAPIModel(j, r.env, r.version, r.rec)
 }
 
 // checkReady ends a run before any request, with all mistakes and missing requirements. ws is the

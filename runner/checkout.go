@@ -88,7 +88,7 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, he
 		return nil, a, err
 	}
 	r.end.workspace = cloned
-	set, err := r.configure(ctx, cloned)
+	set, err := workspace.Configure(ctx, r.rec, r.source, cloned)
 	if set != nil {
 		a = r.by(a, set, cloned)
 		r.end.assignment = &a

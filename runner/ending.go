@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
@@ -14,10 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/replay/history"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
-	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
 // ending collects everything for finish to report, tidy up and close. Stages register their results
@@ -70,7 +67,7 @@ func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome
 	case e.published != nil && e.published.said != nil:
 		return e.published.said.End()
 	case p.Change.Empty():
-		return e.withoutChange(p)
+		return p.WithoutChange(&e.assignment.task, e.assignment.job(), e.work.dropped, e.work.outputFile)
 	}
 	return p.End(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.Place())
 }
@@ -85,24 +82,6 @@ func (e *ending) done() publish.Publication {
 		p.Base = e.workspace.Base()
 	}
 	return p
-}
-
-// withoutChange returns the end of a run without anything to publish.
-func (e *ending) withoutChange(p publish.Publication) *outcome.Stop {
-	stop := outcome.Stopf(outcome.NoChanges, "nothing_to_do", "The agent finished without a change; its last message says why.")
-	switch {
-	case p.InBase:
-		stop = outcome.Stopf(outcome.NoChanges, "already_in_base", "%s already has this change, since %s.", p.Base.Branch, gitops.Short(p.Base.SHA))
-	case len(e.work.dropped) > 0:
-		stop = outcome.Stopf(outcome.NoChanges, "only_protected",
-			"The agent changed only protected files (%s), which policy.change.protected leaves out; to allow them, change policy.protect.", markdown.SomeFiles(e.work.dropped))
-	case e.assignment.task.Subject != nil:
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent changed nothing; what it found is in %s, and was not published (--publish none).", e.work.outputFile)
-	case e.assignment.job().Task.Expects == "answer":
-		return outcome.Stopf(outcome.NoChanges, "answered", "The agent answered and changed nothing; its answer is the summary.")
-	}
-	stop.Message += p.OpenSentence()
-	return stop
 }
 
 // event returns the run's last event, without what the events before it add up to.
@@ -134,28 +113,17 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 	return e.workspace
 }
 
-// mayResume reports whether resume would continue the run, by its transcript. Replays, repairs and
-// runs on a person's branch cannot resume.
+// mayResume reports whether resume would continue the run. Replays, repairs and runs on a person's
+// branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
-	if !rec.Begun() || e.workspace == nil || a.recorded != nil || a.task.Mode == intake.Join || a.task.Repair != nil || !slices.Contains(history.Stopped, o) {
-		return false
-	}
-	h, err := history.Read(rec)
-	return err == nil && h.MayResume(false) == nil
+	return e.workspace != nil && a.recorded == nil && a.task.Mode != intake.Join && a.task.Repair == nil && history.MayResume(rec, o)
 }
 
 // resumeHint tells people how to resume a stopped run.
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
-	if slices.Contains(history.InVain[o], reason) || !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
+	if !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
 		return ""
 	}
-	command := "agent-ci resume " + rec.Path()
-	if script := e.assignment.script; script != "" {
-		command += " --replay " + script
-	}
-	if o == outcome.BudgetExceeded {
-		command += " --set " + settings.LimitKey(reason) + "=…"
-	}
-	return "To continue: " + command + "."
+	return history.Hint(rec, o, reason, e.assignment.script)
 }

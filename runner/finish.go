@@ -96,14 +96,13 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	return strings.TrimSpace(p.Sentence(e.workspace.Place()) + " " + note)
 }
 
-// endHooks tells hooks the run's end. A refusal or unclear answer turns success into failure; a
-// publication stays.
+// endHooks tells hooks the run's end, and returns the end after their answers.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
 	if r.end.hooks == nil || !r.rec.Begun() {
 		return stop
 	}
 	p := r.end.done()
-	end := hooks.End{Outcome: string(stop.Outcome), Reason: stop.Reason, Message: stop.Message, ExitCode: stop.ExitCode(), Branch: p.Branch, Commit: p.Commit}
+	end := hooks.End{Branch: p.Branch, Commit: p.Commit}
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
 	}
@@ -112,17 +111,7 @@ func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop
 		defer cancel()
 		ctx = late
 	}
-	err := r.end.hooks.RunEnd(ctx, end)
-	if err == nil {
-		return stop
-	}
-	other := *outcome.Of(ctx, err)
-	if stop.ExitCode() != 0 {
-		r.rec.Warn("hook_run_end", "%s", other.Message)
-		return stop
-	}
-	other.Message = r.rec.Redact(other.Message + " " + stop.Message)
-	return &other
+	return r.end.hooks.Ends(ctx, stop, end)
 }
 
 // problemsOf returns the job's mistakes that ended a run, one a line.

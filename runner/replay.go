@@ -55,7 +55,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
 	defer r.watch.Live(ctx, nil)()
 	defer r.rec.Close()
-	if err := r.makeDirectory(o.Out, ""); err != nil {
+	if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, "", r.watch.Show); err != nil {
 		return nil, err
 	}
 	r.rec.ID = original.Started.RunID

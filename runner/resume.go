@@ -116,7 +116,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 			return nil, err
 		}
 	}
-	if a.model, err = r.findModel(ctx, a.job(), a.script, h.Scripted); err != nil {
+	if a.model, err = worker.FindModel(ctx, a.job(), a.script, h.Scripted, r.env, r.version, r.rec); err != nil {
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since

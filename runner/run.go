@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/check/verify"
+	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -26,7 +27,7 @@ func Run(ctx context.Context, o Options) record.Result {
 	r.end.assignment = &assignment{request: asked}
 	inVain := false
 	result := r.attended(ctx, func() record.Result {
-		if err := r.makeDirectory(o.Out, o.Dir); err != nil {
+		if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, o.Dir, r.watch.Show); err != nil {
 			return r.unrecorded(err)
 		}
 		r.end.From(r.rec)
@@ -57,7 +58,7 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 	if noCheckout != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	set, err := r.configure(ctx, here)
+	set, err := workspace.Configure(ctx, r.rec, r.source, here)
 	r.end.assignment = &assignment{request: asked, settings: set}
 	if err != nil {
 		return err

@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -66,32 +65,6 @@ func (r *runner) findProject(n intake.Naming, mode string) (publish.Project, err
 // onForge publishes on a project's forge.
 func (r *runner) onForge(p publish.Project, ws *workspace.Workspace) publish.Forge {
 	return p.OnForge(p.Means(r.rec, r.env, ws))
-}
-
-// makeDirectory makes the run directory, at out or in the usual place, and begins
-// the transcript.
-func (r *runner) makeDirectory(out, checkout string) error {
-	named := out != ""
-	if !named {
-		var err error
-		if out, err = record.DefaultPath(r.env.Get, r.rec.ID); err != nil {
-			return err
-		}
-	}
-	path, err := filepath.Abs(out)
-	if err != nil {
-		return fmt.Errorf("find run directory: %w", err)
-	}
-	if err := workspace.OutsideCheckout(path, checkout); err != nil {
-		return err
-	}
-	if err := r.rec.Make(path, r.watch.Show); err != nil {
-		return err
-	}
-	if named {
-		record.NoteElsewhere(r.env.Get, r.rec.ID, path)
-	}
-	return nil
 }
 
 // inTime runs work until limits.time, counted from the run's start. That limit does not end whole.

@@ -232,6 +232,23 @@ func (h *Hooks) RunEnd(ctx context.Context, e End) error {
 	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnSessionEnd }))
 }
 
+// Ends reports a run's end to hooks and returns the end after their answers: a refusal or unclear
+// answer turns success into failure. What was published stays.
+func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.Stop {
+	end.Outcome, end.Reason, end.Message, end.ExitCode = string(stop.Outcome), stop.Reason, stop.Message, stop.ExitCode()
+	err := h.RunEnd(ctx, end)
+	if err == nil {
+		return stop
+	}
+	other := *outcome.Of(ctx, err)
+	if stop.ExitCode() != 0 {
+		h.Record.Warn("hook_run_end", "%s", other.Message)
+		return stop
+	}
+	other.Message = h.Record.Redact(other.Message + " " + stop.Message)
+	return &other
+}
+
 // Fired returns an error if a mandatory hook has not answered, in a run with finished work.
 func (h *Hooks) Fired() error {
 	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
@@ -122,6 +123,21 @@ func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 		p.Price = &price.List{Rates: price.Rates{Input: m.Price.Input, Cached: m.Price.Cached, CacheWrite: p.CacheWrite * m.Price.Input, Output: m.Price.Output}}
 	}
 	return p
+}
+
+// FindModel returns a run's model: a scripted session, continued after given turns, or the API. It
+// sends no request yet.
+func FindModel(ctx context.Context, j *job.Job, script string, given int, env settings.Environment, version string, rec *record.Record) (Model, error) {
+	if short := rec.Redactor().Short(); len(short) > 0 {
+		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
+	}
+	if script == "" {
+		return NewAPIModel(j, env, version, rec)
+	}
+	if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
+		rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
+	}
+	return NewScriptedModel(ctx, script, given, j)
 }
 
 // NewAPIModel returns the job's model behind its API, without sending a request.

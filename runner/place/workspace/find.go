@@ -1,11 +1,14 @@
 package workspace
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/policy/pathname"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
 // SearchPath removes folders inside dir's checkout from a PATH, since commands may have put
@@ -18,6 +21,32 @@ func SearchPath(path, dir string) string {
 // FindGit finds git on a PATH outside dir's checkout, where commands may have put one.
 func FindGit(path, dir string) string {
 	return gitops.FindGit(SearchPath(path, dir), "")
+}
+
+// MakeRunDirectory makes rec's run directory, at out or in the usual place, and begins the
+// transcript. get reads the environment, checkout is a folder in the run's checkout.
+func MakeRunDirectory(rec *record.Record, get func(variable string) string, out, checkout string, show func(transcript.Event)) error {
+	named := out != ""
+	if !named {
+		var err error
+		if out, err = record.DefaultPath(get, rec.ID); err != nil {
+			return err
+		}
+	}
+	path, err := filepath.Abs(out)
+	if err != nil {
+		return fmt.Errorf("find run directory: %w", err)
+	}
+	if err := OutsideCheckout(path, checkout); err != nil {
+		return err
+	}
+	if err := rec.Make(path, show); err != nil {
+		return err
+	}
+	if named {
+		record.NoteElsewhere(get, rec.ID, path)
+	}
+	return nil
 }
 
 // OutsideCheckout refuses a run directory inside dir's checkout, because the change would include

@@ -159,8 +159,11 @@ func BaseName(b gitops.Base) string {
 	return b.Branch
 }
 
-// Commit returns the base commit for readers of a run's configuration.
+// Commit returns the base commit for readers of a run's configuration; none without a workspace.
 func (w *Workspace) Commit() settings.Commit {
+	if w == nil {
+		return settings.Commit{}
+	}
 	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -17,6 +18,34 @@ type Departure struct {
 	rec       *record.Record
 	concluded bool // the result is written, or is about to be
 	gone      bool
+}
+
+// hurryTime bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
+// the second signal.
+const hurryTime = 1500 * time.Millisecond
+
+// Attend waits for the result of work. After hurry, which may be nil, it waits a moment more. Then,
+// unless work is already writing its result, it returns a result of its own so the process can exit.
+func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result) record.Result {
+	if hurry == nil {
+		return work()
+	}
+	done := make(chan record.Result, 1)
+	go func() { done <- work() }()
+	select {
+	case result := <-done:
+		return result
+	case <-hurry.Done():
+	}
+	select {
+	case result := <-done:
+		return result
+	case <-time.After(hurryTime):
+	}
+	if !d.leaves() {
+		return <-done
+	}
+	return d.Result(ctx)
 }
 
 // From sets the run's record.
@@ -34,8 +63,8 @@ func (d *Departure) Concludes() bool {
 	return d.concluded
 }
 
-// Leaves reports that nobody waits any more, unless the run writes its result.
-func (d *Departure) Leaves() bool {
+// leaves reports that nobody waits any more, unless the run writes its result.
+func (d *Departure) leaves() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.gone = !d.concluded

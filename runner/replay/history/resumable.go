@@ -52,6 +52,31 @@ func Resumable(dir *record.Directory) error {
 	return h.SameAnswers("")
 }
 
+// MayResume reports whether a run that ends as o could resume, by its transcript.
+func MayResume(rec *record.Record, o outcome.Outcome) bool {
+	if !rec.Begun() || !slices.Contains(Stopped, o) {
+		return false
+	}
+	h, err := Read(rec)
+	return err == nil && h.MayResume(false) == nil
+}
+
+// Hint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
+// script is a scripted session's path or "".
+func Hint(rec *record.Record, o outcome.Outcome, reason, script string) string {
+	if slices.Contains(InVain[o], reason) {
+		return ""
+	}
+	command := "agent-ci resume " + rec.Path()
+	if script != "" {
+		command += " --replay " + script
+	}
+	if o == outcome.BudgetExceeded {
+		command += " --set " + settings.LimitKey(reason) + "=…"
+	}
+	return "To continue: " + command + "."
+}
+
 // MayResumeWithin decides about a resume with the new limits. pending means that the work was not
 // in the checkout at the end.
 func (h *Run) MayResumeWithin(pending bool) error {

@@ -1,0 +1,45 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/agent-ci/agent-ci/gitops"
+	"github.com/agent-ci/agent-ci/runner/record"
+	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/settings"
+)
+
+// Configure merges the layers of configuration, and keeps their secrets out of rec. The job may name
+// another base than w's, which may be nil; then the job is read again from there. With an error it
+// returns the settings read so far.
+func Configure(ctx context.Context, rec *record.Record, source *settings.Source, w *Workspace) (*settings.Settings, error) {
+	load := func() (*settings.Settings, error) {
+		set, err := source.Load(ctx, w.Commit())
+		if err == nil {
+			rec.KeepOut(settings.Secrets(source.Env, &set.Job))
+		}
+		return set, err
+	}
+	set, err := load()
+	if err != nil || w == nil {
+		return set, err
+	}
+	w.checkout.AllowFilters(set.Job.Git.Listed())
+	wanted, commit := set.Job.Repository.Base, set.Job.Repository.Commit
+	if (wanted == "" || wanted == w.base.Branch) && (commit == "" || commit == w.base.SHA) {
+		return set, nil
+	}
+	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: cmp.Or(wanted, w.base.Branch), SHA: commit}); err != nil {
+		return set, CheckoutFailure(err)
+	}
+	again, err := load()
+	if err != nil {
+		return set, err
+	}
+	if is := again.Job.Repository.Base; is != "" && wanted != "" && is != wanted {
+		return again, outcome.Stopf(outcome.InvalidInput, "base",
+			"The configuration on %s names another base, %s; choose one with --set repository.base=….", wanted, is)
+	}
+	return again, nil
+}
