@@ -91,7 +91,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	}
 	switch {
 	case known.source == nil:
-		if a.project, err = r.findProject(n, a.publish); err != nil {
+		if a.project, err = publish.FindProject(r.env, r.version, n, a.publish); err != nil {
 			return a, err
 		}
 	case !intake.Fits(&set.Job, a.project.Name()):

@@ -3,7 +3,6 @@ package runner
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -174,12 +173,8 @@ func (r *runner) recordStart(a *assignment) error {
 		event.Scripted = filepath.Base(a.script)
 	}
 	if a.settings != nil {
-		raw, err := json.Marshal(a.job())
-		if err != nil {
-			return fmt.Errorf("encode job: %w", err)
-		}
-		event.Job = raw
-		if event.Set, err = compare.Set(a.job()); err != nil {
+		var err error
+		if event.Job, event.Set, err = compare.Recorded(a.job()); err != nil {
 			return err
 		}
 	}

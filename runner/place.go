@@ -69,6 +69,16 @@ func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.
 	return &next, nil
 }
 
+// recall completes the place of a recorded run: what configures it is read from the base again.
+func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons) (_ *place, err error) {
+	p.lessons = lessons.In(p.workspace, p.job(), p.task.Subject != nil)
+	if err := r.readRules(ctx, &p, p.assignment, p.workspace); err != nil {
+		return nil, err
+	}
+	p.guides, err = worker.ReadGuides(p.workspace.Commit(), p.job().Repository.Path, r.rec.Warn)
+	return r.placed(p), err
+}
+
 // placed registers the place of a run.
 func (r *runner) placed(p place) *place {
 	r.end.assignment, r.end.workspace, r.end.place = p.assignment, p.workspace, &p

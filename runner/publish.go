@@ -76,7 +76,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	half := bundle.Half{
 		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
-			a.project, err = r.findProject(intake.Naming{Job: j, Event: r.around(), Origin: ws.Checkout().Origin()}, asked.publish)
+			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, asked.publish)
 			return r.onForge(a.project, ws), err
 		},
 	}

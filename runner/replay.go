@@ -9,13 +9,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/replay"
 	"github.com/agent-ci/agent-ci/runner/replay/audit"
+	"github.com/agent-ci/agent-ci/runner/replay/history"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -59,7 +59,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return nil, err
 	}
 	r.rec.ID = original.Started.RunID
-	r.keepOut(&original.Job)
+	r.rec.KeepOut(settings.Secrets(r.env, &original.Job))
 	source, err := original.Checkout(ctx, r.rec, o.Dir)
 	if source != nil {
 		defer source.Close()
@@ -105,9 +105,8 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if at.skills, err = skills.Kept(original.Record.Directory, original.Skills); err != nil {
 		return nil, err
 	}
-	at.lessons = proposals.Recorded(r.rec, original.View).ForReplay().In(tree, at.job(), at.task.Subject != nil)
 	r.placed(at)
-	err = guarded(ctx, func(ctx context.Context) error { return r.runRecorded(ctx, at, original.Workspace.Repository) })
+	err = guarded(ctx, func(ctx context.Context) error { return r.runRecorded(ctx, at, original.Run) })
 	w, stop := r.end.work, r.end.of(ctx, r.rec, err)
 	if err != nil && asked.recorded.Answers.Unused() { // this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
@@ -129,23 +128,21 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 }
 
 // runRecorded runs a replay up to its verdict.
-func (r *runner) runRecorded(ctx context.Context, at place, repository string) error {
+func (r *runner) runRecorded(ctx context.Context, at place, h *history.Run) error {
 	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
 		a := *at.assignment
 		if a.model, err = a.recorded.Answers.Model(a.job(), r.rec.Warn); err != nil {
 			return err
 		}
-		if a.project, err = r.findProject(intake.Naming{Job: a.job(), Event: r.around(), Recorded: repository}, a.publish); err != nil {
-			return err
-		}
-		if err := r.readRules(limited, &at, &a, at.workspace); err != nil {
-			return err
-		}
-		if at.guides, err = worker.ReadGuides(at.workspace.Commit(), a.job().Repository.Path, r.rec.Warn); err != nil {
+		if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
 			return err
 		}
 		at.assignment = &a
-		rd, err := r.makeReady(limited, r.placed(at))
+		p, err := r.recall(limited, at, proposals.Recorded(r.rec, h.View).ForReplay())
+		if err != nil {
+			return err
+		}
+		rd, err := r.makeReady(limited, p)
 		if err != nil {
 			return err
 		}

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/proposals"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -101,7 +101,7 @@ func (r *runner) adopt(h *history.Run, asked *request) assignment {
 	}
 	a := *recordedAssignment(h, asked)
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
-	r.keepOut(a.job())
+	r.rec.KeepOut(settings.Secrets(r.env, a.job()))
 	r.rec.GoOn(h.Warnings)
 	r.watch.Follow(h.View, limitsOf(a.job()))
 	r.end.assignment = &a
@@ -112,7 +112,7 @@ func (r *runner) adopt(h *history.Run, asked *request) assignment {
 func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error) {
 	h := a.past
 	if h.Foreign {
-		if err := r.holdForeign(ctx, &a); err != nil {
+		if err := h.HoldForeignIn(ctx, r.source, r.rec, r.at(a.dir)); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +120,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
-	if a.project, err = r.findProject(intake.Naming{Job: a.job(), Event: r.around(), Recorded: h.Workspace.Repository}, a.publish); err != nil {
+	if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
 		return nil, err
 	}
 	if err := confine.EndLeft(ctx, r.rec.Directory); err != nil {
@@ -140,31 +140,12 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 		a.source = r.intakeSource(intake.Event{}, a.request, a.settings, p.workspace)
 		a.source.Forge, a.source.To = a.project.Forge, a.project.Repo
 	}
-	if err := r.readRules(ctx, &p, &a, p.workspace); err != nil {
-		return nil, err
-	}
 	if h.Job.Task.OutputSchema != "" || h.Job.Publish.Feedback() {
 		if a.output, err = settings.ParseOutputSchema(h.Started.OutputSchema); err != nil {
 			return nil, err
 		}
 	}
-	p.guides, err = worker.ReadGuides(p.workspace.Commit(), a.job().Repository.Path, r.rec.Warn)
-	p.lessons = proposals.Recorded(r.rec, h.View).In(p.workspace, a.job(), a.task.Subject != nil)
-	return r.placed(p), err
-}
-
-// holdForeign refuses to resume a foreign run that may do more than a new one here, in the named
-// checkout or the current one.
-func (r *runner) holdForeign(ctx context.Context, a *assignment) error {
-	ws, err := workspace.Open(ctx, r.rec, r.at(a.dir))
-	if err != nil {
-		return workspace.CheckoutFailure(err)
-	}
-	defer ws.Close()
-	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: a.past.Workspace.Base, SHA: a.past.Workspace.BaseSHA}); err != nil {
-		return workspace.CheckoutFailure(err)
-	}
-	return a.past.HoldForeign(ctx, r.source, ws, true)
+	return r.recall(ctx, p, proposals.Recorded(r.rec, h.View))
 }
 
 // recordResumed records the resume. From then on the run gets a new result.
@@ -173,16 +154,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 	if err := rd.workspace.BeginMove(h.Found.Away); err != nil {
 		return err
 	}
-	event := transcript.RunResumed{
-		Version: r.version, Torn: h.Torn, Elsewhere: h.Found.Away != "", Limits: h.Raised, Seconds: h.Elapsed.Seconds(),
-	}
-	if now := rd.boxes.Reached().WorkTree; now != h.Policy.WorkTree {
-		event.WorkTree = now
-	}
-	if end := h.Finished; end != nil {
-		event.After = end.Outcome + "/" + end.Reason
-	}
-	if err := r.rec.Append(transcript.TypeRunResumed, event); err != nil {
+	if err := r.rec.Append(transcript.TypeRunResumed, h.Event(r.version, rd.boxes.Reached().WorkTree)); err != nil {
 		return err
 	}
 	r.end.resumed = true

@@ -12,7 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/publish/progress"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -45,21 +44,9 @@ func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	return r
 }
 
-// keepOut makes the record remove the secrets of a job besides those of the
-// environment.
-func (r *runner) keepOut(j *job.Job) { r.rec.KeepOut(settings.Secrets(r.env, j)) }
-
 // at returns how the checkout in a folder is opened.
 func (r *runner) at(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
-}
-
-// around returns an event with the surroundings only.
-func (r *runner) around() intake.Event { return intake.Event{Surroundings: intake.Around(r.env)} }
-
-// findProject finds the named repository and the changes' destination, without a request.
-func (r *runner) findProject(n intake.Naming, mode string) (publish.Project, error) {
-	return publish.FindProject(r.env, r.version, n, mode)
 }
 
 // onForge publishes on a project's forge.

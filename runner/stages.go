@@ -110,16 +110,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 	if to == nil {
 		return nil, nil
 	}
-	// The user of a task from an issue most likely expects a pull request.
-	if p.publish == "" && p.project.Mode == publish.ToLocal && p.task.Issue != nil {
-		return nil, publish.NoTokenForIssue()
-	}
-	if local, is := to.(publish.Local); is && p.publish == "" && r.env.Token() != "" {
-		if err := local.KnowsOrigin(ctx, p.task.Branch); err != nil {
-			return nil, err
-		}
-	}
-	return publish.Prepare(ctx, to, p.task.Branch, p.workspace.Base(), p.job())
+	return publish.Prepare(ctx, to, p.task, p.workspace.Base(), p.job(), p.publish != "")
 }
 
 // destination returns the change's destination, or nil.
@@ -192,29 +183,13 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	if err := rd.skills.Keep(r.rec); err != nil { // before what makes a run one that can go on
 		return err
 	}
-	ws, policy, confined := rd.workspace, rd.job().Policy, rd.boxes.Reached()
-	for _, event := range []struct {
-		of   transcript.Type
-		data any
-	}{
-		{transcript.TypeTask, rd.task.Event()},
-		{transcript.TypeWorkspace, transcript.Workspace{
-			Repository: rd.project.Name(), Base: ws.Base().Branch, BaseSHA: ws.Base().SHA, Branch: rd.task.Branch,
-			Path: rd.job().Repository.Path, Cloned: ws.Cloned(), Root: ws.Root(),
-		}},
-		{transcript.TypePolicy, transcript.Policy{
-			Sandbox: policy.Sandbox, Network: rd.boxes.Network(), Level: confined.Level, Layers: confined.Layers,
-			WorkTree: confined.WorkTree, NoOverlay: rd.boxes.WhyNoOverlay(), Seen: ws.SeenElsewhere(),
-		}},
-	} {
-		if err := r.rec.Append(event.of, event.data); err != nil {
-			return err
-		}
-	}
-	if err := rd.hooks.List(); err != nil {
-		return err
-	}
-	if err := rd.lessons.Record(); err != nil {
+	ws := rd.workspace
+	if err := cmp.Or(
+		r.rec.Append(transcript.TypeTask, rd.task.Event()),
+		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
+		r.rec.Append(transcript.TypePolicy, rd.boxes.Event(ws.SeenElsewhere())),
+		rd.hooks.List(), rd.lessons.Record(),
+	); err != nil {
 		return err
 	}
 	r.showProgress(ctx, rd.place, rd.task.ProgressOn, rd.task.ProgressLike)

@@ -7,12 +7,24 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Prepare verifies before the first turn that a change of base can be published on branch, when an
-// obstacle is still cheap. It returns the signing key.
-func Prepare(ctx context.Context, to Destination, branch string, base gitops.Base, j *job.Job) (*sshsig.Key, error) {
+// Prepare verifies before the first turn that a task's change of base can be published, when an
+// obstacle is still cheap. named says that the user named the destination. It returns the signing key.
+func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Base, j *job.Job, named bool) (*sshsig.Key, error) {
+	branch := t.Branch
+	if local, is := to.(Local); is && !named {
+		if t.Issue != nil { // its user most likely expects a pull request
+			return nil, NoTokenForIssue()
+		}
+		if to.means().Env.Token() != "" {
+			if err := local.knowsOrigin(ctx, branch); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if err := canBranch(to.means().Workspace.Checkout(), branch, base); err != nil {
 		return nil, err
 	}

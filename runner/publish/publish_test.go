@@ -9,6 +9,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
 func TestPublishingHere(t *testing.T) {
@@ -91,9 +92,9 @@ func TestBranchesInTheWay(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.git(w.repo.Dir, "branch", test.theirs, "main")
-			_, onForge := Prepare(t.Context(), w.toForge(), test.branch, w.Workspace.Base(), w.job())
+			_, onForge := Prepare(t.Context(), w.toForge(), intake.Task{Branch: test.branch}, w.Workspace.Base(), w.job(), true)
 			w.here()
-			_, here := Prepare(t.Context(), w.toLocal(), test.branch, w.Workspace.Base(), w.job())
+			_, here := Prepare(t.Context(), w.toLocal(), intake.Task{Branch: test.branch}, w.Workspace.Base(), w.job(), true)
 			for _, err := range []error{onForge, here} {
 				switch {
 				case test.refused:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
+	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -116,7 +117,7 @@ func TestRulesThatAreNotTold(t *testing.T) {
 	w.repo.Rules = []forgetest.Rule{{Type: "creation", Bypass: "never"}}
 	for _, path := range []string{"/repos/octo/widgets/rules/branches/" + taskBranch, "/repos/octo/widgets/rulesets/1"} {
 		w.forge.On("GET", path, forgetest.Reply{Status: 404, Body: `{"message": "Not Found"}`}, 1)
-		_, err := Prepare(t.Context(), w.toForge(), taskBranch, w.Workspace.Base(), w.job())
+		_, err := Prepare(t.Context(), w.toForge(), intake.Task{Branch: taskBranch}, w.Workspace.Base(), w.job(), true)
 		w.must(err)
 	}
 }

@@ -37,9 +37,9 @@ func (f Forge) pushesAsGit(ctx context.Context, branch string) error {
 	return nil
 }
 
-// KnowsOrigin refuses to commit locally if git would push to a server, because origin's address
+// knowsOrigin refuses to commit locally if git would push to a server, because origin's address
 // does not identify a forge's repository.
-func (l Local) KnowsOrigin(ctx context.Context, branch string) error {
+func (l Local) knowsOrigin(ctx context.Context, branch string) error {
 	urls, setting, err := l.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil {
 		return err

@@ -186,6 +186,14 @@ func (s *Sandboxes) Reached() record.Confinement { return s.reached }
 
 func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
 
+// Event returns the event of how commands are confined. seen is where they see the work tree, or "".
+func (s *Sandboxes) Event(seen string) transcript.Policy {
+	return transcript.Policy{
+		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.reached.Level, Layers: s.reached.Layers,
+		WorkTree: s.reached.WorkTree, NoOverlay: s.noOverlay, Seen: seen,
+	}
+}
+
 // Apart reports that several places' sandboxes may be open at once.
 func (s *Sandboxes) Apart() bool {
 	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
@@ -165,6 +166,14 @@ func (w *Workspace) Commit() settings.Commit {
 		return settings.Commit{}
 	}
 	return settings.Commit{Checkout: w.checkout, SHA: w.base.SHA}
+}
+
+// Event returns the event of the workspace. repository and branch are those of the change, path is the
+// folder in which the agent works.
+func (w *Workspace) Event(repository, branch, path string) transcript.Workspace {
+	return transcript.Workspace{
+		Repository: repository, Base: w.base.Branch, BaseSHA: w.base.SHA, Branch: branch, Path: path, Cloned: w.cloned, Root: w.Root(),
+	}
 }
 
 // StartOn sets the first base: a branch, or where HEAD stands.

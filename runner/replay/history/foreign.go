@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
+	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -54,6 +55,20 @@ func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *worksp
 		allowed += ", with the job " + here.JobFile + ","
 	}
 	return foreign("its %s (%.200s) goes beyond what %s allow; read the record first, then give the job that allows it with --job JOB.yml", over.Key, over.Value, allowed)
+}
+
+// HoldForeignIn refuses to resume a foreign run that may do more than a new one here, in the checkout
+// that o names.
+func (h *Run) HoldForeignIn(ctx context.Context, here *settings.Source, rec *record.Record, o workspace.Options) error {
+	ws, err := workspace.Open(ctx, rec, o)
+	if err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	defer ws.Close()
+	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
+		return workspace.CheckoutFailure(err)
+	}
+	return h.HoldForeign(ctx, here, ws, true)
 }
 
 // elsewhere returns the run's branch or repository outside the local job, or nil.

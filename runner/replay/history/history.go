@@ -149,6 +149,20 @@ func (h *Run) Returned() worker.Earlier {
 	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.Found, Servers: h.MCPServers, Agents: h.Agents}
 }
 
+// Event returns the event of a resume with a work tree.
+func (h *Run) Event(version, workTree string) transcript.RunResumed {
+	event := transcript.RunResumed{
+		Version: version, Torn: h.Torn, Elsewhere: h.Found.Away != "", Limits: h.Raised, Seconds: h.Elapsed.Seconds(),
+	}
+	if workTree != h.Policy.WorkTree {
+		event.WorkTree = workTree
+	}
+	if end := h.Finished; end != nil {
+		event.After = end.Outcome + "/" + end.Reason
+	}
+	return event
+}
+
 // Prices are those of the models of the run, by their names.
 func (h *Run) Prices() map[string]*price.List {
 	prices := map[string]*price.List{h.Job.Model.Name: h.Started.Price}

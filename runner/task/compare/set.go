@@ -30,6 +30,15 @@ func Set(j *job.Job) (json.RawMessage, error) {
 	return json.Marshal(set)
 }
 
+// Recorded returns a job as a run records it: whole, and its keys that differ from the defaults.
+func Recorded(j *job.Job) (whole, set json.RawMessage, err error) {
+	if whole, err = json.Marshal(j); err != nil {
+		return nil, nil, fmt.Errorf("encode job: %w", err)
+	}
+	set, err = Set(j)
+	return whole, set, err
+}
+
 func asObject(j *job.Job) (map[string]any, error) {
 	raw, err := json.Marshal(j)
 	if err != nil {
