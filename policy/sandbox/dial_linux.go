@@ -91,16 +91,16 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 }
 
 // socketInside asks the supervisor for a socket.
-func (in *inside) socketInside() (*os.File, error) {
-	in.asking.Lock()
-	defer in.asking.Unlock()
-	if err := in.send(stage.Request{Socket: true}); err != nil {
+func (i *inside) socketInside() (*os.File, error) {
+	i.asking.Lock()
+	defer i.asking.Unlock()
+	if err := i.send(stage.Request{Socket: true}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}
 	select {
-	case made := <-in.sockets:
+	case made := <-i.sockets:
 		return made.file, made.err
-	case <-in.gone:
+	case <-i.gone:
 		return nil, errGone
 	}
 }
@@ -112,7 +112,7 @@ type madeSocket struct {
 }
 
 // takeSocket takes an answer with its only file, the socket.
-func (in *inside) takeSocket(e stage.Event, files []*os.File) {
+func (i *inside) takeSocket(e stage.Event, files []*os.File) {
 	made := madeSocket{err: errorOf(e)}
 	if len(files) == 1 && made.err == nil {
 		made.file, files = files[0], nil
@@ -121,7 +121,7 @@ func (in *inside) takeSocket(e stage.Event, files []*os.File) {
 	}
 	closeAll(files)
 	select {
-	case in.sockets <- made:
+	case i.sockets <- made:
 	default: // nobody asked
 		if made.file != nil {
 			_ = made.file.Close()

@@ -109,18 +109,18 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 
 // build sends the spec and waits until the supervisor serves. It returns an insideError if a step
 // failed.
-func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
-	_ = in.socket.SetDeadline(time.Now().Add(in.startWait))
-	defer in.socket.SetDeadline(time.Time{})
-	if err := in.send(spec, given...); err != nil {
-		return report, &insideError{step: "hand over what to confine", why: in.explain(err)}
+func (i *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
+	_ = i.socket.SetDeadline(time.Now().Add(i.startWait))
+	defer i.socket.SetDeadline(time.Time{})
+	if err := i.send(spec, given...); err != nil {
+		return report, &insideError{step: "hand over what to confine", why: i.explain(err)}
 	}
-	handed, err := in.receiveFiles(&report)
+	handed, err := i.receiveFiles(&report)
 	if err == nil {
-		err = in.keep(handed, spec)
+		err = i.keep(handed, spec)
 	}
 	if err != nil {
-		return report, &insideError{step: "confine", why: in.explain(err)}
+		return report, &insideError{step: "confine", why: i.explain(err)}
 	}
 	if report.Failed != "" {
 		refused := &insideError{step: report.Failed, why: report.Error}
@@ -130,53 +130,53 @@ func (in *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report
 		return report, refused
 	}
 	var ready stage.Event
-	if err := in.receive(&ready); err != nil {
-		return report, &insideError{step: "start the supervisor", why: in.explain(err)}
+	if err := i.receive(&ready); err != nil {
+		return report, &insideError{step: "start the supervisor", why: i.explain(err)}
 	}
 	return report, nil
 }
 
 // explain adds the process's last output to an error, and kills a process that does not answer.
-func (in *inside) explain(err error) string {
+func (i *inside) explain(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		in.supervisor.kill()
-		err = fmt.Errorf("it did not answer within %s%s", in.startWait, tooSlow)
+		i.supervisor.kill()
+		err = fmt.Errorf("it did not answer within %s%s", i.startWait, tooSlow)
 	}
-	in.socket.Close()
-	return cmp.Or(strings.TrimSpace(in.supervisor.lastWords()), err.Error())
+	i.socket.Close()
+	return cmp.Or(strings.TrimSpace(i.supervisor.lastWords()), err.Error())
 }
 
 // abandon ends a process after a failed build.
-func (in *inside) abandon() {
-	for _, l := range in.listeners {
+func (i *inside) abandon() {
+	for _, l := range i.listeners {
 		_ = l.Close()
 	}
-	closeAll(in.lent)
-	in.forgetShown()
-	in.socket.Close()
-	in.supervisor.kill()
-	in.supervisor.wait()
+	closeAll(i.lent)
+	i.forgetShown()
+	i.socket.Close()
+	i.supervisor.kill()
+	i.supervisor.wait()
 }
 
-func (in *inside) send(message any, descriptors ...*os.File) error {
+func (i *inside) send(message any, descriptors ...*os.File) error {
 	frame, err := stage.Frame(message)
 	if err != nil {
 		return err
 	}
-	in.sending.Lock()
-	defer in.sending.Unlock()
+	i.sending.Lock()
+	defer i.sending.Unlock()
 	n := 0
 	failed := withNumbers(descriptors, nil, func(fds []int) {
 		var rights []byte
 		if len(fds) > 0 {
 			rights = unix.UnixRights(fds...)
 		}
-		n, _, err = in.socket.WriteMsgUnix(frame, rights, nil)
+		n, _, err = i.socket.WriteMsgUnix(frame, rights, nil)
 	})
 	if err := errors.Join(failed, err); err != nil || n == len(frame) {
 		return err
 	}
-	_, err = in.socket.Write(frame[n:])
+	_, err = i.socket.Write(frame[n:])
 	return err
 }
 
@@ -204,13 +204,13 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	return errors.Join(err, later)
 }
 
-func (in *inside) receive(to any) error {
-	return in.receiveRest(make([]byte, stage.HeaderSize), 0, to)
+func (i *inside) receive(to any) error {
+	return i.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
 // receiveRest receives a message after its first n bytes.
-func (in *inside) receiveRest(header []byte, n int, to any) error {
-	if _, err := io.ReadFull(in.socket, header[n:]); err != nil {
+func (i *inside) receiveRest(header []byte, n int, to any) error {
+	if _, err := io.ReadFull(i.socket, header[n:]); err != nil {
 		return err
 	}
 	size := stage.BodySize(header)
@@ -218,16 +218,16 @@ func (in *inside) receiveRest(header []byte, n int, to any) error {
 		return errors.New("what the supervisor says is too long")
 	}
 	body := make([]byte, size)
-	if _, err := io.ReadFull(in.socket, body); err != nil {
+	if _, err := io.ReadFull(i.socket, body); err != nil {
 		return err
 	}
 	return json.Unmarshal(body, to)
 }
 
 // receiveFiles receives a message with its files.
-func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
+func (i *inside) receiveFiles(to any) (files []*os.File, err error) {
 	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MostReported))
-	n, size, _, _, err := in.socket.ReadMsgUnix(header, oob)
+	n, size, _, _, err := i.socket.ReadMsgUnix(header, oob)
 	if err != nil {
 		return nil, err
 	}
@@ -236,79 +236,79 @@ func (in *inside) receiveFiles(to any) (files []*os.File, err error) {
 		unix.CloseOnExec(fd)
 		files = append(files, os.NewFile(uintptr(fd), "of a sandbox"))
 	}
-	return files, errors.Join(err, in.receiveRest(header, n, to))
+	return files, errors.Join(err, i.receiveRest(header, n, to))
 }
 
 // keep stores the files of a report: listeners, the folder and its mounts, as requested by the
 // spec.
-func (in *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
-	for len(in.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
+func (i *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
+	for len(i.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
 		var l net.Listener
 		if l, err = net.FileListener(handed[0]); err == nil {
-			in.listeners = append(in.listeners, l)
+			i.listeners = append(i.listeners, l)
 		}
 		_ = handed[0].Close() // a listener has a descriptor of its own
 		handed = handed[1:]
 	}
 	if spec.Shown != "" && len(handed) > 0 {
-		in.shown, handed = handed[0], handed[1:]
+		i.shown, handed = handed[0], handed[1:]
 	}
-	in.lent = handed
+	i.lent = handed
 	return err
 }
 
 // path returns the folder's path for this process.
-func (in *inside) path() string {
-	if in.shown == nil {
+func (i *inside) path() string {
+	if i.shown == nil {
 		return ""
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", in.shown.Fd())
+	return fmt.Sprintf("/proc/self/fd/%d", i.shown.Fd())
 }
 
 // forgetShown closes the folder, which keeps mounts alive.
-func (in *inside) forgetShown() {
-	if in.shown != nil {
-		_ = in.shown.Close()
+func (i *inside) forgetShown() {
+	if i.shown != nil {
+		_ = i.shown.Close()
 	}
 }
 
 // listen hears the supervisor until it is gone.
-func (in *inside) listen() {
-	defer close(in.gone)
+func (i *inside) listen() {
+	defer close(i.gone)
 	for {
 		var e stage.Event
-		files, err := in.receiveFiles(&e)
+		files, err := i.receiveFiles(&e)
 		if err != nil {
 			closeAll(files)
-			in.lose()
+			i.lose()
 			return
 		}
 		if e.Socket {
-			in.takeSocket(e, files)
+			i.takeSocket(e, files)
 			continue
 		}
 		closeAll(files)
 		if e.Empty { // the last event
-			close(in.empty)
-			_, _ = io.Copy(io.Discard, in.socket)
-			in.lose()
+			close(i.empty)
+			_, _ = io.Copy(io.Discard, i.socket)
+			i.lose()
 			return
 		}
-		in.hear(e)
+		i.hear(e)
 	}
 }
 
-func (in *inside) hear(e stage.Event) {
+func (i *inside) hear(e stage.Event) {
 	if e.Paused {
-		in.paused <- errorOf(e)
+		i.paused <- errorOf(e)
 		return
 	}
-	in.mu.Lock()
-	c := in.children[e.ID]
+	i.mu.Lock()
+	c := i.children[e.ID]
 	if e.Exited || e.Error != "" {
-		delete(in.children, e.ID)
+		delete(i.children, e.ID)
 	}
-	in.mu.Unlock()
+	i.mu.Unlock()
 	switch {
 	case c == nil:
 	case e.Exited:
@@ -324,12 +324,12 @@ func (in *inside) hear(e stage.Event) {
 }
 
 // lose fails everything that waits for a lost supervisor.
-func (in *inside) lose() {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	in.closed = true
-	for id, c := range in.children {
-		delete(in.children, id)
+func (i *inside) lose() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	for id, c := range i.children {
+		delete(i.children, id)
 		c.lost = true
 		select {
 		case c.started <- errGone:
@@ -340,17 +340,17 @@ func (in *inside) lose() {
 }
 
 // drain makes the supervisor end everything it started, and reports success.
-func (in *inside) drain() bool {
-	_ = in.socket.CloseWrite() // no more requests come
+func (i *inside) drain() bool {
+	_ = i.socket.CloseWrite() // no more requests come
 	patience := time.NewTimer(closeWait)
 	defer patience.Stop()
 	select {
-	case <-in.empty:
-	case <-in.gone:
+	case <-i.empty:
+	case <-i.gone:
 	case <-patience.C:
 	}
 	select {
-	case <-in.empty: // it may have said so and be gone
+	case <-i.empty: // it may have said so and be gone
 		return true
 	default:
 		return false
@@ -358,25 +358,25 @@ func (in *inside) drain() bool {
 }
 
 // close ends the supervisor and everything it started.
-func (in *inside) close() {
-	_ = in.socket.CloseWrite()
-	patience := time.AfterFunc(closeWait, in.supervisor.kill)
-	in.supervisor.wait()
+func (i *inside) close() {
+	_ = i.socket.CloseWrite()
+	patience := time.AfterFunc(closeWait, i.supervisor.kill)
+	i.supervisor.wait()
 	patience.Stop()
-	in.socket.Close()
-	<-in.gone
-	in.forgetShown()
+	i.socket.Close()
+	<-i.gone
+	i.forgetShown()
 }
 
 // giveUp kills a supervisor that does not serve. A command that it was starting may keep its socket
 // open, so nobody waits for it.
-func (in *inside) giveUp() {
-	in.supervisor.kill()
-	_ = in.socket.SetDeadline(time.Now())
+func (i *inside) giveUp() {
+	i.supervisor.kill()
+	_ = i.socket.SetDeadline(time.Now())
 }
 
-func (in *inside) child(c Command) *insideChild {
-	return &insideChild{inside: in, command: c, started: make(chan error, 1), exited: make(chan struct{})}
+func (i *inside) child(c Command) *insideChild {
+	return &insideChild{inside: i, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
 
 func (c *insideChild) start(streams []*os.File, terminal bool) error {
@@ -399,22 +399,22 @@ func (c *insideChild) start(streams []*os.File, terminal bool) error {
 	}
 }
 
-func (in *inside) know(c *insideChild) error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	if in.closed {
+func (i *inside) know(c *insideChild) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.closed {
 		return errGone
 	}
-	in.last++
-	c.id = in.last
-	in.children[c.id] = c
+	i.last++
+	c.id = i.last
+	i.children[c.id] = c
 	return nil
 }
 
-func (in *inside) forget(c *insideChild) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	delete(in.children, c.id)
+func (i *inside) forget(c *insideChild) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.children, c.id)
 }
 
 func raw(texts []string) [][]byte {

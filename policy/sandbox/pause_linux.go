@@ -23,24 +23,24 @@ func (c *confinement) stop() (resume func() error, err error) {
 }
 
 // pause has the supervisor stop all processes.
-func (in *inside) pause() error {
-	if err := in.send(stage.Request{Pause: true}); err != nil {
+func (i *inside) pause() error {
+	if err := i.send(stage.Request{Pause: true}); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
-	patience := time.NewTimer(in.startWait)
+	patience := time.NewTimer(i.startWait)
 	defer patience.Stop()
 	select {
-	case err := <-in.paused:
+	case err := <-i.paused:
 		return err
-	case <-in.gone:
+	case <-i.gone:
 		return errGone
 	case <-patience.C:
-		in.giveUp()
-		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, in.startWait, tooSlow)
+		i.giveUp()
+		return fmt.Errorf("%w: it was ended because it did not stop the commands within %s%s", errGone, i.startWait, tooSlow)
 	}
 }
 
-func (in *inside) resume() error { return in.send(stage.Request{Resume: true}) }
+func (i *inside) resume() error { return i.send(stage.Request{Resume: true}) }
 
 // errorOf returns an event's error.
 func errorOf(e stage.Event) error {

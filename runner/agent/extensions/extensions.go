@@ -276,4 +276,4 @@ func stopOf(name string, err error) *outcome.Stop {
 // folder in the run directory holds the files about servers.
 const folder = "extensions"
 
-func (one *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, one.name) }
+func (s *server) listFile() string { return fmt.Sprintf("%s/%s.json", folder, s.name) }

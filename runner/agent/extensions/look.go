@@ -61,18 +61,18 @@ func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
 
 // awaitsSetup reports whether setup commands may still install a server's missing program. A look
 // does not run them.
-func (one *server) awaitsSetup(err error) bool {
-	return sandbox.IsMissing(err) && len(one.Job.Setup) > 0
+func (s *server) awaitsSetup(err error) bool {
+	return sandbox.IsMissing(err) && len(s.Job.Setup) > 0
 }
 
 // notCome is why a server did not come, for who looks at it.
-func (one *server) notCome(err error) *outcome.Stop {
-	stop := stopOf(one.name, err)
-	words := strings.TrimSuffix(stop.Message, ".") + "." + one.hint(stop) + one.lastWords()
-	if len(one.Job.Setup) > 0 {
+func (s *server) notCome(err error) *outcome.Stop {
+	stop := stopOf(s.name, err)
+	words := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
+	if len(s.Job.Setup) > 0 {
 		words += " The setup commands of the job were not run for this look."
 	}
-	stop.Message = one.Record.Redact(words)
+	stop.Message = s.Record.Redact(words)
 	return stop
 }
 

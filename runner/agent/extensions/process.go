@@ -30,82 +30,82 @@ type process struct {
 }
 
 // start starts the server's program.
-func (one *server) start(ctx context.Context) (*mcp.Process, error) {
-	base, err := one.baseTree(ctx)
+func (s *server) start(ctx context.Context) (*mcp.Process, error) {
+	base, err := s.baseTree(ctx)
 	if err != nil {
 		return nil, err
 	}
-	argv, err := one.argv(base)
+	argv, err := s.argv(base)
 	if err != nil {
 		return nil, err
 	}
 	p := new(process)
-	if p.log, err = one.openLog(); err != nil {
+	if p.log, err = s.openLog(); err != nil {
 		return nil, err
 	}
-	p.box, err = one.Sandboxes.OpenBeside(ctx, one.box, confine.Beside{
-		Name: "mcp-" + one.name, Network: one.Network, Key: "mcp_servers." + one.name + ".network", Workspace: one.Workspace, BaseTree: true,
+	p.box, err = s.Sandboxes.OpenBeside(ctx, s.box, confine.Beside{
+		Name: "mcp-" + s.name, Network: s.Network, Key: "mcp_servers." + s.name + ".network", Workspace: s.Workspace, BaseTree: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	kept := record.NewLogWriter(p.log, mostLog, one.Record.Redact)
-	p.Program, err = attached.Start(p.box.Start, sandbox.Command{Argv: argv, Dir: one.dir(base), Env: one.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
+	kept := record.NewLogWriter(p.log, mostLog, s.Record.Redact)
+	p.Program, err = attached.Start(p.box.Start, sandbox.Command{Argv: argv, Dir: s.dir(base), Env: s.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
 		defer kept.Flush()
 		return attached.To(kept)(r)
 	}})
 	if err != nil {
-		return nil, errors.Join(one.notLaunched(err), p.end())
+		return nil, errors.Join(s.notLaunched(err), p.end())
 	}
 	return &mcp.Process{Output: io.NopCloser(p.Output), Input: p.Input, End: p.end}, nil
 }
 
 // baseTree returns the tree of the base commit; "" without one.
-func (one *server) baseTree(ctx context.Context) (string, error) {
-	if one.Sandboxes.BaseTree == nil {
+func (s *server) baseTree(ctx context.Context) (string, error) {
+	if s.Sandboxes.BaseTree == nil {
 		return "", nil
 	}
-	return one.Sandboxes.BaseTree(ctx)
+	return s.Sandboxes.BaseTree(ctx)
 }
 
 // argv returns the program with arguments. Programs writable by the agent or a pull request are
 // refused.
-func (one *server) argv(base string) ([]string, error) {
-	env := one.environment(base)
+func (s *server) argv(base string) ([]string, error) {
+	env := s.environment(base)
 	home := settings.Environment(env).Get("HOME")
-	program := job.ExpandHome(one.Command, home)
+	program := job.ExpandHome(s.Command, home)
 	if !strings.Contains(program, "/") {
-		if found := one.Sandboxes.Linked(program, env); found != "" {
-			return nil, one.changeable(found)
+		if found := s.Sandboxes.Linked(program, env); found != "" {
+			return nil, s.changeable(found)
 		}
 	} else {
-		if filepath.IsAbs(program) && one.Sandboxes.InWorkspace(program) {
-			return nil, one.changeable(program)
+		if filepath.IsAbs(program) && s.Sandboxes.InWorkspace(program) {
+			return nil, s.changeable(program)
 		}
-		found, why := findProgram(program, base, one.Sandboxes.InWorkspace)
+		found, why := findProgram(program, base, s.Sandboxes.InWorkspace)
 		if why != "" {
-			return nil, errors.New(why + one.SplitHint())
+			return nil, errors.New(why + s.SplitHint())
 		}
 		program = found
 	}
-	argv, filled := []string{program}, one.filled(base)
-	for _, argument := range one.Args {
+	argv, filled := []string{program}, s.filled(base)
+	for _, argument := range s.Args {
 		argv = append(argv, filled.Replace(job.ExpandHome(argument, home)))
 	}
 	return argv, nil
 }
 
-func (one *server) changeable(program string) error {
+func (s *server) changeable(program string) error {
 	return outcome.Stopf(outcome.InvalidInput, "mcp_command",
-		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", one.name, program)
+		"The program of the server %s, %s, is in the checkout or in a folder of policy.writable, where the agent could change it; give a relative path, which is read from the base commit, or a program outside.", s.name, program)
 }
 
 // dir returns the server's working directory. Many programs load code from there, so the job must
 // ask for the agent's.
-func (one *server) dir(base string) string {
+func (s *server) dir(base string) string {
 	switch {
-	case one.Cwd != "":
-		return filepath.Join(one.Sandboxes.Seen(confine.Agent()), filepath.FromSlash(one.Cwd))
+	case s.Cwd != "":
+		return filepath.Join(s.Sandboxes.Seen(confine.Agent()), filepath.FromSlash(s.Cwd))
 	case base != "":
 		return base
 	}
@@ -114,60 +114,60 @@ func (one *server) dir(base string) string {
 
 // notLaunched is why the program did not start. The kernel reports a missing folder as a missing
 // program.
-func (one *server) notLaunched(err error) error {
+func (s *server) notLaunched(err error) error {
 	switch {
 	case !sandbox.IsMissing(err):
 		return err
-	case one.Cwd != "":
-		return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, one.Cwd)
-	case strings.Contains(one.Command, "/"):
-		return fmt.Errorf("%w%s", err, one.SplitHint())
+	case s.Cwd != "":
+		return fmt.Errorf("%w; its program, or the folder %s that it is started in (cwd), is not there", err, s.Cwd)
+	case strings.Contains(s.Command, "/"):
+		return fmt.Errorf("%w%s", err, s.SplitHint())
 	}
-	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, one.Command)
+	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, s.Command)
 }
 
 // filled puts the folders into arguments.
-func (one *server) filled(base string) *strings.Replacer {
+func (s *server) filled(base string) *strings.Replacer {
 	pairs := []string{"${" + confine.BaseTreeVariable + "}", base}
-	if one.Workspace != confine.BesideNone {
-		pairs = append(pairs, "${"+confine.WorkspaceVariable+"}", one.WorkDir)
+	if s.Workspace != confine.BesideNone {
+		pairs = append(pairs, "${"+confine.WorkspaceVariable+"}", s.WorkDir)
 	}
 	return strings.NewReplacer(pairs...)
 }
 
 // environment returns the server's environment.
-func (one *server) environment(base string) []string {
-	env := one.Sandboxes.BesideEnv(one.Env.Pass, one.Env.Set)
+func (s *server) environment(base string) []string {
+	env := s.Sandboxes.BesideEnv(s.Env.Pass, s.Env.Set)
 	if base != "" {
 		env = append(env, confine.BaseTreeVariable+"="+base)
 	}
-	if one.Workspace != confine.BesideNone {
-		env = append(env, confine.WorkspaceVariable+"="+one.WorkDir)
+	if s.Workspace != confine.BesideNone {
+		env = append(env, confine.WorkspaceVariable+"="+s.WorkDir)
 	}
 	return env
 }
 
 // openLog creates a file for the server's standard error.
-func (one *server) openLog() (log *os.File, err error) {
-	if _, err := one.Record.MakeFolder(folder); err != nil {
+func (s *server) openLog() (log *os.File, err error) {
+	if _, err := s.Record.MakeFolder(folder); err != nil {
 		return nil, err
 	}
 	name := ""
-	for n := 1; name == "" || one.Record.Has(name); n++ {
-		name = fmt.Sprintf("%s/%s-%d.log", folder, one.name, n)
+	for n := 1; name == "" || s.Record.Has(name); n++ {
+		name = fmt.Sprintf("%s/%s-%d.log", folder, s.name, n)
 	}
-	if log, err = one.Record.Create(name); err != nil {
-		return nil, fmt.Errorf("make log of the server %s: %w", one.name, err)
+	if log, err = s.Record.Create(name); err != nil {
+		return nil, fmt.Errorf("make log of the server %s: %w", s.name, err)
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.log = name
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = name
 	return log, nil
 }
 
 // lastWords quotes the end of the server's standard error, for a log nobody will see.
-func (one *server) lastWords() string {
-	if lines := one.lastLines(); lines != "" {
+func (s *server) lastWords() string {
+	if lines := s.lastLines(); lines != "" {
 		return " The last lines that it wrote are: " + lines + "."
 	}
 	return ""

@@ -25,13 +25,13 @@ var (
 
 // registryHint returns the job lines opening the package registry of the server's program. It is ""
 // for other programs, or an open registry.
-func (one *server) registryHint() string {
-	program := path.Base(one.Command)
+func (s *server) registryHint() string {
+	program := path.Base(s.Command)
 	from, fetches := registries[program]
-	if !fetches || one.Network.Mode == "full" || one.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(one.Network.List) {
+	if !fetches || s.Network.Mode == "full" || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) || from.open(s.Network.List) {
 		return ""
 	}
-	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], one.name, from.preset)
+	return fmt.Sprintf(" %s fetches a package that is not installed from %s, which this server may not reach. Open it in the job: mcp_servers: {%s: {network: {allow: [{preset: %s}]}}}.", program, from.hosts[0], s.name, from.preset)
 }
 
 // open reports whether a list opens all hosts of the registry.

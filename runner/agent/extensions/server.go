@@ -44,253 +44,253 @@ type server struct {
 
 // lasts reports whether the server lives as long as the run, not the agent's sandbox. Without
 // namespaces, ending the sandbox may kill other processes too.
-func (one *server) lasts() bool {
-	return one.URL != "" || one.Workspace == "none" && one.Sandboxes.Apart()
+func (s *server) lasts() bool {
+	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.Apart()
 }
 
-func (one *server) live() bool { return one.current() != nil }
+func (s *server) live() bool { return s.current() != nil }
 
-func (one *server) current() *mcp.Session {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	return one.session
+func (s *server) current() *mcp.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session
 }
 
 // gone says why it answers no calls for good; empty while it does.
-func (one *server) gone() string {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	return one.broken
+func (s *server) gone() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
 }
 
 // begin starts the server, and compares its tools with those that it had.
-func (one *server) begin(ctx context.Context) error {
-	one.mu.Lock()
-	one.closing = false
-	one.mu.Unlock()
-	return one.open(ctx)
+func (s *server) begin(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = false
+	s.mu.Unlock()
+	return s.open(ctx)
 }
 
 // open opens a session with the server.
-func (one *server) open(ctx context.Context) error {
-	defer one.Record.Begins("", "start of the server "+one.name)()
+func (s *server) open(ctx context.Context) error {
+	defer s.Record.Begins("", "start of the server "+s.name)()
 	began := time.Now()
-	asked, err := one.asked()
+	asked, err := s.asked()
 	if err != nil {
 		return err
 	}
 	session, err := mcp.Open(ctx, asked)
-	one.mu.Lock()
-	one.took = time.Since(began)
-	one.mu.Unlock()
+	s.mu.Lock()
+	s.took = time.Since(began)
+	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	list, err := one.redacted(session.List())
-	if err == nil && one.frozen != nil {
-		err = one.unchanged(list)
+	list, err := s.redacted(session.List())
+	if err == nil && s.frozen != nil {
+		err = s.unchanged(list)
 	}
 	if err != nil {
 		_ = session.Close() // the error says more
 		return err
 	}
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.frozen == nil {
-		one.frozen = &list
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.frozen == nil {
+		s.frozen = &list
 	}
-	one.session = session
+	s.session = session
 	return nil
 }
 
-func (one *server) unchanged(list mcp.List) error {
-	if words := one.frozen.Changed(list); words != "" {
+func (s *server) unchanged(list mcp.List) error {
+	if words := s.frozen.Changed(list); words != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
-			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", one.name, one.Record.Redact(words))
+			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(words))
 	}
 	return nil
 }
 
 // redacted is what a server said of itself without secrets, which no model is told.
-func (one *server) redacted(list mcp.List) (clean mcp.List, err error) {
+func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	raw, err := json.Marshal(list)
 	if err == nil {
-		raw, err = transcript.RedactJSON(raw, one.Record.Redact)
+		raw, err = transcript.RedactJSON(raw, s.Record.Redact)
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &clean)
 	}
 	if err != nil {
-		return clean, fmt.Errorf("read the tools of the server %s: %w", one.name, err)
+		return clean, fmt.Errorf("read the tools of the server %s: %w", s.name, err)
 	}
 	return clean, nil
 }
 
 // asked is what package mcp is to hold a session with.
-func (one *server) asked() (mcp.Server, error) {
+func (srv *server) asked() (mcp.Server, error) {
 	s := mcp.Server{
-		Name: one.name, Tools: one.Tools, Deny: one.Deny, StartTimeout: time.Duration(one.StartTimeout),
-		CallTimeout: time.Duration(one.ToolTimeout), Defer: one.Defer, Observe: one.observe,
+		Name: srv.name, Tools: srv.Tools, Deny: srv.Deny, StartTimeout: time.Duration(srv.StartTimeout),
+		CallTimeout: time.Duration(srv.ToolTimeout), Defer: srv.Defer, Observe: srv.observe,
 	}
-	if one.URL == "" {
-		s.Start = one.start
+	if srv.URL == "" {
+		s.Start = srv.start
 		return s, nil
 	}
 	token := ""
-	if one.BearerTokenEnv != "" {
-		token = one.Environ.Get(one.BearerTokenEnv)
+	if srv.BearerTokenEnv != "" {
+		token = srv.Environ.Get(srv.BearerTokenEnv)
 	}
-	client, err := mcp.NewClient(mcp.Remote{URL: one.URL, Headers: one.Headers, Bearer: token})
+	client, err := mcp.NewClient(mcp.Remote{URL: srv.URL, Headers: srv.Headers, Bearer: token})
 	if err != nil {
-		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", one.name, outcome.Trimmed(err)).Because(err)
+		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", srv.name, outcome.Trimmed(err)).Because(err)
 	}
-	s.URL, s.Client = one.URL, client
+	s.URL, s.Client = srv.URL, client
 	return s, nil
 }
 
 // judge decides how a failed start affects the run.
-func (one *server) judge(failed error) error {
+func (s *server) judge(failed error) error {
 	if failed == nil {
-		return one.tellAgain()
+		return s.tellAgain()
 	}
-	stop := stopOf(one.name, failed)
-	why := one.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + one.hint(stop) + one.seeLog())
-	if err := one.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
+	stop := stopOf(s.name, failed)
+	why := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
+	if err := s.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
 		return err
 	}
-	if one.Required || stop.Outcome == outcome.InvalidInput {
+	if s.Required || stop.Outcome == outcome.InvalidInput {
 		stop.Message = why
 		return stop
 	}
-	one.mu.Lock()
-	one.broken = why
-	one.mu.Unlock()
-	one.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", one.name, why)
+	s.mu.Lock()
+	s.broken = why
+	s.mu.Unlock()
+	s.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", s.name, why)
 	return nil
 }
 
 // hint returns advice for a failed start; "" for none.
-func (one *server) hint(stop *outcome.Stop) string {
+func (s *server) hint(stop *outcome.Stop) string {
 	if stop.Reason != string(mcp.ReasonStart) {
 		return ""
 	}
-	return one.registryHint()
+	return s.registryHint()
 }
 
 // tell records the server's status.
-func (one *server) tell(event transcript.MCPServer) error {
-	one.mu.Lock()
-	event.Name, event.Command, event.Log, event.Seconds = one.name, one.Command, one.log, one.took.Seconds()
-	list := one.frozen
-	one.mu.Unlock()
-	if at, err := url.Parse(one.URL); err == nil {
+func (s *server) tell(event transcript.MCPServer) error {
+	s.mu.Lock()
+	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.took.Seconds()
+	list := s.frozen
+	s.mu.Unlock()
+	if at, err := url.Parse(s.URL); err == nil {
 		event.Host = at.Host
 	}
 	if list != nil {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
-	one.mu.Lock()
-	one.known = one.known.Then(event)
-	one.mu.Unlock()
-	return one.Record.Append(transcript.TypeMCPServer, event)
+	s.mu.Lock()
+	s.known = s.known.Then(event)
+	s.mu.Unlock()
+	return s.Record.Append(transcript.TypeMCPServer, event)
 }
 
 // tellReady saves the server's list of tools and records the offered ones.
-func (one *server) tellReady(offered []mcp.Offered) error {
-	if one.told || !one.live() {
+func (s *server) tellReady(offered []mcp.Offered) error {
+	if s.told || !s.live() {
 		return nil
 	}
-	one.told = true
-	raw, err := json.MarshalIndent(one.frozen, "", "  ")
+	s.told = true
+	raw, err := json.MarshalIndent(s.frozen, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode the tools of the server %s: %w", one.name, err)
+		return fmt.Errorf("encode the tools of the server %s: %w", s.name, err)
 	}
 	raw = append(raw, '\n')
-	if _, err := one.Record.MakeFolder(folder); err != nil {
+	if _, err := s.Record.MakeFolder(folder); err != nil {
 		return err
 	}
-	if err := one.Record.Write(one.listFile(), raw); err != nil {
+	if err := s.Record.Write(s.listFile(), raw); err != nil {
 		return err
 	}
-	event := transcript.MCPServer{State: transcript.MCPReady, File: one.listFile(), SHA256: digestOf(raw)}
+	event := transcript.MCPServer{State: transcript.MCPReady, File: s.listFile(), SHA256: digestOf(raw)}
 	for _, tool := range offered {
-		if tool.Server == one.name {
+		if tool.Server == s.name {
 			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})
 		}
 	}
-	return one.tell(event)
+	return s.tell(event)
 }
 
 // tellAgain records the return of an ended server.
-func (one *server) tellAgain() error {
-	one.mu.Lock()
-	ended := one.known.State == transcript.MCPEnded
-	one.mu.Unlock()
+func (s *server) tellAgain() error {
+	s.mu.Lock()
+	ended := s.known.State == transcript.MCPEnded
+	s.mu.Unlock()
 	if !ended {
 		return nil
 	}
-	return one.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
+	return s.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
 }
 
 // observe records a server's unrequested event.
-func (one *server) observe(notice mcp.Notice) {
-	one.mu.Lock()
-	first, closing := !one.changed, one.closing || one.quiet
+func (s *server) observe(notice mcp.Notice) {
+	s.mu.Lock()
+	first, closing := !s.changed, s.closing || s.quiet
 	if notice.Kind == mcp.ToolsChanged {
-		one.changed = true
+		s.changed = true
 	}
-	one.mu.Unlock()
+	s.mu.Unlock()
 	switch {
 	case closing:
 	case notice.Kind == mcp.ToolsChanged && first:
-		_ = one.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
-		one.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", one.name)
+		_ = s.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
+		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
-		_ = one.ended()
+		_ = s.ended()
 	}
 }
 
 // ended returns why the current session has ended; nil while open. It counts and records each end
 // once.
-func (one *server) ended() error {
-	one.mu.Lock()
-	session, first := one.session, false
+func (s *server) ended() error {
+	s.mu.Lock()
+	session, first := s.session, false
 	var why error
 	if session != nil {
 		why = session.Ended()
 	}
-	if why != nil && session != one.over && !one.quiet {
-		one.over, first = session, true
-		one.ends++
+	if why != nil && session != s.over && !s.quiet {
+		s.over, first = session, true
+		s.ends++
 	}
-	one.mu.Unlock()
+	s.mu.Unlock()
 	if first {
-		words := one.Record.Redact(outcome.Trimmed(why))
-		_ = one.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
-		one.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", one.name, strings.TrimSuffix(words, "."), one.seeLog())
+		words := s.Record.Redact(outcome.Trimmed(why))
+		_ = s.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
+		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(words, "."), s.seeLog())
 	}
 	return why
 }
 
-func (one *server) seeLog() string {
-	one.mu.Lock()
-	log := one.log
-	one.mu.Unlock()
+func (s *server) seeLog() string {
+	s.mu.Lock()
+	log := s.log
+	s.mu.Unlock()
 	if log == "" {
 		return ""
 	}
-	if lines := one.lastLines(); lines != "" {
+	if lines := s.lastLines(); lines != "" {
 		return " See " + log + ", whose last lines are: " + lines + "."
 	}
 	return " See " + log + "."
 }
 
 // lastLines are those of its log, in one line and without a full stop; empty for none.
-func (one *server) lastLines() string {
-	one.mu.Lock()
-	log := one.log
-	one.mu.Unlock()
-	lines, err := one.Record.LastLines(log)
+func (s *server) lastLines() string {
+	s.mu.Lock()
+	log := s.log
+	s.mu.Unlock()
+	lines, err := s.Record.LastLines(log)
 	if log == "" || err != nil || lines == "" {
 		return ""
 	}
@@ -300,10 +300,10 @@ func (one *server) lastLines() string {
 }
 
 // tool answers calls of a tool of the server.
-func (one *server) tool(offered mcp.Offered) tools.Tool {
+func (s *server) tool(offered mcp.Offered) tools.Tool {
 	tool := tools.Tool{Spec: offered.Spec, Foreign: true, Mutates: true}
 	tool.Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		session, why := one.answering(ctx)
+		session, why := s.answering(ctx)
 		if session == nil {
 			return tools.Refuse(why), context.Cause(ctx)
 		}
@@ -314,78 +314,78 @@ func (one *server) tool(offered mcp.Offered) tools.Tool {
 
 // answering returns the session for a call. An ended server restarts once per run. Without a
 // session, why explains to the model.
-func (one *server) answering(ctx context.Context) (session *mcp.Session, why string) {
-	one.starting.Lock()
-	defer one.starting.Unlock()
+func (s *server) answering(ctx context.Context) (session *mcp.Session, why string) {
+	s.starting.Lock()
+	defer s.starting.Unlock()
 	const over = " has ended and answers no more. Go on without it. "
-	if why := one.gone(); why != "" {
-		return nil, "The server " + one.name + over + why
+	if why := s.gone(); why != "" {
+		return nil, "The server " + s.name + over + why
 	}
-	ended := one.ended()
-	session = one.current()
+	ended := s.ended()
+	session = s.current()
 	switch {
 	case session == nil:
-		return nil, "The server " + one.name + " is not there. Go on without it."
+		return nil, "The server " + s.name + " is not there. Go on without it."
 	case ended == nil:
 		return session, ""
 	}
-	if err := one.again(ctx, session, ended); err != nil {
+	if err := s.again(ctx, session, ended); err != nil {
 		if ctx.Err() != nil {
-			return nil, "The server " + one.name + " was not started again: the run was cancelled."
+			return nil, "The server " + s.name + " was not started again: the run was cancelled."
 		}
-		return nil, "The server " + one.name + over + one.giveUp(err)
+		return nil, "The server " + s.name + over + s.giveUp(err)
 	}
-	return one.current(), ""
+	return s.current(), ""
 }
 
 // again restarts the server after its session has ended.
-func (one *server) again(ctx context.Context, session *mcp.Session, ended error) error {
-	if err := one.twice(ended); err != nil {
+func (s *server) again(ctx context.Context, session *mcp.Session, ended error) error {
+	if err := s.twice(ended); err != nil {
 		return err
 	}
 	_ = session.Close() // it has ended
-	one.mu.Lock()
-	one.session = nil
-	one.mu.Unlock()
-	if err := one.open(ctx); err != nil {
+	s.mu.Lock()
+	s.session = nil
+	s.mu.Unlock()
+	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return one.tellAgain()
+	return s.tellAgain()
 }
 
 // twice returns an error once the server has used up its restart.
-func (one *server) twice(ended error) error {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	if one.ends < 2 {
+func (s *server) twice(ended error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ends < 2 {
 		return nil
 	}
 	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
 }
 
 // giveUp marks the server as lost and returns the reason.
-func (one *server) giveUp(err error) string {
-	why := one.Record.Redact(outcome.Sentence(outcome.Said(err)) + ".")
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	one.broken, one.cause = why, err
+func (s *server) giveUp(err error) string {
+	why := s.Record.Redact(outcome.Sentence(outcome.Said(err)) + ".")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken, s.cause = why, err
 	return why
 }
 
 // halted ends a run without its required server. A server that ended twice fails before its next
 // call.
-func (one *server) halted() error {
-	if !one.Required {
+func (s *server) halted() error {
+	if !s.Required {
 		return nil
 	}
-	if ended := one.ended(); ended != nil && one.gone() == "" {
-		if err := one.twice(ended); err != nil {
-			one.giveUp(err)
+	if ended := s.ended(); ended != nil && s.gone() == "" {
+		if err := s.twice(ended); err != nil {
+			s.giveUp(err)
 		}
 	}
-	one.mu.Lock()
-	broken, cause := one.broken, one.cause
-	one.mu.Unlock()
+	s.mu.Lock()
+	broken, cause := s.broken, s.cause
+	s.mu.Unlock()
 	if broken == "" {
 		return nil
 	}
@@ -393,21 +393,21 @@ func (one *server) halted() error {
 		return stop
 	}
 	return outcome.Stopf(outcome.ExtensionFailed, "mcp_ended",
-		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", one.name, strings.TrimSuffix(broken, "."), one.seeLog())
+		"The server %s (mcp_servers) ended while it was in use, and could not be started again. %s.%s Fix it and resume the run, or set required: false.", s.name, strings.TrimSuffix(broken, "."), s.seeLog())
 }
 
 // close ends the session and the server.
-func (one *server) close() error {
-	_ = one.ended() // what ended by itself is told as that
-	one.mu.Lock()
-	session := one.session
-	one.session, one.closing = nil, true
-	one.mu.Unlock()
+func (s *server) close() error {
+	_ = s.ended() // what ended by itself is told as that
+	s.mu.Lock()
+	session := s.session
+	s.session, s.closing = nil, true
+	s.mu.Unlock()
 	if session == nil {
 		return nil
 	}
 	if err := session.Close(); err != nil {
-		return fmt.Errorf("end the server %s: %w", one.name, err)
+		return fmt.Errorf("end the server %s: %w", s.name, err)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hoo
 }
 
 // repeat returns a recorded reply.
-func (one Hook) repeat(d transcript.Hook) reply {
+func (h Hook) repeat(d transcript.Hook) reply {
 	r := reply{after: d.After, wentOn: d.WentOn, took: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {
@@ -96,13 +96,13 @@ func (one Hook) repeat(d transcript.Hook) reply {
 		r.failed = d.Reason
 	case transcript.HookDeny:
 		r.decision = denies
-		r.feedback = one.On == job.OnPostToolUse && !d.Stop
+		r.feedback = h.On == job.OnPostToolUse && !d.Stop
 	case transcript.HookMore:
 		r.decision = wants
 	case transcript.HookReplace:
 		r.output = &r.after
 	case transcript.HookRewrite:
-		if one.On == job.OnPreToolUse {
+		if h.On == job.OnPreToolUse {
 			r.input = json.RawMessage(r.after)
 		} else {
 			_ = json.Unmarshal([]byte(r.after), &r.texts) // else nothing is set

@@ -86,22 +86,22 @@ func (h *Hooks) shapes(one Hook, tool string, call tools.Call) (all []shaped) {
 
 // judged applies a hook's reply to a result. A failed hook, or one ending the run, withholds the
 // output. A blocking hook's reason follows the output.
-func (one Hook) judged(result tools.Result, r reply) tools.Result {
+func (h Hook) judged(result tools.Result, r reply) tools.Result {
 	switch {
 	case r.failed != "" && !r.wentOn:
-		return withheld(result, "The output is withheld: the hook "+one.Name+", which has to agree, did not answer cleanly: "+cut(r.failed)+". The call itself was run.")
+		return withheld(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+cut(r.failed)+". The call itself was run.")
 	case r.refuses() && !r.feedback:
-		return withheld(result, "The output is withheld by the hook "+one.Name+": "+sentence(r.words())+" The call itself was run.")
+		return withheld(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.words())+" The call itself was run.")
 	case r.output != nil:
 		failed := result.Failed
 		result = withheld(result, *r.output)
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = behind(result, "The hook "+one.Name+" says of this: "+sentence(r.words()))
+		result = behind(result, "The hook "+h.Name+" says of this: "+sentence(r.words()))
 	}
 	if r.context != "" {
-		result = behind(result, one.adds(r))
+		result = behind(result, h.adds(r))
 	}
 	return result
 }

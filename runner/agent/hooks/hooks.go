@@ -265,26 +265,26 @@ func sentence(words string) string {
 }
 
 // stop returns the stop of a run refused by a hook.
-func (one Hook) stop(r reply, what string) *outcome.Stop {
+func (h Hook) stop(r reply, what string) *outcome.Stop {
 	if r.failed != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", one.Name, one.On, what, cut(r.failed))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, what, cut(r.failed))
 	}
-	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", one.Name, one.On, what, sentence(r.words()))
+	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, what, sentence(r.words()))
 }
 
 // unasked tells the model about a hook that failed to run.
-func (one Hook) unasked(err error) string {
-	return "The hook " + one.Name + ", which has to agree, could not be asked: " + err.Error()
+func (h Hook) unasked(err error) string {
+	return "The hook " + h.Name + ", which has to agree, could not be asked: " + err.Error()
 }
 
 // adds returns a hook's added context for the model.
-func (one Hook) adds(r reply) string { return "The hook " + one.Name + " adds: " + r.context }
+func (h Hook) adds(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
 
 // refusal tells the model why a call is not done.
-func (one Hook) refusal(r reply) string {
+func (h Hook) refusal(r reply) string {
 	if r.failed != "" {
-		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", one.Name, cut(r.failed))
+		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, cut(r.failed))
 	}
-	return fmt.Sprintf("Not run: the hook %s refuses this: %s", one.Name, sentence(r.words()))
+	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.words()))
 }

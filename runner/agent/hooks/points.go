@@ -168,8 +168,8 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 }
 
 // More returns a stop hook's request for the agent.
-func (one Hook) More(reason string) string {
-	return fmt.Sprintf("The hook %s does not let you end yet: %s", one.Name, sentence(reason))
+func (h Hook) More(reason string) string {
+	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
 }
 
 func (h *Hooks) goneRounds() int {

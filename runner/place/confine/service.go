@@ -48,36 +48,36 @@ type service struct {
 const serviceData = "service"
 
 // open opens a service's sandbox with an empty data folder.
-func (one *service) open(ctx context.Context, p Place) (err error) {
-	if one.runsAlready() {
+func (svc *service) open(ctx context.Context, p Place) (err error) {
+	if svc.runsAlready() {
 		return nil
 	}
-	s := one.boxes
-	one.place = Place{Scratch: "service-" + one.name + "-" + p.Scratch, Root: p.Root}
-	if err := s.removeScratch(one.place); err != nil { // of a run that was killed in it
+	s := svc.boxes
+	svc.place = Place{Scratch: "service-" + svc.name + "-" + p.Scratch, Root: p.Root}
+	if err := s.removeScratch(svc.place); err != nil { // of a run that was killed in it
 		return err
 	}
-	if _, err := s.Record.MakeFolder(filepath.Join(ScratchFolder, one.place.Scratch, "tmp", serviceData)); err != nil {
+	if _, err := s.Record.MakeFolder(filepath.Join(ScratchFolder, svc.place.Scratch, "tmp", serviceData)); err != nil {
 		return err
 	}
-	one.box, err = s.openService(ctx, one.options(p))
+	svc.box, err = s.openService(ctx, svc.options(p))
 	return err
 }
 
 // start starts a service.
-func (one *service) start(ctx context.Context, p Place, dir string) (err error) {
-	if one.runsAlready() {
+func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
+	if s.runsAlready() {
 		return nil
 	}
-	if err := one.open(ctx, p); err != nil {
+	if err := s.open(ctx, p); err != nil {
 		return err
 	}
-	one.dir, one.env = dir, one.environment(p)
-	if err := one.openLog(); err != nil {
+	s.dir, s.env = dir, s.environment(p)
+	if err := s.openLog(); err != nil {
 		return err
 	}
-	if one.process, err = one.box.Start(one.command(one.Run, one.log)); err != nil {
-		return one.notReady(transcript.ServiceNotReady, "it could not be started: "+err.Error())
+	if s.process, err = s.box.Start(s.command(s.Run, s.log)); err != nil {
+		return s.notReady(transcript.ServiceNotReady, "it could not be started: "+err.Error())
 	}
 	return nil
 }
@@ -91,28 +91,28 @@ func (s *Sandboxes) openService(ctx context.Context, o sandbox.Options) (*sandbo
 }
 
 // options returns a service's sandbox options.
-func (one *service) options(p Place) sandbox.Options {
-	s, seen := one.boxes, p
-	seen.Scratch = one.place.Scratch
+func (svc *service) options(p Place) sandbox.Options {
+	s, seen := svc.boxes, p
+	seen.Scratch = svc.place.Scratch
 	f := s.folders(seen)
 	// What setup commands changed in the user's folder is mounted by who reaches the service.
 	f.Mode, f.Below, f.Readable = grants.ReadOnly, nil, nil
 	o := sandbox.Options{Network: sandbox.NetworkLoopback, At: s.level()}
-	if one.borrowed != nil {
-		o.Borrowed, o.BorrowedFrom = one.borrowed, s.overlay(p)
+	if svc.borrowed != nil {
+		o.Borrowed, o.BorrowedFrom = svc.borrowed, s.overlay(p)
 		f.Overlay, f.Frozen, f.Git, f.Absent, f.Lent = "", nil, "", false, nil
 	}
-	o.Folders, o.User = f, one.as
+	o.Folders, o.User = f, svc.as
 	return o
 }
 
-func (one *service) environment(p Place) []string {
-	own := maps.Clone(one.Env)
+func (s *service) environment(p Place) []string {
+	own := maps.Clone(s.Env)
 	if own == nil {
 		own = make(map[string]string)
 	}
-	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+serviceData, fmt.Sprint(one.Port)
-	env := slices.DeleteFunc(one.boxes.envAt(one.boxes.Seen(p)), func(variable string) bool {
+	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+serviceData, fmt.Sprint(s.Port)
+	env := slices.DeleteFunc(s.boxes.envAt(s.boxes.Seen(p)), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		_, is := own[name]
 		return is
@@ -124,102 +124,102 @@ func (one *service) environment(p Place) []string {
 }
 
 // openLog makes the log of a service and its commands.
-func (one *service) openLog() (err error) {
-	one.boxes.naming.Lock()
-	defer one.boxes.naming.Unlock()
-	for n := 1; one.logName == "" || one.boxes.Record.Has(one.logName); n++ {
-		one.logName = record.LogName("service", n, one.name)
+func (s *service) openLog() (err error) {
+	s.boxes.naming.Lock()
+	defer s.boxes.naming.Unlock()
+	for n := 1; s.logName == "" || s.boxes.Record.Has(s.logName); n++ {
+		s.logName = record.LogName("service", n, s.name)
 	}
-	if one.logFile, err = one.boxes.Record.Create(one.logName); err != nil {
-		return fmt.Errorf("make log of the service %s: %w", one.name, err)
+	if s.logFile, err = s.boxes.Record.Create(s.logName); err != nil {
+		return fmt.Errorf("make log of the service %s: %w", s.name, err)
 	}
-	one.log = record.NewLogWriter(one.logFile, record.ServiceLog, one.boxes.Record.Redact)
-	fmt.Fprintf(one.log, "agent-ci: %s for %s\n", one.name, one.by)
+	s.log = record.NewLogWriter(s.logFile, record.ServiceLog, s.boxes.Record.Redact)
+	fmt.Fprintf(s.log, "agent-ci: %s for %s\n", s.name, s.by)
 	return nil
 }
 
-func (one *service) command(run string, output io.Writer) sandbox.Command {
-	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: one.dir, Env: one.env, Output: output}
+func (s *service) command(run string, output io.Writer) sandbox.Command {
+	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.dir, Env: s.env, Output: output}
 }
 
 // tell records a service's state, and its exit if it has ended.
-func (one *service) tell(state, why string, ended bool) error {
+func (s *service) tell(state, why string, ended bool) error {
 	event := transcript.Service{
-		Name: one.name, By: one.by, State: state, Port: one.Port, Why: why, Seconds: time.Since(one.began).Seconds(), Log: one.logName,
+		Name: s.name, By: s.by, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
 	}
-	if one.runsAlready() {
-		event.At = one.at[0].String()
+	if s.runsAlready() {
+		event.At = s.at[0].String()
 	}
 	if ended {
-		code := one.exitCode()
+		code := s.exitCode()
 		event.ExitCode = &code
 	}
-	return one.boxes.Record.Append(transcript.TypeService, event)
+	return s.boxes.Record.Append(transcript.TypeService, event)
 }
 
 // ended is closed at the exit of a service that is run; nil for an existing one.
-func (one *service) ended() <-chan struct{} {
-	if one.process == nil {
+func (s *service) ended() <-chan struct{} {
+	if s.process == nil {
 		return nil
 	}
-	return one.process.Done()
+	return s.process.Done()
 }
 
-func (one *service) hasEnded() bool {
+func (s *service) hasEnded() bool {
 	select {
-	case <-one.ended():
+	case <-s.ended():
 		return true
 	default:
 		return false
 	}
 }
 
-func (one *service) exitCode() int {
-	status, _ := one.process.Wait()
+func (s *service) exitCode() int {
+	status, _ := s.process.Wait()
 	return status.ExitCode
 }
 
 // watchEnd reports an early exit. New connections are refused from then on.
-func (one *service) watchEnd() {
+func (s *service) watchEnd() {
 	select {
-	case <-one.over:
+	case <-s.over:
 		return
-	case <-one.process.Done():
+	case <-s.process.Done():
 	}
-	one.forwarder.Refuse()
-	why := fmt.Sprintf("it ended with exit status %d while it was in use", one.exitCode())
-	if lines := one.lastLines(); lines != "" {
+	s.forwarder.Refuse()
+	why := fmt.Sprintf("it ended with exit status %d while it was in use", s.exitCode())
+	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	_ = one.tell(transcript.ServiceEnded, why, true) // a log that fails is told at the end
-	one.boxes.Record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", one.name, one.by, one.exitCode(), one.logName)
+	_ = s.tell(transcript.ServiceEnded, why, true) // a log that fails is told at the end
+	s.boxes.Record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.by, s.exitCode(), s.logName)
 }
 
 // close ends the service.
-func (one *service) close() (err error) {
-	close(one.over)
-	one.watch.Wait()
-	if one.forwarder != nil {
-		one.forwarder.Close()
+func (s *service) close() (err error) {
+	close(s.over)
+	s.watch.Wait()
+	if s.forwarder != nil {
+		s.forwarder.Close()
 	}
-	if one.listener != nil {
-		_ = one.listener.Close()
+	if s.listener != nil {
+		_ = s.listener.Close()
 	}
-	if one.box != nil {
-		err = one.box.Close()
+	if s.box != nil {
+		err = s.box.Close()
 	}
-	if one.borrowed != nil {
-		err = errors.Join(err, one.borrowed.Close())
+	if s.borrowed != nil {
+		err = errors.Join(err, s.borrowed.Close())
 	}
-	if one.process != nil {
-		_, _ = one.process.Wait()
+	if s.process != nil {
+		_, _ = s.process.Wait()
 	}
-	if one.logFile != nil {
-		one.log.Flush()
-		err = errors.Join(err, one.logFile.Close())
+	if s.logFile != nil {
+		s.log.Flush()
+		err = errors.Join(err, s.logFile.Close())
 	}
-	if one.place.Scratch != "" {
-		err = errors.Join(err, one.boxes.removeScratch(one.place))
+	if s.place.Scratch != "" {
+		err = errors.Join(err, s.boxes.removeScratch(s.place))
 	}
 	return err
 }

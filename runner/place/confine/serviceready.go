@@ -17,46 +17,46 @@ import (
 
 // getReady waits until the service is ready, runs the commands of init, and has commands
 // find it.
-func (one *service) getReady(ctx context.Context) error {
-	defer one.boxes.Record.Begins("", "start of the service "+one.name)()
-	if err := one.awaitReady(ctx); err != nil {
+func (s *service) getReady(ctx context.Context) error {
+	defer s.boxes.Record.Begins("", "start of the service "+s.name)()
+	if err := s.awaitReady(ctx); err != nil {
 		return err
 	}
-	for _, run := range one.Init {
-		if err := one.runInit(ctx, run); err != nil {
+	for _, run := range s.Init {
+		if err := s.runInit(ctx, run); err != nil {
 			return err
 		}
 	}
-	if err := one.settle(ctx); err != nil {
+	if err := s.settle(ctx); err != nil {
 		return err
 	}
-	if one.hasEnded() { // while its init ran
-		return one.endedEarly()
+	if s.hasEnded() { // while its init ran
+		return s.endedEarly()
 	}
-	one.admit()
-	if err := one.tell(transcript.ServiceReady, "", false); err != nil {
+	s.admit()
+	if err := s.tell(transcript.ServiceReady, "", false); err != nil {
 		return err
 	}
-	if one.process != nil {
-		one.watch.Go(one.watchEnd)
+	if s.process != nil {
+		s.watch.Go(s.watchEnd)
 	}
 	return nil
 }
 
 // settle waits until it is known whether the service ended before its init did: the sandbox reports
 // ends in order, so the end of one more command comes after the service's.
-func (one *service) settle(ctx context.Context) error {
-	if len(one.Init) == 0 || one.process == nil {
+func (s *service) settle(ctx context.Context) error {
+	if len(s.Init) == 0 || s.process == nil {
 		return nil
 	}
-	if _, err := one.box.Run(ctx, one.command(":", one.log)); err != nil && ctx.Err() != nil {
+	if _, err := s.box.Run(ctx, s.command(":", s.log)); err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-func (one *service) endedEarly() error {
-	return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", one.exitCode()))
+func (s *service) endedEarly() error {
+	return s.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
 }
 
 // The pauses between the tries whether a service is ready.
@@ -65,12 +65,12 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-func (one *service) awaitReady(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Ready.Timeout))
+func (s *service) awaitReady(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
 	var last error
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		tried := one.tryReady(limited)
+		tried := s.tryReady(limited)
 		if tried == nil {
 			return nil
 		}
@@ -78,30 +78,30 @@ func (one *service) awaitReady(ctx context.Context) error {
 			last = tried
 		}
 		select {
-		case <-one.ended():
-			return one.endedEarly()
+		case <-s.ended():
+			return s.endedEarly()
 		case <-time.After(pause):
 		case <-limited.Done():
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return one.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", one.Ready.Timeout, last))
+			return s.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", s.Ready.Timeout, last))
 		}
 	}
 }
 
 // tryReady returns the reason against readiness.
-func (one *service) tryReady(ctx context.Context) error {
-	if one.Ready.Run == "" {
-		conn, err := one.connectTo(ctx, one.Port)
+func (s *service) tryReady(ctx context.Context) error {
+	if s.Ready.Run == "" {
+		conn, err := s.connectTo(ctx, s.Port)
 		if err != nil {
 			return err
 		}
 		return conn.Close()
 	}
 	said := &clip.Head{Most: mostWords}
-	out := record.NewLogWriter(said, record.ServiceLog, one.boxes.Record.Redact)
-	status, err := one.box.Run(ctx, one.command(one.Ready.Run, out))
+	out := record.NewLogWriter(said, record.ServiceLog, s.boxes.Record.Redact)
+	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
 	out.Flush()
 	switch {
 	case err != nil:
@@ -112,70 +112,70 @@ func (one *service) tryReady(ctx context.Context) error {
 	return nil
 }
 
-func (one *service) runInit(ctx context.Context, run string) error {
-	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Ready.Timeout))
+func (s *service) runInit(ctx context.Context, run string) error {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
-	fmt.Fprintf(one.log, "agent-ci: init: %s\n", run)
-	status, err := one.box.Run(limited, one.command(run, one.log))
+	fmt.Fprintf(s.log, "agent-ci: init: %s\n", run)
+	status, err := s.box.Run(limited, s.command(run, s.log))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
-		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q timed out after %s", run, one.Ready.Timeout))
+		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q timed out after %s", run, s.Ready.Timeout))
 	case err != nil:
-		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q could not be run: %v", run, err))
+		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q could not be run: %v", run, err))
 	case status.ExitCode != 0:
-		return one.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q ended with exit status %d", run, status.ExitCode))
+		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q ended with exit status %d", run, status.ExitCode))
 	}
 	return nil
 }
 
 // notReady returns the outcome for an unusable service, with its last lines.
-func (one *service) notReady(state, why string) error {
-	ended := one.hasEnded()
-	if one.process != nil {
-		one.process.Kill()
-		_, _ = one.process.Wait()
+func (s *service) notReady(state, why string) error {
+	ended := s.hasEnded()
+	if s.process != nil {
+		s.process.Kill()
+		_, _ = s.process.Wait()
 	}
-	why = one.oneLine(strings.Split(why, "\n"), " ")
-	if lines := one.lastLines(); lines != "" {
+	why = s.oneLine(strings.Split(why, "\n"), " ")
+	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	if err := one.tell(state, why, ended); err != nil {
+	if err := s.tell(state, why, ended); err != nil {
 		return err
 	}
-	where := "what answers at " + one.At
-	if one.logName != "" {
-		where = one.boxes.Record.Join(one.logName)
+	where := "what answers at " + s.At
+	if s.logName != "" {
+		where = s.boxes.Record.Join(s.logName)
 	}
 	if state == transcript.ServiceInitFailed {
-		return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s could not be prepared: %s; see %s.", one.name, why, where)
+		return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s could not be prepared: %s; see %s.", s.name, why, where)
 	}
-	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not become ready: %s; see %s.", one.name, why, where)
+	return outcome.Stopf(outcome.InvalidInput, "service_not_ready", "The service %s did not become ready: %s; see %s.", s.name, why, where)
 }
 
 // lastLines are the last lines of the log as one, after the end of the service; empty for
 // none.
-func (one *service) lastLines() string {
-	if one.log == nil {
+func (s *service) lastLines() string {
+	if s.log == nil {
 		return ""
 	}
-	one.log.Flush()
-	tail, err := one.boxes.Record.LastLines(one.logName)
+	s.log.Flush()
+	tail, err := s.boxes.Record.LastLines(s.logName)
 	if err != nil {
 		return ""
 	}
 	const most = 5
-	all := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+one.name+" for ") })
-	return one.oneLine(all[max(0, len(all)-most):], " / ")
+	all := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+s.name+" for ") })
+	return s.oneLine(all[max(0, len(all)-most):], " / ")
 }
 
 // oneLine joins lines without invisible or terminal characters. It removes secrets last, since
 // these may have separated their characters.
-func (one *service) oneLine(lines []string, between string) string {
+func (s *service) oneLine(lines []string, between string) string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(markdown.Screen(line))
 	}
-	return one.boxes.Record.Redact(strings.TrimSpace(strings.Join(lines, between)))
+	return s.boxes.Record.Redact(strings.TrimSpace(strings.Join(lines, between)))
 }

@@ -264,16 +264,16 @@ func (s *Sandboxes) ServicesWords() string {
 }
 
 // connect connects to the service.
-func (one *service) connect(ctx context.Context) (net.Conn, error) {
-	return one.connectTo(ctx, one.Port)
+func (s *service) connect(ctx context.Context) (net.Conn, error) {
+	return s.connectTo(ctx, s.Port)
 }
 
-func (one *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
-	if !one.runsAlready() {
-		return one.box.Dial(ctx, port)
+func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
+	if !s.runsAlready() {
+		return s.box.Dial(ctx, port)
 	}
 	var failed error
-	for _, address := range one.at {
+	for _, address := range s.at {
 		conn, err := dialSoon(ctx, address)
 		if err == nil {
 			return conn, nil
@@ -292,4 +292,4 @@ func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 }
 
 // admit has commands find the service from here on.
-func (one *service) admit() { one.forwarder = forward.Start(one.listener, one.connect) }
+func (s *service) admit() { s.forwarder = forward.Start(s.listener, s.connect) }

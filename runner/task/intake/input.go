@@ -28,11 +28,11 @@ type input struct {
 }
 
 // digest names the input: the same words of the same people have the same.
-func (in *input) digest() (string, error) {
+func (i *input) digest() (string, error) {
 	raw, err := json.Marshal(struct {
 		Title string
 		Parts []clean.Part
-	}{in.title, in.parts})
+	}{i.title, i.parts})
 	if err != nil {
 		return "", fmt.Errorf("encode the task's input: %w", err)
 	}
