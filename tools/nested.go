@@ -108,11 +108,8 @@ func (d *Dispatcher) whyNotNested(call Call, group string) string {
 	if e == nil || !e.onlyDirect() || !e.Scripts && group != "" && e.Spec.Namespace.Name == group {
 		return ""
 	}
-	return e.Spec.Name + NotFromScript
+	return e.Spec.Name + dialect.NotFromScript
 }
-
-// NotFromScript ends the refusal of a call not permitted in scripts. Such a call does not count.
-const NotFromScript = " cannot be called from a script. Call it yourself."
 
 // Direct reports whether only the model, and no script, may call a tool.
 func (r *Registry) Direct(name string) bool {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
 
@@ -73,7 +74,7 @@ func (t *intake) item(raw json.RawMessage) {
 // Outputs of calls not run, and messages after them.
 const (
 	cutWords      = "Not run: the answer breaks off in this call or in one before it. Make it again."
-	limitWords    = "Not run: limits.tool_calls is used up, and the run ends here."
+	limitWords    = transcript.LimitWords
 	speakingWords = "Not run: this answer was to be words alone."
 )
 

@@ -108,7 +108,7 @@ func (p *Past) toolStarted(e transcript.Event) error {
 }
 
 func (p *Past) toolFinished(d transcript.ToolFinished) error {
-	if d.Caller > 0 && d.NotRun && (d.Output == limitWords || strings.HasSuffix(d.Output, tools.NotFromScript)) { // it did not count
+	if d.Uncounted() {
 		p.nested--
 	}
 	p.finished[d.Ref()] = d

@@ -193,7 +193,7 @@ func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transc
 	r.folding.Lock()
 	view := r.folded.View()
 	end.Turns, end.Usage, end.CostUSD = view.AllAsked(), view.Usage, view.Cost()
-	end.Calls, end.Hosted = view.Calls+view.Hosted, view.Hosted
+	end.Calls, end.Hosted = view.Calls-view.Uncounted+view.Hosted, view.Hosted
 	r.folding.Unlock()
 	err := unwritable
 	if err == nil {

@@ -396,7 +396,7 @@ func TestScriptsLeadNoAgents(t *testing.T) {
 		t.Errorf("%d calls were answered; the team was asked %v", len(refused), f.asked)
 	}
 	for _, words := range refused {
-		if !strings.HasSuffix(words, tools.NotFromScript) {
+		if !strings.HasSuffix(words, dialect.NotFromScript) {
 			t.Errorf("a script is told %q", words)
 		}
 	}

@@ -28,6 +28,9 @@ const (
 // OpenCode is the family of OpenCode's tools.
 const OpenCode = "opencode"
 
+// NotFromScript ends the refusal of a call not permitted in scripts. Such a call does not count.
+const NotFromScript = " cannot be called from a script. Call it yourself."
+
 // Tool is one tool of agent-ci.
 type Tool struct {
 	Name   string

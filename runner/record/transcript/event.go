@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/record/price"
+	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
 const Version = 1
@@ -331,6 +332,14 @@ func (t ToolStarted) Shown() string {
 
 // CameOf is the beginning of the message with results for a model without tools.
 const CameOf = "What came of your last answer, from the runner."
+
+// LimitWords is the output of a call that limits.tool_calls refuses.
+const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here."
+
+// Uncounted reports a call of a script that was refused before it counted.
+func (t ToolFinished) Uncounted() bool {
+	return t.Caller > 0 && t.NotRun && (t.Output == LimitWords || strings.HasSuffix(t.Output, dialect.NotFromScript))
+}
 
 // ToolFinished is the end of a call. Each started call has one.
 type ToolFinished struct {

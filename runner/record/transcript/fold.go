@@ -432,6 +432,9 @@ func (f *fold) toolFinished(e Event, d ToolFinished) {
 	if len(f.open[key]) == 0 {
 		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
 	}
+	if d.Uncounted() {
+		f.view.Uncounted++
+	}
 	f.skillLoaded(d)
 	call := f.open[key][0]
 	if f.open[key] = f.open[key][1:]; len(f.open[key]) == 0 {

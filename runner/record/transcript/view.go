@@ -41,6 +41,7 @@ type View struct {
 	Turns      int
 	Calls      int
 	Hosted     int // calls of the run's own agent that the API ran itself; Calls leaves them out
+	Uncounted  int // of Calls, those of scripts that were refused before they counted
 	Asked      int // requests of the run's own agent that were a turn, one that failed included
 	Retries    int
 	// Compactions is how often the conversation was made shorter.
