@@ -18,7 +18,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
@@ -473,7 +473,7 @@ func TestEndpoints(t *testing.T) {
 				t.Errorf("with %s the run warned: %v", settings, warned)
 			}
 			want := quirksOf(settings)
-			if slices.Contains(want, string(model.TextCalls)) || tools != "function" { // which no run finds out
+			if slices.Contains(want, string(chat.TextCalls)) || tools != "function" { // which no run finds out
 				return
 			}
 			found := []string{}
@@ -589,10 +589,10 @@ func TestQuirksOfJobs(t *testing.T) {
 			listed = append(listed, name[1])
 		}
 	}
-	if diff := gocmp.Diff(model.Quirks(), listed); diff != "" {
+	if diff := gocmp.Diff(chat.Quirks(), listed); diff != "" {
 		t.Errorf("quirks (-of the model +of docs/reference/model.md):\n%s", diff)
 	}
-	if diff := gocmp.Diff(model.Quirks(), job.Format().Root.At("model.chat").Values); diff != "" {
+	if diff := gocmp.Diff(chat.Quirks(), job.Format().Root.At("model.chat").Values); diff != "" {
 		t.Errorf("quirks (-of the model +of jobs):\n%s", diff)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
+	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -88,7 +90,7 @@ type fixture struct {
 
 func converse(t *testing.T, session string) fixture {
 	t.Helper()
-	script, err := model.ReadScript("session.yml", strings.NewReader(session))
+	script, err := scripted.Read("session.yml", strings.NewReader(session))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +414,7 @@ turns:
 		t.Fatal(err)
 	}
 	defer server.Close()
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), APIKey: "key"})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), APIKey: "key"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -117,12 +118,12 @@ var chatWholes = map[int]string{
 	3: `{"id":"c3","choices":[{"message":{"content":"Done."},"finish_reason":"stop"}]}`,
 }
 
-func chat(t *testing.T) (fixture, *chatServer) {
+func chatting(t *testing.T) (fixture, *chatServer) {
 	t.Helper()
 	s := &chatServer{t: t, replace: map[int]http.HandlerFunc{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	api, err := model.NewChat(model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-test", Idle: time.Hour})
+	api, err := chat.New(model.Endpoint{BaseURL: server.URL + "/v1", APIKey: "sk-test", Idle: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestChatCompletions(t *testing.T) {
 	t.Parallel()
 	for name, whole := range map[string]bool{"streamed": false, "in one piece": true} {
 		t.Run(name, func(t *testing.T) {
-			f, server := chat(t)
+			f, server := chatting(t)
 			f.Settings.Whole, f.Settings.Effort, f.Settings.MaxOutputTokens = whole, "low", 99
 			f.Settings.ServiceTier = "flex"
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -188,7 +189,7 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 	defer file.Close()
 	var digests, again []string
-	rebuilt := model.Rebuilt{Chat: true}
+	rebuilt := model.Rebuilt{Body: chat.Body}
 	for event, err := range transcript.Read(file) {
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +227,7 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 
 func TestChatHasOneSystemMessage(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	for range 2 {
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 			t.Fatalf("Run = %q, %v", said, err)
@@ -242,7 +243,7 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 
 func TestChatContentInParts(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
 		`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"text","text":"All "},{"type":"text","text":"is well."}]}}]}` + "\n\n" +
 		`data: {"id":"c1","choices":[{"delta":{"content":" Done."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
@@ -256,7 +257,7 @@ func TestChatContentInParts(t *testing.T) {
 func TestChatExtrasOfCallsGoBack(t *testing.T) {
 	t.Parallel()
 	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
-	f, server := chat(t)
+	f, server := chatting(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra +
 		`,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n")
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -281,7 +282,7 @@ func TestChatThoughtsGoBack(t *testing.T) {
 			`data: {"id":"c1","choices":[{"delta":{"reasoning_content":"I look."}}]}` + "\n\n" +
 			`data: {"id":"c1","choices":[{"delta":{` + call + `},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"),
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		server.replace[1] = first
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 			t.Fatalf("%s: Run = %q, %v", name, said, err)
@@ -302,7 +303,7 @@ func TestChatArgumentsAreAnObject(t *testing.T) {
 	for arguments, sent := range map[string]string{
 		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, `"{\"a\":1}"`: `{"a":1}`, "null": `{"malformed":"null"}`,
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		f.Settings.Whole = true
 		server.replace[1] = answer(200, "", fmt.Sprintf(`{"id":"c1","choices":[{"message":{"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":%q}}]},"finish_reason":"tool_calls"}]}`, arguments))
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -316,7 +317,7 @@ func TestChatArgumentsAreAnObject(t *testing.T) {
 
 func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 || len(server.bodies) != 3 {
 		t.Errorf("Run = %q, %v after %d calls and %d requests", said, err, len(f.box.asked), len(server.bodies))
@@ -345,7 +346,7 @@ func TestChatCallsAreToldApart(t *testing.T) {
 		"no numbers": chunk(`{"id":"two","function":{"name":"read_file","arguments":"{}"}},{"id":"three","function":{"name":"read_file","arguments":"{}"}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, server := chat(t)
+			f, server := chatting(t)
 			server.replace[2] = stream(events + last)
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 				t.Fatalf("Run = %q, %v", said, err)
@@ -369,7 +370,7 @@ func TestChatCallsWithoutIDs(t *testing.T) {
 		"none and no other": `{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}},{"index":0,"id":"","function":{"name":"read_file","arguments":"{}"}}`,
 		"the same":          `{"index":0,"id":"same","function":{"name":"read_file","arguments":"{}"}},{"index":1,"id":"same","function":{"name":"read_file","arguments":"{}"}}`,
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		server.replace[1] = stream(`data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\ndata: [DONE]\n\n")
 		server.replace[2] = stream(chatStreams[3])
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 2 || f.box.asked[0].ID == f.box.asked[1].ID || f.box.asked[0].ID == "" {
@@ -390,7 +391,7 @@ func TestChatFailuresThatPass(t *testing.T) {
 	} {
 		for turn := 1; turn <= 3; turn++ {
 			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
-				f, server := chat(t)
+				f, server := chatting(t)
 				server.replace[turn] = handler
 				if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.box.asked) != 3 {
 					t.Fatalf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
@@ -407,7 +408,7 @@ func TestChatStreamsCutAtEveryChunk(t *testing.T) {
 	for turn, outputs := range []int{0, 1, 3} {
 		chunks := strings.SplitAfter(chatStreams[outputs], "\n\n")
 		for n := range chunks {
-			f, server := chat(t)
+			f, server := chatting(t)
 			server.replace[turn+1] = stream(strings.Join(chunks[:n], ""))
 			said, err := f.Run(t.Context())
 			if err != nil || said != "Done." || len(f.box.asked) != 3 {
@@ -419,7 +420,7 @@ func TestChatStreamsCutAtEveryChunk(t *testing.T) {
 
 func TestChatShowsTheImagesOfTheTask(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
 	if _, err := f.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -432,7 +433,7 @@ func TestChatShowsTheImagesOfTheTask(t *testing.T) {
 
 func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -455,7 +456,7 @@ func TestChatFailuresThatLast(t *testing.T) {
 		"malformed":    stream("data: {oops}\n\n"),
 		"refused":      stream("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"content_filter\"}]}\n\n"),
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		server.replace[1] = handler
 		if _, err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), reason) || len(server.bodies) != 1 {
 			t.Errorf("%s: Run ended in %v after %d requests", reason, err, len(server.bodies))

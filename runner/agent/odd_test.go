@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -121,10 +123,10 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
 	t.Helper()
 	retrying := &model.Retrying{First: time.Microsecond}
-	api, err := model.NewOpenAI(at)
+	api, err := responses.New(at)
 	retrying.Next = api
 	if wire == "chat" {
-		retrying.Next, err = model.NewChat(at)
+		retrying.Next, err = chat.New(at)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +231,10 @@ func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
 // rebuilds checks that the transcript has each request as it was sent.
 func (f fixture) rebuilds(t *testing.T, server *odd) {
 	t.Helper()
-	rebuilt := model.Rebuilt{Chat: server.wire == "chat"}
+	rebuilt := model.Rebuilt{}
+	if server.wire == "chat" {
+		rebuilt.Body = chat.Body
+	}
 	n := 0
 	for _, e := range f.events(t) {
 		var d struct {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
@@ -18,7 +19,7 @@ import (
 // restart too.
 func TestAQuirkIsFoundOnce(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
+	f, server := chatting(t)
 	f.Settings.Effort = "low"
 	server.replace[1] = answer(400, "", `{"error":{"message":"\"small\" does not support thinking"}}`)
 	var warned []string
@@ -43,7 +44,7 @@ func TestAQuirkIsFoundOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, asked := chat(t)
+	again, asked := chatting(t)
 	again.Settings.Effort = "low"
 	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
 	if _, err := again.Run(t.Context()); err != nil {
@@ -69,7 +70,7 @@ func TestRefusalsThatNoQuirkMends(t *testing.T) {
 		"a field of another request": {"property 'metadata' is unsupported", 1},
 		"again":                      {"Unknown parameter: 'reasoning_effort'.", 2},
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		f.Settings.Effort = "low"
 		raw, err := json.Marshal(map[string]any{"error": map[string]string{"message": c.message}})
 		if err != nil {
@@ -119,8 +120,8 @@ func TestCallsInText(t *testing.T) {
 		"only thought of":              {"<think>\n" + one + "\n</think>\nNo.", 0, ""},
 		"the form that quotes nothing": {"<tool_call>\n<function=read_file>\n<parameter=path>\na\n</parameter>\n</function>\n</tool_call>", 0, ""},
 	} {
-		for _, quirks := range [][]model.Quirk{{model.TextCalls}, nil} {
-			f, server := chat(t)
+		for _, quirks := range [][]model.Quirk{{chat.TextCalls}, nil} {
+			f, server := chatting(t)
 			f.Settings.Whole, f.Settings.Chat = true, quirks
 			server.replace[1] = wholeText(c.text)
 			server.replace[2] = wholeText("Done.")
@@ -142,8 +143,8 @@ func TestCallsInText(t *testing.T) {
 // TestNoCallsInTextBesideRealOnes holds also where words alone are asked for.
 func TestNoCallsInTextBesideRealOnes(t *testing.T) {
 	t.Parallel()
-	f, server := chat(t)
-	f.Settings.Whole, f.Settings.Chat = true, []model.Quirk{model.TextCalls}
+	f, server := chatting(t)
+	f.Settings.Whole, f.Settings.Chat = true, []model.Quirk{chat.TextCalls}
 	server.replace[1] = answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
 		`"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	server.replace[2] = wholeText("Done.")
@@ -164,7 +165,7 @@ func TestThoughtsInTheText(t *testing.T) {
 		"Tags such as <think>x</think> stay.":   {"Tags such as <think>x</think> stay.", "Tags such as <think>x</think> stay."},
 		"```\nx\n</think>\n```\nis how it ends": {"```\nx\n</think>\n```\nis how it ends", "```\nx\n</think>\n```\nis how it ends"},
 	} {
-		f, server := chat(t)
+		f, server := chatting(t)
 		f.Settings.Whole = true
 		server.replace[1], server.replace[2] = wholeText(text), wholeText("Done.")
 		said, err := f.Run(t.Context())

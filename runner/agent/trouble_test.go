@@ -19,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
@@ -42,7 +43,7 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: time.Hour})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,7 @@ func TestConnectionsRefusedAtEachTurn(t *testing.T) {
 		front := &http.Server{Handler: httputil.NewSingleHostReverseProxy(behind)}
 		go front.Serve(listener)
 		t.Cleanup(func() { front.Close() })
-		api, err := model.NewOpenAI(model.Endpoint{BaseURL: "http://" + address + "/v1"})
+		api, err := responses.New(model.Endpoint{BaseURL: "http://" + address + "/v1"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +225,7 @@ func TestServersThatFallSilentAtEveryEvent(t *testing.T) {
 func fallsSilent(t *testing.T, turn, events int) bool {
 	t.Helper()
 	f, server := talk(t, threeTurns, modeltest.Options{Trusting: true})
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 500 * time.Millisecond})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 500 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -429,7 +430,7 @@ func TestTokensOfFailedAnswersCount(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
-	api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
+	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

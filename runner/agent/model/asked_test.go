@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 )
 
 // TestTheWishToWaitIsHeard has both wires refuse a request, in a status and in a stream.
@@ -41,9 +43,9 @@ func TestTheWishToWaitIsHeard(t *testing.T) {
 			}))
 			defer server.Close()
 			var api model.Responder
-			api, err := model.NewOpenAI(model.Endpoint{BaseURL: server.URL})
+			api, err := responses.New(model.Endpoint{BaseURL: server.URL})
 			if c.wire == "chat" {
-				api, err = model.NewChat(model.Endpoint{BaseURL: server.URL})
+				api, err = chat.New(model.Endpoint{BaseURL: server.URL})
 			}
 			if err != nil {
 				t.Fatal(err)

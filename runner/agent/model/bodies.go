@@ -25,7 +25,7 @@ func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
 		return b.For(m.Next, r)
-	case *Chat:
+	case translator:
 		return BodyFor(m, r)
 	}
 	if r.Encoded != nil || len(r.History) == 0 {

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 )
 
-// responses is a Responder of the Responses API that is never asked.
-type responses struct{}
+// unasked is a Responder of the Responses API that is never asked.
+type unasked struct{}
 
-func (responses) Respond(context.Context, model.Request, model.Observer) (*model.Response, error) {
+func (unasked) Respond(context.Context, model.Request, model.Observer) (*model.Response, error) {
 	return nil, nil
 }
 
@@ -24,7 +25,7 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 	additional := settings
 	additional.Additional = true
 	items := []json.RawMessage{user("a"), json.RawMessage("{ \"text\" :\n\"<b> \u2028 \" }"), nil, user("c"), user("d")}
-	asked := &model.Retrying{Next: responses{}}
+	asked := &model.Retrying{Next: unasked{}}
 
 	var bodies model.Bodies
 	var kept, copies [][]byte
@@ -63,11 +64,11 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
 	var bodies model.Bodies
 	settings := model.Settings{Model: "m"}
-	if _, err := bodies.For(responses{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
+	if _, err := bodies.For(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
 		t.Error("an item that is no JSON was sent")
 	}
 	good := model.Request{Settings: settings, History: []json.RawMessage{user("a"), user("b")}}
-	got, err := bodies.For(responses{}, good)
+	got, err := bodies.For(unasked{}, good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,7 @@ func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
 }
 
 func TestBodiesOfAChat(t *testing.T) {
-	chat, err := model.NewChat(model.Endpoint{})
+	chat, err := chat.New(model.Endpoint{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,4 +93,12 @@ func TestBodiesOfAChat(t *testing.T) {
 	if diff := cmp.Diff(string(want), string(got)); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
+}
+
+func user(text string) json.RawMessage {
+	raw, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]any{"type": "input_text", "text": text}}})
+	if err != nil {
+		panic(err)
+	}
+	return raw
 }

@@ -1,13 +1,15 @@
-// Package model owns the conversation with a model: request bodies, the Responses API through
-// openai-go, the meaning of its failures, and scripted sessions in its place. History items are the
-// API's raw JSON, so unknown fields come back unharmed. It knows nothing of the behaviour of tools,
-// of the loop or of the transcript.
+// Package model owns what a conversation asks of a model, whoever answers: requests and their
+// bodies, answers, failures and their remedies, and repeated attempts. Its subfolders have the
+// answerers: responses and chat for the two APIs, scripted for a session that is written down.
+// History items are the API's raw JSON (rawitem), so unknown fields come back unharmed. It knows
+// nothing of the behaviour of tools, of the loop or of the transcript.
 package model
 
 import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -88,15 +90,12 @@ type Observer struct {
 	Broken func() (kept bool)
 }
 
-func (o Observer) item(item json.RawMessage) {
-	if o.Item != nil {
-		o.Item(item)
-	}
-}
-
-func (o Observer) items(all []json.RawMessage) {
-	for _, item := range all {
-		o.item(item)
+// Give hands over items in their order.
+func (o Observer) Give(items ...json.RawMessage) {
+	for _, item := range items {
+		if o.Item != nil {
+			o.Item(item)
+		}
 	}
 }
 
@@ -190,6 +189,12 @@ func (s Settings) tell(b *body) (err error) {
 	return nil
 }
 
+// translator is a Responder whose requests have another form than the Responses API's.
+type translator interface {
+	Responder
+	Body(r Request) ([]byte, error)
+}
+
 // BodyFor returns the JSON of r for m.
 func BodyFor(m Responder, r Request) ([]byte, error) {
 	if r.Encoded != nil {
@@ -198,12 +203,8 @@ func BodyFor(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
 		return BodyFor(m.Next, r)
-	case *Chat:
-		b, err := r.Settings.body()
-		if err != nil {
-			return nil, err
-		}
-		return chatRequest(b, r.History)
+	case translator:
+		return m.Body(r)
 	}
 	return r.Body()
 }
@@ -226,4 +227,17 @@ func (s Settings) SettingsJSON() (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.Replace(raw, []byte(`,"input":null`), nil, 1), nil
+}
+
+// Quirk is a difference of an endpoint from Chat Completions as agent-ci sends it: a missing
+// feature or an extra demand. Requests are adapted to it.
+type Quirk string
+
+// ListOf returns quirks as the list of a job.
+func ListOf(has []Quirk) string {
+	var names []string
+	for _, name := range has {
+		names = append(names, string(name))
+	}
+	return "[" + strings.Join(names, ", ") + "]"
 }

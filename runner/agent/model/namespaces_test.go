@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -70,7 +71,7 @@ func TestWhereNamespacesStand(t *testing.T) {
 }
 
 func TestAChatKnowsNoNamespaces(t *testing.T) {
-	raw, err := model.BodyFor(new(model.Chat), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}})
+	raw, err := model.BodyFor(new(chat.Client), model.Request{Settings: model.Settings{Tools: []json.RawMessage{team(t)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

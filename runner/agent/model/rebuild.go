@@ -13,7 +13,8 @@ import (
 // Rebuilt makes the bodies of requests from a transcript: the settings when they changed, and each
 // request's new items.
 type Rebuilt struct {
-	Chat bool // they went to Chat
+	// Body makes a body of settings and a conversation; nil for the Responses API's.
+	Body func(settings json.RawMessage, history []json.RawMessage) ([]byte, error)
 
 	settings json.RawMessage
 	history  []json.RawMessage
@@ -26,13 +27,13 @@ func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (st
 		r.settings = settings
 	}
 	r.history = append(r.history, input...)
+	if r.Body != nil {
+		raw, err := r.Body(r.settings, r.history)
+		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
+	}
 	var s body
 	if err := json.Unmarshal(r.settings, &s); err != nil {
 		return "", fmt.Errorf("read the settings of a request: %w", err)
-	}
-	if r.Chat {
-		raw, err := chatRequest(s, r.history)
-		return fmt.Sprintf("%x", sha256.Sum256(raw)), err
 	}
 	head, err := withoutInput(r.settings, s.Input)
 	if err != nil {

@@ -13,10 +13,10 @@ var sealedWords = lazyregexp.New(`(?i)encrypted[_ ]content|could not be decrypte
 
 // RefusesSealed reports whether the endpoint can't read data sealed or stored by a provider.
 func (f *Failure) RefusesSealed() bool {
-	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == sealedCode || sealedWords().MatchString(f.Message))
+	return (f.Kind == InvalidRequest || f.Kind == ServerError) && (f.Code == SealedCode || sealedWords().MatchString(f.Message))
 }
 
-const sealedCode = "invalid_encrypted_content"
+const SealedCode = "invalid_encrypted_content"
 
 // notGrouped matches refusals of namespaces. Endpoints name the unknown field or its place.
 var notGrouped = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +

@@ -15,6 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
+	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/boundedfile"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -238,9 +241,9 @@ func letInByIdentity(e *model.Endpoint, m job.Model, env settings.Environment, l
 // speakTo returns a client for the given wire format.
 func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 	if wire == "chat" {
-		api, err = model.NewChat(e)
+		api, err = chat.New(e)
 	} else {
-		api, err = model.NewOpenAI(e)
+		api, err = responses.New(e)
 	}
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "base_url", "%s; give a URL like https://api.openai.com/v1.", outcome.Sentence(err.Error())).Because(err)
@@ -264,15 +267,15 @@ func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (
 		profile.Price = nil
 		return profile
 	}
-	return scripted(script, j, unpaid)
+	return fromScript(script, j, unpaid)
 }
 
-// scripted returns a model answering from a script, also for started agents.
-func scripted(script *model.Script, j *job.Job, profiles Profiles) (Model, error) {
+// fromScript returns a model answering from a script, also for started agents.
+func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
 	m, err := NewModel(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
 	m.firstPause = time.Millisecond
-	m.Of = func(a Asking) (Model, error) { return scripted(script.Of(a.Message), a.Job, profiles) }
+	m.Of = func(a Asking) (Model, error) { return fromScript(script.Of(a.Message), a.Job, profiles) }
 	return m, err
 }
 
@@ -283,7 +286,7 @@ func Unpaid(j *job.Job) *job.Job {
 	return &unlimited
 }
 
-func readScript(ctx context.Context, path string) (*model.Script, error) {
+func readScript(ctx context.Context, path string) (*scripted.Script, error) {
 	raw, err := boundedfile.Read(ctx, path, mostScript)
 	if err == nil && len(raw) > mostScript {
 		err = fmt.Errorf("it has more than %d bytes", mostScript)
@@ -291,7 +294,7 @@ func readScript(ctx context.Context, path string) (*model.Script, error) {
 	if err != nil {
 		return nil, settings.ReadFailure(path, err)
 	}
-	script, err := model.ReadScript(filepath.Base(path), bytes.NewReader(raw))
+	script, err := scripted.Read(filepath.Base(path), bytes.NewReader(raw))
 	if err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "scripted_session", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}

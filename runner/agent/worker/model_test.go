@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
@@ -204,7 +205,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, chat := got.Responder.(*model.Chat); chat != (test.model.Wire == "chat") {
+			if _, chat := got.Responder.(*chat.Client); chat != (test.model.Wire == "chat") {
 				t.Errorf("it is a %T", got.Responder)
 			}
 			if got.Left != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/check/verify"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -58,7 +59,10 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			return err
 		}
 		if all[e.Agent] == nil {
-			all[e.Agent] = &model.Rebuilt{Chat: r.Job.Model.Wire == "chat" && r.Started.Scripted == ""}
+			all[e.Agent] = new(model.Rebuilt)
+			if r.Job.Model.Wire == "chat" && r.Started.Scripted == "" {
+				all[e.Agent].Body = chat.Body
+			}
 		}
 		rebuilt := all[e.Agent]
 		switch e.Type {

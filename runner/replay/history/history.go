@@ -9,10 +9,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/agent-ci/agent-ci/runner/task/form"
-
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -20,6 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
+	"github.com/agent-ci/agent-ci/runner/task/form"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -86,7 +86,7 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 	case transcript.TypeModelResponse:
 		var d struct{ ID string }
 		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" {
-			h.Scripted = max(h.Scripted, model.ScriptedTurn(d.ID))
+			h.Scripted = max(h.Scripted, scripted.Turn(d.ID))
 		}
 	case transcript.TypeModelRetry, transcript.TypeModelFailure:
 		var d struct{ Kind model.Kind }

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/runner/agent/identity"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/task/intake"
@@ -94,7 +95,7 @@ func (d *Diagnosis) examineModel(ctx context.Context, p *sandboxcommand.Prepared
 			return
 		}
 	}
-	if _, err := model.NewOpenAI(model.Endpoint{BaseURL: base}); err != nil || !online {
+	if _, err := responses.New(model.Endpoint{BaseURL: base}); err != nil || !online {
 		return // examineReadiness reports the error
 	}
 	answer, _, _ := ask(ctx, strings.TrimSuffix(base, "/")+"/models", key, asked.Headers)

@@ -10,7 +10,9 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/agent/model/chat"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 	"github.com/agent-ci/agent-ci/runner/place/sandboxcommand"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 )
@@ -103,10 +105,10 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 func (t *trials) speak(wire string) (err error) {
 	t.wire = wire
 	if wire == "chat" {
-		t.api, err = model.NewChat(t.at)
+		t.api, err = chat.New(t.at)
 		return err
 	}
-	t.api, err = model.NewOpenAI(t.at)
+	t.api, err = responses.New(t.at)
 	return err
 }
 
@@ -221,7 +223,7 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	calls := callsOf(answer)
 	if t.wire == "chat" && failure == nil && len(calls) == 0 && slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") }) {
 		had := t.settings.Chat
-		t.settings.Chat = append(slices.Clip(had), model.TextCalls)
+		t.settings.Chat = append(slices.Clip(had), chat.TextCalls)
 		if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
 			t.settings.Chat = had
 		}

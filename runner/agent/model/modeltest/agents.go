@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"sync"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
 // agentOf finds the name of a started agent in its request. The name is before its task.
@@ -20,7 +20,7 @@ type scripts struct {
 // agentScript is asked by one request at a time.
 type agentScript struct {
 	mu     sync.Mutex
-	script *model.Script
+	script *scripted.Script
 }
 
 // scriptOf returns the script of the started agent behind a request; nil for the run's own agent.

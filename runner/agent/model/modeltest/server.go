@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/scripted"
 )
 
 // Options say how a server treats requests.
@@ -38,7 +39,7 @@ type Server struct {
 	agents  scripts
 
 	mu       sync.Mutex
-	script   *model.Script
+	script   *scripted.Script
 	requests []Request
 	faults   []string
 	replace  map[int]http.HandlerFunc
@@ -66,7 +67,7 @@ func Start(file string, o Options) (*Server, error) {
 
 // StartScript serves the session in r. The caller closes the server.
 func StartScript(name string, r io.Reader, o Options) (*Server, error) {
-	script, err := model.ReadScript(name, r)
+	script, err := scripted.Read(name, r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package model
+package exchange
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// waitIn returns the wait that an API asks for in the headers, the JSON fields or the words of its
+// WaitIn returns the wait that an API asks for in the headers, the JSON fields or the words of its
 // answer; 0 for none.
-func waitIn(h http.Header, body []byte) time.Duration {
+func WaitIn(h http.Header, body []byte) time.Duration {
 	if asked := cmp.Or(waitOf(h.Get("Retry-After-Ms"), time.Millisecond), waitOf(h.Get("Retry-After"), time.Second)); asked > 0 {
 		return asked
 	}

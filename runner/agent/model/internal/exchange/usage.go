@@ -1,4 +1,4 @@
-package model
+package exchange
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"math"
 	"strconv"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
 const (
@@ -36,8 +38,8 @@ func (c *tokenCount) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// wireUsage is the usage of an answer under the names of either API.
-type wireUsage struct {
+// Usage is the usage of an answer under the names of either API.
+type Usage struct {
 	Input         tokenCount  `json:"input_tokens"`
 	Output        tokenCount  `json:"output_tokens"`
 	InputDetails  wireDetails `json:"input_tokens_details"`
@@ -49,16 +51,16 @@ type wireUsage struct {
 	CompletionDetails wireDetails `json:"completion_tokens_details"`
 }
 
-// serviceTier is the name of a service tier; empty for impossible ones.
-type serviceTier string
+// Tier is the name of a service tier; empty for impossible ones.
+type Tier string
 
-func (t *serviceTier) UnmarshalJSON(raw []byte) error {
+func (t *Tier) UnmarshalJSON(raw []byte) error {
 	const longest = 40
 	var name string
 	if json.Unmarshal(raw, &name) != nil || len(name) > longest {
 		name = ""
 	}
-	*t = serviceTier(name)
+	*t = Tier(name)
 	return nil
 }
 
@@ -68,19 +70,19 @@ type wireDetails struct {
 	Reasoning  tokenCount `json:"reasoning_tokens"`
 }
 
-func (u *wireUsage) UnmarshalJSON(raw []byte) error {
-	type plain wireUsage
+func (u *Usage) UnmarshalJSON(raw []byte) error {
+	type plain Usage
 	if json.Unmarshal(raw, (*plain)(u)) != nil {
-		*u = wireUsage{Input: untold, Output: untold}
+		*u = Usage{Input: untold, Output: untold}
 	}
 	return nil
 }
 
-// usage returns the API's numbers, negative where it gives none. tier is the service tier named by
+// At returns the API's numbers, negative where it gives none. tier is the service tier named by
 // the API.
-func (u *wireUsage) usage(tier serviceTier) Usage {
+func (u *Usage) At(tier Tier) model.Usage {
 	if u == nil {
-		return Usage{Input: int64(untold), Output: int64(untold), ServiceTier: string(tier)}
+		return model.Usage{Input: int64(untold), Output: int64(untold), ServiceTier: string(tier)}
 	}
 	first := func(a, b tokenCount) int64 {
 		if a != 0 {
@@ -88,21 +90,21 @@ func (u *wireUsage) usage(tier serviceTier) Usage {
 		}
 		return int64(b)
 	}
-	return Usage{
+	return model.Usage{
 		Input: first(u.Input, u.Prompt), Cached: first(u.InputDetails.Cached, u.PromptDetails.Cached),
 		CacheWrite: first(u.InputDetails.CacheWrite, u.PromptDetails.CacheWrite), ServiceTier: string(tier),
 		Output: first(u.Output, u.Completion), Reasoning: first(u.OutputDetails.Reasoning, u.CompletionDetails.Reasoning),
 	}
 }
 
-// weighed returns an answer with a possible usage. It estimates missing numbers from the bytes sent
+// Weighed returns an answer with a possible usage. It estimates missing numbers from the bytes sent
 // and received, and also numbers below what any tokenizer makes of the request.
-func weighed(r *Response, err error, sent []byte) (*Response, error) {
-	var failure *Failure
+func Weighed(r *model.Response, err error, sent []byte) (*model.Response, error) {
+	var failure *model.Failure
 	switch {
 	case errors.As(err, &failure):
 		failure.Usage = told(failure.Usage)
-		if failure.Kind == StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
+		if failure.Kind == model.StreamCut && failure.Usage.Total() == 0 { // the request was read, and nobody will tell
 			failure.Usage.Input = estimate(textBytes(sent))
 		}
 	case err == nil:
@@ -116,7 +118,7 @@ func weighed(r *Response, err error, sent []byte) (*Response, error) {
 }
 
 // told returns the usage without unknown numbers.
-func told(u Usage) Usage {
+func told(u model.Usage) model.Usage {
 	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
 	u.Cached, u.Reasoning = min(max(u.Cached, 0), u.Input), min(max(u.Reasoning, 0), u.Output)
 	u.CacheWrite = min(max(u.CacheWrite, 0), u.Input-u.Cached)
@@ -125,7 +127,7 @@ func told(u Usage) Usage {
 
 // plausible also reports whether it had to estimate. Some APIs count cached tokens beside the
 // input, and reasoning beside the output.
-func plausible(u Usage, sent, received int) (usage Usage, estimated bool) {
+func plausible(u model.Usage, sent, received int) (usage model.Usage, estimated bool) {
 	if u.Input >= 0 && max(u.Cached, u.CacheWrite) > u.Input {
 		u.Input += max(u.Cached, 0) + max(u.CacheWrite, 0)
 	}

@@ -1,4 +1,4 @@
-package model_test
+package responses_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
+	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
 )
 
 const twoTurns = `
@@ -41,9 +42,9 @@ func serve(t *testing.T, script string) *modeltest.Server {
 	return server
 }
 
-func client(t *testing.T, url string) *model.OpenAI {
+func client(t *testing.T, url string) *responses.Client {
 	t.Helper()
-	c, err := model.NewOpenAI(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}})
+	c, err := responses.New(model.Endpoint{BaseURL: url, APIKey: "sk-test", Headers: map[string]string{"X-Extra": "1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,6 @@
-package model
+// Package chat owns Chat Completions: conversations in the form of the Responses API are translated
+// into it and back, and fitted to what an endpoint lacks or demands.
+package chat
 
 import (
 	"bytes"
@@ -12,28 +14,30 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Chat is the Chat Completions API, for endpoints without the Responses API. The conversation keeps
+// Client speaks the Chat Completions API, for endpoints without the Responses API. The conversation keeps
 // the form of the Responses API: requests are translated when sent, answers when received. Content
 // without a place in Chat Completions is not sent. Of reasoning, only what came as
 // reasoning_content is sent.
-type Chat struct {
-	endpoint Endpoint
+type Client struct {
+	endpoint model.Endpoint
 	url      string
 	client   *http.Client
 	idle     time.Duration
 }
 
-// NewChat makes a client. It does not connect.
-func NewChat(e Endpoint) (*Chat, error) {
-	base, err := e.base()
+// New makes a client. It does not connect.
+func New(e model.Endpoint) (*Client, error) {
+	base, err := e.Base()
 	if err != nil {
 		return nil, err
 	}
-	return &Chat{
-		endpoint: e, url: base + "chat/completions", idle: cmp.Or(e.Idle, defaultIdle),
+	return &Client{
+		endpoint: e, url: base + "chat/completions", idle: cmp.Or(e.Idle, exchange.DefaultIdle),
 		client: &http.Client{CheckRedirect: staysAtHost},
 	}, nil
 }
@@ -49,24 +53,27 @@ func staysAtHost(to *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// Body returns the JSON of r.
+func (c *Client) Body(r model.Request) ([]byte, error) { return bodyOf(r) }
+
 // Respond sends r and reads the answer to its end. Its error is a *Failure, or
 // ctx's.
-func (c *Chat) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
-	raw, err := BodyFor(c, r)
+func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
+	raw, err := model.BodyFor(c, r)
 	if err != nil {
 		return nil, err
 	}
 	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings)}
-	answer, err := exchange(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), read)
-	if failure, is := errors.AsType[*Failure](err); is && (failure.Kind == InvalidRequest || failure.Kind == ServerError) {
+	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
-			failure.Kind = InvalidRequest // some call it an error of theirs that their template fails
+			failure.Kind = model.InvalidRequest // some call it an error of theirs that their template fails
 		}
 	}
 	return answer, err
 }
 
-func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(raw))
 	if err != nil {
 		return nil, fmt.Errorf("make model request: %w", err)
@@ -83,13 +90,13 @@ func (c *Chat) send(ctx context.Context, raw []byte) (*http.Response, error) {
 	}
 	sent, err := c.client.Do(request)
 	if err != nil {
-		return nil, requestFailure(err)
+		return nil, exchange.FailureOf(err)
 	}
 	if sent.StatusCode < 300 {
 		return sent, nil
 	}
 	defer sent.Body.Close()
-	return nil, refusal(sent)
+	return nil, exchange.Refusal(sent)
 }
 
 // chatChunk is a piece of an answer, or the whole of one.
@@ -100,9 +107,9 @@ type chatChunk struct {
 		Message chatDelta `json:"message"`
 		Finish  string    `json:"finish_reason"`
 	} `json:"choices"`
-	Usage       *wireUsage  `json:"usage"`
-	ServiceTier serviceTier `json:"service_tier"`
-	Error       *apiError   `json:"error"`
+	Usage       *exchange.Usage `json:"usage"`
+	ServiceTier exchange.Tier   `json:"service_tier"`
+	Error       *exchange.Error `json:"error"`
 }
 
 type chatDelta struct {
@@ -135,7 +142,7 @@ func (t *chatText) UnmarshalJSON(raw []byte) error {
 
 type chatCall struct {
 	Index    *int            `json:"index,omitempty"`
-	ID       looseText       `json:"id,omitempty"`
+	ID       exchange.Text   `json:"id,omitempty"`
 	Type     string          `json:"type,omitempty"`
 	Function chatFunction    `json:"function"`
 	Extra    json.RawMessage `json:"extra_content,omitempty"` // of Gemini, to it alone: the signature of its thoughts
@@ -147,18 +154,9 @@ type chatFunction struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// textOf returns the text in raw, or the JSON found in place of a text.
-func textOf(raw json.RawMessage) string {
-	var text looseText
-	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return string(text)
-}
-
 // chatAnswer collects an answer from its chunks.
 type chatAnswer struct {
-	observe Observer
+	observe model.Observer
 	inText  map[string]bool // tools that may be called in the text; nil for none
 	id      string
 	thought strings.Builder
@@ -170,11 +168,11 @@ type chatAnswer struct {
 	at      map[int]int        // of calls, the last one that came under a number
 	bytes   int                // that came
 	finish  string
-	usage   *wireUsage
-	tier    serviceTier
+	usage   *exchange.Usage
+	tier    exchange.Tier
 }
 
-func (a *chatAnswer) event(data []byte) (*Response, error) { return nil, a.take(data) }
+func (a *chatAnswer) event(data []byte) (*model.Response, error) { return nil, a.take(data) }
 
 func (a *chatAnswer) completedBy(data []byte) bool {
 	var chunk chatChunk
@@ -184,9 +182,9 @@ func (a *chatAnswer) completedBy(data []byte) bool {
 	return a.finish != "" || chunk.Error != nil || len(chunk.Choices) > 0 && chunk.Choices[0].Finish != ""
 }
 
-func (a *chatAnswer) end(said bool) (*Response, error) {
+func (a *chatAnswer) end(said bool) (*model.Response, error) {
 	if a.finish == "" && (!said || a.truncated()) {
-		return nil, &Failure{Kind: StreamCut, Message: "the stream ended before a finish_reason"}
+		return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before a finish_reason"}
 	}
 	return a.response()
 }
@@ -199,26 +197,26 @@ func (a *chatAnswer) truncated() bool {
 	})
 }
 
-func (a *chatAnswer) whole(raw []byte) (*Response, error) {
+func (a *chatAnswer) whole(raw []byte) (*model.Response, error) {
 	if err := a.take(raw); err != nil {
 		return nil, err
 	}
 	if a.finish == "" {
-		return nil, malformed("the answer has no finish_reason", nil, raw)
+		return nil, exchange.Malformed("the answer has no finish_reason", nil, raw)
 	}
 	return a.response()
 }
 
 func (a *chatAnswer) take(data []byte) error {
-	if a.bytes += len(data); a.bytes > wholeLimit {
-		return malformed("the answer is too long", nil, data)
+	if a.bytes += len(data); a.bytes > exchange.WholeLimit {
+		return exchange.Malformed("the answer is too long", nil, data)
 	}
 	var chunk chatChunk
 	if err := json.Unmarshal(data, &chunk); err != nil {
-		return malformed("a chunk is not what the API describes", err, data)
+		return exchange.Malformed("a chunk is not what the API describes", err, data)
 	}
 	if chunk.Error != nil {
-		return chunk.Error.failure(0)
+		return chunk.Error.Failure(0)
 	}
 	a.id, a.usage, a.tier = cmp.Or(chunk.ID, a.id), cmp.Or(chunk.Usage, a.usage), cmp.Or(chunk.ServiceTier, a.tier)
 	if len(chunk.Choices) == 0 {
@@ -248,7 +246,7 @@ func (a *chatAnswer) missing(whole chatDelta) chatDelta {
 	}
 	for n, call := range whole.Calls { // the arguments may be all that is missing
 		if n < len(a.calls) && a.written[n].Len() == 0 && call.Function.Name == a.calls[n].Function.Name {
-			a.written[n].WriteString(textOf(call.Function.Arguments))
+			a.written[n].WriteString(exchange.TextOf(call.Function.Arguments))
 		}
 	}
 	whole.Calls = nil
@@ -273,7 +271,7 @@ func (a *chatAnswer) add(delta chatDelta) {
 		if call.Function.Name != piece.Function.Name { // some repeat it with each piece
 			call.Function.Name += piece.Function.Name
 		}
-		a.written[at].WriteString(textOf(piece.Function.Arguments))
+		a.written[at].WriteString(exchange.TextOf(piece.Function.Arguments))
 	}
 }
 
@@ -309,27 +307,27 @@ func (a *chatAnswer) begins(piece chatCall, at int) bool {
 		return true
 	}
 	whole := a.written[at].Len() > 0 && madeObject(a.written[at].String()) == nil
-	return whole && textOf(piece.Function.Arguments) != ""
+	return whole && exchange.TextOf(piece.Function.Arguments) != ""
 }
 
 // unfinished returns the failure for a finish_reason of an incomplete answer; nil for others.
 // Besides the API's own reasons it knows those of DeepSeek, OpenRouter, vLLM, Zhipu and Mistral.
-func unfinished(reason string) *Failure {
+func unfinished(reason string) *model.Failure {
 	switch reason {
 	case "length", "max_tokens", "model_length":
-		return incomplete("max_output_tokens")
+		return exchange.Incomplete("max_output_tokens")
 	case "content_filter", "sensitive":
-		return incomplete("content_filter")
+		return exchange.Incomplete("content_filter")
 	case "error", "network_error", "abort", "cancelled", "insufficient_system_resource":
-		return &Failure{Kind: StreamCut, Message: "the endpoint ended the answer with the finish_reason " + reason}
+		return &model.Failure{Kind: model.StreamCut, Message: "the endpoint ended the answer with the finish_reason " + reason}
 	}
 	return nil
 }
 
 // response is the answer as items of the Responses API.
-func (a *chatAnswer) response() (*Response, error) {
+func (a *chatAnswer) response() (*model.Response, error) {
 	if f := unfinished(a.finish); f != nil {
-		f.Usage = a.usage.usage(a.tier)
+		f.Usage = a.usage.At(a.tier)
 		return nil, f
 	}
 	var items []any
@@ -362,14 +360,14 @@ func (a *chatAnswer) response() (*Response, error) {
 	for n, call := range a.calls {
 		items = append(items, rawitem.FunctionCall(string(call.ID), string(call.ID), call.Function.Name, a.written[n].String(), call.Extra))
 	}
-	answer := &Response{ID: a.id, Status: "completed", Usage: a.usage.usage(a.tier)}
+	answer := &model.Response{ID: a.id, Status: "completed", Usage: a.usage.At(a.tier)}
 	for _, item := range items {
 		raw, err := rawitem.Encode(item)
 		if err != nil {
 			return nil, err
 		}
 		answer.Output = append(answer.Output, raw)
-		a.observe.item(raw)
+		a.observe.Give(raw)
 	}
 	return answer, nil
 }

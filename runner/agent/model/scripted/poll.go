@@ -1,10 +1,11 @@
-package model
+package scripted
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -26,7 +27,7 @@ type polls struct {
 
 // poll returns an answer that waits for running calls, or nil if none runs. fresh are the items new
 // to the model.
-func (s *Script) poll(fresh []json.RawMessage) (*Response, error) {
+func (s *Script) poll(fresh []json.RawMessage) (*model.Response, error) {
 	s.polls.heard = append(s.polls.heard, fresh...)
 	var waiting []string
 	var calls []json.RawMessage
@@ -57,7 +58,7 @@ func (s *Script) poll(fresh []json.RawMessage) (*Response, error) {
 		return nil, nil
 	}
 	s.polls.asked++
-	return &Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.asked, s.polls.asked), Status: "completed", Output: calls}, nil
+	return &model.Response{ID: fmt.Sprintf("%s%d_poll_%d", scriptedID, s.asked, s.polls.asked), Status: "completed", Output: calls}, nil
 }
 
 func (s *Script) runs(output string) (tool string, arguments map[string]any, runs bool) {

@@ -1,4 +1,6 @@
-package model
+// Package scripted owns scripted sessions: the answers of a model, written down, in the place of an
+// API.
+package scripted
 
 import (
 	"cmp"
@@ -14,6 +16,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -98,7 +102,7 @@ func (s *Script) Of(message string) *Script {
 type scriptTurn struct {
 	Expect []string     `yaml:"expect"`
 	Output []scriptItem `yaml:"output"`
-	Usage  Usage        `yaml:"usage"`
+	Usage  model.Usage  `yaml:"usage"`
 	Fail   *scriptFail  `yaml:"fail"`
 	Hang   bool         `yaml:"hang"`  // the answer never comes
 	After  int          `yaml:"after"` // it comes once the agent of the run was given so many
@@ -125,8 +129,8 @@ type scriptFail struct {
 	Message string `yaml:"message"`
 }
 
-// ReadScript reads a scripted session and checks all of it.
-func ReadScript(name string, r io.Reader) (*Script, error) {
+// Read reads a scripted session and checks all of it.
+func Read(name string, r io.Reader) (*Script, error) {
 	var file scriptFile
 	dec := yaml.NewDecoder(r)
 	dec.KnownFields(true)
@@ -206,13 +210,13 @@ func (s *Script) Left() int { return len(s.turns) - s.asked }
 
 // Respond returns the next answer. It fails with a ScriptMismatch for a request without the
 // expected text, or after the last turn.
-func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Response, error) {
+func (s *Script) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	poll, err := s.poll(r.History[r.New:])
 	if poll != nil {
-		observe.items(poll.Output)
+		observe.Give(poll.Output...)
 	}
 	if poll != nil || err != nil {
 		return poll, err
@@ -237,18 +241,18 @@ func (s *Script) Respond(ctx context.Context, r Request, observe Observer) (*Res
 		return nil, ctx.Err()
 	}
 	if turn.Fail != nil {
-		return nil, apiFailure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
+		return nil, exchange.Failure(turn.Fail.Status, turn.Fail.Code, turn.Fail.Message)
 	}
-	observe.items(turn.items)
-	return &Response{ID: scriptedID + strconv.Itoa(s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
+	observe.Give(turn.items...)
+	return &model.Response{ID: scriptedID + strconv.Itoa(s.asked), Status: "completed", Output: turn.items, Usage: turn.Usage}, nil
 }
 
 // scriptedID begins the ids of scripted answers; the number of the turn follows.
 const scriptedID = "resp_script_"
 
-// ScriptedTurn returns the turn of a scripted answer, or the turn before a scripted wait; 0 for an
+// Turn returns the turn of a scripted answer, or the turn before a scripted wait; 0 for an
 // answer of a model.
-func ScriptedTurn(responseID string) int {
+func Turn(responseID string) int {
 	rest, scripted := strings.CutPrefix(responseID, scriptedID)
 	number, _, _ := strings.Cut(rest, "_")
 	turn, err := strconv.Atoi(number)
@@ -258,8 +262,8 @@ func ScriptedTurn(responseID string) int {
 	return turn
 }
 
-func mismatch(format string, args ...any) *Failure {
-	return &Failure{Kind: ScriptMismatch, Message: fmt.Sprintf(format, args...)}
+func mismatch(format string, args ...any) *model.Failure {
+	return &model.Failure{Kind: model.ScriptMismatch, Message: fmt.Sprintf(format, args...)}
 }
 
 // lacks returns the first expected text missing from all strings of the items.

@@ -1,4 +1,4 @@
-package model
+package chat
 
 import (
 	"encoding/json"
@@ -6,22 +6,21 @@ import (
 	"slices"
 	"strings"
 	"sync"
-)
 
-// Quirk is a difference of an endpoint from Chat Completions as agent-ci sends it: a missing
-// feature or an extra demand. Requests are adapted to it.
-type Quirk string
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
+)
 
 // Quirks beyond the form of a request.
 const (
 	// TextCalls is the quirk without a refusal: calls are in the text of an answer.
-	TextCalls Quirk = "text_calls"
-	noStream  Quirk = "no_stream" // answers come in one piece
+	TextCalls model.Quirk = "text_calls"
+	noStream  model.Quirk = "no_stream" // answers come in one piece
 )
 
 // quirk describes a Quirk.
 type quirk struct {
-	name Quirk
+	name model.Quirk
 	// named matches a refusal's name of the unknown field, beside words that say so.
 	named string
 	// said is how a refusal says it by itself.
@@ -83,20 +82,11 @@ func Quirks() []string {
 	return names
 }
 
-// ListOf returns quirks as the list of a job.
-func ListOf(has []Quirk) string {
-	var names []string
-	for _, name := range has {
-		names = append(names, string(name))
-	}
-	return "[" + strings.Join(names, ", ") + "]"
-}
-
 // quirkRefusals say of a message whether it tells of a quirk, by their names.
-var quirkRefusals = sync.OnceValue(func() map[Quirk]func(string) bool {
+var quirkRefusals = sync.OnceValue(func() map[model.Quirk]func(string) bool {
 	unknown := regexp.MustCompile(`(?i)\bunknown\b|unrecognized|unexpected|unavailable|extra_forbidden|unsupported (?:parameter|field|property|argument)|` +
 		`(?:is|are) unsupported|(?:is|are) not supported|not (?:permitted|allowed)|additional properties|cannot find field|doesn't support|does not support (?:the )?(?:parameter|field)`)
-	refusals := map[Quirk]func(string) bool{}
+	refusals := map[model.Quirk]func(string) bool{}
 	for _, q := range quirks {
 		var named, said *regexp.Regexp
 		if q.named != "" {
@@ -113,22 +103,18 @@ var quirkRefusals = sync.OnceValue(func() map[Quirk]func(string) bool {
 })
 
 // quirkIn returns the quirk in a refusal, if adapting to it changes the request; empty for none.
-func quirkIn(message string, r Request) Quirk {
-	s, err := r.Settings.body()
-	if err != nil {
-		return ""
-	}
-	sent, err := chatRequest(s, r.History)
+func quirkIn(message string, r model.Request) model.Quirk {
+	sent, err := bodyOf(r)
 	if err != nil {
 		return ""
 	}
 	for _, q := range quirks {
-		if slices.Contains(s.Chat, q.name) || !quirkRefusals()[q.name](message) {
+		if slices.Contains(r.Settings.Chat, q.name) || !quirkRefusals()[q.name](message) {
 			continue
 		}
-		fitting := s
-		fitting.Chat = append(slices.Clip(s.Chat), q.name)
-		if other, err := chatRequest(fitting, r.History); err == nil && string(other) != string(sent) {
+		fitting := r
+		fitting.Settings.Chat = append(slices.Clip(r.Settings.Chat), q.name)
+		if other, err := bodyOf(fitting); err == nil && string(other) != string(sent) {
 			return q.name
 		}
 	}
@@ -136,7 +122,7 @@ func quirkIn(message string, r Request) Quirk {
 }
 
 // fit makes a request fit the quirks of an endpoint.
-func (b *chatBody) fit(has []Quirk) {
+func (b *chatBody) fit(has []model.Quirk) {
 	for _, q := range quirks {
 		if slices.Contains(has, q.name) {
 			q.fit(b)
@@ -163,7 +149,7 @@ func withObjects(b *chatBody) {
 	for i := range b.Messages {
 		for n := range b.Messages[i].Calls {
 			arguments := &b.Messages[i].Calls[n].Function.Arguments
-			if text := textOf(*arguments); json.Valid([]byte(text)) {
+			if text := exchange.TextOf(*arguments); json.Valid([]byte(text)) {
 				*arguments = json.RawMessage(text)
 			}
 		}

@@ -1,9 +1,12 @@
-package model
+package chat
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 )
 
 // asReasoning marks thoughts from the field reasoning.
@@ -32,7 +35,7 @@ func thoughtIn(text string) (thought, cameAs, rest string) {
 }
 
 // callableInText returns the tools that may be called in the answer's text; nil for none.
-func callableInText(s Settings) map[string]bool {
+func callableInText(s model.Settings) map[string]bool {
 	if s.Speaking || !slices.Contains(s.Chat, TextCalls) {
 		return nil
 	}
@@ -71,7 +74,7 @@ func (a *chatAnswer) callsIn(text string) (words string) {
 	}
 	for _, call := range calls {
 		arguments := new(strings.Builder)
-		arguments.WriteString(textOf(call.Function.Arguments))
+		arguments.WriteString(exchange.TextOf(call.Function.Arguments))
 		a.calls, a.written = append(a.calls, call), append(a.written, arguments)
 	}
 	return strings.TrimSpace(text[:at])

@@ -1,4 +1,4 @@
-package model
+package chat
 
 import (
 	"encoding/json"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -55,13 +57,42 @@ func imagePart(url string) chatPart {
 	return chatPart{Type: "image_url", Image: map[string]string{"url": url}}
 }
 
-// chatRequest returns the chat request for the settings of a Responses API body.
-func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
-	instructions := ""
-	if s.Instructions != nil {
-		instructions = *s.Instructions
+// settings are the fields in use of a Responses API body.
+type settings struct {
+	Model           string                  `json:"model"`
+	Instructions    string                  `json:"instructions"`
+	Tools           []json.RawMessage       `json:"tools"`
+	ToolChoice      string                  `json:"tool_choice"`
+	Reasoning       struct{ Effort string } `json:"reasoning"`
+	Stream          bool                    `json:"stream"`
+	ServiceTier     string                  `json:"service_tier"`
+	MaxOutputTokens int64                   `json:"max_output_tokens"`
+	Text            *struct {
+		Format struct {
+			Name   string          `json:"name"`
+			Schema json.RawMessage `json:"schema"`
+		} `json:"format"`
+	} `json:"text"`
+	Quirks []model.Quirk `json:"chat"`
+}
+
+// bodyOf returns the JSON of r.
+func bodyOf(r model.Request) ([]byte, error) {
+	settings, err := r.Settings.SettingsJSON()
+	if err != nil {
+		return nil, err
 	}
-	messages, err := chatMessages(instructions, history)
+	return Body(settings, r.History)
+}
+
+// Body returns the chat request for a Responses API body without its conversation, and a
+// conversation.
+func Body(body json.RawMessage, history []json.RawMessage) ([]byte, error) {
+	var s settings
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, fmt.Errorf("read the settings of a request: %w", err)
+	}
+	messages, err := chatMessages(s.Instructions, history)
 	if err != nil {
 		return nil, err
 	}
@@ -69,20 +100,17 @@ func chatRequest(s body, history []json.RawMessage) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := chatBody{Model: s.Model, Tools: tools, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
+	b := chatBody{Model: s.Model, Tools: tools, Effort: s.Reasoning.Effort, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens, Stream: s.Stream, Messages: messages}
 	if b.Stream {
 		b.StreamOptions = map[string]bool{"include_usage": true}
 	}
 	if s.ToolChoice == "none" && len(tools) > 0 {
 		b.ToolChoice = "none"
 	}
-	if s.Reasoning != nil {
-		b.Effort = s.Reasoning.Effort
-	}
 	if s.Text != nil {
 		b.Format = &chatFormat{"json_schema", map[string]any{"name": s.Text.Format.Name, "schema": s.Text.Format.Schema}}
 	}
-	b.fit(s.Chat)
+	b.fit(s.Quirks)
 	return rawitem.Encode(b)
 }
 
@@ -276,7 +304,7 @@ func madeObject(arguments string) any {
 
 // unwrapped returns arguments without the JSON string some models wrap them in.
 func unwrapped(arguments string) string {
-	if inner := textOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && madeObject(inner) == nil {
+	if inner := exchange.TextOf(json.RawMessage(arguments)); strings.HasPrefix(strings.TrimSpace(arguments), `"`) && inner != "" && madeObject(inner) == nil {
 		return inner
 	}
 	return arguments
@@ -304,5 +332,5 @@ func (i chatItem) call() (chatCall, error) {
 		text = string(raw)
 	}
 	quoted, err := rawitem.Encode(text)
-	return chatCall{ID: looseText(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
+	return chatCall{ID: exchange.Text(i.CallID), Type: "function", Function: chatFunction{name, quoted}, Extra: i.Extra}, err
 }

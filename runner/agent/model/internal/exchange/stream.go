@@ -1,4 +1,4 @@
-package model
+package exchange
 
 import (
 	"bufio"
@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
 // eventStream reads server-sent events. Lines end in LF, CR or both.
@@ -36,7 +38,7 @@ func (s *eventStream) next() (data []byte, whole, ok bool) {
 		if string(name) == "data" {
 			data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 		}
-		if len(data) > wholeLimit {
+		if len(data) > WholeLimit {
 			s.err = bufio.ErrTooLong
 		}
 	}
@@ -106,7 +108,7 @@ const endOfStream = "[DONE]"
 
 // readStream reads an answer in events. A last event without a blank line counts if it completes
 // the answer.
-func readStream(stream *eventStream, read reader, alive func()) (*Response, error) {
+func readStream(stream *eventStream, read Reader, alive func()) (*model.Response, error) {
 	for {
 		data, whole, ok := stream.next()
 		if !ok {
@@ -114,23 +116,23 @@ func readStream(stream *eventStream, read reader, alive func()) (*Response, erro
 		}
 		alive()
 		events := apart(data)
-		if last := events[len(events)-1]; !whole && string(last) != endOfStream && !read.completedBy(last) {
+		if last := events[len(events)-1]; !whole && string(last) != endOfStream && !read.CompletedBy(last) {
 			break
 		}
 		for _, event := range events {
 			if string(event) == endOfStream {
-				return read.end(true)
+				return read.End(true)
 			}
-			if answer, err := read.event(event); answer != nil || err != nil {
+			if answer, err := read.Event(event); answer != nil || err != nil {
 				return answer, err
 			}
 		}
 		if !whole {
-			return read.end(false)
+			return read.End(false)
 		}
 	}
 	if err := stream.failure(); err != nil {
-		return nil, requestFailure(err)
+		return nil, FailureOf(err)
 	}
-	return read.end(false)
+	return read.End(false)
 }

@@ -1,4 +1,4 @@
-package model
+package responses
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
@@ -16,7 +18,7 @@ import (
 // text, or in the response at the end. An item without its text is held back, with those behind
 // it, until the answer is whole, so that no call runs of which a part is missing.
 type itemReader struct {
-	observe Observer
+	observe model.Observer
 	items   []arrived // that are done
 	given   int       // of items, those that the observer has
 	begun   []arrived // that were announced, and are not done
@@ -38,7 +40,7 @@ type itemText struct {
 	index  int
 	part   int // of a message
 	deltas strings.Builder
-	whole  *looseText // by the event that ends it
+	whole  *exchange.Text // by the event that ends it
 	used   bool
 }
 
@@ -56,19 +58,19 @@ type streamEvent struct {
 	Type     string          `json:"type"`
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
-	Code     looseText       `json:"code"`
-	Message  looseText       `json:"message"`
-	Error    *apiError       `json:"error"`
+	Code     exchange.Text   `json:"code"`
+	Message  exchange.Text   `json:"message"`
+	Error    *exchange.Error `json:"error"`
 
-	ItemID    looseText  `json:"item_id"`
-	Index     int        `json:"output_index"`
-	Part      int        `json:"content_index"`
-	Delta     looseText  `json:"delta"`
-	Arguments *looseText `json:"arguments"`
-	Input     *looseText `json:"input"`
-	Text      *looseText `json:"text"`
-	Refusal   *looseText `json:"refusal"`
-	Diff      *looseText `json:"diff"`
+	ItemID    exchange.Text  `json:"item_id"`
+	Index     int            `json:"output_index"`
+	Part      int            `json:"content_index"`
+	Delta     exchange.Text  `json:"delta"`
+	Arguments *exchange.Text `json:"arguments"`
+	Input     *exchange.Text `json:"input"`
+	Text      *exchange.Text `json:"text"`
+	Refusal   *exchange.Text `json:"refusal"`
+	Diff      *exchange.Text `json:"diff"`
 }
 
 // arrived is the item of an event.
@@ -82,30 +84,30 @@ var textKinds = map[string]string{
 	"response.apply_patch_call_operation_diff": "apply_patch_call", "response.output_text": "message", refusalText: "message",
 }
 
-func (r *itemReader) event(data []byte) (*Response, error) {
-	if r.bytes += len(data); r.bytes > wholeLimit {
-		return nil, malformed("the answer is too long", nil, data)
+func (r *itemReader) event(data []byte) (*model.Response, error) {
+	if r.bytes += len(data); r.bytes > exchange.WholeLimit {
+		return nil, exchange.Malformed("the answer is too long", nil, data)
 	}
 	var event streamEvent
 	if err := json.Unmarshal(data, &event); err != nil {
-		return nil, malformed("an event is not what the API describes", err, data)
+		return nil, exchange.Malformed("an event is not what the API describes", err, data)
 	}
 	if event.Error != nil {
-		return nil, event.Error.failure(0)
+		return nil, event.Error.Failure(0)
 	}
 	switch event.Type {
 	case "response.output_item.added":
 		r.begun = append(r.begun, event.arrived())
 	case "response.output_item.done":
 		if len(event.Item) == 0 {
-			return nil, malformed("an event has no item", nil, data)
+			return nil, exchange.Malformed("an event has no item", nil, data)
 		}
 		return nil, r.done(event.arrived())
 	case "response.completed", "response.incomplete", "response.failed":
 		return r.whole(event.Response)
 	case "error":
-		failure := apiFailure(0, string(event.Code), string(event.Message))
-		failure.RetryAfter = cmp.Or(waitIn(nil, data), failure.RetryAfter)
+		failure := exchange.Failure(0, string(event.Code), string(event.Message))
+		failure.RetryAfter = cmp.Or(exchange.WaitIn(nil, data), failure.RetryAfter)
 		return nil, failure
 	}
 	if at := strings.LastIndex(event.Type, "."); at >= 0 && textKinds[event.Type[:at]] != "" {
@@ -149,7 +151,7 @@ func (r *itemReader) done(a arrived) error {
 // give hands all items so far to the observer.
 func (r *itemReader) give() {
 	for _, a := range r.items[r.given:] {
-		r.observe.item(a.item)
+		r.observe.Give(a.item)
 	}
 	r.given = len(r.items)
 }
@@ -195,11 +197,11 @@ type fill func(item json.RawMessage, texts []*itemText) (json.RawMessage, error)
 // lackingText returns how to fill an item without text; nil if it has its own or never has any.
 func lackingText(item json.RawMessage) fill {
 	var has struct {
-		Type      string                     `json:"type"`
-		Arguments looseText                  `json:"arguments"`
-		Input     looseText                  `json:"input"`
-		Operation map[string]json.RawMessage `json:"operation"`
-		Content   []itemPart                 `json:"content"`
+		Type      string                           `json:"type"`
+		Arguments exchange.Text                    `json:"arguments"`
+		Input     exchange.Text                    `json:"input"`
+		Operation map[string]json.RawMessage       `json:"operation"`
+		Content   []struct{ Text, Refusal string } `json:"content"`
 	}
 	if json.Unmarshal(item, &has) != nil {
 		return nil
@@ -214,7 +216,7 @@ func lackingText(item json.RawMessage) fill {
 			return inField("input")
 		}
 	case "apply_patch_call":
-		if textOf(has.Operation["type"]) != "delete_file" && textOf(has.Operation["diff"]) == "" {
+		if exchange.TextOf(has.Operation["type"]) != "delete_file" && exchange.TextOf(has.Operation["diff"]) == "" {
 			return func(item json.RawMessage, texts []*itemText) (json.RawMessage, error) {
 				operation := map[string]any{}
 				for name, value := range has.Operation {
@@ -225,7 +227,7 @@ func lackingText(item json.RawMessage) fill {
 			}
 		}
 	case "message":
-		if !slices.ContainsFunc(has.Content, func(p itemPart) bool { return p.Text+p.Refusal != "" }) {
+		if !slices.ContainsFunc(has.Content, func(p struct{ Text, Refusal string }) bool { return p.Text+p.Refusal != "" }) {
 			return withParts
 		}
 	}
@@ -262,26 +264,26 @@ func (r *itemReader) completedBy(data []byte) bool {
 	return event.Error != nil
 }
 
-func (r *itemReader) end(bool) (*Response, error) {
-	return nil, &Failure{Kind: StreamCut, Message: "the stream ended before response.completed"}
+func (r *itemReader) end(bool) (*model.Response, error) {
+	return nil, &model.Failure{Kind: model.StreamCut, Message: "the stream ended before response.completed"}
 }
 
 // whole joins the received items with the last event. Endpoints without item events give all items
 // in the last event.
-func (r *itemReader) whole(raw []byte) (*Response, error) {
+func (r *itemReader) whole(raw []byte) (*model.Response, error) {
 	var wire wireResponse
 	if err := json.Unmarshal(raw, &wire); err != nil {
-		return nil, malformed("the response is not what the API describes", err, raw)
+		return nil, exchange.Malformed("the response is not what the API describes", err, raw)
 	}
 	if failure := wire.failure(raw); failure != nil {
-		failure.Usage = wire.Usage.usage(wire.ServiceTier)
+		failure.Usage = wire.Usage.At(wire.ServiceTier)
 		return nil, failure
 	}
 	if err := r.complete(wire.Output); err != nil {
 		return nil, err
 	}
 	r.give()
-	answer := &Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.usage(wire.ServiceTier)}
+	answer := &model.Response{ID: wire.ID, Status: wire.Status, Usage: wire.Usage.At(wire.ServiceTier)}
 	for _, a := range r.items {
 		answer.Output = append(answer.Output, a.item)
 	}

@@ -1,4 +1,4 @@
-package model
+package responses
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/openai/openai-go/v3/auth"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
 )
 
 // jobToken is the token of a job.
@@ -30,7 +32,7 @@ func (i internet) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		refused int // keys, from the first on
-		ask     func(*OpenAI) error
+		ask     func(*Client) error
 		want    []string // keys that came
 		fails   bool
 	}{
@@ -43,7 +45,7 @@ func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			given, came := 0, []string(nil)
-			api, err := NewOpenAI(Endpoint{
+			api, err := New(model.Endpoint{
 				Workload: &auth.WorkloadIdentity{IdentityProviderID: "idp", ServiceAccountID: "svc", Provider: jobToken{}},
 				Transport: internet(func(r *http.Request) (int, string) {
 					if r.URL.String() == auth.TokenExchangeURL {
@@ -70,12 +72,12 @@ func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
 	}
 }
 
-func answers(o *OpenAI) error {
-	_, err := o.Respond(context.Background(), Request{Settings: Settings{Model: "m", Whole: true}}, Observer{})
+func answers(o *Client) error {
+	_, err := o.Respond(context.Background(), model.Request{Settings: model.Settings{Model: "m", Whole: true}}, model.Observer{})
 	return err
 }
 
-func compacts(o *OpenAI) error {
-	_, err := o.Compact(context.Background(), Request{Settings: Settings{Model: "m"}})
+func compacts(o *Client) error {
+	_, err := o.Compact(context.Background(), model.Request{Settings: model.Settings{Model: "m"}})
 	return err
 }

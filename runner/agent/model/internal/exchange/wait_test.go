@@ -1,8 +1,6 @@
-package model
+package exchange
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -80,90 +78,9 @@ func TestWaitIn(t *testing.T) {
 			"no JSON":                      {nil, `<html>`, 0},
 			"too deep":                     {nil, strings.Repeat(`{"a":`, 20) + `{"retry_after":3}` + strings.Repeat("}", 20), 0},
 		} {
-			if got := waitIn(c.header, []byte(c.body)); got != c.want {
+			if got := WaitIn(c.header, []byte(c.body)); got != c.want {
 				t.Errorf("%s: %s, want %s", name, got, c.want)
 			}
-		}
-	})
-}
-
-// failing fails each request in the same way and counts them.
-type failing struct {
-	failure Failure
-	asked   int
-}
-
-func (f *failing) Respond(context.Context, Request, Observer) (*Response, error) {
-	f.asked++
-	failure := f.failure
-	return nil, &failure
-}
-
-func TestTheOutageIsBounded(t *testing.T) {
-	for name, c := range map[string]struct {
-		asks  time.Duration // to wait
-		lost  time.Duration // before
-		tries int
-	}{
-		"a wait that fits":                {time.Microsecond, 0, 3},
-		"a wait that does not":            {time.Hour, 0, 1},
-		"an outage that is nearly over":   {0, time.Minute - time.Nanosecond, 1},
-		"an outage that has just started": {0, time.Second, 3},
-	} {
-		next := &failing{failure: Failure{Kind: ServerError, RetryAfter: c.asks}}
-		r := &Retrying{Next: next, Attempts: 3, First: time.Microsecond, Outage: time.Minute, lost: c.lost}
-		_, err := r.Respond(t.Context(), Request{}, Observer{})
-		var failure *Failure
-		if !errors.As(err, &failure) || failure.Attempts != c.tries || next.asked != c.tries {
-			t.Errorf("%s: %d requests, want %d (%v)", name, next.asked, c.tries, err)
-		}
-	}
-}
-
-func TestARetryEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, First: time.Hour, Outage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
-		cancel()
-		return nil
-	}}
-	if _, err := r.Respond(ctx, Request{}, Observer{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Respond = %v", err)
-	}
-}
-
-// sometimes fails every request once and answers it then, after a while.
-type sometimes struct {
-	asked int
-	takes time.Duration
-}
-
-func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, error) {
-	s.asked++
-	if s.asked%2 == 1 {
-		return nil, &Failure{Kind: ServerError}
-	}
-	time.Sleep(s.takes)
-	return &Response{}, nil
-}
-
-func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, First: time.Microsecond, Outage: 15 * time.Millisecond}
-		for n := range 3 {
-			if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
-				t.Fatalf("request %d: %v", n+1, err)
-			}
-		}
-	})
-}
-
-func TestWhatTheServerAsksForIsWaitedForBehindAnAnswerThatIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
-		began := time.Now()
-		_, err := r.Respond(t.Context(), Request{}, Observer{Broken: func() bool { return true }})
-		if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
-			t.Errorf("Respond = %v after %s", err, time.Since(began))
 		}
 	})
 }

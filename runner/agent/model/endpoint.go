@@ -1,0 +1,47 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3/auth"
+
+	"github.com/agent-ci/agent-ci/policy/reach"
+)
+
+// DefaultBaseURL is OpenAI's own API.
+const DefaultBaseURL = "https://api.openai.com/v1/"
+
+// Endpoint has the address of the API and the credentials.
+type Endpoint struct {
+	BaseURL string // DefaultBaseURL when empty
+	APIKey  string // empty for an endpoint that asks for none
+	// Workload is exchanged for keys in place of APIKey; nil for none. Chat Completions do not use it.
+	Workload *auth.WorkloadIdentity
+	// Transport carries the requests, including the exchange; nil for the usual one.
+	Transport http.RoundTripper
+	Headers   map[string]string
+	// UserAgent names the program to the API.
+	UserAgent string
+	// Idle ends an answer silent for this time: without an event of a stream, or without the whole
+	// of another answer. 0 means 5 minutes.
+	Idle time.Duration
+}
+
+// Base returns the API's address with a final slash.
+func (e Endpoint) Base() (string, error) {
+	base := cmp.Or(e.BaseURL, DefaultBaseURL)
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return "", errors.New("the model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL")
+	}
+	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
+		return "", fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host %s, where others could read the key and the conversation", u.Hostname())
+	}
+	return strings.TrimSuffix(base, "/") + "/", nil
+}

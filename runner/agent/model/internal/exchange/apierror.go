@@ -1,0 +1,217 @@
+package exchange
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// FailureOf converts an error of openai-go.
+func FailureOf(err error) *model.Failure {
+	var refused *model.Failure
+	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.Is(err, bufio.ErrTooLong):
+		return &model.Failure{Kind: model.Malformed, Err: err}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &model.Failure{Kind: model.StreamCut, Err: err}
+	}
+	return &model.Failure{Kind: model.Unreachable, Err: err}
+}
+
+// Refusal reads why a request was refused.
+func Refusal(answer *http.Response) *model.Failure {
+	const most = 64 << 10
+	raw, _ := io.ReadAll(io.LimitReader(answer.Body, most)) // what came by then is all that is told
+	said := errorIn(raw)
+	f := said.Failure(answer.StatusCode)
+	f.RetryAfter = cmp.Or(WaitIn(answer.Header, raw), f.RetryAfter)
+	if f.Kind == model.InvalidRequest && said.Param == "service_tier" {
+		f.Kind = model.TierUnknown
+	}
+	f.Message = cmp.Or(f.Message, http.StatusText(answer.StatusCode))
+	return f
+}
+
+// Error is the API's error object.
+type Error struct {
+	Code    string
+	Type    string
+	Message string
+	Param   string
+	Wait    time.Duration // that its fields ask for
+}
+
+// UnmarshalJSON also accepts the forms of compatible endpoints: a bare text, a number as the code,
+// an object in place of a text.
+func (e *Error) UnmarshalJSON(raw []byte) error {
+	var fields struct {
+		Code, Type, Message, Detail, Param Text
+	}
+	if err := json.Unmarshal(raw, &fields); err != nil {
+		var words Text
+		if err := json.Unmarshal(raw, &words); err != nil {
+			return err
+		}
+		*e = Error{Message: string(words)}
+		return nil
+	}
+	*e = Error{string(fields.Code), string(fields.Type), cmp.Or(string(fields.Message), string(fields.Detail)), string(fields.Param), WaitIn(nil, raw)}
+	return nil
+}
+
+// Text is a text, or the JSON found in place of one.
+type Text string
+
+func (t *Text) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	*t = Text(text)
+	return nil
+}
+
+// TextOf returns the text in raw, or the JSON found in place of a text.
+func TextOf(raw json.RawMessage) string {
+	var text Text
+	if len(raw) > 0 && json.Unmarshal(raw, &text) != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Failure returns the meaning of the error with an HTTP status; 0 for none.
+func (e *Error) Failure(status int) *model.Failure {
+	f := Failure(status, e.kind(), e.Message)
+	f.RetryAfter = cmp.Or(e.Wait, f.RetryAfter)
+	return f
+}
+
+// kind is the code; some endpoints have a type alone, or repeat the status.
+func (e *Error) kind() string {
+	if _, err := strconv.Atoi(e.Code); e.Code != "" && err != nil {
+		return e.Code
+	}
+	return e.Type
+}
+
+// errorIn finds the error in the body of an answer. A page instead of JSON has
+// no more to say.
+func errorIn(body []byte) *Error {
+	var several []json.RawMessage
+	if json.Unmarshal(body, &several) == nil && len(several) > 0 { // as Gemini has it
+		body = several[0]
+	}
+	var wrapped struct {
+		Error *Error `json:"error"`
+	}
+	if json.Unmarshal(body, &wrapped) == nil && wrapped.Error != nil {
+		return wrapped.Error
+	}
+	var said Error
+	if json.Unmarshal(body, &said) != nil {
+		return &Error{}
+	}
+	return &said
+}
+
+// codeKinds maps the API's error codes; they say more than the HTTP status.
+var codeKinds = map[string]model.Kind{
+	"insufficient_quota":            model.Quota,
+	"billing_hard_limit_reached":    model.Quota,
+	"usage_not_included":            model.Quota,
+	"rate_limit_exceeded":           model.RateLimited,
+	"slow_down":                     model.RateLimited,
+	"resource_unavailable":          model.TierBusy,
+	"server_error":                  model.ServerError,
+	"server_is_overloaded":          model.ServerError,
+	"vector_store_timeout":          model.ServerError,
+	"context_length_exceeded":       model.ContextLength,
+	"invalid_prompt":                model.Refused,
+	"cyber_policy":                  model.Refused,
+	"bio_policy":                    model.Refused,
+	"misalignment_policy_violation": model.Refused,
+	"content_policy_violation":      model.Refused,
+	"content_filter":                model.Refused,
+	"ResponsibleAIPolicyViolation":  model.Refused,
+	"model_not_found":               model.NotFound,
+	"invalid_api_key":               model.Unauthorized,
+
+	"image_content_policy_violation": model.Refused,
+	"data_residency_mismatch":        model.InvalidRequest,
+	model.SealedCode:                 model.InvalidRequest,
+	"invalid_image":                  model.InvalidRequest,
+	"invalid_image_format":           model.InvalidRequest,
+	"invalid_base64_image":           model.InvalidRequest,
+	"invalid_image_url":              model.InvalidRequest,
+	"invalid_image_mode":             model.InvalidRequest,
+	"image_too_large":                model.InvalidRequest,
+	"image_too_small":                model.InvalidRequest,
+	"image_parse_error":              model.InvalidRequest,
+	"image_file_too_large":           model.InvalidRequest,
+	"image_file_not_found":           model.InvalidRequest,
+	"empty_image_file":               model.InvalidRequest,
+	"unsupported_image_media_type":   model.InvalidRequest,
+}
+
+var statusKinds = map[int]model.Kind{
+	http.StatusUnauthorized:          model.Unauthorized,
+	http.StatusPaymentRequired:       model.Quota,
+	http.StatusForbidden:             model.Forbidden,
+	http.StatusNotFound:              model.NotFound,
+	http.StatusRequestTimeout:        model.ServerError,
+	http.StatusConflict:              model.ServerError,
+	http.StatusRequestEntityTooLarge: model.ContextLength,
+	http.StatusTooManyRequests:       model.RateLimited,
+}
+
+// tooLong matches messages about a conversation above the context window, from endpoints without a
+// code for it.
+var tooLong = regexp.MustCompile(`(?i)context (?:length|window|size)|(?:prompt|input) is too long`)
+
+// flagged matches refusals of content from endpoints without a code for them. Some use the status
+// of a key without permission.
+var flagged = regexp.MustCompile(`(?i)\bmoderation\b|content (?:policy|filter|management)`)
+
+// noRoom and ofTier match messages about a full or unknown tier, from endpoints without a code for
+// it.
+var (
+	noRoom = regexp.MustCompile(`(?i)resources?[ _](?:is |are )?unavailable`)
+	ofTier = regexp.MustCompile(`(?i)service[_ ]tier`)
+)
+
+func Failure(status int, code, message string) *model.Failure {
+	return &model.Failure{Status: status, Code: code, Message: message, Kind: kindOf(status, code, message), RetryAfter: waitInWords(message)}
+}
+
+func kindOf(status int, code, message string) model.Kind {
+	switch {
+	case codeKinds[code] != "":
+		return codeKinds[code]
+	case (status == 0 || status == http.StatusBadRequest || status == http.StatusNotFound) && (&model.Failure{Kind: model.InvalidRequest, Message: message}).RefusesSealed():
+		return model.InvalidRequest
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && tooLong.MatchString(message):
+		return model.ContextLength
+	case status == http.StatusTooManyRequests && noRoom.MatchString(message):
+		return model.TierBusy
+	case (status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) && ofTier.MatchString(message):
+		return model.TierUnknown
+	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests && flagged.MatchString(message):
+		return model.Refused
+	case statusKinds[status] != "":
+		return statusKinds[status]
+	case status >= 500 || status == 0:
+		return model.ServerError
+	}
+	return model.InvalidRequest
+}

@@ -1,0 +1,135 @@
+// Package exchange owns what the model's APIs share below their forms: how a request is sent and its
+// answer read, in events or in one piece, and what errors, waits and usage in it mean.
+package exchange
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// DefaultIdle is how long an answer may be silent.
+const DefaultIdle = 5 * time.Minute
+
+// Reader makes a response of an answer in the form of one of the APIs.
+type Reader struct {
+	// Event takes the next event of a stream. The last one may give the response.
+	Event func(data []byte) (*model.Response, error)
+	// CompletedBy says whether an event can be the last one of an answer.
+	CompletedBy func(event []byte) bool
+	// End returns the result of a stream that ended without a response. said reports whether the
+	// stream announced its end: a clean end of the connection says nothing about the answer.
+	End func(said bool) (*model.Response, error)
+	// Whole takes an answer in one piece.
+	Whole func(raw []byte) (*model.Response, error)
+}
+
+// Do sends a request and reads its answer. It ends after idle without data. whole means that
+// the request asks for an answer in one piece.
+func Do(
+	ctx context.Context, idle time.Duration,
+	send func(context.Context, []byte) (*http.Response, error), raw []byte, whole bool, read Reader,
+) (*model.Response, error) {
+	var answer *model.Response
+	err := Watched(ctx, idle, func(ctx context.Context, alive func()) error {
+		sent, err := send(ctx, raw)
+		if err != nil {
+			return err
+		}
+		defer sent.Body.Close()
+		switch page := pageIn(sent); {
+		case page != nil:
+			return page
+		case whole || beginsObject(sent):
+			answer, err = readWhole(sent.Body, read)
+		default:
+			answer, err = readStream(newEventStream(sent.Body), read, alive)
+		}
+		return err
+	})
+	return Weighed(answer, err, raw)
+}
+
+// WholeLimit bounds an answer in one piece, in bytes.
+const WholeLimit = 64 << 20
+
+func readWhole(body io.Reader, read Reader) (*model.Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, WholeLimit+1))
+	if err != nil {
+		return nil, FailureOf(err)
+	}
+	if len(raw) > WholeLimit {
+		return nil, Malformed("the answer is too long", nil, raw)
+	}
+	return read.Whole(raw)
+}
+
+// beginsObject reports whether an answer is one JSON object, as from an endpoint without streams.
+func beginsObject(sent *http.Response) bool {
+	ahead := bufio.NewReader(sent.Body)
+	first, _ := ahead.Peek(1) // what is wrong with it is told by who reads on
+	sent.Body = struct {
+		io.Reader
+		io.Closer
+	}{ahead, sent.Body}
+	return string(first) == "{"
+}
+
+// pageIn returns the failure for a web page in place of an answer: mostly a proxy's login page.
+func pageIn(sent *http.Response) *model.Failure {
+	if !strings.HasPrefix(strings.ToLower(sent.Header.Get("Content-Type")), "text/html") {
+		return nil
+	}
+	from := *sent.Request.URL
+	from.User, from.RawQuery = nil, ""
+	return &model.Failure{Kind: model.Unreachable, Message: "a web page came from " + from.String() + " in the place of an answer"}
+}
+
+// Watched runs work until it ends, ctx does, or work has not called alive for
+// as long as idle.
+func Watched(ctx context.Context, idle time.Duration, work func(ctx context.Context, alive func()) error) error {
+	reading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(idle, func() { cancel(errSilent) })
+	defer watch.Stop()
+	err := work(reading, func() { watch.Reset(idle) })
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case context.Cause(reading) == errSilent:
+		return &model.Failure{Kind: model.Silent, Message: fmt.Sprintf("nothing came for %s", idle), Err: errSilent}
+	}
+	return err
+}
+
+var errSilent = errors.New("the API fell silent")
+
+// Malformed keeps the beginning of unreadable data.
+func Malformed(what string, err error, data []byte) *model.Failure {
+	const most = 2 << 10
+	if err != nil {
+		what += ": " + err.Error()
+	}
+	if len(data) > most {
+		data = data[:most]
+	}
+	return &model.Failure{Kind: model.Malformed, Message: what, Err: err, Data: bytes.Clone(data)}
+}
+
+// Incomplete is a failure, not an answer: its last item may be cut anywhere.
+func Incomplete(reason string) *model.Failure {
+	if reason == "content_filter" {
+		return &model.Failure{Kind: model.Refused, Message: "the answer was stopped by the provider's content filter"}
+	}
+	return &model.Failure{Kind: model.Incomplete, Message: "the answer is incomplete: " + reason}
+}

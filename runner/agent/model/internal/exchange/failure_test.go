@@ -1,0 +1,55 @@
+package exchange
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+)
+
+// Which failures have another model go on, and which the same one asked again.
+func TestWhatLeadsToAnotherModel(t *testing.T) {
+	for _, test := range []struct {
+		name             string
+		status           int
+		body             string
+		kind             model.Kind
+		again, elsewhere bool
+	}{
+		{"a model that is not there", 404, `{"error":{"code":"model_not_found"}}`, model.NotFound, false, true},
+		{"one by a status that others have for it", 400, `{"error":{"code":"model_not_found"}}`, model.NotFound, false, true},
+		{"no access", 403, `{}`, model.Forbidden, false, true},
+		{"no quota", 429, `{"error":{"code":"insufficient_quota"}}`, model.Quota, false, true},
+		{"no money", 402, `{}`, model.Quota, false, true},
+		{"a rate limit", 429, `{"error":{"code":"rate_limit_exceeded"}}`, model.RateLimited, true, true},
+		{"a server that is broken", 503, `{}`, model.ServerError, true, true},
+		{"no room at the tier", 429, `{"error":{"code":"resource_unavailable"}}`, model.TierBusy, true, true},
+		{"no room, in words", 429, `{"error":{"message":"Resource Unavailable"}}`, model.TierBusy, true, true},
+		{"no such tier", 400, `{"error":{"message":"Invalid service_tier argument"}}`, model.TierUnknown, false, false},
+		{"no such tier, by the parameter", 400, `{"error":{"message":"Invalid value: 'flex'","param":"service_tier"}}`, model.TierUnknown, false, false},
+		{"a refusal of content", 400, `{"error":{"code":"content_policy_violation"}}`, model.Refused, false, false},
+		{"a refusal with a status of access", 403, `{"error":{"code":"cyber_policy"}}`, model.Refused, false, false},
+		{"one in words, with a status of access", 403, `{"error":{"code":403,"message":"Your chosen model requires moderation and your input was flagged"}}`, model.Refused, false, false},
+		{"one of a filter", 400, `{"error":{"code":"content_filter","message":"The response was filtered"}}`, model.Refused, false, false},
+		{"a wrong request", 400, `{"error":{"code":"invalid_value"}}`, model.InvalidRequest, false, false},
+		{"a wrong key", 401, `{}`, model.Unauthorized, false, false},
+		{"a long conversation", 400, `{"error":{"code":"context_length_exceeded"}}`, model.ContextLength, false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := Refusal(&http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))})
+			if f.Kind != test.kind || f.Temporary() != test.again || f.Elsewhere() != test.elsewhere {
+				t.Errorf("%s, again %t, elsewhere %t", f.Kind, f.Temporary(), f.Elsewhere())
+			}
+		})
+	}
+	for kind, elsewhere := range map[model.Kind]bool{model.Unreachable: false, model.StreamCut: true, model.Silent: true, model.Incomplete: false, model.Malformed: false, model.Identity: false} {
+		if got := (&model.Failure{Kind: kind}).Elsewhere(); got != elsewhere {
+			t.Errorf("%s leads elsewhere: %t", kind, got)
+		}
+	}
+	if (&model.Failure{Kind: model.ServerError, Lasting: true}).Temporary() {
+		t.Error("what lasts is asked again")
+	}
+}

@@ -1,0 +1,178 @@
+// Package responses owns the Responses API, through openai-go: a request goes out as it is, and the
+// items of its answer are put together from what endpoints send.
+package responses
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+	"github.com/openai/openai-go/v3/packages/param"
+	"github.com/openai/openai-go/v3/responses"
+
+	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/internal/exchange"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
+)
+
+// Client speaks the Responses API. It sends each request once; Retrying sends it
+// again.
+type Client struct {
+	service  responses.ResponseService
+	idle     time.Duration
+	exchange bool // keys come by an exchange
+}
+
+// New makes a client. It does not connect.
+func New(e model.Endpoint) (*Client, error) {
+	options, err := options(e)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{service: responses.NewResponseService(options...), idle: cmp.Or(e.Idle, exchange.DefaultIdle), exchange: e.Workload != nil}, nil
+}
+
+func options(e model.Endpoint) ([]option.RequestOption, error) {
+	base, err := e.Base()
+	if err != nil {
+		return nil, err
+	}
+	options := []option.RequestOption{
+		option.WithBaseURL(base),
+		option.WithMaxRetries(0),
+		option.WithHTTPClient(&http.Client{Transport: cmp.Or(e.Transport, http.DefaultTransport)}),
+		option.WithMiddleware(refusals),
+	}
+	if e.APIKey != "" {
+		options = append(options, option.WithAPIKey(e.APIKey))
+	}
+	if e.Workload != nil { // behind refusals, so that it sees a key that is refused, and drops it
+		options = append(options, option.WithWorkloadIdentity(*e.Workload))
+	}
+	if e.UserAgent != "" {
+		options = append(options, option.WithHeader("User-Agent", e.UserAgent))
+	}
+	for name, value := range e.Headers {
+		options = append(options, option.WithHeader(name, value))
+	}
+	return options, nil
+}
+
+// refusals rewrites refusals worded in a way openai-go can't read.
+func refusals(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	answer, err := next(r)
+	if err != nil || answer.StatusCode < http.StatusBadRequest {
+		return answer, err
+	}
+	defer answer.Body.Close()
+	return nil, exchange.Refusal(answer)
+}
+
+// Respond sends r and reads the answer to its end. Its error is a *Failure, or
+// ctx's.
+func (o *Client) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
+	raw, err := model.BodyFor(o, r)
+	if err != nil {
+		return nil, err
+	}
+	read := &itemReader{observe: observe}
+	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.Whole, exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+}
+
+// send posts the bytes of a request and gives the answer unread. openai-go is given
+// them as they are: parameters it would encode once more.
+func (o *Client) send(ctx context.Context, raw []byte) (sent *http.Response, err error) {
+	err = o.letIn(func() error {
+		_, err := o.service.New(ctx, responses.ResponseNewParams{}, option.WithRequestBody("application/json", raw), option.WithResponseBodyInto(&sent))
+		return err
+	})
+	return sent, err
+}
+
+// letIn sends a request, and repeats it once if the key from an exchange is refused: the key may
+// have expired early, and the next exchange gives another.
+func (o *Client) letIn(send func() error) error {
+	err := send()
+	if err == nil {
+		return nil
+	}
+	if failure := exchange.FailureOf(err); !o.exchange || failure.Kind != model.Unauthorized {
+		return failure
+	}
+	if err = send(); err != nil {
+		return exchange.FailureOf(err)
+	}
+	return nil
+}
+
+// wireResponse has the fields of a response in use.
+type wireResponse struct {
+	ID         string            `json:"id"`
+	Status     string            `json:"status"`
+	Output     []json.RawMessage `json:"output"`
+	Error      *exchange.Error   `json:"error"`
+	Incomplete *struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Usage       *exchange.Usage `json:"usage"`
+	ServiceTier exchange.Tier   `json:"service_tier"`
+}
+
+func (r *wireResponse) failure(raw json.RawMessage) *model.Failure {
+	switch {
+	case r.Error != nil:
+		return r.Error.Failure(0)
+	case r.Status == "incomplete":
+		reason := ""
+		if r.Incomplete != nil {
+			reason = r.Incomplete.Reason
+		}
+		return exchange.Incomplete(reason)
+	case r.Status == "failed":
+		return exchange.Failure(0, "", "the response failed without a reason")
+	case r.Status == "cancelled": // its output ends anywhere
+		return &model.Failure{Kind: model.StreamCut, Message: "the response was cancelled at the API before its end"}
+	case r.Status != "completed" && r.Output == nil:
+		return exchange.Malformed("the answer is no response", nil, raw)
+	}
+	return nil
+}
+
+// compactBody is the JSON of POST /responses/compact.
+type compactBody struct {
+	Model          string            `json:"model"`
+	Instructions   string            `json:"instructions,omitempty"`
+	PromptCacheKey string            `json:"prompt_cache_key,omitempty"`
+	Input          []json.RawMessage `json:"input"`
+}
+
+// Compact sends POST /responses/compact. For an endpoint without it, it returns ErrNoCompaction.
+func (o *Client) Compact(ctx context.Context, r model.Request) (*model.Response, error) {
+	raw, err := rawitem.Encode(compactBody{r.Settings.Model, r.Settings.Instructions, r.Settings.CacheKey, rawitem.Findable(r.History)})
+	if err != nil {
+		return nil, err
+	}
+	var answer []byte
+	err = exchange.Watched(ctx, o.idle, func(ctx context.Context, _ func()) error {
+		return o.letIn(func() error {
+			_, err := o.service.Compact(ctx, param.Override[responses.ResponseCompactParams](json.RawMessage(raw)), option.WithResponseBodyInto(&answer))
+			return err
+		})
+	})
+	var failure *model.Failure
+	if errors.As(err, &failure) && (failure.Status == 404 || failure.Status == 405 || failure.Status == 501) {
+		return nil, model.ErrNoCompaction
+	}
+	if err != nil {
+		return nil, err
+	}
+	var compacted wireResponse
+	if err := json.Unmarshal(answer, &compacted); err != nil || len(compacted.Output) == 0 {
+		return nil, exchange.Malformed("the compacted conversation is not what the API describes", err, answer)
+	}
+	return exchange.Weighed(&model.Response{ID: compacted.ID, Status: "completed", Output: compacted.Output, Usage: compacted.Usage.At(compacted.ServiceTier)}, nil, raw)
+}
