@@ -4,7 +4,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
 	"github.com/agent-ci/agent-ci/policy/rules"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
@@ -70,7 +70,7 @@ type place struct {
 	authorities settings.Authorities // of hosts that commands reach
 	skills      skills.Offer         // that the agent can load
 	lessons     *proposals.Lessons
-	guides      []agent.Guide
+	guides      []briefing.Guide
 }
 
 // ready is a place prepared for the agent.

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/sshsig"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/team"
@@ -284,7 +284,7 @@ func (r *runner) prepare(ctx context.Context, w *work) error {
 
 // brief gives the agent its task. A replay has the images in its conversation.
 func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error) {
-	briefing := agent.Briefing{Guides: rd.guides, Added: added, Task: agent.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
+	briefing := briefing.Briefing{Guides: rd.guides, Added: added, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
 		if briefing.Further, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
 			return err

@@ -170,7 +170,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 		}
 		if done, err := c.finished(said, last != nil); done || err != nil {
 			said.abort() // it has no calls
-			return said.text(), err
+			return said.Text(), err
 		}
 		if err := c.work(ctx, said); err != nil {
 			return "", err
@@ -283,7 +283,7 @@ func (c *Conversation) ask(ctx context.Context, settings model.Settings) (*intak
 	if err != nil {
 		return nil, err
 	}
-	if text := t.lastWords(); text != "" && !settings.Speaking {
+	if text := t.LastWords(); text != "" && !settings.Speaking {
 		c.said = text
 	}
 	return t, nil
@@ -359,15 +359,15 @@ const emptyLimit = 2
 // reminder, because an idle run must not look successful. So does mere commentary, while the model
 // has turns left.
 func (c *Conversation) finished(said *intake, lastTurn bool) (bool, error) {
-	if said.asks() || said.text() != "" && (!said.remarksOnly() || c.empty > 0 || lastTurn) {
+	if said.Asks() || said.Text() != "" && (!said.RemarksOnly() || c.empty > 0 || lastTurn) {
 		c.empty = 0
-		return !said.asks(), nil
+		return !said.Asks(), nil
 	}
-	if said.refusal() != "" {
-		return true, (&model.Failure{Kind: model.Refused, Message: said.refusal()}).Stop()
+	if said.Refusal() != "" {
+		return true, (&model.Failure{Kind: model.Refused, Message: said.Refusal()}).Stop()
 	}
 	c.empty++
-	if said.remarksOnly() {
+	if said.RemarksOnly() {
 		return false, c.Tell("Your last answer was commentary and called nothing. Go on with the task, or give your last message if it is done or cannot be.")
 	}
 	if c.empty >= emptyLimit {
@@ -385,9 +385,9 @@ func (c *Conversation) work(ctx context.Context, t *intake) error {
 	}
 	c.Add(outputs...)
 	for i, result := range results {
-		c.took(t.calls[i], result)
+		c.took(t.Calls[i], result)
 	}
-	c.repeats.see(t.calls[:len(results)], results)
+	c.repeats.see(t.Calls[:len(results)], results)
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/responses"
@@ -271,7 +272,7 @@ turns:
 
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
-	definitions, err := agent.Definitions([]tools.Spec{
+	definitions, err := callitem.Definitions([]tools.Spec{
 		{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object"}`)},
 		{Name: "write", Description: "Writes.", Grammar: "start: /<x>/"},
 		{Name: "apply_patch", Builtin: "apply_patch"},

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -18,9 +20,6 @@ const (
 	fullAt = 0.85
 	trimTo = 0.50
 )
-
-// bytesInToken is the estimate for uncounted tokens.
-const bytesInToken = 4
 
 // measure is the provider's latest count.
 type measure struct {
@@ -34,31 +33,9 @@ type measure struct {
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.Added)
 	if c.measure.tokens > 0 {
-		return c.measure.tokens + estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.found])
+		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.found])
 	}
-	return estimate(c.history) + int64(len(c.Settings.Instructions))/bytesInToken + estimate(c.Settings.Tools) + found
-}
-
-func estimate(items []json.RawMessage) int64 {
-	bytes := 0
-	for _, item := range items {
-		bytes += weight(item)
-	}
-	return int64(bytes) / bytesInToken
-}
-
-// tokensInImage is the estimate for an image of any size.
-const tokensInImage = 1500
-
-// weight is how many bytes an item counts as.
-func weight(item json.RawMessage) int {
-	bytes := len(item)
-	if hasImage(item) {
-		for _, image := range dataURL.FindAll(item, -1) {
-			bytes += tokensInImage*bytesInToken - len(image)
-		}
-	}
-	return bytes
+	return rawitem.Estimate(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.Estimate(c.Settings.Tools) + found
 }
 
 // Reasons of a compaction.
@@ -124,7 +101,7 @@ func (c *Conversation) shrink(ctx context.Context) (bool, error) {
 			return true, c.adopt(found, reasonLength)
 		}
 	}
-	found, err := c.byTrimming(estimate(c.history) / 2)
+	found, err := c.byTrimming(rawitem.Estimate(c.history) / 2)
 	if found == nil || err != nil {
 		return false, err
 	}
@@ -146,7 +123,7 @@ func (c *Conversation) adopt(found *compaction, reason string) error {
 	c.told = nil // what was said of budgets may be gone
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
 		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.settled,
-		Items: withoutImages(c.history), Usage: found.usage,
+		Items: rawitem.WithoutImages(c.history), Usage: found.usage,
 	})
 	return err
 }
@@ -178,29 +155,13 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 		}
 	}
 	usage := transcript.Usage(response.Usage)
-	return c.shorter("endpoint", paired(items), &usage)
+	return c.shorter("endpoint", callitem.Paired(items), &usage)
 }
 
 // repeatsBeginning reports whether an item has the words of a pinned one.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
-	words := wordsOf(item)
-	return words != "" && slices.ContainsFunc(c.history[:c.pinned], func(kept json.RawMessage) bool { return wordsOf(kept) == words })
-}
-
-// wordsOf returns the words of a message not from the model.
-func wordsOf(item json.RawMessage) string {
-	var message struct {
-		Type, Role string
-		Content    []struct{ Text string }
-	}
-	if json.Unmarshal(item, &message) != nil || message.Type != "message" || message.Role == "assistant" {
-		return ""
-	}
-	words := ""
-	for _, part := range message.Content {
-		words += part.Text
-	}
-	return words
+	words := rawitem.WordsOf(item)
+	return words != "" && slices.ContainsFunc(c.history[:c.pinned], func(kept json.RawMessage) bool { return rawitem.WordsOf(kept) == words })
 }
 
 // shorter is a compaction with the plan at its end, or nil when it saves
@@ -213,8 +174,8 @@ func (c *Conversation) shorter(method string, items []json.RawMessage, usage *tr
 	if err == nil {
 		items, err = c.retold(items)
 	}
-	before := estimate(c.history) + c.foundTokens(c.found.Added)
-	if err != nil || estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.found)) >= before {
+	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.Added)
+	if err != nil || rawitem.Estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.found)) >= before {
 		return nil, err
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
@@ -227,7 +188,7 @@ const planWords = "Your plan, word for word:\n"
 // reported again.
 func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool {
-		words := wordsOf(item)
+		words := rawitem.WordsOf(item)
 		return strings.HasPrefix(words, planWords) || strings.HasPrefix(words, budgetWords)
 	})
 	if c.Plan == nil || c.Plan() == "" {
@@ -242,7 +203,7 @@ const keptWords = "You had loaded this before the conversation was made shorter:
 
 // withKept appends kept texts missing from items.
 func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, error) {
-	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(wordsOf(item), keptWords) })
+	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.WordsOf(item), keptWords) })
 	if c.Kept == nil {
 		return items, nil
 	}
@@ -286,10 +247,10 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 		return nil, err
 	}
 	said.abort() // none of its calls ran
-	if said.text() == "" || said.asks() {
+	if said.Text() == "" || said.Asks() {
 		return nil, nil
 	}
-	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.text())
+	summary, err := rawitem.Words("developer", "The conversation so far was replaced by your own summary of it:\n\n"+said.Text())
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +265,30 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 // lastTurn is the last answer with the outputs of its calls, when it is short.
 func (c *Conversation) lastTurn() []json.RawMessage {
 	last := c.history[max(c.measure.lastAnswer, c.pinned):]
-	if estimate(last) < c.Window/10 {
+	if rawitem.Estimate(last) < c.Window/10 {
 		return last
 	}
 	return nil
+}
+
+// byTrimming shortens the conversation to target tokens, if its beginning allows, without a
+// request. It empties the oldest outputs, then removes the oldest items, calls together with
+// outputs.
+func (c *Conversation) byTrimming(target int64) (*compaction, error) {
+	items := slices.Clone(c.history)
+	if err := callitem.EmptyOutputs(items[c.pinned:], rawitem.Estimate(items)-target); err != nil {
+		return nil, err
+	}
+	rest := callitem.DropOldest(items[c.pinned:], rawitem.Estimate(items)-target)
+	dropped := len(c.history) - c.pinned - len(rest)
+	items = append(slices.Clone(c.history[:c.pinned]), rest...)
+	if dropped > 0 {
+		note, err := rawitem.Words("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
+			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped))
+		if err != nil {
+			return nil, err
+		}
+		items = slices.Insert(items, c.pinned, note)
+	}
+	return c.shorter("trimming", items, nil)
 }

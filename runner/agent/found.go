@@ -2,10 +2,10 @@ package agent
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -21,39 +21,13 @@ type foundTools struct {
 	Called  []string // tools that were called since the conversation was made shorter
 }
 
-// searchOutput answers a tool_search_call.
-type searchOutput struct {
-	Type      string            `json:"type"`
-	CallID    string            `json:"call_id"`
-	Execution string            `json:"execution"`
-	Tools     []json.RawMessage `json:"tools"`
-	Status    string            `json:"status"`
-}
-
-// define gives the definitions of tools by their names.
-type define func(names []string, deferred bool) ([]json.RawMessage, error)
-
-func searchOutputOf(call tools.Call, result tools.Result, define define) (json.RawMessage, error) {
-	out := searchOutput{rawitem.SearchOutputType, call.ID, "client", []json.RawMessage{}, "completed"}
-	if result.Failed {
-		out.Status = "incomplete"
-	}
-	if len(result.Found) > 0 {
-		var err error
-		if out.Tools, err = define(result.Found, true); err != nil {
-			return nil, err
-		}
-	}
-	return rawitem.Encode(out)
-}
-
 // definition returns a tool's definition; nil if missing or disabled.
 func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, error) {
 	specs := c.Tools.Registry.Specs([]string{name})
 	if len(specs) == 0 {
 		return nil, nil
 	}
-	d := definitionOf(specs[0])
+	d := callitem.DefinitionOf(specs[0])
 	d.Defer = deferred
 	return rawitem.Encode(d)
 }
@@ -96,7 +70,7 @@ const mostFoundBytes = 128 << 10
 // mostFound is how many they may have together in this conversation: a quarter of the window.
 func (c *Conversation) mostFound() int {
 	if c.Window > 0 {
-		return int(min(mostFoundBytes, c.Window*bytesInToken/4))
+		return int(min(mostFoundBytes, c.Window*rawitem.BytesInToken/4))
 	}
 	return mostFoundBytes
 }
@@ -168,7 +142,7 @@ func (c *Conversation) foundTokens(names []string) int64 {
 	if err != nil {
 		return 0 // the request tells of it
 	}
-	return estimate(added)
+	return rawitem.Estimate(added)
 }
 
 // retold appends tools found by tool_search_calls and called since, but missing from a shortened
@@ -195,16 +169,6 @@ func tellsOf(name string) func(item json.RawMessage) bool {
 		return (kind == rawitem.SearchOutputType || kind == rawitem.AdditionalToolsType) && json.Unmarshal(item, &told) == nil &&
 			slices.ContainsFunc(told.Tools, func(t struct{ Name string }) bool { return t.Name == name })
 	}
-}
-
-// withoutTools empties the output of a tool_search_call.
-func withoutTools(item json.RawMessage) (json.RawMessage, error) {
-	var out searchOutput
-	if err := json.Unmarshal(item, &out); err != nil {
-		return nil, fmt.Errorf("read output item: %w", err)
-	}
-	out.Tools = []json.RawMessage{}
-	return rawitem.Encode(out)
 }
 
 // foundBy returns a call's finds from the transcript.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -40,7 +40,7 @@ func equip(t *testing.T, f fixture, by string, more ...tools.Spec) {
 	}
 	registry := tools.New(append(all, search.Tools(deferred)...)...)
 	f.Tools = &tools.Dispatcher{Observer: f.Conversation, Outputs: new(tools.Outputs), Registry: registry, Offered: []string{"read_file", by}}
-	definitions, err := agent.Definitions(registry.Specs(f.Tools.Offered))
+	definitions, err := callitem.Definitions(registry.Specs(f.Tools.Offered))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -24,7 +25,7 @@ type intake struct {
 
 // intaken is the received part of one attempt at an answer.
 type intaken struct {
-	answer
+	callitem.Answer
 	batch   *tools.Batch
 	ids     rawitem.CallIDs
 	items   []json.RawMessage
@@ -44,30 +45,30 @@ func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
 
 // item takes the next item.
 func (t *intake) item(raw json.RawMessage) {
-	before := len(t.calls)
+	before := len(t.Calls)
 	raw, err := t.named(raw)
 	if err == nil {
 		raw, err = t.bounded(raw)
 	}
 	if err == nil {
-		err = t.add(raw)
+		err = t.Add(raw)
 	}
 	if err != nil && t.problem == nil {
 		t.problem = err
 	}
 	t.items = append(t.items, raw)
-	if len(t.calls) == before || t.problem != nil {
+	if len(t.Calls) == before || t.problem != nil {
 		return
 	}
 	t.upTo = append(t.upTo, len(t.items))
-	t.calls[before].Refused = t.refused
-	t.calls[before] = numbered(t.calls[before], t.c.numbered+len(t.calls), t.c.spent.Turns, t.c.Name)
+	t.Calls[before].Refused = t.refused
+	t.Calls[before] = numbered(t.Calls[before], t.c.numbered+len(t.Calls), t.c.spent.Turns, t.c.Name)
 	if t.unrun == "" {
 		t.unrun = t.obstacle()
 	}
 	if t.unrun == "" {
 		t.handed++
-		t.batch.Start(t.calls[before])
+		t.batch.Start(t.Calls[before])
 	}
 }
 
@@ -83,7 +84,7 @@ func (t *intake) obstacle() string {
 	switch {
 	case t.speaking:
 		return speakingWords
-	case t.cut:
+	case t.Cut:
 		return cutWords
 	case !t.c.mayCall(func(limit int) bool { return t.c.counted.call(t.made(), limit) }):
 		return limitWords
@@ -104,27 +105,27 @@ func (t *intake) broken() (kept bool) {
 		t.c.counted.settle(t.made())
 		return false
 	}
-	calls := t.calls[:started]
-	t.items, t.answer = t.items[:t.upTo[started-1]], answer{}
+	calls := t.Calls[:started]
+	t.items, t.Answer = t.items[:t.upTo[started-1]], callitem.Answer{}
 	for _, item := range t.items {
-		_ = t.add(item) // an item that cannot be read keeps calls behind it from starting
+		_ = t.Add(item) // an item that cannot be read keeps calls behind it from starting
 	}
-	t.calls, t.handed, t.kept = calls, started, true
+	t.Calls, t.handed, t.kept = calls, started, true
 	return true
 }
 
 // settle counts the received calls.
 func (t *intake) settle() {
-	numbered := len(t.calls)
+	numbered := len(t.Calls)
 	if t.speaking {
 		numbered = 0
 	}
-	t.c.count(numbered, t.handed, t.hosted)
+	t.c.count(numbered, t.handed, t.Hosted)
 	t.c.counted.settle(t.c.spent.Calls)
 }
 
 // made is how many calls count, with those of the answer so far.
-func (t *intake) made() int { return t.c.spent.Calls + t.hosted + t.handed }
+func (t *intake) made() int { return t.c.spent.Calls + t.Hosted + t.handed }
 
 // drop discards an answer.
 func (t *intake) drop() {
@@ -137,25 +138,25 @@ func (t *intake) drop() {
 func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
 	defer t.abort()
 	results = t.batch.Wait()
-	results = append(results, t.c.inTurn(t.ctx, t.calls[len(results):t.handed], false)...) // those that were written
-	items, err = outputsOf(t.calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
+	results = append(results, t.c.inTurn(t.ctx, t.Calls[len(results):t.handed], false)...) // those that were written
+	items, err = callitem.Outputs(t.Calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
 		}
 		return tools.Refuse(t.unrun)
 	})
-	return append(items, t.denials...), results, err
+	return append(items, t.Denials...), results, err
 }
 
 // named returns an item for the conversation and its record, giving local calls their own IDs.
 // Items paired by the API stay unchanged.
 func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
-	var item outputItem
+	var item callitem.OutputItem
 	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
-	if _, ours := item.call(); !ours {
+	if _, ours := item.Call(); !ours {
 		return raw, nil
 	}
-	own, err := t.ids.Own(raw, t.c.spent.Turns, len(t.calls)+1)
+	own, err := t.ids.Own(raw, t.c.spent.Turns, len(t.Calls)+1)
 	if err != nil {
 		return raw, err
 	}
@@ -171,11 +172,11 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	if t.refused = ""; len(raw) <= tools.MaxInput {
 		return raw, nil
 	}
-	var item outputItem
+	var item callitem.OutputItem
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return raw, fmt.Errorf("read output item: %w", err)
 	}
-	call, ours := item.call()
+	call, ours := item.Call()
 	if !ours || len(call.Input) <= tools.MaxInput {
 		return raw, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
@@ -25,7 +25,7 @@ func led(t *testing.T, f fixture) {
 	f.Tools.Registry = tools.New(tool("spawn_agent", "collaboration"), tool("look", ""), tool("wait", ""), tool("wait_agent", "collaboration"))
 	f.Tools.Observer, f.Tools.Offered = f.Conversation, f.Tools.Registry.Names()
 	var err error
-	if f.Settings.Tools, err = agent.Definitions(f.Tools.Registry.Specs(f.Tools.Offered)); err != nil {
+	if f.Settings.Tools, err = callitem.Definitions(f.Tools.Registry.Specs(f.Tools.Offered)); err != nil {
 		t.Fatal(err)
 	}
 }

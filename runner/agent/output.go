@@ -32,7 +32,7 @@ func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check
 			return nil, nil, err
 		}
 		c.Add(outputs...)
-		value := json.RawMessage(said.text())
+		value := json.RawMessage(said.Text())
 		if wrong = check(value); wrong == nil {
 			return value, nil, nil
 		}

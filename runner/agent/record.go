@@ -3,16 +3,15 @@ package agent
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -26,7 +25,7 @@ func (c *Conversation) recordRequest(r *model.Request) (err error) {
 	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
-		Input: withoutImages(r.History[c.logged:]), Aside: r.Settings.Speaking,
+		Input: rawitem.WithoutImages(r.History[c.logged:]), Aside: r.Settings.Speaking,
 	}
 	c.logged = len(r.History)
 	if event.Settings, err = c.otherSettings(r.Settings); err != nil {
@@ -50,51 +49,6 @@ func (c *Conversation) otherSettings(s model.Settings) (json.RawMessage, error) 
 	}
 	c.recorded = settings
 	return settings, nil
-}
-
-// dataURL is an image in an item. In the text of an item its quotes would be
-// escaped.
-var dataURL = regexp.MustCompile(`"image_url":"data:([a-z]+/[a-z0-9.+-]+);base64,([A-Za-z0-9+/=]*)"`)
-
-func hasImage(item json.RawMessage) bool {
-	return bytes.Contains(item, []byte(`"image_url":"data:`))
-}
-
-// withoutImages gives items as the transcript keeps them: of an image its kind,
-// its size and its digest.
-func withoutImages(items []json.RawMessage) []json.RawMessage {
-	kept := make([]json.RawMessage, len(items))
-	for i, item := range items {
-		kept[i] = item
-		if hasImage(item) {
-			kept[i] = dataURL.ReplaceAllFunc(item, described)
-		}
-	}
-	return kept
-}
-
-func described(url []byte) []byte {
-	parts := dataURL.FindSubmatch(url)
-	data, err := base64.StdEncoding.DecodeString(string(parts[2]))
-	if err != nil {
-		data = parts[2]
-	}
-	return fmt.Appendf(nil, `"image_url":"sha256:%x (%s, %d bytes)"`, sha256.Sum256(data), parts[1], len(data))
-}
-
-// recordedImage is an image as it stands in the transcript.
-var recordedImage = regexp.MustCompile(`\{"type":"input_image","image_url":"sha256:[0-9a-f]{64} \([^"]*\)","detail":"[a-z]*"\}`)
-
-// lostImage replaces an image missing from the transcript.
-const lostImage = `{"type":"input_text","text":"[The image is gone: the runner was started again. Look at it again if you need it.]"}`
-
-// withLostImages gives items of a transcript as they can be sent.
-func withLostImages(items []json.RawMessage) []json.RawMessage {
-	sent := make([]json.RawMessage, len(items))
-	for i, item := range items {
-		sent[i] = recordedImage.ReplaceAllLiteral(item, []byte(lostImage))
-	}
-	return sent
 }
 
 func (c *Conversation) recordResponse(r *model.Response, took time.Duration, aside bool) error {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -119,7 +120,7 @@ func (p *Past) request(d transcript.ModelRequest) error {
 	p.spent.Turns = max(p.spent.Turns, d.Turn)
 	p.settle()
 	p.beforeOrder = p.withoutOrder(d)
-	p.add(withLostImages(d.Input))
+	p.add(rawitem.WithLostImages(d.Input))
 	p.logged = len(p.history)
 	if d.Settings != nil {
 		p.recorded = d.Settings
@@ -158,11 +159,11 @@ func (p *Past) begun() int {
 // requests.
 func (p *Past) withoutOrder(d transcript.ModelRequest) *position {
 	last := len(d.Input) - 1
-	if !d.Aside || last < 0 || wordsOf(d.Input[last]) != summaryOrder {
+	if !d.Aside || last < 0 || rawitem.WordsOf(d.Input[last]) != summaryOrder {
 		return nil
 	}
 	before := p.position
-	before.history = append(slices.Clone(p.history), withLostImages(d.Input[:last])...)
+	before.history = append(slices.Clone(p.history), rawitem.WithLostImages(d.Input[:last])...)
 	before.logged = len(before.history)
 	return &before
 }
@@ -180,7 +181,7 @@ func (p *Past) finish(d transcript.RunFinished) error {
 // lastTold returns a request's message about the last turn.
 func lastTold(items []json.RawMessage) string {
 	for _, item := range items {
-		if words := wordsOf(item); strings.HasPrefix(words, lastWords) {
+		if words := rawitem.WordsOf(item); strings.HasPrefix(words, lastWords) {
 			return words
 		}
 	}
@@ -198,9 +199,9 @@ func (p *Past) response(d transcript.ModelResponse) error {
 		return err
 	}
 	if d.Aside {
-		p.count(0, 0, said.hosted)
+		p.count(0, 0, said.Hosted)
 		refuse := func(int, tools.Call) tools.Result { return tools.Refuse(speakingWords) }
-		p.aside, err = outputsOf(said.calls, nil, refuse)
+		p.aside, err = callitem.Outputs(said.Calls, nil, refuse)
 		return err
 	}
 	if d.Status != transcript.Incomplete {
@@ -211,20 +212,20 @@ func (p *Past) response(d transcript.ModelResponse) error {
 }
 
 // write adds the calls written in an answer's words.
-func (p *Past) write(said *answer) {
+func (p *Past) write(said *callitem.Answer) {
 	for _, call := range p.Written.written(*said) {
-		said.calls = append(said.calls, call)
+		said.Calls = append(said.Calls, call)
 		p.hand(said)
 	}
 }
 
 // hand takes the last call of an answer so far.
-func (p *Past) hand(said *answer) {
+func (p *Past) hand(said *callitem.Answer) {
 	switch {
 	case p.unrun != "":
-	case said.cut:
+	case said.Cut:
 		p.unrun = cutWords
-	case p.CallLimit > 0 && p.spent.Calls+p.nested+said.hosted+p.handed+p.OthersCalls >= p.CallLimit:
+	case p.CallLimit > 0 && p.spent.Calls+p.nested+said.Hosted+p.handed+p.OthersCalls >= p.CallLimit:
 		p.unrun = limitWords
 	default:
 		p.handed++
@@ -232,15 +233,15 @@ func (p *Past) hand(said *answer) {
 }
 
 // read parses an answer's items as on arrival: the calls to run, and why others were not run.
-func (p *Past) read(items []json.RawMessage) (answer, error) {
-	var said answer
+func (p *Past) read(items []json.RawMessage) (callitem.Answer, error) {
+	var said callitem.Answer
 	p.handed, p.unrun = 0, ""
 	for _, item := range items {
-		before := len(said.calls)
-		if err := said.add(item); err != nil {
+		before := len(said.Calls)
+		if err := said.Add(item); err != nil {
 			return said, err
 		}
-		if len(said.calls) > before {
+		if len(said.Calls) > before {
 			p.hand(&said)
 		}
 	}
@@ -248,16 +249,16 @@ func (p *Past) read(items []json.RawMessage) (answer, error) {
 }
 
 // owe records an answer's calls and words.
-func (p *Past) owe(said answer) {
-	if text := said.lastWords(); text != "" {
+func (p *Past) owe(said callitem.Answer) {
+	if text := said.LastWords(); text != "" {
 		p.said = text
 	}
-	p.ended = !said.asks() && said.text() != "" && !said.remarksOnly()
-	p.open, p.denials = said.calls, said.denials
+	p.ended = !said.Asks() && said.Text() != "" && !said.RemarksOnly()
+	p.open, p.denials = said.Calls, said.Denials
 	for i := range p.open {
 		p.open[i] = numbered(p.open[i], p.numbered+i+1, p.spent.Turns, "")
 	}
-	p.count(len(p.open), p.handed, said.hosted)
+	p.count(len(p.open), p.handed, said.Hosted)
 }
 
 func (p *Past) compaction(d transcript.Compaction) error {
@@ -266,7 +267,7 @@ func (p *Past) compaction(d transcript.Compaction) error {
 	}
 	p.beforeOrder, p.aside = nil, nil
 	p.settle()
-	p.replace(withLostImages(d.Items), d.Reason)
+	p.replace(rawitem.WithLostImages(d.Items), d.Reason)
 	return nil
 }
 
@@ -384,7 +385,7 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for i, result := range c.runLeft(ctx, p, fresh, results) {
 		results[fresh[i].Number] = result
 	}
-	outputs, err := outputsOf(p.open, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
+	outputs, err := callitem.Outputs(p.open, c.definitions, func(_ int, call tools.Call) tools.Result { return results[call.Number] })
 	if err != nil {
 		return err
 	}

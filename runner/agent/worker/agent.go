@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
@@ -169,7 +170,7 @@ func (a *Agent) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, orders := a.Job.Model, agent.Instructions(a.suits.ways())
+	m, orders := a.Job.Model, briefing.Instructions(a.suits.ways())
 	if a.Child != nil {
 		orders = instructions(orders, a.Child.Role)
 	}

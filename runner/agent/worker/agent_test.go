@@ -12,7 +12,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/secrets"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -77,7 +77,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.endProcesses)
-	if err := a.Brief(agent.Briefing{Task: agent.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
+	if err := a.Brief(briefing.Briefing{Task: briefing.Task{Source: "prompt", Text: "Mend it."}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return a

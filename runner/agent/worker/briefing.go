@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/gitops"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -18,8 +18,8 @@ import (
 
 // ReadGuides reads the AGENTS.md files of a base commit from its root down to dir. It skips
 // oversized files with a warning.
-func ReadGuides(base settings.Commit, dir string, warn Warn) ([]agent.Guide, error) {
-	return agent.ReadGuides(dir, func(path string) ([]byte, error) {
+func ReadGuides(base settings.Commit, dir string, warn Warn) ([]briefing.Guide, error) {
+	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFile)
 		var large *gitops.TooLargeError
 		if errors.As(err, &large) {
@@ -32,14 +32,14 @@ func ReadGuides(base settings.Commit, dir string, warn Warn) ([]agent.Guide, err
 
 // FurtherGuides are the AGENTS.md files below dir, from there.
 func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) ([]string, error) {
-	tracked, err := checkout.TrackedNamed(ctx, agent.GuideName)
+	tracked, err := checkout.TrackedNamed(ctx, briefing.GuideName)
 	if err != nil {
 		return nil, err
 	}
 	folder := strings.TrimPrefix(path.Clean(dir)+"/", "./")
 	var further []string
 	for _, name := range tracked {
-		if below, inside := strings.CutPrefix(name, folder); inside && below != agent.GuideName {
+		if below, inside := strings.CutPrefix(name, folder); inside && below != briefing.GuideName {
 			further = append(further, below)
 		}
 	}
@@ -48,7 +48,7 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 
 // Brief begins the conversation with a briefing of task and guides. It adds settings, working
 // directory and baseline results; baseline may be empty.
-func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
+func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) error {
 	input, err := a.completed(b, baseline).Input()
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (a *Agent) Brief(b agent.Briefing, baseline []transcript.VerifyRow) error {
 	return nil
 }
 
-func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) agent.Briefing {
+func (a *Agent) completed(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
 	j, base := a.Job, a.Workspace.Base()
 	b.Root, b.Directory, b.Base = a.Sandboxes.Seen(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
 	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
@@ -80,10 +80,10 @@ func (a *Agent) completed(b agent.Briefing, baseline []transcript.VerifyRow) age
 }
 
 // checks returns the checks with their condition and any baseline problem.
-func (a *Agent) checks(baseline []transcript.VerifyRow) []agent.Check {
-	checks := make([]agent.Check, 0, len(a.Job.Verify))
+func (a *Agent) checks(baseline []transcript.VerifyRow) []briefing.Check {
+	checks := make([]briefing.Check, 0, len(a.Job.Verify))
 	for i, check := range a.Job.Verify {
-		c := agent.Check{Run: check.Run}
+		c := briefing.Check{Run: check.Run}
 		switch {
 		case len(check.When) > 0:
 			c.Note = "if the change touches " + strings.Join(check.When, ", ")

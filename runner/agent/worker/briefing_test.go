@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -23,7 +23,7 @@ func TestGuidesAreThoseOfTheBaseCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]agent.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
+	if diff := cmp.Diff([]briefing.Guide{{Path: "AGENTS.md", Text: "Root."}, {Path: "sub/deep/AGENTS.md", Text: "Deep."}}, guides); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !slices.Equal(warned, warnings{"guide_too_large"}) {
@@ -52,14 +52,14 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		Policy: job.Policy{Protect: []string{"*.lock"}, Change: job.Change{Protected: "drop"}}, Limits: job.Limits{DiffFiles: 3},
 	}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
-	got := a.completed(agent.Briefing{Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
+	got := a.completed(briefing.Briefing{Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
 		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
 	root, base := o.Workspace.Seen(), o.Workspace.Base()
-	want := agent.Briefing{
+	want := briefing.Briefing{
 		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
-		Ways:  agent.Calling(),
-		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []agent.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
-		Verify: []agent.Check{
+		Ways:  briefing.Calling(),
+		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
+		Verify: []briefing.Check{
 			{Run: "make green"},
 			{Run: "make red", Note: "before any change: red, see " + o.Record.Join("2.log") + "; it must become green"},
 			{Run: "make old", Note: "before any change: timeout (2 failures), see " + o.Record.Join("3.log") + "; it may stay so"},
@@ -70,7 +70,7 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	o.Job.Policy.Change.Protected = "warn"
-	if got := a.completed(agent.Briefing{}, nil); got.Protected != nil {
+	if got := a.completed(briefing.Briefing{}, nil); got.Protected != nil {
 		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
 	}
 }

@@ -3,7 +3,7 @@ package worker
 import (
 	"slices"
 
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
 	"github.com/agent-ci/agent-ci/tools/files"
@@ -14,7 +14,7 @@ import (
 
 // family is another agent's set of tools, replacing agent-ci's own.
 type family struct {
-	ways agent.Ways
+	ways briefing.Ways
 	// works makes the tools of a writing agent, reads those of a read-only agent. Tools hidden from
 	// the model still answer calls.
 	works func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
@@ -31,8 +31,8 @@ func (s toolset) borrowed() bool {
 }
 
 // openCodeWays describes the usual actions in OpenCode's tools.
-func openCodeWays() agent.Ways {
-	ways := agent.Calling()
+func openCodeWays() briefing.Ways {
+	ways := briefing.Calling()
 	ways.Plan, ways.Edit, ways.Read = "call `todowrite`", "with `edit`, and `write` for whole files", "with read"
 	return ways
 }

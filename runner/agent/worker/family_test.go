@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/report"
@@ -40,7 +40,7 @@ func addToyFamily(t *testing.T) {
 		Renamed: map[string]string{"where": "file_path", "text": "content"},
 		Takes:   []dialect.Argument{{Name: "where", Also: []string{"file"}}, {Name: "text"}},
 	})
-	families["toy"] = family{ways: agent.Calling(), works: func(_ *Agent, _ *toolbox, o files.Options, _ *patch.Patcher) []tools.Tool {
+	families["toy"] = family{ways: briefing.Calling(), works: func(_ *Agent, _ *toolbox, o files.Options, _ *patch.Patcher) []tools.Tool {
 		return []tools.Tool{{
 			Spec: tools.Spec{Name: "put", Description: "Writes a file.", Parameters: json.RawMessage(
 				`{"type":"object","properties":{"where":{"type":"string"},"text":{"type":"string"}},"required":["where","text"],"additionalProperties":false}`)},

@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
-	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
@@ -77,14 +78,14 @@ func toolsetOf(p catalog.Profile, form string) toolset {
 }
 
 // ways describes the usual actions in these tools.
-func (s toolset) ways() agent.Ways {
+func (s toolset) ways() briefing.Ways {
 	if f, writes := editFormats[s.family]; writes {
 		return writingWays(f)
 	}
 	if f, known := families[s.family]; known {
 		return f.ways
 	}
-	return agent.Calling()
+	return briefing.Calling()
 }
 
 // offered returns the tools offered to the model: general tools, suitable ones, questions if people
@@ -109,7 +110,7 @@ func (s toolset) offered(people bool, named []string) []string {
 
 // definitions returns the definitions of local tools, and of hosted ones run by the API.
 func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage, error) {
-	definitions, err := agent.Definitions(here)
+	definitions, err := callitem.Definitions(here)
 	if err != nil {
 		return nil, err
 	}

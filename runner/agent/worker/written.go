@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/editformat"
 	"github.com/agent-ci/agent-ci/runner/agent"
+	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -33,8 +34,8 @@ const (
 )
 
 // writingWays describes the usual actions in text blocks.
-func writingWays(f editformat.Format) agent.Ways {
-	return agent.Ways{
+func writingWays(f editformat.Format) briefing.Ways {
+	return briefing.Ways{
 		Tools: "without tools: what you write is read, and done", Plan: "write a `plan` block", Edit: "with edits as text, in the form below",
 		Skill:   "load the skill before you begin, and no other, by a `read` block with the line " + skillLine + "NAME",
 		Lessons: "a `read` block with the line " + lessonLine + "ID tells one whole",

@@ -1,4 +1,6 @@
-package agent
+// Package briefing owns the first messages of a conversation: the facts of the run, the guides of the
+// repository, and the task.
+package briefing
 
 import (
 	_ "embed"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/agent-ci/agent-ci/policy/clip"
+	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -215,7 +218,7 @@ func (t Task) content(text string) []any {
 	list := []any{rawitem.Text(text)}
 	for i, image := range t.Images {
 		words := fmt.Sprintf("Image %d of the task, data like its text: %s", i+1, image.Name)
-		list = append(list, rawitem.Text(words), imageOf(image.Image))
+		list = append(list, rawitem.Text(words), callitem.Image(image.Image))
 	}
 	if len(t.Missing) > 0 {
 		words := "Images of the task that could not be shown; say so where it matters:\n- " + strings.Join(t.Missing, "\n- ")

@@ -1,40 +1,17 @@
-package agent
+package callitem
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
 const removedOutput = "[The runner removed this output to make room. What the call did stands; repeat it only to look at something again.]"
 
-// byTrimming shortens the conversation to target tokens, if its beginning allows, without a
-// request. It empties the oldest outputs, then removes the oldest items, calls together with
-// outputs.
-func (c *Conversation) byTrimming(target int64) (*compaction, error) {
-	items := slices.Clone(c.history)
-	if err := emptyOutputs(items[c.pinned:], estimate(items)-target); err != nil {
-		return nil, err
-	}
-	rest := dropOldest(items[c.pinned:], estimate(items)-target)
-	dropped := len(c.history) - c.pinned - len(rest)
-	items = append(slices.Clone(c.history[:c.pinned]), rest...)
-	if dropped > 0 {
-		note, err := rawitem.Words("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
-			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped))
-		if err != nil {
-			return nil, err
-		}
-		items = slices.Insert(items, c.pinned, note)
-	}
-	return c.shorter("trimming", items, nil)
-}
-
-// emptyOutputs replaces outputs, the oldest first, until so many tokens are
+// EmptyOutputs replaces outputs, the oldest first, until so many tokens are
 // saved.
-func emptyOutputs(items []json.RawMessage, save int64) error {
+func EmptyOutputs(items []json.RawMessage, save int64) error {
 	for i := 0; i < len(items) && save > 0; i++ {
 		if kind := rawitem.Of(items[i]); !kind.IsOutput() && !answersWriting(items[i]) || len(items[i]) < 4*len(removedOutput) {
 			continue
@@ -43,7 +20,7 @@ func emptyOutputs(items []json.RawMessage, save int64) error {
 		if err != nil {
 			return err
 		}
-		save -= int64(weight(items[i])-len(emptied)) / bytesInToken
+		save -= int64(rawitem.Weight(items[i])-len(emptied)) / rawitem.BytesInToken
 		items[i] = emptied
 	}
 	return nil
@@ -78,12 +55,12 @@ func withoutOutput(item json.RawMessage) (json.RawMessage, error) {
 	return rawitem.Encode(fields)
 }
 
-// dropOldest removes items from the beginning to save this number of tokens, then items without
+// DropOldest removes items from the beginning to save this number of tokens, then items without
 // their other half.
-func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
+func DropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	from := 0
 	for from < len(items) && save > 0 {
-		save -= int64(weight(items[from])) / bytesInToken
+		save -= int64(rawitem.Weight(items[from])) / rawitem.BytesInToken
 		from++
 	}
 	if from == 0 {
@@ -94,11 +71,11 @@ func dropOldest(items []json.RawMessage, save int64) []json.RawMessage {
 	for from < len(items) && (rawitem.Of(items[from-1]).Type == "reasoning" || answersWriting(items[from])) {
 		from++
 	}
-	return paired(items[from:])
+	return Paired(items[from:])
 }
 
-// paired leaves out outputs without a call before them and calls without an output.
-func paired(items []json.RawMessage) []json.RawMessage {
+// Paired leaves out outputs without a call before them and calls without an output.
+func Paired(items []json.RawMessage) []json.RawMessage {
 	called, answered := map[string]bool{}, map[string]bool{}
 	for _, item := range items {
 		switch kind := rawitem.Of(item); {

@@ -1,4 +1,4 @@
-package agent
+package callitem
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// outputItem holds the item fields read by the loop. The raw item keeps all others.
-type outputItem struct {
+// OutputItem holds the item fields read by the loop. The raw item keeps all others.
+type OutputItem struct {
 	transcript.Item
 	ID        string          `json:"id"`
 	Status    string          `json:"status"`
@@ -33,8 +33,8 @@ type outputItem struct {
 	} `json:"content"`
 }
 
-// call returns the item's call of a local tool.
-func (i outputItem) call() (call tools.Call, ours bool) {
+// Call returns the item's call of a local tool.
+func (i OutputItem) Call() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
 		return tools.Call{ID: i.CallID, Name: tools.Named(i.Namespace, i.Name), Input: i.arguments()}, true
@@ -53,7 +53,7 @@ func (i outputItem) call() (call tools.Call, ours bool) {
 }
 
 // arguments returns a call's arguments as text.
-func (i outputItem) arguments() string {
+func (i OutputItem) arguments() string {
 	var text string
 	if json.Unmarshal(i.Arguments, &text) == nil {
 		return text
@@ -61,48 +61,48 @@ func (i outputItem) arguments() string {
 	return string(i.Arguments)
 }
 
-// answer holds a response's calls and words. Items of unknown types stay in the history only.
-type answer struct {
-	calls   []tools.Call
-	cut     bool              // the last call is not whole
-	hosted  int               // calls that the API ran itself
-	denials []json.RawMessage // answers to what the API asks a person for
-	words   []string          // as the model wrote them, remarks among them
+// Answer holds a response's calls and words. Items of unknown types stay in the history only.
+type Answer struct {
+	Calls   []tools.Call
+	Cut     bool              // the last call is not whole
+	Hosted  int               // calls that the API ran itself
+	Denials []json.RawMessage // answers to what the API asks a person for
+	Words   []string          // as the model wrote them, remarks among them
 	said    []string
 	remarks []string // what the model said on its way, as commentary
 	refused []string // what the model said in refusing; it may have said more
 }
 
-// add reads the next item.
-func (a *answer) add(raw json.RawMessage) error {
-	var item outputItem
+// Add reads the next item.
+func (a *Answer) Add(raw json.RawMessage) error {
+	var item OutputItem
 	if err := json.Unmarshal(raw, &item); err != nil {
 		return fmt.Errorf("read output item: %w", err)
 	}
-	call, ours := item.call()
+	call, ours := item.Call()
 	switch {
 	case ours:
-		a.calls, a.cut = append(a.calls, call), item.Status == "incomplete"
+		a.Calls, a.Cut = append(a.Calls, call), item.Status == "incomplete"
 	case item.Hosted():
-		a.hosted++
+		a.Hosted++
 	case item.Type == "mcp_approval_request":
 		denial, err := rawitem.Encode(approvalResponse{"mcp_approval_response", item.ID, false, "The approval policy is never: nobody is there to approve it."})
 		if err != nil {
 			return err
 		}
-		a.denials = append(a.denials, denial)
+		a.Denials = append(a.Denials, denial)
 	case item.Type == "message":
 		a.speak(item)
 	}
 	return nil
 }
 
-func (a *answer) speak(item outputItem) {
+func (a *Answer) speak(item OutputItem) {
 	text, refusal := "", ""
 	for _, part := range item.Content {
 		text, refusal = text+part.Text, refusal+part.Refusal
 	}
-	a.words, a.refused = append(a.words, text), append(a.refused, refusal)
+	a.Words, a.refused = append(a.Words, text), append(a.refused, refusal)
 	if item.Phase == "commentary" {
 		a.remarks = append(a.remarks, strings.TrimSpace(text))
 		return
@@ -110,26 +110,26 @@ func (a *answer) speak(item outputItem) {
 	a.said = append(a.said, strings.TrimSpace(text))
 }
 
-// text returns the model's words, or its remarks if it said nothing else.
-func (a *answer) text() string {
+// Text returns the model's words, or its remarks if it said nothing else.
+func (a *Answer) Text() string {
 	return cmp.Or(joined(a.said), joined(a.remarks))
 }
 
-// lastWords returns the model's words, or "" if they are written calls.
-func (a *answer) lastWords() string {
-	if slices.ContainsFunc(a.calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
+// LastWords returns the model's words, or "" if they are written calls.
+func (a *Answer) LastWords() string {
+	if slices.ContainsFunc(a.Calls, func(call tools.Call) bool { return call.Form == tools.Written }) {
 		return ""
 	}
-	return a.text()
+	return a.Text()
 }
 
-// remarksOnly says whether the model spoke as one who has more to do.
-func (a *answer) remarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
+// RemarksOnly says whether the model spoke as one who has more to do.
+func (a *Answer) RemarksOnly() bool { return joined(a.said) == "" && joined(a.remarks) != "" }
 
-// refusal returns the words of the model's refusal.
-func (a *answer) refusal() string { return joined(a.refused) }
+// Refusal returns the words of the model's refusal.
+func (a *Answer) Refusal() string { return joined(a.refused) }
 
 func joined(words []string) string { return strings.TrimSpace(strings.Join(words, "\n\n")) }
 
-// asks says whether the model waits for something.
-func (a *answer) asks() bool { return len(a.calls)+len(a.denials) > 0 }
+// Asks says whether the model waits for something.
+func (a *Answer) Asks() bool { return len(a.Calls)+len(a.Denials) > 0 }
