@@ -4,7 +4,7 @@ import (
 	"context"
 	"reflect"
 
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
 	"github.com/agent-ci/agent-ci/runner/publish/feedback"
@@ -117,7 +117,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 			return a, err
 		}
 	}
-	if a.model, err = worker.FindModel(ctx, &set.Job, a.script, 0, r.env, r.version, r.rec); err != nil {
+	if a.model, err = provider.Find(ctx, &set.Job, a.script, 0, r.env, r.version, r.rec); err != nil {
 		return a, err
 	}
 	if pull != nil {

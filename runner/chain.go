@@ -6,6 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/check/judge"
@@ -54,7 +55,7 @@ type assignment struct {
 	project  publish.Project
 	task     intake.Task
 	source   *intake.Source // of the task; nil where it comes from a record
-	model    worker.Model
+	model    provider.Model
 	output   settings.OutputSchema
 	red      *repair.Attempt // what is to be repaired; nil for another task
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/publish"
@@ -116,7 +116,7 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 			return nil, err
 		}
 	}
-	if a.model, err = worker.FindModel(ctx, a.job(), a.script, h.Scripted, r.env, r.version, r.rec); err != nil {
+	if a.model, err = provider.Find(ctx, a.job(), a.script, h.Scripted, r.env, r.version, r.rec); err != nil {
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since

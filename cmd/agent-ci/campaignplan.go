@@ -13,7 +13,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/campaign"
 	"github.com/agent-ci/agent-ci/runner/campaign/pulls"
 	"github.com/agent-ci/agent-ci/runner/campaign/resolve"
@@ -25,7 +25,7 @@ import (
 
 // modelsOf returns the models of a job's runs.
 func modelsOf(j *job.Job, environ []string) (models []campaign.Model) {
-	for _, m := range worker.Models(j, settings.Environment(environ)) {
+	for _, m := range provider.Models(j, settings.Environment(environ)) {
 		models = append(models, campaign.Model{Name: m.Name, Price: m.Profile.Price, Window: m.Profile.ContextWindow, Output: m.Profile.OutputLimit})
 	}
 	return models

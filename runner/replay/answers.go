@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
-	"github.com/agent-ci/agent-ci/runner/agent/worker"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/task/job"
@@ -39,7 +39,7 @@ func (all byAgent) of(id string) *Answers {
 
 // Model returns the job's model with these answers. It never shortens the conversation: nobody
 // reads it, and no answer is recorded for that.
-func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
+func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) {
 	recorded := func(name string) catalog.Profile {
 		profile := catalog.At(name, j.Model.BaseURL)
 		profile.Price = a.prices[name]
@@ -47,15 +47,15 @@ func (a *Answers) Model(j *job.Job, warn worker.Warn) (worker.Model, error) {
 	}
 	priced := j
 	if a.scripted {
-		priced = worker.Unpaid(j)
+		priced = provider.Unpaid(j)
 	}
-	m, err := worker.NewModel(a, priced, recorded, warn)
+	m, err := provider.New(a, priced, recorded, warn)
 	m.Profile.ContextWindow = 0
 	for i := range m.Fallbacks {
 		m.Fallbacks[i].Profile.ContextWindow = 0
 	}
 	m.Left = func() bool { return a.next < len(a.answers) }
-	m.Of = func(asks worker.Asking) (worker.Model, error) {
+	m.Of = func(asks provider.Asking) (provider.Model, error) {
 		of := a.agents.of(asks.ID)
 		of.prices, of.agents, of.scripted = a.prices, a.agents, a.scripted
 		return of.Model(asks.Job, warn)

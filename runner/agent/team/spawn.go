@@ -18,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/layer"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/worker"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
@@ -141,7 +142,7 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 		return &agents.Refusal{Words: refusal}
 	}
 	own := m.jobOf(c, order)
-	known, err := o.Model.Of(worker.Asking{ID: c.id, Message: order.Message, Job: own})
+	known, err := o.Model.Of(provider.Asking{ID: c.id, Message: order.Message, Job: own})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 	"github.com/agent-ci/agent-ci/runner/agent/model"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/agent/skills"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
@@ -38,7 +39,7 @@ type Options struct {
 	Workspace *workspace.Workspace
 	Sandboxes *confine.Sandboxes
 	Job       *job.Job
-	Model     Model
+	Model     provider.Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
 	// Before returns a replayed command's recorded result; nil outside a replay.
 	Before func(ctx context.Context, call tools.Call) command.Before
@@ -155,7 +156,7 @@ func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 // patient is the model, asked as patiently as the job says.
 func (a *Agent) patient() model.Responder {
 	return &model.Retrying{
-		Next: a.Model.Responder, First: a.Model.firstPause, Outage: time.Duration(a.Job.Model.Outage),
+		Next: a.Model.Responder, First: a.Model.FirstPause, Outage: time.Duration(a.Job.Model.Outage),
 		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
 	}
 }
@@ -181,7 +182,7 @@ func (a *Agent) settle(ctx context.Context) error {
 	for _, name := range m.Chat {
 		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))
 	}
-	if a.suits.code {
+	if a.suits.Code {
 		a.conversation.Settings.Additional = true
 		if a.Model.Profile.Reasoning {
 			a.conversation.Settings.Context = "all_turns"

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/place/workspace"
 	"github.com/agent-ci/agent-ci/runner/record"
@@ -69,7 +70,7 @@ func briefed(t *testing.T, o Options, turns string) *Agent {
 		o.Job.Model = job.Model{Name: "gpt-5", Tools: "auto"}
 	}
 	var err error
-	if o.Model, err = NewScriptedModel(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
+	if o.Model, err = provider.Scripted(t.Context(), session(t, "version: 1\nturns:\n"+turns), 0, o.Job); err != nil {
 		t.Fatal(err)
 	}
 	a, err := New(t.Context(), o)
@@ -295,4 +296,14 @@ func TestTheOutputFitsItsSchema(t *testing.T) {
 			}
 		})
 	}
+}
+
+// session writes a scripted session and gives its path.
+func session(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "session.yml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

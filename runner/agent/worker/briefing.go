@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-ci/agent-ci/gitops"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
@@ -18,7 +19,7 @@ import (
 
 // ReadGuides reads the AGENTS.md files of a base commit from its root down to dir. It skips
 // oversized files with a warning.
-func ReadGuides(base settings.Commit, dir string, warn Warn) ([]briefing.Guide, error) {
+func ReadGuides(base settings.Commit, dir string, warn provider.Warn) ([]briefing.Guide, error) {
 	return briefing.ReadGuides(dir, func(path string) ([]byte, error) {
 		raw, err := base.ReadBase(path, settings.MaxFile)
 		var large *gitops.TooLargeError

@@ -104,3 +104,8 @@ func TestAnEndThatLooksTooEarlyIsPointedOut(t *testing.T) {
 		})
 	}
 }
+
+// warnings keeps the codes of what people are warned of.
+type warnings []string
+
+func (w *warnings) warn(code, _ string, _ ...any) { *w = append(*w, code) }

@@ -26,7 +26,7 @@ var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).ope
 
 // borrowed reports whether the model has the tools of another agent.
 func (s toolset) borrowed() bool {
-	_, known := families[s.family]
+	_, known := families[s.Family]
 	return known
 }
 
@@ -39,13 +39,13 @@ func openCodeWays() briefing.Ways {
 
 func (a *Agent) openCodeTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
-		Files: o, Seen: &a.files, Sees: a.suits.sees, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
+		Files: o, Seen: &a.files, Sees: a.suits.Sees, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
 func (a *Agent) openCodeReads(o files.Options) []tools.Tool {
-	return opencode.New(opencode.Options{Files: o, Seen: &a.files, Sees: a.suits.sees})
+	return opencode.New(opencode.Options{Files: o, Seen: &a.files, Sees: a.suits.Sees})
 }
 
 // currentPlan returns the agent's latest plan.

@@ -58,7 +58,7 @@ func (a *Agent) specs() []tools.Spec {
 		return nil
 	}
 	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered
-	if a.suits.code {
+	if a.suits.Code {
 		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.Direct(name) })
 	}
 	return a.described(registry.Specs(offered))

@@ -52,7 +52,7 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
-		Sandbox: box, Outputs: outputs, Offer: a.suits.patch, Dir: a.workDir(), Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())),
+		Sandbox: box, Outputs: outputs, Offer: a.suits.Patch, Dir: a.workDir(), Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())),
 		Judge: a.Sandboxes.Commands().Decide, Missing: a.js.missing, Used: a.js.used,
 	}
 }

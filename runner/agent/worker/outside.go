@@ -42,7 +42,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 	switch {
 	case len(deferred) == 0:
 		return o, nil
-	case a.suits.code: // scripts look for them
+	case a.suits.Code: // scripts look for them
 		o.deferFrom(deferred)
 		return o, nil
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MostOffered:
@@ -54,7 +54,7 @@ func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error)
 	}
 	o.deferFrom(deferred)
 	o.finders, o.search = a.finders(deferred), search.FunctionName
-	if a.Model.searches() {
+	if a.Model.Searches() {
 		o.search = search.BuiltinName
 	}
 	return o, nil

@@ -5,32 +5,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/task/job"
-	"github.com/agent-ci/agent-ci/tools"
 )
-
-func TestWhichModelsCallToolsInScripts(t *testing.T) {
-	made := catalog.Profile{Code: true, Commands: "shell", Shell: "local_shell", Patch: "function"}
-	for _, test := range []struct {
-		form string
-		p    catalog.Profile
-		m    job.Model
-		want bool
-	}{
-		{"auto", made, job.Model{}, true},
-		{"auto", catalog.Profile{}, job.Model{}, false},
-		{"code", catalog.Profile{}, job.Model{}, true},
-		{"freeform", made, job.Model{}, false},
-		{"auto", made, job.Model{Wire: "chat"}, false},
-	} {
-		s := toolsetOf(adjusted(test.p, test.m), test.form)
-		if s.code != test.want || s.code && (s.runs[0] != "exec_command" || s.patch != tools.Freeform) {
-			t.Errorf("%+v: %+v", test, s)
-		}
-	}
-}
 
 func TestWhatScriptsLeftIsKnownAfterARestart(t *testing.T) {
 	var p Past

@@ -54,7 +54,7 @@ func (a *Agent) freezeTools(ctx context.Context) (err error) {
 		return err
 	}
 	a.frozen = true
-	if len(a.hooked.descriptions) > 0 && (len(a.deferred) > 0 || a.suits.code) { // they are found, and declared, by the words that hooks gave
+	if len(a.hooked.descriptions) > 0 && (len(a.deferred) > 0 || a.suits.Code) { // they are found, and declared, by the words that hooks gave
 		if err := a.useTools(ctx, a.tools); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (a *Agent) allow(outside outsiders) []string {
 	named := a.Job.Tools.Allow
 	allow := a.known(named)
 	switch {
-	case len(named) > 0 && a.suits.code:
+	case len(named) > 0 && a.suits.Code:
 		return append(allow, scriptTools...)
 	case len(named) > 0 && outside.search != "":
 		return append(allow, search.BuiltinName, search.FunctionName)

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,14 +9,15 @@ import (
 	"slices"
 
 	"github.com/agent-ci/agent-ci/policy/sandbox"
+	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
 	"github.com/agent-ci/agent-ci/runner/agent/callitem"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/agent/model/catalog"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/place/confine"
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/code"
 	"github.com/agent-ci/agent-ci/tools/command"
@@ -34,55 +36,17 @@ const (
 	questionTool = dialect.RequestUserInput
 )
 
-// toolset names the model's tools for commands and edits. Tools hidden from the model still answer
-// calls.
-type toolset struct {
-	runs  []string   // tools that run commands
-	shell tools.Form // of shell, where that is one of them
-	patch tools.Form // of apply_patch
-	sees  bool       // images
-	code  bool       // the model calls all of them in scripts
-	// family is a key of families, or of editFormats for text edits; "" for agent-ci's tools.
-	family string
-}
+// toolset is a model's tools, and how they are offered.
+type toolset struct{ provider.Toolset }
 
-var (
-	shellForms = map[string]tools.Form{"function": tools.Function, "local_shell": tools.LocalShellAction}
-	patchForms = map[string]tools.Form{"freeform": tools.Freeform, "function": tools.Function}
-)
-
-// toolsetOf returns the tools for a model and a form: auto, freeform, function, builtin, code, or
-// another agent's family.
-func toolsetOf(p catalog.Profile, form string) toolset {
-	s := toolset{runs: dialect.Together(p.Commands), shell: shellForms[p.Shell], patch: patchForms[p.Patch], sees: p.Images}
-	switch {
-	case form == "code", form == "auto" && p.Code:
-		s.code, s.runs, s.shell, s.patch = true, dialect.Together(dialect.ExecCommand), tools.Function, tools.Freeform
-		return s
-	}
-	switch form {
-	case "freeform", "function":
-		s.patch = patchForms[form]
-	case "builtin":
-		s.patch, s.runs = tools.Operation, dialect.Together(dialect.Shell)
-		if s.shell == tools.Function {
-			s.shell = tools.ShellAction
-		}
-	case job.ToolsAiderDiff, job.ToolsAiderUdiff, job.ToolsAiderWhole:
-		return toolset{family: form, runs: []string{writtenCommands}, patch: tools.Freeform}
-	}
-	if _, known := families[form]; known {
-		s.family = form
-	}
-	return s
-}
+func toolsetOf(p catalog.Profile, form string) toolset { return toolset{provider.ToolsetOf(p, form)} }
 
 // ways describes the usual actions in these tools.
 func (s toolset) ways() briefing.Ways {
-	if f, writes := editFormats[s.family]; writes {
+	if f, writes := editFormats[s.Family]; writes {
 		return writingWays(f)
 	}
-	if f, known := families[s.family]; known {
+	if f, known := families[s.Family]; known {
 		return f.ways
 	}
 	return briefing.Calling()
@@ -91,15 +55,15 @@ func (s toolset) ways() briefing.Ways {
 // offered returns the tools offered to the model: general tools, suitable ones, questions if people
 // can answer, and those named by the job.
 func (s toolset) offered(people bool, named []string) []string {
-	if _, writes := editFormats[s.family]; writes {
-		return []string{dialect.UpdatePlan, dialect.ReadFile, writtenCommands, patchTool}
+	if _, writes := editFormats[s.Family]; writes {
+		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
-	runs := append(slices.Clone(s.runs), patchTool)
+	runs := append(slices.Clone(s.Runs), patchTool)
 	if s.borrowed() {
-		runs = dialect.InFamily(s.family, dialect.Commands)
+		runs = dialect.InFamily(s.Family, dialect.Commands)
 	}
-	all := dialect.InFamily(s.family, dialect.Plans, dialect.Looks, dialect.Edits)
-	if s.sees {
+	all := dialect.InFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
+	if s.Sees {
 		all = append(all, dialect.ViewImage)
 	}
 	if all = append(all, runs...); people {
@@ -180,7 +144,7 @@ func (a *Agent) equip(ctx context.Context) error {
 	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
-	if a.suits.code {
+	if a.suits.Code {
 		a.tools.scripts.Warm()
 	}
 	return nil
@@ -221,7 +185,7 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.mayChild(name) })
 	}
 	var registry *tools.Registry
-	if a.suits.code {
+	if a.suits.Code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
 		registry, err = a.inScripts(ctx, box, outputs, all, offered, outside)
 	} else {
@@ -254,13 +218,13 @@ func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, 
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
 	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
-		Dir: dir, Offer: a.suits.patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
+		Dir: dir, Offer: a.suits.Patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
 		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff,
 	}
 	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
 		patching.Keep, patching.KeepDiff = nil, nil
 	}
-	if f, writes := editFormats[a.suits.family]; writes {
+	if f, writes := editFormats[a.suits.Family]; writes {
 		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
 	}
 	patcher := patch.New(patching)
@@ -269,7 +233,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 	}
 	box.commands = command.New(command.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
-		Shell: a.suits.shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
+		Shell: a.suits.Shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
 	})
 	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.since}
 	ask := a.ask
@@ -277,7 +241,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 		ask = nil
 	}
 	var all []tools.Tool
-	if f, known := families[a.suits.family]; known {
+	if f, known := families[a.suits.Family]; known {
 		all = f.works(a, box, reading, patcher)
 	} else {
 		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
@@ -290,7 +254,7 @@ func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outpu
 // readingTools returns the tools of a read-only agent.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
 	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
-	if f, known := families[a.suits.family]; known {
+	if f, known := families[a.suits.Family]; known {
 		return f.reads(a, reading)
 	}
 	return files.New(reading)
@@ -321,4 +285,17 @@ func (t *toolbox) close() error {
 	err := errors.Join(t.services.Close(), t.sandbox.Close())
 	t.seen.close()
 	return err
+}
+
+// speaker describes a model to the conversation, with the job's settings.
+func (a *Agent) speaker(m provider.Known) agent.Speaker {
+	by := a.Job.Model
+	s := agent.Speaker{
+		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.suits.Code, // calls that go side by side are in one script
+		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
+	}
+	if !m.Profile.Reasoning {
+		s.Effort, s.Summary = "", ""
+	}
+	return s
 }

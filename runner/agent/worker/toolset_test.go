@@ -47,8 +47,8 @@ func TestToolsets(t *testing.T) {
 	} {
 		t.Run(test.model+" "+test.form, func(t *testing.T) {
 			p := toolsetOf(catalog.Of(test.model), test.form)
-			if diff := cmp.Diff(test.runs, p.runs); diff != "" || p.shell != test.shell || p.patch != test.patch {
-				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.shell, p.patch, diff)
+			if diff := cmp.Diff(test.runs, p.Runs); diff != "" || p.Shell != test.shell || p.Patch != test.patch {
+				t.Errorf("shell %d, patch %d, runs (-want +got):\n%s", p.Shell, p.Patch, diff)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/editformat"
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/briefing"
+	"github.com/agent-ci/agent-ci/runner/agent/provider"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/tools"
 	"github.com/agent-ci/agent-ci/tools/dialect"
@@ -85,13 +86,10 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 		}
 	}
 	for _, script := range a.Commands {
-		add(writtenCommands, map[string]string{"command": script})
+		add(provider.WrittenCommands, map[string]string{"command": script})
 	}
 	return calls
 }
-
-// writtenCommands is the tool running a model's shell blocks, to their end.
-const writtenCommands = dialect.ShellCommand
 
 // shown lists files read or changed by a model with text edits.
 type shown struct {

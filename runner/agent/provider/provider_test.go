@@ -1,6 +1,7 @@
-package worker
+package provider
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/price"
 	"github.com/agent-ci/agent-ci/runner/task/job"
 	"github.com/agent-ci/agent-ci/runner/task/settings"
+	"github.com/agent-ci/agent-ci/tools"
 )
 
 // warnings keeps the codes of what people are warned of.
@@ -53,7 +55,7 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 			want := unknown
 			test.want(&want)
 			var warned warnings
-			got, err := NewModel(nil, j, catalog.Of, warned.warn)
+			got, err := New(nil, j, catalog.Of, warned.warn)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,10 +71,10 @@ func TestTheJobSaysWhatAModelIs(t *testing.T) {
 
 func TestACostNeedsAPrice(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "foo3"}, Limits: job.Limits{CostUSD: 1}}
-	_, err := NewModel(nil, j, catalog.Of, new(warnings).warn)
+	_, err := New(nil, j, catalog.Of, new(warnings).warn)
 	wantStop(t, err, outcome.InvalidInput, "no_price", "the price of foo3 is not known")
 	j.Model.Price.Input = 0.5
-	got, err := NewModel(nil, j, catalog.Of, new(warnings).warn)
+	got, err := New(nil, j, catalog.Of, new(warnings).warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func TestTheDefaultLimitTakesAPriceAndNeedsNone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rec := record.New("", nil)
-			got, err := NewAPIModel(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", rec)
+			got, err := API(&job.Job{Model: test.model, Limits: job.Limits{CostUSD: test.limit}}, test.env, "1.2.3", rec)
 			var warned warnings
 			for _, w := range rec.Warnings() {
 				warned.warn(w.Code, w.Message)
@@ -155,7 +157,7 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var warned warnings
-			if _, err := NewModel(nil, &job.Job{Model: test.model}, catalog.Of, warned.warn); err != nil {
+			if _, err := New(nil, &job.Job{Model: test.model}, catalog.Of, warned.warn); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, warned); diff != "" {
@@ -165,15 +167,15 @@ func TestWhatAnAPIMayRefuseIsWarnedOf(t *testing.T) {
 	}
 }
 
-func TestNobodyIsPaidForAScriptedSession(t *testing.T) {
+func TestNobodyIsPaidForAScriptedsession(t *testing.T) {
 	path := session(t, "version: 1\nturns: [{output: [{say: One.}]}]\n")
 	j := &job.Job{Model: job.Model{Name: "gpt-5.4"}, Limits: job.Limits{CostUSD: job.DefaultCostUSD}}
-	got, err := NewScriptedModel(t.Context(), path, 0, j)
+	got, err := Scripted(t.Context(), path, 0, j)
 	if err != nil || got.Profile.Price.Known() {
 		t.Errorf("price %v, %v", got.Profile.Price, err)
 	}
 	j.Model.Price.Input = 2
-	if got, err = NewScriptedModel(t.Context(), path, 0, j); err != nil || !got.Profile.Price.Known() {
+	if got, err = Scripted(t.Context(), path, 0, j); err != nil || !got.Profile.Price.Known() {
 		t.Errorf("the job's price %v, %v", got.Profile.Price, err)
 	}
 }
@@ -197,7 +199,7 @@ func TestTheAPINeedsItsKeyAndAURL(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			j := &job.Job{Model: test.model}
 			j.Model.Name = "gpt-5"
-			got, err := NewAPIModel(j, test.env, "1.2.3", record.New("", nil))
+			got, err := API(j, test.env, "1.2.3", record.New("", nil))
 			if test.reason != "" {
 				wantStop(t, err, outcome.InvalidInput, test.reason, test.words)
 				return
@@ -227,7 +229,7 @@ func session(t *testing.T, content string) string {
 
 func TestAScriptedSessionEnds(t *testing.T) {
 	j := &job.Job{Model: job.Model{Name: "nobody-knows", Tools: "auto"}}
-	got, err := NewScriptedModel(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
+	got, err := Scripted(t.Context(), session(t, "version: 1\nturns: [{output: [{say: One.}]}, {output: [{say: Two.}]}]\n"), 0, j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,14 +255,45 @@ func TestAScriptedSessionThatCannotBeRead(t *testing.T) {
 	if err := os.Truncate(large, mostScript+1); err != nil { // it takes no room
 		t.Fatal(err)
 	}
-	_, err := NewScriptedModel(t.Context(), large, 0, j)
+	_, err := Scripted(t.Context(), large, 0, j)
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("it has more than %d bytes", mostScript)) {
 		t.Errorf("err = %v", err)
 	}
-	_, err = NewScriptedModel(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
+	_, err = Scripted(t.Context(), filepath.Join(t.TempDir(), "none.yml"), 0, j)
 	if err == nil || !strings.Contains(err.Error(), "none.yml") {
 		t.Errorf("err = %v", err)
 	}
-	_, err = NewScriptedModel(t.Context(), session(t, "version: 2\n"), 0, j)
+	_, err = Scripted(t.Context(), session(t, "version: 2\n"), 0, j)
 	wantStop(t, err, outcome.InvalidInput, "scripted_session", "Read scripted session session.yml: version is 2")
+}
+
+// wantStop takes care that an error is that outcome, for that reason, with these
+// words in its message.
+func wantStop(t *testing.T, err error, kind outcome.Outcome, reason, words string) {
+	t.Helper()
+	var stop *outcome.Stop
+	if !errors.As(err, &stop) || stop.Outcome != kind || stop.Reason != reason || !strings.Contains(stop.Message, words) {
+		t.Errorf("err = %v, want %s/%s with %q", err, kind, reason, words)
+	}
+}
+
+func TestWhichModelsCallToolsInScripts(t *testing.T) {
+	made := catalog.Profile{Code: true, Commands: "shell", Shell: "local_shell", Patch: "function"}
+	for _, test := range []struct {
+		form string
+		p    catalog.Profile
+		m    job.Model
+		want bool
+	}{
+		{"auto", made, job.Model{}, true},
+		{"auto", catalog.Profile{}, job.Model{}, false},
+		{"code", catalog.Profile{}, job.Model{}, true},
+		{"freeform", made, job.Model{}, false},
+		{"auto", made, job.Model{Wire: "chat"}, false},
+	} {
+		s := ToolsetOf(adjusted(test.p, test.m), test.form)
+		if s.Code != test.want || s.Code && (s.Runs[0] != "exec_command" || s.Patch != tools.Freeform) {
+			t.Errorf("%+v: %+v", test, s)
+		}
+	}
 }

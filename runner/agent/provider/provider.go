@@ -1,4 +1,6 @@
-package worker
+// Package provider owns which models a job may use, and what answers for them: the API with its key,
+// the profile, the fallbacks, the tools that suit them, and a scripted session in their place.
+package provider
 
 import (
 	"bytes"
@@ -39,7 +41,7 @@ type Model struct {
 	// Of returns the model of a started agent; nil if none can start.
 	Of func(Asking) (Model, error)
 
-	firstPause time.Duration // before a request is sent again
+	FirstPause time.Duration // before a request is sent again
 }
 
 // Asking describes a started agent that needs a model.
@@ -61,9 +63,9 @@ type Warn func(code, format string, args ...any)
 // Profiles returns a model's profile by name.
 type Profiles func(name string) catalog.Profile
 
-// NewModel returns the job's model, with the given answers, its profile and fallbacks. It warns of
+// New returns the job's model, with the given answers, its profile and fallbacks. It warns of
 // unknown models.
-func NewModel(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
+func New(answers model.Responder, j *job.Job, profiles Profiles, warn Warn) (Model, error) {
 	m := Model{Responder: answers}
 	var err error
 	if m.Known, err = know(j.Model.Name, profiles, j, warn); err != nil {
@@ -128,23 +130,23 @@ func adjusted(p catalog.Profile, m job.Model) catalog.Profile {
 	return p
 }
 
-// FindModel returns a run's model: a scripted session, continued after given turns, or the API. It
+// Find returns a run's model: a scripted session, continued after given turns, or the API. It
 // sends no request yet.
-func FindModel(ctx context.Context, j *job.Job, script string, given int, env settings.Environment, version string, rec *record.Record) (Model, error) {
+func Find(ctx context.Context, j *job.Job, script string, given int, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	if short := rec.Redactor().Short(); len(short) > 0 {
 		rec.Warn("short_secret", "%s: the value is shorter than %d characters and is not searched for in outputs.", strings.Join(short, ", "), secrets.MinLength)
 	}
 	if script == "" {
-		return NewAPIModel(j, env, version, rec)
+		return API(j, env, version, rec)
 	}
 	if limit := j.Limits.CostUSD; limit != 0 && limit != job.DefaultCostUSD && !j.Model.Price.Known() {
 		rec.Warn("no_price", "limits.cost_usd has no effect: scripted answers cost nothing. To try the limit, set model.price.")
 	}
-	return NewScriptedModel(ctx, script, given, j)
+	return Scripted(ctx, script, given, j)
 }
 
-// NewAPIModel returns the job's model behind its API, without sending a request.
-func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
+// API returns the job's model behind its API, without sending a request.
+func API(j *job.Job, env settings.Environment, version string, rec *record.Record) (Model, error) {
 	m := j.Model
 	endpoint := model.Endpoint{
 		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: silence(m),
@@ -157,8 +159,8 @@ func NewAPIModel(j *job.Job, env settings.Environment, version string, rec *reco
 		return Model{}, err
 	}
 	profiles := func(name string) catalog.Profile { return catalog.At(name, endpoint.BaseURL) }
-	made, err := NewModel(api, j, profiles, rec.Warn)
-	made.Of = func(a Asking) (Model, error) { return NewModel(api, a.Job, profiles, rec.Warn) }
+	made, err := New(api, j, profiles, rec.Warn)
+	made.Of = func(a Asking) (Model, error) { return New(api, a.Job, profiles, rec.Warn) }
 	return made, err
 }
 
@@ -191,7 +193,7 @@ func Unusable(j *job.Job, env settings.Environment) (all []error) {
 	if len(all) > 0 {
 		return all
 	}
-	if _, err := NewModel(nil, j, profiles, func(string, string, ...any) {}); err != nil {
+	if _, err := New(nil, j, profiles, func(string, string, ...any) {}); err != nil {
 		all = append(all, err)
 	}
 	return all
@@ -254,9 +256,9 @@ func speakTo(wire string, e model.Endpoint) (api model.Responder, err error) {
 // mostScript is how many bytes a scripted session may have.
 const mostScript = 64 << 20
 
-// NewScriptedModel returns a model answering from the scripted session at path, after the begun
+// Scripted returns a model answering from the scripted session at path, after the begun
 // turns. Unknown models are accepted; only prices set in the job count.
-func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
+func Scripted(ctx context.Context, path string, begun int, j *job.Job) (Model, error) {
 	script, err := readScript(ctx, path)
 	if err != nil {
 		return Model{}, err
@@ -272,9 +274,9 @@ func NewScriptedModel(ctx context.Context, path string, begun int, j *job.Job) (
 
 // fromScript returns a model answering from a script, also for started agents.
 func fromScript(script *scripted.Script, j *job.Job, profiles Profiles) (Model, error) {
-	m, err := NewModel(script, Unpaid(j), profiles, func(string, string, ...any) {})
+	m, err := New(script, Unpaid(j), profiles, func(string, string, ...any) {})
 	m.Left = func() bool { return script.Left() > 0 }
-	m.firstPause = time.Millisecond
+	m.FirstPause = time.Millisecond
 	m.Of = func(a Asking) (Model, error) { return fromScript(script.Of(a.Message), a.Job, profiles) }
 	return m, err
 }
