@@ -83,7 +83,7 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.boxes, Job: rd.job(), Model: rd.model, Began: r.began,
 		Hooks: rd.hooks, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.Taker(),
 	}
-	var waits *team.Recorded
+	var waits *team.Order
 	switch rec := rd.recorded; {
 	case rec != nil:
 		o.Recorded, o.Before, o.Ask, waits = rec.Servers, rec.Endings, rec.People(), rec.Waits

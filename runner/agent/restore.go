@@ -374,7 +374,7 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	}
 	c.endScripts(p, interrupted)
 	if len(p.open)+len(p.denials) == 0 {
-		return cmp.Or(c.tellStarted(p), c.tellScripts(p))
+		return cmp.Or(c.tellStarted(p), c.tellCallsOfScripts(p))
 	}
 	results, fresh := p.left(interrupted)
 	for _, call := range p.open {
@@ -393,7 +393,7 @@ func (c *Conversation) Resume(ctx context.Context, p *Past, interrupted Interrup
 	for _, call := range p.open[:p.handed] {
 		c.took(call, results[call.Number])
 	}
-	err = c.tellScripts(p)
+	err = c.tellCallsOfScripts(p)
 	p.open, p.denials = nil, nil
 	return cmp.Or(err, ctx.Err())
 }

@@ -38,8 +38,8 @@ func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
 	}
 }
 
-// tellScripts reports calls since the last request by scripts with an answered call.
-func (c *Conversation) tellScripts(p *Past) error {
+// tellCallsOfScripts reports calls since the last request by scripts with an answered call.
+func (c *Conversation) tellCallsOfScripts(p *Past) error {
 	open := map[int]bool{}
 	for _, call := range p.open {
 		open[call.Number] = true

@@ -28,7 +28,7 @@ type Recording struct {
 	Outputs []transcript.ToolFinished
 	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
 	Servers *extensions.Recorded // of tools; nil for none
-	Waits   *team.Recorded       // what waits for agents came to
+	Waits   *team.Order       // what waits for agents came to
 	// Endings says how a call of a command returned.
 	Endings func(context.Context, tools.Call) command.Before
 }
@@ -65,10 +65,10 @@ func (p *reader) read() (*Recording, error) {
 	for _, a := range p.run.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agents.Completed
 	}
-	recorded := &Recording{Answers: answers, Waits: team.NewRecorded()}
+	recorded := &Recording{Answers: answers, Waits: team.NewOrder()}
 	if len(p.run.Listed.Hooks) > 0 {
 		said := p.run.HookAnswers()
-		said.Replays, said.Rounds, said.More, said.Uses = true, 0, "", nil
+		said.Replace, said.Rounds, said.More, said.Uses = true, 0, "", nil
 		answers.Hooks = &hooks.Hooks{All: hooks.Recorded(p.run.Listed), Record: p.to, Answers: said}
 	}
 	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) error {

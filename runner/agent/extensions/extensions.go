@@ -230,7 +230,7 @@ func (s *Servers) Known() (all []transcript.MCPServer) {
 // Halt says why the run can't go on: a required server has ended and does not come again.
 func (s *Servers) Halt() error {
 	for _, one := range s.all {
-		if err := one.halted(); err != nil {
+		if err := one.lost(); err != nil {
 			return err
 		}
 	}

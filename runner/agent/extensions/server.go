@@ -372,9 +372,9 @@ func (s *server) giveUp(err error) string {
 	return why
 }
 
-// halted ends a run without its required server. A server that ended twice fails before its next
-// call.
-func (s *server) halted() error {
+// lost returns the stop of a run that has lost this server and requires it; nil otherwise. It gives
+// up a server that ended twice, before its next call.
+func (s *server) lost() error {
 	if !s.Required {
 		return nil
 	}

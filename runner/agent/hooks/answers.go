@@ -12,9 +12,9 @@ import (
 
 // Answers holds a record's hook answers and the progress of the hooks.
 type Answers struct {
-	// Replays means the record replaces all hooks, and missing answers pass. Otherwise the run
+	// Replace means the record replaces all hooks, and missing answers pass. Otherwise the run
 	// resumes and repeats no once-per-run question.
-	Replays bool
+	Replace bool
 	Uses    []transcript.HookUse // by then
 	Rounds  int                  // that stop hooks asked for
 	// More is the latest request of the stop hooks, if not yet sent to the model.
@@ -71,7 +71,7 @@ func (p *Answers) Take(e transcript.Event) error {
 
 // take returns the recorded answer to a question, once.
 func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
-	if !p.Replays && !slices.Contains(onceOnly, on) {
+	if !p.Replace && !slices.Contains(onceOnly, on) {
 		return transcript.Hook{}, false
 	}
 	if p.answers != nil {
@@ -84,7 +84,7 @@ func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hoo
 			}
 		}
 	}
-	return transcript.Hook{Decision: transcript.HookPass}, p.Replays
+	return transcript.Hook{Decision: transcript.HookPass}, p.Replace
 }
 
 // repeat returns a recorded reply.

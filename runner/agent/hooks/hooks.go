@@ -80,7 +80,7 @@ func (r reply) refuses() bool {
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
 	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
 		r := one.repeat(past)
-		if h.Answers.Replays {
+		if h.Answers.Replace {
 			return r, h.note(one, q, r)
 		}
 		return r, nil

@@ -31,7 +31,7 @@ func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	said := Answers{Replays: true}
+	said := Answers{Replace: true}
 	for _, event := range *events {
 		raw, err := json.Marshal(event)
 		if err != nil {

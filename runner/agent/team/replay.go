@@ -15,8 +15,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Recorded holds the order of agents' news in a replayed run: a record has no agent speeds.
-type Recorded struct {
+// Order holds the order of agents' news in a replayed run: a record has no agent speeds.
+type Order struct {
 	answers map[transcript.CallRef]transcript.ToolFinished // of waits
 	told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
 	ended   map[string]bool                                // ids of agents that ended by themselves
@@ -32,9 +32,9 @@ type turnOf struct {
 	turn  int
 }
 
-// NewRecorded returns an empty Recorded.
-func NewRecorded() *Recorded {
-	return &Recorded{
+// NewOrder returns an empty Order.
+func NewOrder() *Order {
+	return &Order{
 		answers: map[transcript.CallRef]transcript.ToolFinished{}, told: map[int]bool{}, ended: map[string]bool{}, last: map[turnOf]bool{},
 		asked: map[string]int{}, sent: map[transcript.CallRef]bool{}, sending: map[transcript.CallRef]string{},
 	}
@@ -47,16 +47,16 @@ var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
 // takes maps event types to their handlers.
-var takes = map[transcript.Type]func(*Recorded, transcript.Event) error{
-	transcript.TypeToolStarted:   taking((*Recorded).called),
-	transcript.TypeToolFinished:  taking((*Recorded).answered),
-	transcript.TypeAgentStarted:  taking((*Recorded).began),
-	transcript.TypeAgentFinished: taking((*Recorded).finished),
-	transcript.TypeModelRequest:  taking((*Recorded).requested),
+var takes = map[transcript.Type]func(*Order, transcript.Event) error{
+	transcript.TypeToolStarted:   taking((*Order).called),
+	transcript.TypeToolFinished:  taking((*Order).answered),
+	transcript.TypeAgentStarted:  taking((*Order).began),
+	transcript.TypeAgentFinished: taking((*Order).finished),
+	transcript.TypeModelRequest:  taking((*Order).requested),
 }
 
-func taking[T any](take func(*Recorded, string, T)) func(*Recorded, transcript.Event) error {
-	return func(r *Recorded, e transcript.Event) error {
+func taking[T any](take func(*Order, string, T)) func(*Order, transcript.Event) error {
+	return func(r *Order, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
 			return err
@@ -67,21 +67,21 @@ func taking[T any](take func(*Recorded, string, T)) func(*Recorded, transcript.E
 }
 
 // Take adds the next event.
-func (r *Recorded) Take(e transcript.Event) error {
+func (r *Order) Take(e transcript.Event) error {
 	if take := takes[e.Type]; take != nil {
 		return take(r, e)
 	}
 	return nil
 }
 
-func (r *Recorded) called(by string, d transcript.ToolStarted) {
+func (r *Order) called(by string, d transcript.ToolStarted) {
 	var to struct{ Target string }
 	if d.Agent = by; slices.Contains(sendNames, d.Tool) && json.Unmarshal([]byte(cmp.Or(d.Ready, d.Input)), &to) == nil {
 		r.sent[d.Ref()], r.sending[d.Ref()] = false, to.Target
 	}
 }
 
-func (r *Recorded) answered(by string, d transcript.ToolFinished) {
+func (r *Order) answered(by string, d transcript.ToolFinished) {
 	d.Agent = by
 	if d.Tool == dialect.WaitAgent || d.Tool == dialect.Task {
 		r.answers[d.Ref()] = d
@@ -91,7 +91,7 @@ func (r *Recorded) answered(by string, d transcript.ToolFinished) {
 	}
 }
 
-func (r *Recorded) began(id string, d transcript.AgentStarted) {
+func (r *Order) began(id string, d transcript.AgentStarted) {
 	for ref, to := range r.sending {
 		if to == id || to == d.Name {
 			r.sent[ref] = true
@@ -99,12 +99,12 @@ func (r *Recorded) began(id string, d transcript.AgentStarted) {
 	}
 }
 
-func (r *Recorded) finished(id string, d transcript.AgentFinished) {
+func (r *Order) finished(id string, d transcript.AgentFinished) {
 	r.ended[id] = d.Status == agents.Completed || d.Status == agents.Errored
 	r.last[turnOf{id, r.asked[id]}] = true
 }
 
-func (r *Recorded) requested(by string, d transcript.ModelRequest) {
+func (r *Order) requested(by string, d transcript.ModelRequest) {
 	if by != "" {
 		r.asked[by] = d.Turn
 		return
@@ -118,7 +118,7 @@ func (r *Recorded) requested(by string, d transcript.ModelRequest) {
 
 // sentBy reports whether the current message's receiver had ended and continued with it. known is
 // false outside a replay.
-func (r *Recorded) sentBy(ctx context.Context) (began, known bool) {
+func (r *Order) sentBy(ctx context.Context) (began, known bool) {
 	if r == nil {
 		return false, false
 	}
@@ -135,7 +135,7 @@ type waited struct {
 }
 
 // of returns the recorded result of the current wait; false outside a replay.
-func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
+func (r *Order) of(ctx context.Context) (was waited, replayed bool) {
 	if r == nil {
 		return was, false
 	}
@@ -146,7 +146,7 @@ func (r *Recorded) of(ctx context.Context) (was waited, replayed bool) {
 
 // brokeOff reports whether the current call is a task interrupted in the record: its agent gives no
 // further answer.
-func (r *Recorded) brokeOff(ctx context.Context) bool {
+func (r *Order) brokeOff(ctx context.Context) bool {
 	if r == nil {
 		return false
 	}

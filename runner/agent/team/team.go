@@ -24,7 +24,7 @@ import (
 type Team struct {
 	options worker.Options // of the run's own agent
 	root    *Member
-	waits   *Recorded // nil where nothing is replayed
+	waits   *Order // nil where nothing is replayed
 
 	mu       sync.Mutex
 	children []*child
@@ -36,7 +36,7 @@ type Team struct {
 
 // New returns the team of the agent made by options. earlier are a resumed run's agents. waits are
 // a replayed run's recorded waits; nil for none.
-func New(options worker.Options, earlier []*transcript.Agent, waits *Recorded) *Team {
+func New(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
 	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {

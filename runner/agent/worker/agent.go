@@ -256,7 +256,7 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if err := a.equip(ctx); err != nil {
 		return "", err
 	}
-	owed, err := a.owed(ctx)
+	owed, err := a.settleEnd(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -141,15 +141,15 @@ func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
 
-// debt holds the last words of an agent stopped after its end; hooks have accepted the end.
-type debt struct {
+// acceptedEnd holds the last words of an agent stopped after its end; hooks have accepted the end.
+type acceptedEnd struct {
 	ended bool
 	words string
 }
 
-// owed runs stop hooks missed because the run was stopped, and sends the agent their pending
+// settleEnd runs stop hooks missed because the run was stopped, and sends the agent their pending
 // requests.
-func (a *Agent) owed(ctx context.Context) (d debt, err error) {
+func (a *Agent) settleEnd(ctx context.Context) (d acceptedEnd, err error) {
 	if a.earlier == nil {
 		return d, nil
 	}
@@ -164,7 +164,7 @@ func (a *Agent) owed(ctx context.Context) (d debt, err error) {
 		}
 	}
 	if more == "" {
-		return debt{true, words}, nil
+		return acceptedEnd{true, words}, nil
 	}
 	return d, a.Tell(more)
 }
