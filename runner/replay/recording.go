@@ -28,7 +28,7 @@ type Recording struct {
 	Outputs []transcript.ToolFinished
 	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
 	Servers *extensions.Recorded // of tools; nil for none
-	Waits   *team.Order       // what waits for agents came to
+	Waits   *team.Order          // what waits for agents came to
 	// Endings says how a call of a command returned.
 	Endings func(context.Context, tools.Call) command.Before
 }

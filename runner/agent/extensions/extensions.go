@@ -118,7 +118,7 @@ func (s *Servers) settle() (err error) {
 
 // offer returns the servers' tools, named for the model.
 func (s *Servers) offer() ([]mcp.Offered, error) {
-	offered, err := mcp.Offer(s.Lists(), s.Taken)
+	offered, err := mcp.Offer(s.lists(), s.Taken)
 	if err != nil {
 		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
 	}
@@ -144,8 +144,8 @@ func (s *Servers) warnOfUnchecked() {
 	s.Record.Warn("mcp_unchecked", "agent-ci can't fully check the arguments of these tools, since it does not know parts of their schemas; their servers must: %s%s.", strings.Join(names, ", "), more)
 }
 
-// Lists returns the servers' descriptions from their start.
-func (s *Servers) Lists() (all []mcp.List) {
+// lists returns the servers' descriptions from their start.
+func (s *Servers) lists() (all []mcp.List) {
 	if s.Recorded != nil {
 		return s.Recorded.Lists
 	}
@@ -156,9 +156,6 @@ func (s *Servers) Lists() (all []mcp.List) {
 	}
 	return all
 }
-
-// Offered returns the tools of all servers for the model; none before Start.
-func (s *Servers) Offered() []mcp.Offered { return s.offered }
 
 // Tools answer the model's calls, in the order of Offered, and behind them those for resources.
 func (s *Servers) Tools() (all []Tool) {
@@ -171,7 +168,7 @@ func (s *Servers) Tools() (all []Tool) {
 			all = append(all, s.from(offered, one.tool(offered)))
 		}
 	}
-	if !slices.ContainsFunc(s.Lists(), func(list mcp.List) bool { return list.Resources }) {
+	if !slices.ContainsFunc(s.lists(), func(list mcp.List) bool { return list.Resources }) {
 		return all
 	}
 	for _, tool := range mcp.ResourceTools(s.resources) {
@@ -207,7 +204,7 @@ func (s *Servers) named(name string) *server {
 
 // resources returns the servers with resources.
 func (s *Servers) resources() (all []mcp.Resources) {
-	for _, list := range s.Lists() {
+	for _, list := range s.lists() {
 		if one := s.named(list.Server); one != nil && list.Resources {
 			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
 		}

@@ -57,7 +57,7 @@ func (p *Answers) Take(e transcript.Event) error {
 	if d.On == job.OnStop {
 		p.Stopped = true
 		if d.Decision == transcript.HookMore {
-			if p.Rounds++; p.Rounds <= MostRounds { // what was asked for beyond that is not given
+			if p.Rounds++; p.Rounds <= mostRounds { // what was asked for beyond that is not given
 				p.More = d.Reason
 			}
 		}

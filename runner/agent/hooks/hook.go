@@ -29,9 +29,6 @@ type Hook struct {
 	trusted bool   // it runs outside of any sandbox
 }
 
-// Trusted reports whether the hook runs outside any sandbox.
-func (h Hook) Trusted() bool { return h.trusted }
-
 // Base returns a file of the base commit; fs.ErrNotExist if missing.
 type Base func(name string, limit int64) ([]byte, error)
 

@@ -213,8 +213,8 @@ func (h *Hooks) begin() {
 	}
 }
 
-// Uses returns the use of each hook so far.
-func (h *Hooks) Uses() []transcript.HookUse {
+// usesSoFar returns the use of each hook so far.
+func (h *Hooks) usesSoFar() []transcript.HookUse {
 	if h == nil {
 		return nil
 	}

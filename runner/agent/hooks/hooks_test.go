@@ -323,7 +323,7 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 	if before[0].Name != "operator/z" || before[1].Name != "a" || before[2].Name != "b" {
 		t.Errorf("%v", before)
 	}
-	if !before[0].Trusted() || before[1].Trusted() {
+	if !before[0].trusted || before[1].trusted {
 		t.Error("who is trusted is not by the operator alone")
 	}
 	files["a.sh"] = "two"

@@ -127,8 +127,8 @@ func (h *Hooks) Compacting(ctx context.Context, reason string) error {
 	return err
 }
 
-// MostRounds is how often in a run stop hooks may ask for more work.
-const MostRounds = 3
+// mostRounds is how often in a run stop hooks may ask for more work.
+const mostRounds = 3
 
 // Stopped reports whether stop hooks ran after a stopped agent's last words, and returns their
 // unsent request.
@@ -152,8 +152,8 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 			return "", one.stop(r, "the work is not taken")
 		case r.decision != wants:
 			continue
-		case rounds >= MostRounds:
-			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, MostRounds, sentence(r.reason))
+		case rounds >= mostRounds:
+			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, mostRounds, sentence(r.reason))
 			continue
 		case !mayGoOn:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work, for which the agent has no turn left: %s", one.Name, sentence(r.reason))
@@ -162,13 +162,13 @@ func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more stri
 		h.mu.Lock()
 		h.rounds++
 		h.mu.Unlock()
-		return one.More(r.reason), nil
+		return one.more(r.reason), nil
 	}
 	return "", nil
 }
 
-// More returns a stop hook's request for the agent.
-func (h Hook) More(reason string) string {
+// more returns a stop hook's request for the agent.
+func (h Hook) more(reason string) string {
 	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
 }
 
@@ -256,7 +256,7 @@ func (h *Hooks) Fired() error {
 
 // fired returns an error if a mandatory hook on some events has no valid answer.
 func (h *Hooks) fired(among func(on string) bool) error {
-	for _, use := range h.Uses() {
+	for _, use := range h.usesSoFar() {
 		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
 				"The hook %s on %s must fire (must_fire) and never gave a valid answer: it was asked %s. Check its tools and argv, its answers, and whether its event happens in this job.", use.Name, use.On, transcript.Count(use.Calls, "time"))

@@ -16,9 +16,9 @@ const (
 	shortestTold = 60
 )
 
-// Catalogue returns the list of skills for a window, one per line, and the skills in it. To fit, it
+// catalogue returns the list of skills for a window, one per line, and the skills in it. To fit, it
 // cuts descriptions first, then leaves out the last skills.
-func Catalogue(all []Skill, window int64) (list string, told []Skill) {
+func catalogue(all []Skill, window int64) (list string, told []Skill) {
 	room := mostCatalogue
 	if window > 0 {
 		room = int(min(int64(room), window*bytesInToken/windowShare))

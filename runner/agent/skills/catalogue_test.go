@@ -28,7 +28,7 @@ func TestTheCatalogueHasItsShareOfTheWindow(t *testing.T) {
 		{number: 20, length: 30, window: 8_000, told: 0},
 		{number: 0, window: 128_000},
 	} {
-		list, told := Catalogue(described(c.number, c.length), c.window)
+		list, told := catalogue(described(c.number, c.length), c.window)
 		if len(told) != c.told || strings.Count(list, "\n") != c.told {
 			t.Errorf("%+v: %d are told of:\n%.300s", c, len(told), list)
 			continue

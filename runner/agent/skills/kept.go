@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// File has the skills of a run, in its run directory.
-const File = "skills.json"
+// skillsFile has the skills of a run, in its run directory.
+const skillsFile = "skills.json"
 
 // Offer is the constant set of skills offered during a run.
 type Offer struct {
@@ -32,7 +32,7 @@ func NewOffer(all []Skill, window int64, redact func(string) string) (offer Offe
 		s.Description, s.Text = redact(s.Description), redact(s.Text)
 		clean[i] = s
 	}
-	offer.Catalogue, offer.Skills = Catalogue(clean, window)
+	offer.Catalogue, offer.Skills = catalogue(clean, window)
 	offer.Room = window * bytesInToken / 4
 	return offer, len(all) - len(offer.Skills)
 }
@@ -46,11 +46,11 @@ func (o Offer) Keep(rec *record.Record) error {
 	if err != nil {
 		return fmt.Errorf("encode the skills: %w", err)
 	}
-	if err := rec.Write(File, append(raw, '\n')); err != nil {
+	if err := rec.Write(skillsFile, append(raw, '\n')); err != nil {
 		return err
 	}
 	digest := sha256.Sum256(append(raw, '\n'))
-	event := transcript.Skills{File: File, SHA256: hex.EncodeToString(digest[:])}
+	event := transcript.Skills{File: skillsFile, SHA256: hex.EncodeToString(digest[:])}
 	for _, s := range o.Skills {
 		event.Skills = append(event.Skills, transcript.Skill{Name: s.Name, Path: s.Path, SHA256: s.SHA256, Bytes: s.Bytes})
 	}
@@ -62,18 +62,18 @@ func Kept(dir *record.Directory, of transcript.Skills) (offer Offer, err error) 
 	if of.File == "" {
 		return offer, nil
 	}
-	raw, err := dir.Read(File)
+	raw, err := dir.Read(skillsFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return offer, fmt.Errorf("the run directory has no %s, with the skills of the run", File)
+		return offer, fmt.Errorf("the run directory has no %s, with the skills of the run", skillsFile)
 	}
 	if err != nil {
-		return offer, fmt.Errorf("read %s, with the skills of the run: %w", File, err)
+		return offer, fmt.Errorf("read %s, with the skills of the run: %w", skillsFile, err)
 	}
 	if digest := sha256.Sum256(raw); hex.EncodeToString(digest[:]) != of.SHA256 {
-		return offer, fmt.Errorf("%s, with the skills of the run, was changed since it was recorded", File)
+		return offer, fmt.Errorf("%s, with the skills of the run, was changed since it was recorded", skillsFile)
 	}
 	if err := json.Unmarshal(raw, &offer); err != nil {
-		return offer, fmt.Errorf("read %s, with the skills of the run: %w", File, err)
+		return offer, fmt.Errorf("read %s, with the skills of the run: %w", skillsFile, err)
 	}
 	return offer, nil
 }

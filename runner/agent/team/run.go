@@ -14,9 +14,9 @@ func Make(ctx context.Context, o worker.Options, earlier []*transcript.Agent, wa
 	if !o.Job.Agents.Enabled || o.Model.Of == nil {
 		return worker.New(ctx, o)
 	}
-	t := New(o, earlier, waits)
-	o.Team, o.News = t.Root(), t.Root().News
+	t := newTeam(o, earlier, waits)
+	o.Team, o.News = t.Root(), t.Root().takeNews
 	main, err := worker.New(ctx, o)
-	t.Root().Lead(main)
+	t.Root().lead(main)
 	return main, err
 }

@@ -34,9 +34,9 @@ type Team struct {
 	merging  sync.Mutex // of what looks for changes, and merges them
 }
 
-// New returns the team of the agent made by options. earlier are a resumed run's agents. waits are
+// newTeam returns the team of the agent made by options. earlier are a resumed run's agents. waits are
 // a replayed run's recorded waits; nil for none.
-func New(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
+func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
 	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
@@ -71,8 +71,8 @@ func Resume(rec *record.Record, boxes *confine.Sandboxes, earlier []*transcript.
 // Root returns the run's own agent's view of the team. Lead sets the agent.
 func (t *Team) Root() *Member { return t.root }
 
-// Lead sets the agent of this view.
-func (m *Member) Lead(a *worker.Agent) { m.agent = a }
+// lead sets the agent of this view.
+func (m *Member) lead(a *worker.Agent) { m.agent = a }
 
 // Member is the team as one agent sees it.
 type Member struct {
@@ -142,8 +142,8 @@ func (t *Team) about(role job.Role) string {
 	return strings.TrimSpace(clip.Visible(words, 300) + " " + may)
 }
 
-// News returns and clears the agent's messages.
-func (m *Member) News() []string {
+// takeNews returns and clears the agent's messages.
+func (m *Member) takeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	var texts []string

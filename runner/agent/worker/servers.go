@@ -7,7 +7,6 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox"
 	"github.com/agent-ci/agent-ci/runner/agent/extensions"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
@@ -93,9 +92,6 @@ func (a *Agent) endServers() {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
 }
-
-// Servers returns the started tool servers with their status.
-func (a *Agent) Servers() []transcript.MCPServer { return a.servers.Known() }
 
 // Close ends servers that outlive an attempt. The agent must not work afterwards.
 func (a *Agent) Close() {

@@ -12,9 +12,9 @@ import (
 // untilEnded is the value of the key until: the next turn waits for the end.
 const untilEnded = "ended"
 
-// Still reads the output of a call. If something started by the call still runs, it returns the
+// still reads the output of a call. If something started by the call still runs, it returns the
 // tool and arguments to wait for it.
-type Still func(output string) (tool string, arguments map[string]any, runs bool)
+type still func(output string) (tool string, arguments map[string]any, runs bool)
 
 // polls are the answers between two turns. The next turn waits for the last one's calls with the
 // key until.

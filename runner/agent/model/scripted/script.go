@@ -25,9 +25,9 @@ import (
 // the place of the API in demonstrations and tests; docs/reference/scripted-session.md
 // describes the format. A Script serves one agent, in one goroutine.
 type Script struct {
-	// Still reads the output of a call; see [Still]. If nil, no output means that something still
+	// Still reads the output of a call; see still. If nil, no output means that something still
 	// runs.
-	Still Still
+	Still still
 
 	turns  []scriptTurn
 	asked  int           // for how many of them
