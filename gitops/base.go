@@ -80,16 +80,15 @@ func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapsh
 		return nil, err
 	}
 	c.work = c.work.Whole() // ignore rules may be others
-	return c.snapshot(ctx, ix)
+	based, err := c.snapshot(ctx, ix)
+	if err == nil {
+		based.elsewhere = c.submodulesElsewhere(changes)
+	}
+	return based, err
 }
 
-// SubmodulesElsewhere lists the populated submodules whose commit on the base is another one than where the
-// checkout stands: LayBase moves no submodule.
-func (c *Checkout) SubmodulesElsewhere(ctx context.Context) (paths []string, err error) {
-	changes, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
-	if err != nil {
-		return nil, fmt.Errorf("compare the submodules of the base: %w", err)
-	}
+// submodulesElsewhere lists the populated submodules that changes move. LayBase leaves them where they are.
+func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []string) {
 	for _, d := range changes {
 		if d.Old.Mode != index.Gitlink || d.New.Mode != index.Gitlink {
 			continue
@@ -98,7 +97,7 @@ func (c *Checkout) SubmodulesElsewhere(ctx context.Context) (paths []string, err
 			paths = append(paths, d.Path)
 		}
 	}
-	return paths, nil
+	return paths
 }
 
 // BaseAt is the base at a commit, under the name of a branch. Nothing moves.

@@ -22,7 +22,11 @@ type Snapshot struct {
 	untracked map[string]bool       // paths; true for what all below it belongs to
 	stats     map[string]index.Stat // of files and links among them that stand in the checkout
 	before    []string              // those that were neither tracked nor ignored before setup commands
+	elsewhere []string              // submodules on another commit than the base's
 }
+
+// SubmodulesElsewhere lists the submodules of LayBase's snapshot that are on another commit than the base's.
+func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
 
 // After limits a snapshot's untracked files to those before the first snapshot of the run.
 func (s *Snapshot) After(first *Snapshot) { s.before = first.before }

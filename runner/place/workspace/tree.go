@@ -103,30 +103,27 @@ func (w *Workspace) makeTree(ctx context.Context) (err error) {
 	if err := w.lookAtCheckout(ctx); err != nil {
 		return err
 	}
-	if err := w.warnOfSubmodules(ctx); err != nil {
-		return err
-	}
 	if w.tree.Private() {
-		return w.makePrivate(ctx)
+		if err := w.makePrivate(ctx); err != nil {
+			return err
+		}
+		w.warnOfSubmodules()
+		return nil
 	}
 	if w.begun = w.snapshot; w.based() {
 		if err := w.layBase(ctx); err != nil {
 			return err
 		}
+		w.warnOfSubmodules()
 	}
 	return w.makeGit(ctx)
 }
 
 // warnOfSubmodules names submodules that commands see at another commit than the base's.
-func (w *Workspace) warnOfSubmodules(ctx context.Context) error {
-	if !w.based() {
-		return nil
-	}
-	paths, err := w.checkout.SubmodulesElsewhere(ctx)
-	if len(paths) > 0 {
+func (w *Workspace) warnOfSubmodules() {
+	if paths := w.begun.SubmodulesElsewhere(); len(paths) > 0 {
 		w.rec.Warn("submodule_elsewhere", "Commands see submodules at the commit of the checkout, which is not the base's (%s); run git submodule update in setup, or check the base out before the run.", markdown.SomeFiles(paths))
 	}
-	return err
 }
 
 // layBase puts the base into an overlay of the checkout, below what setup commands make.
