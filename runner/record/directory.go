@@ -358,20 +358,28 @@ func (d *Directory) Held() bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// lockWait is how long LockSoon waits, and lockLook how often it looks.
-const lockWait, lockLook = 2 * time.Second, 10 * time.Millisecond
+// lockWait is how long LockSoon waits, and lockLook how often a lock is tried.
+const lockWait, lockLook = 2 * time.Second, 20 * time.Millisecond
 
 // LockSoon is Lock for resuming a run that may just have been killed. Its children hold the lock
 // for a moment.
 func (d *Directory) LockSoon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
+	return AwaitLock(ctx, func() (bool, error) {
+		err := d.Lock()
+		return err != nil, err
+	})
+}
+
+// AwaitLock tries a lock until others let go of it. At ctx's end it returns the error of the last try.
+func AwaitLock(ctx context.Context, try func() (held bool, err error)) error {
 	look := time.NewTicker(lockLook)
 	defer look.Stop()
 	for {
-		err := d.Lock()
-		if err == nil {
-			return nil
+		held, err := try()
+		if !held {
+			return err
 		}
 		select {
 		case <-ctx.Done():

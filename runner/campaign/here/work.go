@@ -236,9 +236,6 @@ func (w *work) book(r *campaign.Report, lost campaign.Claim) {
 	}
 }
 
-// pollInterval is how often a run of an earlier start is looked at.
-const pollInterval = 100 * time.Millisecond
-
 var errHung = errors.New("it ran far beyond the time that its job gives it, and was killed")
 
 // lock locks the run's log. A run's process holds the lock during its whole life, so none works
@@ -259,22 +256,17 @@ func (w *work) lock(ctx context.Context) (*os.File, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, left, fmt.Errorf("a process that an earlier start left does not end; kill it before you have the target run again, its log is %s", log))
 		defer cancel()
 	}
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
+	err = record.AwaitLock(ctx, func() (bool, error) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.Join(err, f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), f.Close())
-		case <-ticker.C:
-		}
+		return errors.Is(err, syscall.EWOULDBLOCK), err
+	})
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = context.Cause(ctx)
 	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // timeLimit is how long a run may take in all; 0 if its job does not limit it.
