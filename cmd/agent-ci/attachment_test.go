@@ -17,27 +17,21 @@ import (
 
 // attachmentCommands serve images as GitHub's pages do.
 var attachmentCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"paint":      paintImage,
-	"envsubst":   substitute,
-	"attach":     attachFile,
-	"lead":       leadTo,
-	"stranger":   startStranger,
+	"paint":      usage("FILE WIDTH HEIGHT", paintImage),
+	"envsubst":   usage("FROM TO", substitute),
+	"attach":     usage("PATH FILE TYPE", attachFile),
+	"lead":       usage("PATH ADDRESS", leadTo),
+	"stranger":   usage("", startStranger),
 	"authorized": checkAuthorized,
 }
 
 // substitute writes a file with its variables filled in: envsubst FROM TO.
-func substitute(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: envsubst FROM TO")
-	}
+func substitute(ts *testscript.TestScript, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(os.Expand(ts.ReadFile(args[0]), ts.Getenv)), 0o600))
 }
 
 // paintImage writes a PNG: paint FILE WIDTH HEIGHT.
-func paintImage(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: paint FILE WIDTH HEIGHT")
-	}
+func paintImage(ts *testscript.TestScript, args []string) {
 	width, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	height, err := strconv.Atoi(args[2])
@@ -49,29 +43,20 @@ func paintImage(ts *testscript.TestScript, neg bool, args []string) {
 
 // attachFile lets the forge's pages have a file, of a type that it may not be:
 // attach PATH FILE TYPE.
-func attachFile(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 3 {
-		ts.Fatalf("usage: attach PATH FILE TYPE")
-	}
+func attachFile(ts *testscript.TestScript, args []string) {
 	reply := forgetest.Reply{Header: http.Header{"Content-Type": {args[2]}}, Body: ts.ReadFile(args[1])}
 	worldOf(ts).forge.On(http.MethodGet, args[0], reply, 100)
 }
 
 // leadTo lets a page of the forge lead elsewhere: lead PATH ADDRESS.
-func leadTo(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: lead PATH ADDRESS")
-	}
+func leadTo(ts *testscript.TestScript, args []string) {
 	reply := forgetest.Reply{Status: http.StatusFound, Header: http.Header{"Location": {args[1]}}}
 	worldOf(ts).forge.On(http.MethodGet, args[0], reply, 100)
 }
 
 // startStranger starts a server that nobody must ask, and sets STRANGER to its
 // address.
-func startStranger(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: stranger")
-	}
+func startStranger(ts *testscript.TestScript, _ []string) {
 	t := worldOf(ts).t
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a server that is not GitHub's was asked for %s", r.URL)

@@ -10,17 +10,14 @@ import (
 
 // planCommands give a forge more than one repository.
 var planCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"target": addTarget,
-	"label":  addLabelled,
-	"branch": pushBranch,
+	"target": usage("OWNER/REPO DIR|- [archived] [read] [topic=NAME...]", addTarget),
+	"label":  usage("TITLE LABEL...", addLabelled),
+	"branch": usage("NAME DIR", pushBranch),
 }
 
 // addTarget adds a repository with the branches of a checkout, or, for -, with those that the first one
 // has: target OWNER/REPO DIR|- [archived] [read] [topic=NAME...].
-func addTarget(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: target OWNER/REPO DIR|- [archived] [read] [topic=NAME...]")
-	}
+func addTarget(ts *testscript.TestScript, args []string) {
 	w := worldOf(ts)
 	owner, name, _ := strings.Cut(args[0], "/")
 	var r *forgetest.Repository
@@ -46,17 +43,11 @@ func addTarget(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // addLabelled adds an issue with labels to the first repository: label TITLE LABEL...
-func addLabelled(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: label TITLE LABEL...")
-	}
+func addLabelled(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.AddIssue(forgetest.Issue{Title: args[0], Labels: args[1:]})
 }
 
 // pushBranch pushes the end of a checkout to a branch of the first repository: branch NAME DIR.
-func pushBranch(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: branch NAME DIR")
-	}
+func pushBranch(ts *testscript.TestScript, args []string) {
 	git(ts, ts.MkAbs(args[1]), "push", "--quiet", "--force", worldOf(ts).repo.Dir, "HEAD:refs/heads/"+args[0])
 }

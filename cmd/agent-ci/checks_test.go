@@ -16,12 +16,12 @@ import (
 
 // checkCommands have the forge's commits checked, as workflows and other apps do.
 var checkCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"jobs":      addJobs,
+	"jobs":      usage("BRANCH FILE", addJobs),
 	"check":     addCheck,
 	"attempts":  checkAttempts,
-	"pushed":    addPush,
-	"mergeable": setMergeable,
-	"tag":       tagPull,
+	"pushed":    usage("BRANCH LOGIN", addPush),
+	"mergeable": usage("NUMBER STATE", setMergeable),
+	"tag":       usage("NUMBER [LABEL…]", tagPull),
 }
 
 // workflowFile describes a run of a workflow.
@@ -79,10 +79,7 @@ func tipOf(ts *testscript.TestScript, branch string) string {
 
 // addJobs adds a run of a workflow that a file describes to the newest commit of a
 // branch, and prints its id: jobs BRANCH FILE.
-func addJobs(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: jobs BRANCH FILE")
-	}
+func addJobs(ts *testscript.TestScript, args []string) {
 	var file workflowFile
 	decoder := yaml.NewDecoder(strings.NewReader(ts.ReadFile(args[1])))
 	decoder.KnownFields(true)
@@ -121,10 +118,7 @@ func checkAttempts(ts *testscript.TestScript, neg bool, args []string) {
 
 // addPush says who pushed what a branch points to, where that was not done through the
 // forge: pushed BRANCH LOGIN.
-func addPush(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: pushed BRANCH LOGIN")
-	}
+func addPush(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.AddPush(args[0], forgetest.User{Login: args[1], ID: 1, Type: account(args[1])["type"].(string)})
 }
 
@@ -136,17 +130,11 @@ func changePull(ts *testscript.TestScript, number string, change func(*forgetest
 
 // setMergeable has the forge say how a pull request stands to its base, whatever git finds:
 // mergeable NUMBER STATE.
-func setMergeable(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: mergeable NUMBER STATE")
-	}
+func setMergeable(ts *testscript.TestScript, args []string) {
 	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Mergeable = args[1] })
 }
 
 // tagPull gives a pull request labels, and takes the others off: tag NUMBER [LABEL…].
-func tagPull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: tag NUMBER [LABEL…]")
-	}
+func tagPull(ts *testscript.TestScript, args []string) {
 	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Labels = args[1:] })
 }

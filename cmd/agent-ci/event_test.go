@@ -25,16 +25,16 @@ import (
 // them to a step.
 var eventCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"event":    makeEvent,
-	"role":     giveRole,
-	"rule":     addRule,
-	"edit":     editIssue,
-	"remark":   addRemark,
-	"onto":     addOnto,
-	"comments": showComments,
-	"propose":  proposePull,
-	"fork":     makeFork,
+	"role":     usage("LOGIN ROLE", giveRole),
+	"rule":     usage("TYPE BYPASS [BRANCHES]", addRule),
+	"edit":     usage("NUMBER TITLE BODY STATE", editIssue),
+	"remark":   usage("NUMBER LOGIN ASSOCIATION TEXT", addRemark),
+	"onto":     usage("NUMBER LOGIN PATH TEXT", addOnto),
+	"comments": usage("NUMBER", showComments),
+	"propose":  usage("BRANCH [BASE]", proposePull),
+	"fork":     usage("NUMBER", makeFork),
 	"output":   checkOutput,
-	"harmless": checkHarmless,
+	"harmless": usage("PATTERN", checkHarmless),
 }
 
 type object = map[string]any
@@ -165,19 +165,13 @@ func ask(ts *testscript.TestScript, method, path string, body any) object {
 }
 
 // proposePull opens a pull request as a person does: propose BRANCH [BASE].
-func proposePull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 || len(args) > 2 {
-		ts.Fatalf("usage: propose BRANCH [BASE]")
-	}
+func proposePull(ts *testscript.TestScript, args []string) {
 	base := append(args, "main")[1]
 	ask(ts, http.MethodPost, "pulls", object{"title": "By hand", "body": "Shouting is better.", "head": args[0], "base": base})
 }
 
 // makeFork lets a pull request come from a fork: fork NUMBER.
-func makeFork(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: fork NUMBER")
-	}
+func makeFork(ts *testscript.TestScript, args []string) {
 	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.HeadRepository = "stranger/widgets" })
 }
 
@@ -191,45 +185,30 @@ func addComment(ts *testscript.TestScript, number, login, association, body stri
 }
 
 // giveRole says what an account may do: role LOGIN ROLE.
-func giveRole(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: role LOGIN ROLE")
-	}
+func giveRole(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.SetRole(args[0], args[1])
 }
 
 // addRule adds a rule on branches, in a ruleset of its own: rule TYPE BYPASS [BRANCHES].
-func addRule(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: rule TYPE BYPASS [BRANCHES]")
-	}
+func addRule(ts *testscript.TestScript, args []string) {
 	r := worldOf(ts).repo
 	r.Rules = append(r.Rules, forgetest.Rule{Type: args[0], Bypass: args[1], Branches: strings.Join(args[2:], ""), Ruleset: "Only people"})
 }
 
 // editIssue changes an issue as its author does: edit NUMBER TITLE BODY STATE.
-func editIssue(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: edit NUMBER TITLE BODY STATE")
-	}
+func editIssue(ts *testscript.TestScript, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	worldOf(ts).repo.SetIssue(number, func(i *forgetest.Issue) { i.Title, i.Body, i.State = args[1], args[2], args[3] })
 }
 
 // addRemark adds a comment: remark NUMBER LOGIN ASSOCIATION TEXT.
-func addRemark(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: remark NUMBER LOGIN ASSOCIATION TEXT")
-	}
+func addRemark(ts *testscript.TestScript, args []string) {
 	addComment(ts, args[0], args[1], args[2], args[3])
 }
 
 // addOnto adds a comment on a line to the next review: onto NUMBER LOGIN PATH TEXT.
-func addOnto(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 4 {
-		ts.Fatalf("usage: onto NUMBER LOGIN PATH TEXT")
-	}
+func addOnto(ts *testscript.TestScript, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	worldOf(ts).repo.AddReviewComment(number, forgetest.ReviewComment{
@@ -238,10 +217,7 @@ func addOnto(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // showComments prints the comments of an issue: comments NUMBER.
-func showComments(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: comments NUMBER")
-	}
+func showComments(ts *testscript.TestScript, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	comments := worldOf(ts).repo.Comments(number)
@@ -281,10 +257,7 @@ var ours = regexp.MustCompile(`^::(add-mask|group|endgroup|error|warning|notice)
 
 // checkHarmless looks for workflow commands in what the last command printed:
 // harmless FORBIDDEN, a pattern of commands that agent-ci did not give itself.
-func checkHarmless(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: harmless PATTERN")
-	}
+func checkHarmless(ts *testscript.TestScript, args []string) {
 	forbidden := regexp.MustCompile(args[0])
 	for _, line := range regexp.MustCompile("[\r\n]+").Split(ts.ReadFile("stdout")+"\n"+ts.ReadFile("stderr"), -1) {
 		isCommand := strings.HasPrefix(strings.TrimSpace(line), "::")

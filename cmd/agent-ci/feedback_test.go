@@ -10,16 +10,13 @@ import (
 
 // feedbackCommands are about what runs say on issues and pull requests.
 var feedbackCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"reviews": showReviews,
-	"labels":  showLabels,
+	"reviews": usage("NUMBER", showReviews),
+	"labels":  usage("NUMBER", showLabels),
 }
 
 // showReviews prints the reviews of a pull request and their comments on lines:
 // reviews NUMBER.
-func showReviews(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: reviews NUMBER")
-	}
+func showReviews(ts *testscript.TestScript, args []string) {
 	number, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	all, onLines := worldOf(ts).repo.Reviews(number), worldOf(ts).repo.ReviewComments(number)
@@ -33,10 +30,7 @@ func showReviews(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // showLabels prints the labels of an issue: labels NUMBER.
-func showLabels(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: labels NUMBER")
-	}
+func showLabels(ts *testscript.TestScript, args []string) {
 	var names []string
 	for _, each := range asked(ts, "issues", args[0])["labels"].([]any) {
 		names = append(names, each.(object)["name"].(string))

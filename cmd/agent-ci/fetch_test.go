@@ -14,15 +14,12 @@ import (
 
 // artifactCommands are about what workflows upload.
 var artifactCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"artifact": addArtifact,
+	"artifact": usage("RUN NAME DIR [expired]", addArtifact),
 }
 
 // addArtifact uploads a folder as a run of a workflow does: artifact RUN NAME DIR
 // [expired]. It prints the id.
-func addArtifact(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: artifact RUN NAME DIR [expired]")
-	}
+func addArtifact(ts *testscript.TestScript, args []string) {
 	run, err := strconv.ParseInt(args[0], 10, 64)
 	ts.Check(err)
 	packed, err := zipped(ts.MkAbs(args[2]))

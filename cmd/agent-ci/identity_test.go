@@ -20,8 +20,8 @@ import (
 )
 
 var identityCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"keyless":   startKeyless,
-	"exchanged": showExchanged,
+	"keyless":   usage("FILE", startKeyless),
+	"exchanged": usage("", showExchanged),
 	"unlet":     refuseExchange,
 }
 
@@ -52,10 +52,7 @@ func jobToken(audience string) string {
 // startKeyless has the script's model answer as https://api.openai.com, with keys that
 // auth.openai.com gives for the token of a job, and writes down who vouches for both:
 // keyless FILE.
-func startKeyless(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: keyless FILE")
-	}
+func startKeyless(ts *testscript.TestScript, args []string) {
 	w := worldOf(ts)
 	w.keyless = &keyless{}
 	internet := proxytest.Start(w.t, map[string]http.Handler{
@@ -157,10 +154,7 @@ func refuseExchange(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // showExchanged prints what was asked for tokens and keys since the last time: exchanged.
-func showExchanged(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: exchanged")
-	}
+func showExchanged(ts *testscript.TestScript, _ []string) {
 	k := worldOf(ts).keyless
 	k.mu.Lock()
 	defer k.mu.Unlock()

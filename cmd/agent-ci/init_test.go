@@ -18,13 +18,10 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-var setupCommands = map[string]func(*testscript.TestScript, bool, []string){"secret": checkSecret}
+var setupCommands = map[string]func(*testscript.TestScript, bool, []string){"secret": usage("NAME VALUE", checkSecret)}
 
 // checkSecret checks what a secret of the repository was set to: secret NAME VALUE.
-func checkSecret(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: secret NAME VALUE")
-	}
+func checkSecret(ts *testscript.TestScript, args []string) {
 	if value, there := worldOf(ts).repo.Secret(args[0]); !there || value != args[1] {
 		ts.Fatalf("the secret %s is %q (%v), want %q", args[0], value, there, args[1])
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 var machineProxyCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"machineproxy": startMachineProxy,
-	"proxied":      showProxied,
+	"machineproxy": usage("[USER:PASSWORD]", startMachineProxy),
+	"proxied":      usage("", showProxied),
 }
 
 // machineProxy is the proxy by which a machine reaches the internet, of which all hosts
@@ -30,10 +30,7 @@ type machineProxy struct {
 
 // startMachineProxy has the environment of agent-ci name a proxy of this machine, whose
 // host and port PROXY_AT has: machineproxy [USER:PASSWORD].
-func startMachineProxy(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 1 {
-		ts.Fatalf("usage: machineproxy [USER:PASSWORD]")
-	}
+func startMachineProxy(ts *testscript.TestScript, args []string) {
 	p := &machineProxy{user: strings.Join(args, "")}
 	p.host = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "asked for %s of %s", r.URL.Path, r.Host)
@@ -52,10 +49,7 @@ func startMachineProxy(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // showProxied prints what the proxy was asked for: proxied.
-func showProxied(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: proxied")
-	}
+func showProxied(ts *testscript.TestScript, _ []string) {
 	p := worldOf(ts).proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,11 +13,11 @@ import (
 // pullCommands are about what people see of a pull request.
 var pullCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"sent":     countRequests,
-	"tick":     tickBoxes,
-	"members":  setCollaborators,
-	"drafted":  makeDraft,
-	"reopen":   reopenPull,
-	"retarget": retargetPull,
+	"tick":     usage("NUMBER TEXT", tickBoxes),
+	"members":  usage("[LOGIN…]", setCollaborators),
+	"drafted":  usage("NUMBER", makeDraft),
+	"reopen":   usage("NUMBER", reopenPull),
+	"retarget": usage("NUMBER BASE", retargetPull),
 }
 
 // countRequests checks how many requests arrived since the last time that it was
@@ -47,53 +47,30 @@ func countRequests(ts *testscript.TestScript, neg bool, args []string) {
 
 // tickBoxes ticks every box of a pull request's body that has a text, as a
 // person does on its page: tick NUMBER TEXT.
-func tickBoxes(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: tick NUMBER TEXT")
-	}
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) {
+func tickBoxes(ts *testscript.TestScript, args []string) {
+	changePull(ts, args[0], func(p *forgetest.PullRequest) {
 		p.Body = strings.ReplaceAll(strings.ReplaceAll(p.Body, "[ ] "+args[1], "[x] "+args[1]), "\n", "\r\n")
 	})
 }
 
 // setCollaborators says who can be assigned and asked for a review:
 // members LOGIN….
-func setCollaborators(ts *testscript.TestScript, neg bool, args []string) {
-	if neg {
-		ts.Fatalf("usage: members LOGIN…")
-	}
+func setCollaborators(ts *testscript.TestScript, args []string) {
 	worldOf(ts).repo.Collaborators = args
 }
 
 // makeDraft makes a pull request a draft, as a person does: drafted NUMBER.
-func makeDraft(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: drafted NUMBER")
-	}
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Draft = true })
+func makeDraft(ts *testscript.TestScript, args []string) {
+	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Draft = true })
 }
 
 // reopenPull opens a closed pull request again, as a person does: reopen NUMBER.
-func reopenPull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: reopen NUMBER")
-	}
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State = "open" })
+func reopenPull(ts *testscript.TestScript, args []string) {
+	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.State = "open" })
 }
 
 // retargetPull gives a pull request another base, as a person does:
 // retarget NUMBER BASE.
-func retargetPull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: retarget NUMBER BASE")
-	}
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.Base = args[1] })
+func retargetPull(ts *testscript.TestScript, args []string) {
+	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.Base = args[1] })
 }

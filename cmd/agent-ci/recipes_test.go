@@ -18,8 +18,8 @@ import (
 
 // recipeCommands run the workflows of recipes as GitHub Actions would.
 var recipeCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"workflow":  runWorkflow,
-	"permitted": checkPermissions,
+	"workflow":  usage("NAME [EXPRESSION=VALUE]…", runWorkflow),
+	"permitted": usage("NAME [PERMISSION…]", checkPermissions),
 }
 
 type recipeStep struct {
@@ -57,10 +57,7 @@ var expression = regexp.MustCompile(`\$\{\{ *([^}]+?) *\}\}`)
 // runWorkflow runs the steps of a recipe's workflow in the folder of a checkout, up to that
 // of the action, whose inputs it gives to the next agent-ci action:
 // workflow NAME [EXPRESSION=VALUE]….
-func runWorkflow(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: workflow NAME [EXPRESSION=VALUE]…")
-	}
+func runWorkflow(ts *testscript.TestScript, args []string) {
 	known := map[string]string{
 		"secrets.OPENAI_API_KEY": ts.Getenv("OPENAI_API_KEY"), "github.token": ts.Getenv("GITHUB_TOKEN"), "github.event_name": ts.Getenv("GITHUB_EVENT_NAME"),
 		"secrets.AGENT_CI_TOKEN || github.token": ts.Getenv("GITHUB_TOKEN"),
@@ -162,10 +159,7 @@ var onIssue = []string{"/repos/octo/widgets/issues/*/labels", "/repos/octo/widge
 // checkPermissions compares the calls that were counted from the last sent on with the
 // permissions of a recipe's workflow, in both directions: permitted NAME [PERMISSION…],
 // with permissions that other steps need.
-func checkPermissions(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) == 0 {
-		ts.Fatalf("usage: permitted NAME [PERMISSION…]")
-	}
+func checkPermissions(ts *testscript.TestScript, args []string) {
 	permissions, _, err := readRecipe(ts.ReadFile(".github/workflows/agent-ci-" + args[0] + ".yml"))
 	ts.Check(err)
 	w := worldOf(ts)

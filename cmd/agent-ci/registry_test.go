@@ -18,16 +18,13 @@ import (
 )
 
 var registryCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"client":   placeClient,
-	"registry": startRegistry,
-	"served":   showServed,
+	"client":   usage("", placeClient),
+	"registry": usage("TOKEN FILE HOST...", startRegistry),
+	"served":   usage("", showServed),
 }
 
 // placeClient puts the program of testdata/client into the home folder: client.
-func placeClient(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: client")
-	}
+func placeClient(ts *testscript.TestScript, _ []string) {
 	built, err := programs.client()
 	ts.Check(err)
 	raw, err := os.ReadFile(built)
@@ -46,10 +43,7 @@ type registry struct {
 
 // startRegistry starts the hosts that are named, has agent-ci find them through
 // HTTPS_PROXY, and writes down who vouches for them: registry TOKEN FILE HOST...
-func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 3 {
-		ts.Fatalf("usage: registry TOKEN FILE HOST...")
-	}
+func startRegistry(ts *testscript.TestScript, args []string) {
 	vouching, err := authority.New(args[2:])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), vouching.Certificate(), 0o644))
@@ -66,10 +60,7 @@ func startRegistry(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // showServed prints what the hosts were asked, and whether they let it in: served.
-func showServed(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: served")
-	}
+func showServed(ts *testscript.TestScript, _ []string) {
 	r := worldOf(ts).registry
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -147,19 +148,35 @@ func condition(name string) (bool, error) {
 	return confines() == level, nil
 }
 
+// usage makes a command of a function. The words of its usage are arguments, of which those behind a bracket may
+// be left out, and those before dots may be repeated. No such command may be negated.
+func usage(words string, do func(ts *testscript.TestScript, args []string)) func(*testscript.TestScript, bool, []string) {
+	required, _, _ := strings.Cut(words, "[")
+	least, most := len(strings.Fields(required)), len(strings.Fields(words))
+	if strings.Contains(words, "...") || strings.Contains(words, "…") {
+		most = math.MaxInt
+	}
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) < least || len(args) > most {
+			ts.Fatalf("usage: %s", words)
+		}
+		do(ts, args)
+	}
+}
+
 // scriptCommands are what scripts can do beside running programs.
 func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 	commands := map[string]func(*testscript.TestScript, bool, []string){
-		"repo":    makeRepository,
-		"model":   startModel,
+		"repo":    usage("DIR", makeRepository),
+		"model":   usage("SESSION", startModel),
 		"asked":   askedModel,
-		"forge":   startForge,
-		"issue":   addIssue,
-		"fault":   addFault,
+		"forge":   usage("OWNER/REPO DIR [LOGIN [SCOPE...]]", startForge),
+		"issue":   usage("FILE [closed|pull]", addIssue),
+		"fault":   usage("METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]", addFault),
 		"pull":    showPull,
-		"close":   closePull,
+		"close":   usage("NUMBER", closePull),
 		"field":   checkField,
-		"capture": capture,
+		"capture": usage("NAME", capture),
 	}
 	maps.Copy(commands, eventCommands)
 	maps.Copy(commands, serviceCommands)
@@ -236,10 +253,7 @@ func git(ts *testscript.TestScript, dir string, args ...string) string {
 }
 
 // makeRepository makes a repository of a folder: repo DIR.
-func makeRepository(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: repo DIR")
-	}
+func makeRepository(ts *testscript.TestScript, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
 	git(ts, dir, "init", "--quiet", "--initial-branch=main")
@@ -249,10 +263,7 @@ func makeRepository(ts *testscript.TestScript, neg bool, args []string) {
 
 // startModel serves a scripted session over HTTP: model SESSION. What the
 // server finds wrong with the requests fails the script.
-func startModel(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: model SESSION")
-	}
+func startModel(ts *testscript.TestScript, args []string) {
 	key, w := "sk-test-0123456789abcdef", worldOf(ts)
 	if w.keyless != nil {
 		key = mintedKey
@@ -291,10 +302,7 @@ func askedModel(ts *testscript.TestScript, neg bool, args []string) {
 // startForge serves a repository as GitHub does, made of a checkout, which
 // gets it as its origin: forge OWNER/REPO DIR [LOGIN [SCOPE...]], with the
 // account of the token and what a classic token may.
-func startForge(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: forge OWNER/REPO DIR [LOGIN [SCOPE...]]")
-	}
+func startForge(ts *testscript.TestScript, args []string) {
 	var options forgetest.Options
 	if len(args) > 2 {
 		options.User = forgetest.User{Login: args[2], ID: 4242, Type: "User"}
@@ -319,10 +327,7 @@ func startForge(ts *testscript.TestScript, neg bool, args []string) {
 
 // addIssue adds an issue from a file, whose first line is the title:
 // issue FILE [closed|pull].
-func addIssue(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 {
-		ts.Fatalf("usage: issue FILE [closed|pull]")
-	}
+func addIssue(ts *testscript.TestScript, args []string) {
 	title, body, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
 	issue := forgetest.Issue{Title: title, Body: strings.TrimSpace(body)}
 	if len(args) > 1 {
@@ -338,10 +343,7 @@ func addIssue(ts *testscript.TestScript, neg bool, args []string) {
 
 // addFault makes the forge fail, 100 times or as often as is said: fault METHOD
 // PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]].
-func addFault(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 4 {
-		ts.Fatalf("usage: fault METHOD PATH STATUS MESSAGE [TIMES [HEADER=VALUE...]]")
-	}
+func addFault(ts *testscript.TestScript, args []string) {
 	status, err := strconv.Atoi(args[2])
 	ts.Check(err)
 	times := 100
@@ -383,13 +385,8 @@ func showPull(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // closePull closes a pull request as a person does: close NUMBER.
-func closePull(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: close NUMBER")
-	}
-	number, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	worldOf(ts).repo.SetPullRequest(number, func(p *forgetest.PullRequest) { p.State = "closed" })
+func closePull(ts *testscript.TestScript, args []string) {
+	changePull(ts, args[0], func(p *forgetest.PullRequest) { p.State = "closed" })
 }
 
 // checkField compares a field of a JSON file: field FILE KEY VALUE, where KEY
@@ -412,10 +409,7 @@ func checkField(ts *testscript.TestScript, neg bool, args []string) {
 
 // capture sets a variable to the last command's standard output, without the
 // end of the line: capture NAME.
-func capture(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: capture NAME")
-	}
+func capture(ts *testscript.TestScript, args []string) {
 	ts.Setenv(args[0], strings.TrimRight(ts.ReadFile("stdout"), "\n"))
 }
 

@@ -12,16 +12,13 @@ import (
 )
 
 var serviceCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"keeper":    placeKeeper,
-	"listening": startListening,
+	"keeper":    usage("", placeKeeper),
+	"listening": usage("VARIABLE ANSWER", startListening),
 }
 
 // placeKeeper puts the service of testdata/keeper into the home folder, where commands
 // see it: keeper.
-func placeKeeper(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: keeper")
-	}
+func placeKeeper(ts *testscript.TestScript, _ []string) {
 	built, err := programs.keeper()
 	ts.Check(err)
 	raw, err := os.ReadFile(built)
@@ -31,10 +28,7 @@ func placeKeeper(ts *testscript.TestScript, neg bool, args []string) {
 
 // startListening answers each line at a port of the machine, which the variable names:
 // listening VARIABLE ANSWER.
-func startListening(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: listening VARIABLE ANSWER")
-	}
+func startListening(ts *testscript.TestScript, args []string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	var work sync.WaitGroup

@@ -12,15 +12,12 @@ import (
 )
 
 var toolServerCommands = map[string]func(*testscript.TestScript, bool, []string){
-	"toolserver": placeToolServer,
-	"serving":    startToolServer,
+	"toolserver": usage("", placeToolServer),
+	"serving":    usage("VARIABLE [FLAG...]", startToolServer),
 }
 
 // placeToolServer puts the server of testdata/toolserver on the PATH: toolserver.
-func placeToolServer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: toolserver")
-	}
+func placeToolServer(ts *testscript.TestScript, _ []string) {
 	folder, err := copyToolServer(ts.Getenv("HOME"))
 	ts.Check(err)
 	ts.Setenv("PATH", folder+string(os.PathListSeparator)+ts.Getenv("PATH"))
@@ -55,10 +52,7 @@ func homeWithToolServer(t *testing.T) string {
 
 // startToolServer starts the server at an address, which the variable names: serving VARIABLE
 // FLAG...
-func startToolServer(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 1 {
-		ts.Fatalf("usage: serving VARIABLE FLAG...")
-	}
+func startToolServer(ts *testscript.TestScript, args []string) {
 	built, err := programs.toolserver()
 	ts.Check(err)
 	server := exec.Command(built, append([]string{"-http", "127.0.0.1:0"}, args[1:]...)...)
