@@ -82,7 +82,9 @@ func messageOf(folder string, n ast.Node) (section, message string) {
 	case *ast.Ident:
 		name = f.Name
 	case *ast.SelectorExpr:
-		name = f.Sel.Name
+		if of, _ := f.X.(*ast.Ident); of == nil || of.Name != "lazyregexp" { // an expression is no message
+			name = f.Sel.Name
+		}
 	}
 	var texts []string
 	for _, arg := range call.Args {
