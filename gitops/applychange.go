@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Between returns the change set from a base to a tree. The objects of both must exist. It fails
+// ChangeBetween returns the change set from a base to a tree. The objects of both must exist. It fails
 // for a path that no checkout can have.
-func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
+func (c *Checkout) ChangeBetween(ctx context.Context, base Base, tree Tree) (*ChangeSet, error) {
 	cs, err := c.changeSet(ctx, base, tree)
 	if err != nil {
 		return nil, fmt.Errorf("compare %s with %s: %w", tree, base.SHA, err)
@@ -26,60 +26,60 @@ func (c *Checkout) Between(ctx context.Context, base Base, tree Tree) (*ChangeSe
 	return cs, nil
 }
 
-// LandFrom sets the work tree of the change for LayOver and Switch: files with a filter are copied
+// CopyFilteredFrom sets the work tree of the change for ApplyChange and Switch: files with a filter are copied
 // from there. With nil, the filters run.
-func (c *Checkout) LandFrom(tree *os.Root) { c.work.LandFrom(tree) }
+func (c *Checkout) CopyFilteredFrom(tree *os.Root) { c.work.CopyFilteredFrom(tree) }
 
 // HasFilters reports whether git's configuration has filters.
 func (c *Checkout) HasFilters() bool { return len(c.repo.Settings.FilterNames()) > 0 }
 
-// LayOver puts a change into the work tree; HEAD and the index stay. A checkout that was opened on another
+// ApplyChange puts a change into the work tree; HEAD and the index stay. A checkout that was opened on another
 // commit than the base moves to the base, without a branch. It writes nothing where something that is not tracked is in its
 // way, where files of the change were edited, or where the index is locked: those are an
 // *ObstructedError, a *ChangedError and an *InUseError.
-func (c *Checkout) LayOver(ctx context.Context, cs *ChangeSet) (err error) {
+func (c *Checkout) ApplyChange(ctx context.Context, cs *ChangeSet) (err error) {
 	if !c.work.InLayer() {
-		release, held := c.Hold(ctx)
+		release, held := c.LockIndex(ctx)
 		if held != nil {
 			return fmt.Errorf("put the change into the checkout: %w", held)
 		}
 		defer func() { err = errors.Join(err, release()) }()
 	}
-	if err := c.layOver(ctx, cs); err != nil {
+	if err := c.applyChange(ctx, cs); err != nil {
 		return fmt.Errorf("put the change into the checkout: %w", err)
 	}
 	return nil
 }
 
-func (c *Checkout) layOver(ctx context.Context, cs *ChangeSet) error {
+func (c *Checkout) applyChange(ctx context.Context, cs *ChangeSet) error {
 	ix, err := c.baseIndex(ctx)
 	if err != nil {
 		return err
 	}
-	if c.work.InLayer() || c.base.SHA == c.start.commit.String() {
-		_, err := c.checkOut(ctx, ix, cs.Base.Tree, cs)
+	if c.work.InLayer() || c.base.SHA == c.opened.commit.String() {
+		_, err := c.writeFiles(ctx, ix, cs.Base.Tree, cs)
 		return err
 	}
-	stats, err := c.checkOut(ctx, ix, c.Start().Tree, cs)
+	stats, err := c.writeFiles(ctx, ix, c.StartCommit().Tree, cs)
 	if err != nil {
 		return err
 	}
 	for _, f := range cs.Files { // other than the index is to have them
 		delete(stats, f.Path)
 	}
-	toBase, err := c.objects.Differences(ctx, c.start.tree, c.base.Tree.hash())
+	toBase, err := c.objects.Differences(ctx, c.opened.tree, c.base.Tree.hash())
 	if err != nil {
 		return err
 	}
 	if err := c.repo.WriteIndex(ix, updatesOf(toBase, stats)); err != nil {
 		return err
 	}
-	c.moved = true
-	return c.repo.MoveHead(c.start.head, c.base.SHA, c.base.SHA, c.base.SHA)
+	c.switched = true
+	return c.repo.MoveHead(c.opened.head, c.base.SHA, c.base.SHA, c.base.SHA)
 }
 
-// checkOut writes the files of a change over those of a tree that the work tree has.
-func (c *Checkout) checkOut(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
+// writeFiles writes the files of a change over those of a tree that the work tree has.
+func (c *Checkout) writeFiles(ctx context.Context, ix *index.File, from Tree, cs *ChangeSet) (map[string]index.Stat, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), cs.Tree.hash())
 	if err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func (c *Checkout) checkOut(ctx context.Context, ix *index.File, from Tree, cs *
 	return c.work.CheckOutOver(ctx, ix, from.hash(), cs.Tree.hash(), changes)
 }
 
-// Landing returns what a change is to the checkout: it brings the base too, if that is another commit than the
+// ChangeOfCheckout returns what a change is to the checkout: it brings the base too, if that is another commit than the
 // one on which the checkout was opened.
-func (c *Checkout) Landing(ctx context.Context, cs *ChangeSet) (*ChangeSet, error) {
-	start := c.Start()
+func (c *Checkout) ChangeOfCheckout(ctx context.Context, cs *ChangeSet) (*ChangeSet, error) {
+	start := c.StartCommit()
 	if start.Tree == cs.Base.Tree {
 		return cs, nil
 	}
@@ -108,7 +108,7 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 			wanted[path] = true
 		}
 		back = slices.DeleteFunc(back, func(d objects.Difference) bool { return !wanted[d.Path] })
-		err = c.takeOut(ctx, cs, back)
+		err = c.revertChange(ctx, cs, back)
 	}
 	if err != nil {
 		return fmt.Errorf("take changes of %d files out: %w", len(paths), err)
@@ -116,8 +116,8 @@ func (c *Checkout) Revert(ctx context.Context, cs *ChangeSet, paths []string) er
 	return nil
 }
 
-// takeOut reverts a change, unless others have written to its files since.
-func (c *Checkout) takeOut(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
+// revertChange reverts a change, unless others have written to its files since.
+func (c *Checkout) revertChange(ctx context.Context, cs *ChangeSet, back []objects.Difference) error {
 	if !c.work.InLayer() {
 		return c.work.CheckOutKnown(ctx, cs.Base.Tree.hash(), back, cs.stats)
 	}

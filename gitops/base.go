@@ -27,11 +27,11 @@ type BaseSpec struct {
 	Branch, SHA string
 }
 
-// On says whether a branch was checked out when the checkout was opened.
-func (c *Checkout) On(branch string) bool { return branch != "" && branch == c.start.branch }
+// CheckedOut says whether a branch was checked out when the checkout was opened.
+func (c *Checkout) CheckedOut(branch string) bool { return branch != "" && branch == c.opened.branch }
 
 // SetBase resolves the base that the work starts from. The checkout stays as it is: layers get the
-// base by LayBase, and the checkout by LayOver or Switch. The error is an *UnknownBaseError if the
+// base by WriteBase, and the checkout by ApplyChange or Switch. The error is an *UnknownBaseError if the
 // checkout lacks the base.
 func (c *Checkout) SetBase(spec BaseSpec) (Base, error) {
 	base, err := c.resolve(spec)
@@ -41,32 +41,32 @@ func (c *Checkout) SetBase(spec BaseSpec) (Base, error) {
 	return base, err
 }
 
-// Start returns the commit on which the checkout was opened.
-func (c *Checkout) Start() Base {
-	return Base{Branch: c.start.branch, SHA: c.start.commit.String(), Tree: Tree(c.start.tree.String())}
+// StartCommit returns the commit on which the checkout was opened.
+func (c *Checkout) StartCommit() Base {
+	return Base{Branch: c.opened.branch, SHA: c.opened.commit.String(), Tree: Tree(c.opened.tree.String())}
 }
 
-// stands returns the commit whose files the work tree has: the base in a layer, and in the checkout the one on
+// currentBase returns the commit whose files the work tree has: the base in a layer, and in the checkout the one on
 // which it was opened.
-func (c *Checkout) stands() Base {
+func (c *Checkout) currentBase() Base {
 	if c.work.InLayer() {
 		return c.base
 	}
-	return c.Start()
+	return c.StartCommit()
 }
 
-// LayBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. What is
+// WriteBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. What is
 // not tracked and stands in its way goes. snap has the stat data of the files there.
-func (c *Checkout) LayBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
-	in := c.In(l)
-	based, err := in.layBase(ctx, c.start.tree, snap)
+func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
+	in := c.InLayer(l)
+	based, err := in.writeBase(ctx, c.opened.tree, snap)
 	if err != nil {
 		return nil, fmt.Errorf("put the base into the work tree: %w", err)
 	}
 	return based, nil
 }
 
-func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
+func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
 	changes, err := c.objects.Differences(ctx, from, c.base.Tree.hash())
 	if err != nil {
 		return nil, err
@@ -75,11 +75,11 @@ func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapsh
 	if err != nil {
 		return nil, err
 	}
-	ix, err := c.rewritten(snap.index, updatesOf(changes, written), snap.index.Modified)
+	ix, err := c.updatedIndex(snap.index, updatesOf(changes, written), snap.index.Modified)
 	if err != nil {
 		return nil, err
 	}
-	c.work = c.work.Whole() // ignore rules may be others
+	c.work = c.work.ScanningAll() // ignore rules may be others
 	based, err := c.snapshot(ctx, ix)
 	if err == nil {
 		based.elsewhere = c.submodulesElsewhere(changes)
@@ -87,7 +87,7 @@ func (c *Checkout) layBase(ctx context.Context, from plumbing.Hash, snap *Snapsh
 	return based, err
 }
 
-// submodulesElsewhere lists the populated submodules that changes move. LayBase leaves them where they are.
+// submodulesElsewhere lists the populated submodules that changes move. WriteBase leaves them where they are.
 func (c *Checkout) submodulesElsewhere(changes []objects.Difference) (paths []string) {
 	for _, d := range changes {
 		if d.Old.Mode != index.Gitlink || d.New.Mode != index.Gitlink {
@@ -107,7 +107,7 @@ func (c *Checkout) BaseAt(branch, sha string) (Base, error) {
 
 func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 	if spec == (BaseSpec{}) {
-		return c.baseAt(c.start.branch, c.start.commit)
+		return c.baseAt(c.opened.branch, c.opened.commit)
 	}
 	if spec.SHA != "" {
 		id, err := repository.ParseID(spec.SHA)
@@ -115,8 +115,8 @@ func (c *Checkout) resolve(spec BaseSpec) (Base, error) {
 			return Base{}, &UnknownBaseError{Name: spec.SHA}
 		}
 		branch := spec.Branch
-		if branch == "" && id == c.start.commit {
-			branch = c.start.branch
+		if branch == "" && id == c.opened.commit {
+			branch = c.opened.branch
 		}
 		return c.baseAt(branch, id)
 	}

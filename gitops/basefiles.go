@@ -91,7 +91,7 @@ func (c *Checkout) BaseEntry(name string) (BaseEntry, error) {
 	if entry.Kind != BaseLink {
 		return entry, nil
 	}
-	target, err := c.objects.BlobBytes(e.ID, longestTarget)
+	target, err := c.objects.BlobBytes(e.ID, maxTarget)
 	if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
 		return BaseEntry{}, fmt.Errorf("read the link %q of the base commit: %w", name, err)
 	}
@@ -150,8 +150,8 @@ func (c *Checkout) BaseFiles(folder string) ([]string, error) {
 }
 
 const (
-	longestTarget = 4 << 10 // of a link, in bytes
-	mostLinks     = 40      // followed for one path, as Linux does (path_resolution(7))
+	maxTarget = 4 << 10 // of a link, in bytes
+	maxLinks  = 40      // followed for one path, as Linux does (path_resolution(7))
 )
 
 // BaseTracks reports whether the base commit has a path of the work tree: a file, link, submodule,
@@ -162,20 +162,20 @@ func (c *Checkout) BaseTracks(name string) (bool, error) {
 	if name == "." {
 		return true, nil
 	}
-	f := finder{c, c.objects, c.base.Tree.hash(), ""}
-	return f.tracks(strings.Split(name, "/"), mostLinks)
+	f := baseFinder{c, c.objects, c.base.Tree.hash(), ""}
+	return f.tracks(strings.Split(name, "/"), maxLinks)
 }
 
-// finder looks up paths in the tree of a repository mounted in the work tree.
-type finder struct {
+// baseFinder looks up paths in the tree of a repository mounted in the work tree.
+type baseFinder struct {
 	*Checkout
-	objects *objects.Store
-	top     plumbing.Hash
-	at      string
+	objects   *objects.Store
+	rootTree  plumbing.Hash
+	mountPath string
 }
 
-func (f finder) tracks(parts []string, links int) (bool, error) {
-	tree := f.top
+func (f baseFinder) tracks(parts []string, links int) (bool, error) {
+	tree := f.rootTree
 	for i, part := range parts {
 		entries, err := f.objects.Tree(tree)
 		if err != nil {
@@ -195,7 +195,7 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 		case index.Symlink:
 			return f.throughLink(e.ID, parts[:i], rest, links-1)
 		case index.Gitlink:
-			return f.inSubmodule(path.Join(f.at, path.Join(parts[:i+1]...)), e.ID, rest, links)
+			return f.inSubmodule(path.Join(f.mountPath, path.Join(parts[:i+1]...)), e.ID, rest, links)
 		default:
 			return false, nil
 		}
@@ -203,8 +203,8 @@ func (f finder) tracks(parts []string, links int) (bool, error) {
 	return false, nil
 }
 
-func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
-	target, err := f.objects.BlobBytes(link, longestTarget)
+func (f baseFinder) throughLink(link plumbing.Hash, above, rest []string, links int) (bool, error) {
+	target, err := f.objects.BlobBytes(link, maxTarget)
 	if errors.As(err, new(*objects.TooLargeError)) || err == nil && (links < 0 || path.IsAbs(string(target))) {
 		return false, nil // where it leads in the work tree is asked for by that path
 	}
@@ -219,7 +219,7 @@ func (f finder) throughLink(link plumbing.Hash, above, rest []string, links int)
 }
 
 // inSubmodule looks up a path in a checked out submodule. Other submodules are empty here.
-func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
+func (f baseFinder) inSubmodule(at string, id plumbing.Hash, rest []string, links int) (tracked bool, err error) {
 	dir, ok := repository.GitDirOf(filepath.Join(f.repo.Root, filepath.FromSlash(at)))
 	if !ok {
 		return false, nil
@@ -228,7 +228,7 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 	if err != nil {
 		return false, err
 	}
-	sub := finder{f.Checkout, objects.Open("", folders...), plumbing.ZeroHash, at}
+	sub := baseFinder{f.Checkout, objects.Open("", folders...), plumbing.ZeroHash, at}
 	defer func() { err = errors.Join(err, sub.objects.Close()) }()
 	commit, err := sub.objects.Commit(id)
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
@@ -237,13 +237,13 @@ func (f finder) inSubmodule(at string, id plumbing.Hash, rest []string, links in
 	if err != nil {
 		return false, err
 	}
-	sub.top = commit.TreeHash
+	sub.rootTree = commit.TreeHash
 	return sub.tracks(rest, links)
 }
 
-// BaseHolds reports whether a file of the base contains the text in one line. It trusts the base's
+// BaseContainsText reports whether a file of the base contains the text in one line. It trusts the base's
 // objects, so call it before any command could change them.
-func (c *Checkout) BaseHolds(ctx context.Context, text string) (bool, error) {
+func (c *Checkout) BaseContainsText(ctx context.Context, text string) (bool, error) {
 	if text == "" || strings.ContainsAny(text, "\n\r\x00") {
 		return false, nil
 	}

@@ -21,7 +21,7 @@ func problemKinds(cs *gitops.ChangeSet) map[string]int {
 	return kinds
 }
 
-func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
+func TestExcludesLargeFileUnread(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -40,7 +40,7 @@ func TestAFileThatIsTooLargeIsLeftOutUnread(t *testing.T) {
 	gittest.Same(t, "modified", []string{"README"}, dirty)
 }
 
-func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
+func TestExcludesTooDeepFolders(t *testing.T) {
 	t.Parallel()
 	for name, depth := range map[string]int{"d": 1500, strings.Repeat("long", 60): 30} {
 		t.Run(name[:1], func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestFoldersDeeperThanGitGoesAreLeftOut(t *testing.T) {
 }
 
 // What git keeps may be a pipe that nobody writes to.
-func TestOpeningDoesNotWaitForPipes(t *testing.T) {
+func TestOpenDoesNotBlockOnPipes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{".git/info/exclude", ".git/info/attributes", ".git/index", ".git/HEAD", ".git/shallow", ".git/objects/info/alternates"} {
 		t.Run(filepath.Base(name), func(t *testing.T) {

@@ -20,7 +20,7 @@ func oneChange(t *testing.T, r repo) (*gitops.Checkout, *gitops.ChangeSet) {
 	return c, changes(t, in, snap)
 }
 
-func TestSwitchOverABranchThatIsThere(t *testing.T) {
+func TestSwitchMovesExistingBranch(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		prepare func(t *testing.T, r repo)
@@ -143,7 +143,7 @@ func date(t *testing.T, r repo, format string) time.Time {
 	return when
 }
 
-func TestOurs(t *testing.T) {
+func TestRecognisesOwnCommits(t *testing.T) {
 	t.Parallel()
 	const trailers = "x\n\nAgent-CI-Run: r\nAgent-CI-Base: abc\n"
 	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -169,7 +169,7 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-func TestCommitSaysWhoAndWhat(t *testing.T) {
+func TestCommitHasAuthorAndMessage(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()

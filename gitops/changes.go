@@ -29,8 +29,8 @@ type ChangeSet struct {
 // Empty reports whether there is nothing to commit. A nil ChangeSet is empty.
 func (cs *ChangeSet) Empty() bool { return cs == nil || len(cs.Files) == 0 }
 
-// brought returns the files with new content, without links and moved files.
-func (cs *ChangeSet) brought() (files []changeset.File) {
+// newContent returns the files with new content, without links and moved files.
+func (cs *ChangeSet) newContent() (files []changeset.File) {
 	had := map[string]bool{}
 	for _, f := range cs.Files {
 		had[f.OldID] = true
@@ -53,9 +53,9 @@ func (c *Checkout) Changes(ctx context.Context, snap *Snapshot) (*ChangeSet, err
 	return c.changes(ctx, snap, nil)
 }
 
-// Landed is Changes plus the untracked files at paths. A landing on another base writes them though
+// ChangesWith is Changes plus the untracked files at paths. A landing on another base writes them though
 // the checkout's own commit ignores them.
-func (c *Checkout) Landed(ctx context.Context, snap *Snapshot, paths []string) (*ChangeSet, error) {
+func (c *Checkout) ChangesWith(ctx context.Context, snap *Snapshot, paths []string) (*ChangeSet, error) {
 	landed := make(map[string]bool, len(paths))
 	for _, path := range paths {
 		if _, before := snap.untracked[path]; !before && !snap.index.Tracks(path) {
@@ -66,8 +66,8 @@ func (c *Checkout) Landed(ctx context.Context, snap *Snapshot, paths []string) (
 }
 
 func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[string]bool) (*ChangeSet, error) {
-	w := work{snap: snap, landed: landed, cs: &ChangeSet{Base: c.stands(), stats: map[string]index.Stat{}}}
-	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.take)
+	w := changeCollector{snap: snap, landed: landed, cs: &ChangeSet{Base: c.currentBase(), stats: map[string]index.Stat{}}}
+	w.scan = c.work.Scan(snap.index, worktree.WithUntracked, w.addFound)
 	if err := w.scan.Run(ctx); err != nil {
 		return nil, fmt.Errorf("look for changes: %w", err)
 	}
@@ -89,8 +89,8 @@ func (c *Checkout) changes(ctx context.Context, snap *Snapshot, landed map[strin
 	return w.cs, nil
 }
 
-// work collects a change set from a scan.
-type work struct {
+// changeCollector collects a change set from a scan.
+type changeCollector struct {
 	snap   *Snapshot
 	landed map[string]bool // untracked files that count in any case
 	scan   *worktree.Scan
@@ -98,7 +98,7 @@ type work struct {
 	edits  []objects.Edit
 }
 
-func (w *work) take(f worktree.Found) {
+func (w *changeCollector) addFound(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Deleted:
 		w.edits = append(w.edits, objects.Edit{Path: f.Path})
@@ -108,12 +108,12 @@ func (w *work) take(f worktree.Found) {
 		w.problem(ProblemUnreadable, f.Path, "the folder may not be read")
 	default:
 		if !w.landed[f.Path] && !w.snap.covers(f.Path) {
-			w.takeNew(f)
+			w.addUntracked(f)
 		}
 	}
 }
 
-func (w *work) takeNew(f worktree.Found) {
+func (w *changeCollector) addUntracked(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked:
 		w.scan.Suspect(f)
@@ -122,15 +122,15 @@ func (w *work) takeNew(f worktree.Found) {
 	case worktree.InvalidName:
 		w.problem(ProblemName, f.Path, "some systems take the name for .git")
 	case worktree.TooDeep:
-		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.LongestPath, objects.DeepestPath))
+		w.problem(ProblemTooDeep, f.Path, fmt.Sprintf("its path is longer than %d bytes or %d parts", worktree.MaxPath, objects.DeepestPath))
 	}
 }
 
-func (w *work) problem(kind ProblemKind, path, detail string) {
+func (w *changeCollector) problem(kind ProblemKind, path, detail string) {
 	w.cs.Problems = append(w.cs.Problems, Problem{kind, path, detail})
 }
 
-func (w *work) clean(ctx context.Context) error {
+func (w *changeCollector) clean(ctx context.Context) error {
 	if err := w.scan.Clean(ctx, true); err != nil {
 		return err
 	}
@@ -234,16 +234,16 @@ func (c *Checkout) judge(cs *ChangeSet, d objects.Difference) error {
 		if err != nil {
 			return err
 		}
-		if leadsOut(d.Path, string(target)) {
+		if pointsOutside(d.Path, string(target)) {
 			cs.Problems = append(cs.Problems, Problem{ProblemLink, d.Path, fmt.Sprintf("it leads out of the repository, to %q", target)})
 		}
 	}
 	return nil
 }
 
-// leadsOut reports whether a link's text points outside the checkout or into .git. It also reports
+// pointsOutside reports whether a link's text points outside the checkout or into .git. It also reports
 // true for ".." behind a name, which may be another link.
-func leadsOut(link, target string) bool {
+func pointsOutside(link, target string) bool {
 	if strings.HasPrefix(target, "/") {
 		return true
 	}

@@ -48,7 +48,7 @@ func TestChangesCountsLines(t *testing.T) {
 	gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
 }
 
-func TestAnEmptyChangeSet(t *testing.T) {
+func TestEmptyChangeSet(t *testing.T) {
 	t.Parallel()
 	var none *gitops.ChangeSet
 	if !none.Empty() || !new(gitops.ChangeSet).Empty() {
@@ -56,7 +56,7 @@ func TestAnEmptyChangeSet(t *testing.T) {
 	}
 }
 
-func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
+func TestChangesExcludesUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
@@ -78,7 +78,7 @@ func TestChangesKeepsWhatCannotBeReadOut(t *testing.T) {
 
 // The submodule of a checkout is never gone into; that it is on another commit
 // cannot be published.
-func TestAChangedSubmoduleIsAProblem(t *testing.T) {
+func TestReportsChangedSubmodule(t *testing.T) {
 	t.Parallel()
 	other := newRepo(t)
 	other.Seed()
@@ -105,7 +105,7 @@ func TestAChangedSubmoduleIsAProblem(t *testing.T) {
 // Reading updates the access time on no file system that tests run on for
 // sure, so an unchanged file is given other content of the same size behind
 // unchanged stat data: who does not read does not see it.
-func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
+func TestReadsNoUnchangedFiles(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -136,7 +136,7 @@ func TestFilesThatDidNotChangeAreNotRead(t *testing.T) {
 
 // A disk that is full must be told from a git that failed, also where git is
 // ended by its broken pipe.
-func TestAPatchThatCannotBeWrittenSaysWhy(t *testing.T) {
+func TestExplainsUnwritablePatch(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -153,7 +153,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-func TestAFilterThatFailsTakesNoOtherFileWithIt(t *testing.T) {
+func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitattributes", "*.bin filter=large\n")

@@ -40,31 +40,31 @@ type Options struct {
 	Forge string // the address of its pages: what names another host may be an alias in the user's configuration of ssh. Empty for none
 	// OpenFilter opens the confinement for a filter's commands. Nil permits no filter.
 	OpenFilter OpenFilter
-	// Fresh makes Open check out the files of HEAD.
-	Fresh bool
+	// CheckOutHead makes Open check out the files of HEAD.
+	CheckOutHead bool
 	// LFS is a folder for the contents of Git LFS files of changes; it is made when it is needed. Empty for none.
 	LFS string
-	// Mark is the content of the index's lock while held. It identifies the owner for DropHeld in a
+	// LockMark is the content of the index's lock while held. It identifies the owner for DropOwnIndexLock in a
 	// later process and for people.
-	Mark string
+	LockMark string
 }
 
 // Checkout is a work tree with its repository in the state at Open.
 type Checkout struct {
-	repo    *repository.Repository
-	work    *worktree.Worktree
-	objects *objects.Store // writes to the private git folder
-	filters worktree.Filters
-	start   position
-	mark    string
+	repo     *repository.Repository
+	work     *worktree.Worktree
+	objects  *objects.Store // writes to the private git folder
+	filters  worktree.Filters
+	opened   openedState
+	lockMark string
 
 	base Base // that the work starts from
 
-	moved bool // this process put the checkout on another commit or branch
+	switched bool // this process put the checkout on another commit or branch
 }
 
-// position is the state of a checkout before any change.
-type position struct {
+// openedState is the state of a checkout before any change.
+type openedState struct {
 	head   string // the content of HEAD
 	branch string // short name; "" when detached
 	commit plumbing.Hash
@@ -84,7 +84,7 @@ func Open(ctx context.Context, o Options) (_ *Checkout, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkout{repo: repo, mark: cmp.Or(o.Mark, "agent-ci writes to this checkout.\n")}
+	c := &Checkout{repo: repo, lockMark: cmp.Or(o.LockMark, "agent-ci writes to this checkout.\n")}
 	if err := c.open(ctx, o); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -96,17 +96,17 @@ func (c *Checkout) open(ctx context.Context, o Options) (err error) {
 	if c.work, err = worktree.Open(c.repo, c.objects); err != nil {
 		return err
 	}
-	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{Own: o.LFS, Shared: lfs.Beside(c.repo.Folders)}}
+	c.filters = worktree.Filters{Open: o.OpenFilter, LFS: lfs.Store{OwnFolder: o.LFS, Shared: lfs.ObjectFolders(c.repo.Folders)}}
 	c.work.SetFilters(c.filters)
-	if o.Fresh {
+	if o.CheckOutHead {
 		if err := c.checkOutHead(ctx); err != nil {
 			return err
 		}
 	}
-	if c.start, err = c.readPosition(ctx); err != nil {
+	if c.opened, err = c.readPosition(ctx); err != nil {
 		return err
 	}
-	c.base = c.Start()
+	c.base = c.StartCommit()
 	return nil
 }
 
@@ -123,8 +123,8 @@ func (c *Checkout) checkOutHead(ctx context.Context) error {
 	return c.work.FillItself(ctx, commit.TreeHash)
 }
 
-func (c *Checkout) readPosition(ctx context.Context) (position, error) {
-	p := position{}
+func (c *Checkout) readPosition(ctx context.Context) (openedState, error) {
+	p := openedState{}
 	var err error
 	p.head, p.commit, err = c.repo.Head()
 	switch {
@@ -151,24 +151,24 @@ func (c *Checkout) readPosition(ctx context.Context) (position, error) {
 // MovedByOthers says whether others committed, switched or staged something since the
 // checkout was opened. Where this process switched it since, that is not known, and false.
 func (c *Checkout) MovedByOthers(ctx context.Context) (bool, error) {
-	if c.moved {
+	if c.switched {
 		return false, nil
 	}
 	now, err := c.readPosition(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	return now.head != c.start.head || now.commit != c.start.commit || !now.index.SameEntries(c.start.index), nil
+	return now.head != c.opened.head || now.commit != c.opened.commit || !now.index.SameEntries(c.opened.index), nil
 }
 
-// MovedBeside says whether anything but a landing on a branch and a commit, which may have
+// MovedExcept says whether anything but a landing on a branch and a commit, which may have
 // been broken off, moved HEAD or the index since the checkout was opened.
-func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool, error) {
+func (c *Checkout) MovedExcept(ctx context.Context, branch, commit string) (bool, error) {
 	now, err := c.readPosition(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether the checkout was moved: %w", err)
 	}
-	start := c.Start()
+	start := c.StartCommit()
 	done := start.Tree
 	if c.HasCommit(commit) {
 		id, err := c.objects.Commit(plumbing.NewHash(commit))
@@ -177,8 +177,8 @@ func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool
 		}
 		done = Tree(id.TreeHash.String())
 	}
-	switched := commit != "" && now.commit.String() == commit && now.head == headOn(branch, commit)
-	if !switched && (now.head != c.start.head || now.commit != c.start.commit) {
+	switched := commit != "" && now.commit.String() == commit && now.head == headContent(branch, commit)
+	if !switched && (now.head != c.opened.head || now.commit != c.opened.commit) {
 		return true, nil
 	}
 	for _, tree := range []Tree{start.Tree, done} {
@@ -191,8 +191,8 @@ func (c *Checkout) MovedBeside(ctx context.Context, branch, commit string) (bool
 	return true, nil
 }
 
-// headOn is the content of HEAD on a branch, or on a commit without one.
-func headOn(branch, commit string) string {
+// headContent is the content of HEAD on a branch, or on a commit without one.
+func headContent(branch, commit string) string {
 	if branch == "" {
 		return commit
 	}
@@ -217,31 +217,31 @@ func (c *Checkout) PushesTo(ctx context.Context, branch string) (urls []string, 
 // without locks claim nothing.
 func (c *Checkout) Claim() error { return c.repo.Claim() }
 
-// ClaimSoon is Claim after a killed process: it waits up to a second for that process's children.
-func (c *Checkout) ClaimSoon(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
+// ClaimWithRetry is Claim after a killed process: it waits up to a second for that process's children.
+func (c *Checkout) ClaimWithRetry(ctx context.Context) error { return c.repo.ClaimSoon(ctx) }
 
 // Share admits other processes that share the work tree, such as those in a layer above it, and
 // excludes claims. It replaces an own claim. It returns an *InUseError if another process keeps its
 // claim for a second, or tries to claim while this one has; an own claim persists then.
 func (c *Checkout) Share(ctx context.Context) error { return c.repo.Share(ctx) }
 
-// Hold locks the index against commits, staging and switches of any git until release. It waits a
+// LockIndex locks the index against commits, staging and switches of any git until release. It waits a
 // second for a running git and then returns an *InUseError. If already held, the first release
 // counts.
-func (c *Checkout) Hold(ctx context.Context) (release func() error, err error) {
+func (c *Checkout) LockIndex(ctx context.Context) (release func() error, err error) {
 	if c.repo.Holds() {
 		return func() error { return nil }, nil
 	}
-	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx, c.mark)
+	return c.repo.ReleaseIndex, c.repo.HoldIndex(ctx, c.lockMark)
 }
 
 // Unwritable returns a folder that a commit must write but may not, and the reason as an error, or
 // nil.
 func (c *Checkout) Unwritable() (path string, err error) { return c.repo.Unwritable() }
 
-// Idle returns an *InUseError if a git works in the checkout for more than a second, or left a
+// RequireIdle returns an *InUseError if a git works in the checkout for more than a second, or left a
 // lock. Otherwise the lock would be found only after the work.
-func (c *Checkout) Idle(ctx context.Context) error { return c.repo.Idle(ctx) }
+func (c *Checkout) RequireIdle(ctx context.Context) error { return c.repo.Idle(ctx) }
 
 // Hide excludes paths, with everything below, from snapshots, changes and copies. It neither
 // restores nor removes them. The base commit must not contain them.
@@ -276,13 +276,13 @@ func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(di
 // programs. root may be "".
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
 
-// LeadsThrough says whether a path lies in a folder or is reached through it,
+// PassesThrough says whether a path lies in a folder or is reached through it,
 // whether it is there yet or not.
-func LeadsThrough(path, folder string) bool { return program.LeadsThrough(path, folder) }
+func PassesThrough(path, folder string) bool { return program.LeadsThrough(path, folder) }
 
-// Exclude is the ignore rules of the repository's info/exclude, as they were
+// ExcludeRules is the ignore rules of the repository's info/exclude, as they were
 // when the checkout was opened.
-func (c *Checkout) Exclude() rules.Ignore { return c.repo.Exclude() }
+func (c *Checkout) ExcludeRules() rules.Ignore { return c.repo.Exclude() }
 
 // IgnoresCase reports git's core.ignoreCase.
 func (c *Checkout) IgnoresCase() bool { return c.repo.Settings.IgnoreCase }
@@ -307,8 +307,8 @@ func (c *Checkout) Submodules(ctx context.Context) ([]string, error) {
 	return c.indexed(ctx, "list the submodules", func(ix *index.File, i int) bool { return ix.Mode(i) == index.Gitlink })
 }
 
-// Ending lists the paths in the index that end in the given whole path elements.
-func (c *Checkout) Ending(ctx context.Context, end string) ([]string, error) {
+// TrackedEndingIn lists the paths in the index that end in the given whole path elements.
+func (c *Checkout) TrackedEndingIn(ctx context.Context, end string) ([]string, error) {
 	whole, part := []byte(end), []byte("/"+end)
 	return c.indexed(ctx, "list paths of the checkout", func(ix *index.File, i int) bool {
 		return bytes.Equal(ix.Path(i), whole) || bytes.HasSuffix(ix.Path(i), part)

@@ -13,7 +13,7 @@ import (
 )
 
 // A filter of the repository's own configuration came with the checkout, whoever made that.
-func TestFiltersOfTheRepositoryAreRefused(t *testing.T) {
+func TestRefusesRepositoryFilters(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -121,7 +121,7 @@ func TestReadBase(t *testing.T) {
 }
 
 // What fails says once of which file, and once of which object.
-func TestReadBaseOfADamagedObject(t *testing.T) {
+func TestReadBaseRefusesDamagedObject(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestOpenFillsAFreshClone(t *testing.T) {
 		return at(t, dir)
 	}
 	options := func(r repo) gitops.Options {
-		return gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir(), Fresh: true, OpenFilter: unconfined}
+		return gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir(), CheckOutHead: true, OpenFilter: unconfined}
 	}
 	own := clone()
 	own.Git("config", "filter.caps.smudge", "tr a-z A-Z")

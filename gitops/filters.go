@@ -9,10 +9,10 @@ import (
 
 // How the commands of filters (gitattributes(5)) run.
 type (
-	Filter       = worktree.Filter
-	OpenFilter   = worktree.OpenFilter
-	FilterPlace  = worktree.FilterPlace
-	CommandError = worktree.CommandError
+	Filter        = worktree.Filter
+	OpenFilter    = worktree.OpenFilter
+	FilterSandbox = worktree.FilterSandbox
+	CommandError  = worktree.CommandError
 )
 
 // AllowFilters permits filters of the repository's own configuration by name, each with readable
@@ -22,8 +22,8 @@ func (c *Checkout) AllowFilters(listed map[string][]string) {
 	c.work.SetFilters(c.filters)
 }
 
-// OpenFiltersBy says who opens places for filters from here on.
-func (c *Checkout) OpenFiltersBy(open OpenFilter) {
+// SetFilterOpener says who opens places for filters from here on.
+func (c *Checkout) SetFilterOpener(open OpenFilter) {
 	c.filters.Open = open
 	c.work.SetFilters(c.filters)
 }

@@ -12,7 +12,7 @@ import (
 
 // What is hidden is in no snapshot, no change and no copy, whether git ignores it
 // or not and whatever becomes of it.
-func TestWhatIsHiddenIsInNoChange(t *testing.T) {
+func TestChangesExcludeHiddenFiles(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitignore", "ignored/\n")
@@ -26,7 +26,7 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 	c.Hide([]string{"conf/cred", "ignored/cred", "vault", "./open", "later", "conf/gone/below"})
 	snap := snapshot(t, c)
 	kept := at(t, filepath.Join(t.TempDir(), "kept"))
-	if err := c.KeepUntracked(t.Context(), snap, kept.Dir); err != nil {
+	if err := c.CopyUntracked(t.Context(), snap, kept.Dir); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "kept", map[string]string{"ignored/other": "kept\n"}, kept.Files())
@@ -58,7 +58,7 @@ func TestWhatIsHiddenIsInNoChange(t *testing.T) {
 
 // A link that was put in the place of a folder is taken away before what was in
 // that is put back, and one that git ignores stands in the way.
-func TestNothingIsPutBackThroughALink(t *testing.T) {
+func TestRevertFollowsNoLink(t *testing.T) {
 	t.Parallel()
 	for ignored, back := range map[string]string{"": "public\n", "/pub\n": "hidden\n"} {
 		r := newRepo(t)
@@ -95,7 +95,7 @@ func TestNothingIsPutBackThroughALink(t *testing.T) {
 	}
 }
 
-func TestHiddenNamesOfFileSystemsThatFold(t *testing.T) {
+func TestHidesFoldedNames(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write("Conf/App", "a\n")
@@ -147,7 +147,7 @@ func TestBaseTracks(t *testing.T) {
 	lib = at(t, r.Path("lib"))
 	lib.Write("in/secret", "hidden\n")
 	kept := at(t, filepath.Join(t.TempDir(), "kept"))
-	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept.Dir); err != nil {
+	if err := c.CopyUntracked(t.Context(), snapshot(t, c), kept.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if got := kept.Files(); got["lib/in/words"] != "w\n" || got["lib/in/secret"] != "" {

@@ -15,7 +15,7 @@ func TestBaseHolds(t *testing.T) {
 		"package main": true, "ackage mai": true, "to be deleted": true, "changed since": false, "not committed": false,
 		"p.ckage": false, "one\ntwo": false, "": false, "-e one": false,
 	} {
-		if got, err := c.BaseHolds(t.Context(), text); err != nil || got != want {
+		if got, err := c.BaseContainsText(t.Context(), text); err != nil || got != want {
 			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}

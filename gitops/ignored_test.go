@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWhatIgnoreRulesNeed(t *testing.T) {
+func TestProvidesIgnoreRules(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	for _, name := range []string{"b", "a-b", "a/x", "build/kept"} {
@@ -25,7 +25,7 @@ func TestWhatIgnoreRulesNeed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-b", "a/x", "b", "build/kept"}, tracked); diff != "" {
 		t.Errorf("tracked (-want +got):\n%s", diff)
 	}
-	if ignored, decided := c.Exclude().Decide("build", true, false); !ignored || !decided {
+	if ignored, decided := c.ExcludeRules().Decide("build", true, false); !ignored || !decided {
 		t.Error("info/exclude is not read")
 	}
 	if !c.IgnoresCase() {

@@ -11,13 +11,13 @@ import (
 )
 
 // What the agent writes into .git must never be run by us.
-func TestNothingOfTheAgentRuns(t *testing.T) {
+func TestRunsNoAgentPrograms(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(c *gitops.Checkout, cs *gitops.ChangeSet) error{
 		"switch": func(c *gitops.Checkout, cs *gitops.ChangeSet) error {
 			return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
 		},
-		"files alone": func(c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.LayOver(t.Context(), cs) },
+		"files alone": func(c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.ApplyChange(t.Context(), cs) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := twoBranches(t)
@@ -34,7 +34,7 @@ func TestNothingOfTheAgentRuns(t *testing.T) {
 			if err := c.WritePatch(t.Context(), cs, &out); err != nil {
 				t.Fatal(err)
 			}
-			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), Shown: gitops.Shown{Tree: cs.Tree}}
+			fresh := gitops.MaterialiseOptions{Dir: filepath.Join(t.TempDir(), "fresh"), TreeForCommands: gitops.TreeForCommands{Tree: cs.Tree}}
 			if err := c.Materialise(t.Context(), fresh); err != nil {
 				t.Fatal(err)
 			}

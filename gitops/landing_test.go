@@ -12,7 +12,9 @@ import (
 
 // ways are those in which a finished change comes into a checkout.
 var ways = map[string]func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error{
-	"files alone": func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error { return c.LayOver(t.Context(), cs) },
+	"files alone": func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error {
+		return c.ApplyChange(t.Context(), cs)
+	},
 	"a branch": func(t *testing.T, c *gitops.Checkout, cs *gitops.ChangeSet) error {
 		return c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs)
 	},
@@ -39,7 +41,7 @@ func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, err := c.Between(t.Context(), base, gitops.Tree(tree))
+	cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func TestLanding(t *testing.T) {
 }
 
 // What a person did first is not lost, and then nothing of the change is written.
-func TestLandingIsRefusedAsAWhole(t *testing.T) {
+func TestRefusesLandingAtomically(t *testing.T) {
 	t.Parallel()
 	for name, person := range map[string]struct {
 		does    func(r repo)
@@ -129,7 +131,7 @@ func TestLandingIsRefusedAsAWhole(t *testing.T) {
 }
 
 // A file that its filter would make otherwise lands as the run left it.
-func TestFilteredFilesLandAsTheyAre(t *testing.T) {
+func TestLandsFilteredFilesUnchanged(t *testing.T) {
 	t.Parallel()
 	for way, land := range ways {
 		r := newRepo(t)
@@ -154,7 +156,7 @@ func TestFilteredFilesLandAsTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, err := c.Between(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
+		cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +164,7 @@ func TestFilteredFilesLandAsTheyAre(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.LandFrom(root)
+		c.CopyFilteredFrom(root)
 		if err := land(t, c, cs); err != nil {
 			t.Fatalf("%s: %v", way, err)
 		}
@@ -177,7 +179,7 @@ func TestFilteredFilesLandAsTheyAre(t *testing.T) {
 }
 
 // A filter that fails leaves every file of the checkout where it is.
-func TestAFilterThatFailsRemovesNoFile(t *testing.T) {
+func TestFailingFilterRemovesNoFile(t *testing.T) {
 	t.Parallel()
 	for way, land := range ways {
 		r := newRepo(t)
@@ -199,7 +201,7 @@ func TestAFilterThatFailsRemovesNoFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cs, err := c.Between(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
+		cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,10 @@ import (
 // Layer is a Linux overlay above the checkout: the merged tree and the changes alone.
 type Layer = worktree.Layer
 
-// In returns the checkout with a layer as its work tree, on the current base and with the current
-// hidden paths. Changes, Dirty and WithLayer then look at the layer only, and LayOver, Overwrite
+// InLayer returns the checkout with a layer as its work tree, on the current base and with the current
+// hidden paths. Changes, Dirty and WithLayer then look at the layer only, and ApplyChange, Overwrite
 // and Revert write to it. Do not close the result, nor use it after c or the layer is closed.
-func (c *Checkout) In(l Layer) *Checkout {
+func (c *Checkout) InLayer(l Layer) *Checkout {
 	in := *c
 	in.work = c.work.In(l)
 	return &in
@@ -36,17 +36,17 @@ func (c *Checkout) In(l Layer) *Checkout {
 // WithLayer adds a layer's untracked files to a snapshot, as if they had been in the checkout. c is
 // the checkout in the layer.
 func (c *Checkout) WithLayer(ctx context.Context, snap *Snapshot) (*Snapshot, error) {
-	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, before: snap.before}
-	s := c.work.Scan(snap.index, worktree.WithIgnored, more.note)
+	more := &Snapshot{index: snap.index, untracked: maps.Clone(snap.untracked), stats: snap.stats, visibleBeforeSetup: snap.visibleBeforeSetup}
+	s := c.work.Scan(snap.index, worktree.WithIgnored, more.addUntracked)
 	if err := s.Run(ctx); err != nil {
 		return nil, fmt.Errorf("record the layer: %w", err)
 	}
 	return more, nil
 }
 
-// Ignored lists the files, links and whole folders in a layer that git ignores. c is the checkout
+// IgnoredFiles lists the files, links and whole folders in a layer that git ignores. c is the checkout
 // in the layer. It skips unchanged files.
-func (c *Checkout) Ignored(ctx context.Context, snap *Snapshot) (paths []string, err error) {
+func (c *Checkout) IgnoredFiles(ctx context.Context, snap *Snapshot) (paths []string, err error) {
 	s := c.work.Scan(snap.index, worktree.WithIgnored, func(f worktree.Found) {
 		if f.Kind == worktree.Ignored {
 			paths = append(paths, f.Path)
@@ -62,7 +62,7 @@ func (c *Checkout) Ignored(ctx context.Context, snap *Snapshot) (paths []string,
 // Written holds the stat data of written files.
 type Written map[string]index.Stat
 
-// Overwrite is LayOver for a layer without anybody's work: it removes untracked files in the way.
+// Overwrite is ApplyChange for a layer without anybody's work: it removes untracked files in the way.
 func (c *Checkout) Overwrite(ctx context.Context, cs *ChangeSet) (Written, error) {
 	var written Written
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
@@ -100,9 +100,9 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 	return nil
 }
 
-// Begins reports whether the content of part is the beginning of whole's, such as of a file being
+// IsBeginning reports whether the content of part is the beginning of whole's, such as of a file being
 // written. Both are blob ids of change sets.
-func (c *Checkout) Begins(part, whole string) (is bool, err error) {
+func (c *Checkout) IsBeginning(part, whole string) (is bool, err error) {
 	begun, size, err := c.objects.Blob(plumbing.NewHash(part))
 	if err != nil {
 		return false, err
@@ -122,18 +122,18 @@ func (c *Checkout) Begins(part, whole string) (is bool, err error) {
 // GitFolder describes a git folder that replaces the checkout's own in a layer.
 type GitFolder struct {
 	Dir string // is made, outside of the work tree
-	// Like is an earlier such folder. Its settings, hooks and submodule repositories are copied. It
+	// CopySettingsFrom is an earlier such folder. Its settings, hooks and submodule repositories are copied. It
 	// may be missing.
-	Like string
-	Shown
+	CopySettingsFrom string
+	TreeForCommands
 }
 
 // MakeGitFolder makes a git folder for the place of the checkout's own. It borrows the checkout's
 // objects by the places that LentObjects names at Root. It has no index before Stage.
 func (c *Checkout) MakeGitFolder(ctx context.Context, o GitFolder) error {
-	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.Shown)
-	if err == nil && o.Like != "" {
-		err = takeOverSettings(ctx, o.Like, o.Dir)
+	err := c.newGitDir(ctx, o.Dir, filepath.Join(c.repo.Root, ".git"), o.TreeForCommands)
+	if err == nil && o.CopySettingsFrom != "" {
+		err = takeOverSettings(ctx, o.CopySettingsFrom, o.Dir)
 	}
 	if err != nil {
 		return fmt.Errorf("make a git folder: %w", err)
@@ -167,9 +167,9 @@ func takeOverSettings(ctx context.Context, like, dir string) error {
 	return errors.Join(worktree.CopyFolder(ctx, to, from, "hooks"), worktree.CopyFolder(ctx, to, from, "modules"))
 }
 
-// Stage writes the index of a git folder of MakeGitFolder, with the stat data of unchanged and
+// WriteIndex writes the index of a git folder of MakeGitFolder, with the stat data of unchanged and
 // written files, so git rereads none of them.
-func (c *Checkout) Stage(ctx context.Context, o GitFolder, written Written) error {
+func (c *Checkout) WriteIndex(ctx context.Context, o GitFolder, written Written) error {
 	var changes []objects.Difference
 	err := c.work.CompareIndex(ctx, o.Snapshot.index, o.Tree.hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
@@ -214,10 +214,10 @@ func (c *Checkout) ChangedSince(ctx context.Context, snap *Snapshot) ([]string, 
 	return slices.Sorted(maps.Keys(changed)), nil
 }
 
-// Unlayered explains why no layer is possible above the checkout, as far as git can tell without
+// WhyNoLayer explains why no layer is possible above the checkout, as far as git can tell without
 // reading files. It returns "" if a layer is possible. All files must belong to uid and gid; for
 // uid 0, untracked ones may belong to anybody.
-func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, error) {
+func (c *Checkout) WhyNoLayer(ctx context.Context, uid, gid uint32) (string, error) {
 	if info, err := os.Lstat(filepath.Join(c.repo.Root, ".git")); err != nil || !info.IsDir() {
 		return "its .git is not a folder but leads to one elsewhere", nil
 	}
@@ -228,9 +228,9 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	if path := ix.Overlooked(); path != "" {
 		return fmt.Sprintf("git overlooks what becomes of %q (assume-unchanged or skip-worktree)", path), nil
 	}
-	other, err := c.ofOthers(ix, uid, gid)
+	other, err := c.whyForeignTracked(ix, uid, gid)
 	if err == nil && other == "" && uid != 0 {
-		other, err = c.besidesOfOthers(ctx, ix, uid, gid)
+		other, err = c.whyForeignUntracked(ctx, ix, uid, gid)
 	}
 	if err != nil {
 		return "", fmt.Errorf("look for what keeps a layer off: %w", err)
@@ -238,9 +238,9 @@ func (c *Checkout) Unlayered(ctx context.Context, uid, gid uint32) (string, erro
 	return other, nil
 }
 
-// ofOthers describes files of another user or group, or returns "". The index may hold former
+// whyForeignTracked describes files of another user or group, or returns "". The index may hold former
 // owners.
-func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err error) {
+func (c *Checkout) whyForeignTracked(ix *index.File, uid, gid uint32) (why string, err error) {
 	root, err := os.OpenRoot(c.repo.Root)
 	if err != nil {
 		return "", err
@@ -259,21 +259,21 @@ func (c *Checkout) ofOthers(ix *index.File, uid, gid uint32) (why string, err er
 			continue // it is gone, or nobody's to see
 		}
 		if stat := index.StatOf(info); stat.UID != uid || stat.GID != gid {
-			return ofOther(path, stat.UID, stat.GID, uid, gid), nil
+			return foreignOwner(path, stat.UID, stat.GID, uid, gid), nil
 		}
 	}
 	return "", nil
 }
 
-// besidesOfOthers describes untracked files of another user or group, or returns "".
-func (c *Checkout) besidesOfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
-	found, err := c.work.OfOthers(ctx, ix, uid, gid)
+// whyForeignUntracked describes untracked files of another user or group, or returns "".
+func (c *Checkout) whyForeignUntracked(ctx context.Context, ix *index.File, uid, gid uint32) (why string, err error) {
+	found, err := c.work.ForeignFile(ctx, ix, uid, gid)
 	if err != nil || found == nil {
 		return "", err
 	}
-	return ofOther(found.Path, found.UID, found.GID, uid, gid), nil
+	return foreignOwner(found.Path, found.UID, found.GID, uid, gid), nil
 }
 
-func ofOther(path string, uid, gid, wantUID, wantGID uint32) string {
+func foreignOwner(path string, uid, gid, wantUID, wantGID uint32) string {
 	return fmt.Sprintf("%q belongs to user %d and group %d, not to %d and %d", path, uid, gid, wantUID, wantGID)
 }

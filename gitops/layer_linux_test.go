@@ -73,7 +73,7 @@ func TestChangesInALayer(t *testing.T) {
 		l.Write("build/out", "ignored\n")
 		l.Link("nowhere", "a/link")
 		l.Git("init", "-q", "inner")
-		cs := changes(t, c.In(l.Layer), snap)
+		cs := changes(t, c.InLayer(l.Layer), snap)
 		gittest.Same(t, "changes", []string{
 			"A a/b", "A a/link", "A src/deep/new", "D a/b/three", "D gone", "D src/deep/er/x", "M README", "M a/one",
 		}, nameStatus(cs))
@@ -130,15 +130,15 @@ func sameAsACopy(t *testing.T, seed uint64) {
 	}
 	gittest.Same(t, "the files once they are set up", copied.Files(), setup.Files())
 	wantDirty := must(ofCopy.Dirty(t.Context()))(t)
-	gittest.Same(t, "tracked files that setup changed", wantDirty, must(c.In(setup.Layer).Dirty(t.Context()))(t))
-	snap = must(c.In(setup.Layer).WithLayer(t.Context(), snap))(t)
+	gittest.Same(t, "tracked files that setup changed", wantDirty, must(c.InLayer(setup.Layer).Dirty(t.Context()))(t))
+	snap = must(c.InLayer(setup.Layer).WithLayer(t.Context(), snap))(t)
 	copySnap := must(ofCopy.Snapshot(t.Context()))(t)
 
 	l := layer(t, setup.upper, r.Dir)
 	scribble(l.repo, seed+3000, 60)
 	scribble(copied, seed+3000, 60)
 	gittest.Same(t, "the files", copied.Files(), l.Files())
-	want, got := changes(t, ofCopy, copySnap), changes(t, c.In(l.Layer), snap)
+	want, got := changes(t, ofCopy, copySnap), changes(t, c.InLayer(l.Layer), snap)
 	// What setup did to tracked files is no part of the layer.
 	drop := func(cs *gitops.ChangeSet) {
 		cs.Files = slices.DeleteFunc(cs.Files, func(f changeset.File) bool { return slices.Contains(wantDirty, f.Path) })
@@ -337,7 +337,7 @@ func (s scribbler) repository(name string) {
 }
 
 // A layer takes files of one owner: what another owns can't be changed in it.
-func TestWhatOfAnotherOwnerKeepsALayerOff(t *testing.T) {
+func TestForeignFilesPreventLayer(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files away")
@@ -376,7 +376,7 @@ func TestWhatOfAnotherOwnerKeepsALayerOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := c.Unlayered(t.Context(), own, own); err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
+			if got, err := c.WhyNoLayer(t.Context(), own, own); err != nil || !strings.HasPrefix(got, test.want) || test.want == "" && got != "" {
 				t.Errorf("got %q, %v", got, err)
 			}
 		})

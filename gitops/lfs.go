@@ -18,9 +18,9 @@ import (
 
 // LFSFile is the content of a Git LFS file.
 type LFSFile struct {
-	OID  string // SHA-256 in hex
-	Size int64
-	Here bool // the content is kept here; Open fails otherwise
+	OID       string // SHA-256 in hex
+	Size      int64
+	Available bool // the content is kept here; Open fails otherwise
 
 	pointer lfs.Pointer
 	store   lfs.Store
@@ -39,7 +39,7 @@ func (f LFSFile) Open(ctx context.Context) (*os.File, error) {
 // nil if the blob is no pointer or the content is missing.
 func (c *Checkout) OpenLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
 	file, is, err := c.lfsFile(id)
-	if err != nil || !is || !file.Here {
+	if err != nil || !is || !file.Available {
 		return nil, 0, err
 	}
 	content, err := file.Open(ctx)
@@ -59,13 +59,13 @@ func (c *Checkout) lfsFile(id string) (file LFSFile, is bool, err error) {
 		return LFSFile{}, false, nil
 	}
 	store := c.filters.LFS
-	return LFSFile{OID: p.OID, Size: p.Size, Here: store.Has(p), pointer: p, store: store}, true, nil
+	return LFSFile{OID: p.OID, Size: p.Size, Available: store.Has(p), pointer: p, store: store}, true, nil
 }
 
 // LFSFiles returns the contents of Git LFS files that a change adds or modifies, without moved
 // files.
 func (c *Checkout) LFSFiles(ctx context.Context, cs *ChangeSet) ([]LFSFile, error) {
-	return c.lfsFilesOf(ctx, cs.Tree, cs.brought())
+	return c.lfsFilesOf(ctx, cs.Tree, cs.newContent())
 }
 
 // lfsFilesOf returns the contents of a tree's Git LFS files, without duplicates.
@@ -98,12 +98,12 @@ func (c *Checkout) adoptLFS(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	return takeLFS(ctx, c.repo.CommonDir, files)
+	return copyLFSContents(ctx, c.repo.CommonDir, files)
 }
 
 // addLFS copies new contents of Git LFS files in a tree to a git folder for commands. git-lfs finds
 // those of the base through the borrowed objects.
-func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
+func (c *Checkout) addLFS(ctx context.Context, gitDir string, s TreeForCommands) error {
 	if !c.usesLFS() {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (c *Checkout) addLFS(ctx context.Context, gitDir string, s Shown) error {
 	if err != nil {
 		return err
 	}
-	return takeLFS(ctx, gitDir, files)
+	return copyLFSContents(ctx, gitDir, files)
 }
 
 // usesLFS reports whether git's configuration has git-lfs as a filter.
@@ -134,11 +134,11 @@ func (c *Checkout) usesLFS() bool {
 	return false
 }
 
-// takeLFS copies contents, as far as they are here, into a git folder.
-func takeLFS(ctx context.Context, gitDir string, files []LFSFile) error {
-	into := lfs.Store{Own: filepath.Join(gitDir, "lfs")}
+// copyLFSContents copies contents, as far as they are here, into a git folder.
+func copyLFSContents(ctx context.Context, gitDir string, files []LFSFile) error {
+	into := lfs.Store{OwnFolder: filepath.Join(gitDir, "lfs")}
 	for _, f := range files {
-		if !f.Here {
+		if !f.Available {
 			continue
 		}
 		if err := into.Take(ctx, f.pointer, f.Open); err != nil {
@@ -175,7 +175,7 @@ type FetchLFS func(ctx context.Context, branch, folder string, list []LFSFile) e
 // pointers in the checkout. It respects the configuration of git-lfs. The error is a
 // *MissingLFSError if contents are still missing.
 func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
-	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.Start().Tree)
+	files, err := c.work.PointerFiles(ctx, c.base.Tree.hash(), c.base.Tree == c.StartCommit().Tree)
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -211,7 +211,7 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	if missing != nil && missing.Err == nil {
 		missing.Err = fmt.Errorf("it has more than %d bytes", worktree.LargestChange)
 	}
-	if err := c.rewrite(ctx, changes); err != nil {
+	if err := c.rewriteFiles(ctx, changes); err != nil {
 		return fmt.Errorf("write Git LFS files: %w", err)
 	}
 	if missing != nil {
@@ -220,12 +220,12 @@ func (c *Checkout) FillLFS(ctx context.Context, fetch FetchLFS) error {
 	return nil
 }
 
-// rewrite writes files of the base again.
-func (c *Checkout) rewrite(ctx context.Context, files []objects.Difference) (err error) {
+// rewriteFiles writes files of the base again.
+func (c *Checkout) rewriteFiles(ctx context.Context, files []objects.Difference) (err error) {
 	if len(files) == 0 {
 		return nil
 	}
-	release, err := c.Hold(ctx)
+	release, err := c.LockIndex(ctx)
 	if err != nil {
 		return err
 	}
@@ -242,6 +242,6 @@ func (c *Checkout) rewrite(ctx context.Context, files []objects.Difference) (err
 	if err := c.repo.WriteIndex(ix, updatesOf(files, stats)); err != nil {
 		return err
 	}
-	c.start, err = c.readPosition(ctx)
+	c.opened, err = c.readPosition(ctx)
 	return err
 }

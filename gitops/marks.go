@@ -10,21 +10,21 @@ import (
 // Labels names the sides in conflict markers.
 type Labels struct{ Ours, Base, Theirs string }
 
-// markSign ends every conflict marker of ours, to distinguish it from similar lines.
-const markSign = " (agent-ci)"
+// markerSign ends every conflict marker of ours, to distinguish it from similar lines.
+const markerSign = " (agent-ci)"
 
-// Marks are before the lines of ours, the base, and theirs, and behind all.
-func (l Labels) Marks() [4]string {
-	return [4]string{"<<<<<<< " + l.Ours + markSign, "||||||| " + l.Base + markSign, "======= " + l.Theirs + markSign, ">>>>>>> " + l.Theirs + markSign}
+// Markers are before the lines of ours, the base, and theirs, and behind all.
+func (l Labels) Markers() [4]string {
+	return [4]string{"<<<<<<< " + l.Ours + markerSign, "||||||| " + l.Base + markerSign, "======= " + l.Theirs + markerSign, ">>>>>>> " + l.Theirs + markerSign}
 }
 
-// IsMark says whether a line, without its end, is a mark.
-func IsMark(line string) bool {
-	if !strings.HasSuffix(line, markSign) {
+// IsMarker says whether a line, without its end, is a mark.
+func IsMarker(line string) bool {
+	if !strings.HasSuffix(line, markerSign) {
 		return false
 	}
-	marks := Labels{}.Marks()
-	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, markSign)) })
+	marks := Labels{}.Markers()
+	return slices.ContainsFunc(marks[:], func(mark string) bool { return strings.HasPrefix(line, strings.TrimSuffix(mark, markerSign)) })
 }
 
 // relabel replaces git's conflict markers and reports whether there were any. Git's are longer than
@@ -32,7 +32,7 @@ func IsMark(line string) bool {
 func (l Labels) relabel(text string) (relabeled string, found bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		for _, mark := range l.Marks() {
+		for _, mark := range l.Markers() {
 			rest, is := strings.CutPrefix(line, strings.Repeat(mark[:1], repository.MarkSize))
 			if is && (rest[0] == ' ') == (mark[0] != '=') {
 				end := "\n"

@@ -16,8 +16,8 @@ import (
 
 type MaterialiseOptions struct {
 	Dir       string // is made; must be empty if it is there
-	Untracked string // a folder that KeepUntracked filled; empty or not there: none
-	Shown
+	Untracked string // a folder that CopyUntracked filled; empty or not there: none
+	TreeForCommands
 }
 
 // Materialise checks a tree out at o.Dir, with a .git of its own. Then come the untracked files, and
@@ -35,7 +35,7 @@ func (c *Checkout) materialise(ctx context.Context, o MaterialiseOptions) error 
 		return err
 	}
 	gitDir := filepath.Join(dir, ".git")
-	if err := c.newGitDir(ctx, gitDir, gitDir, o.Shown); err != nil {
+	if err := c.newGitDir(ctx, gitDir, gitDir, o.TreeForCommands); err != nil {
 		return err
 	}
 	root, err := os.OpenRoot(dir)

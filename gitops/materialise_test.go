@@ -31,7 +31,7 @@ func TestMaterialise(t *testing.T) {
 	c := r.open()
 	snap := snapshot(t, c)
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
+	if err := c.CopyUntracked(t.Context(), snap, kept); err != nil {
 		t.Fatal(err)
 	}
 	before := r.filesBut("cache/pipe")
@@ -43,7 +43,7 @@ func TestMaterialise(t *testing.T) {
 	cs := changes(t, c, snap)
 
 	fresh := at(t, filepath.Join(t.TempDir(), "base"))
-	err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Base.Tree}})
+	err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: cs.Base.Tree}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestMaterialise(t *testing.T) {
 	gittest.Same(t, "HEAD", cs.Base.SHA, fresh.Git("rev-parse", "HEAD"))
 
 	changed := at(t, filepath.Join(t.TempDir(), "changed"))
-	err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, Shown: gitops.Shown{Tree: cs.Tree}})
+	err = c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: changed.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: cs.Tree}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestMaterialise(t *testing.T) {
 }
 
 // What the change has in the place of a folder of untracked files stays what it is.
-func TestMaterialiseWithALinkForAFolder(t *testing.T) {
+func TestMaterialiseReplacesLinkByFolder(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write(".gitignore", "*.log\n")
@@ -77,7 +77,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	c := r.open()
 	snap := snapshot(t, c)
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.KeepUntracked(t.Context(), snap, kept); err != nil {
+	if err := c.CopyUntracked(t.Context(), snap, kept); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(r.Path("conf")); err != nil {
@@ -85,7 +85,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	}
 	r.Link("other", "conf")
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: changes(t, c, snap).Tree}}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: changes(t, c, snap).Tree}}); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "status", []string{"A  conf", "D  conf/plain"}, fresh.status())
@@ -94,7 +94,7 @@ func TestMaterialiseWithALinkForAFolder(t *testing.T) {
 	}
 }
 
-func TestSnapshotPassesOverItsOwnState(t *testing.T) {
+func TestSnapshotSkipsOwnState(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -134,11 +134,11 @@ func TestMaterialiseHasSubmodules(t *testing.T) {
 	r.Git("-C", "deep/sub", "tag", "v1")
 	c := r.open()
 	kept := filepath.Join(t.TempDir(), "kept")
-	if err := c.KeepUntracked(t.Context(), snapshot(t, c), kept); err != nil {
+	if err := c.CopyUntracked(t.Context(), snapshot(t, c), kept); err != nil {
 		t.Fatal(err)
 	}
 	fresh := at(t, filepath.Join(t.TempDir(), "fresh"))
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, Shown: gitops.Shown{Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))}}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: fresh.Dir, Untracked: kept, TreeForCommands: gitops.TreeForCommands{Tree: gitops.Tree(r.Git("rev-parse", "HEAD^{tree}"))}}); err != nil {
 		t.Fatal(err)
 	}
 	if entries, err := os.ReadDir(fresh.Path("empty")); err != nil || len(entries) > 0 {

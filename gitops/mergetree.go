@@ -45,16 +45,16 @@ func (c *Checkout) mergeTrees(ctx context.Context, old, now, onto Tree, name str
 		Checkout: c, old: old.hash(), now: now.hash(), onto: onto.hash(), name: name,
 		paths: map[string]sides{},
 	}
-	err := m.gather(ctx)
+	err := m.collectPaths(ctx)
 	if err == nil {
 		err = m.run(ctx)
 	}
 	return m, err
 }
 
-// gather collects the paths that git needs: the change's and those in their way. If one side lacks
+// collectPaths collects the paths that git needs: the change's and those in their way. If one side lacks
 // a file or folder that the other changed, git looks for renames and needs all changes of both.
-func (m *treeMerge) gather(ctx context.Context) error {
+func (m *treeMerge) collectPaths(ctx context.Context) error {
 	changes, err := m.objects.Differences(ctx, m.old, m.now)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (m *treeMerge) gather(ctx context.Context) error {
 			return err
 		}
 		if there.IsTree() {
-			if err := m.gatherBelow(ctx, d.Path, there.ID); err != nil {
+			if err := m.collectBelow(ctx, d.Path, there.ID); err != nil {
 				return err
 			}
 			there = objects.Entry{}
@@ -75,7 +75,7 @@ func (m *treeMerge) gather(ctx context.Context) error {
 		if d.Old.Mode != 0 && gone && d.Old != there {
 			m.renames = true
 		}
-		if err := m.gatherAbove(d, there); err != nil {
+		if err := m.collectAbove(d, there); err != nil {
 			return err
 		}
 	}
@@ -91,11 +91,11 @@ func (m *treeMerge) gather(ctx context.Context) error {
 			m.paths[d.Path] = sides{d.Old, d.New, d.Old}
 		}
 	}
-	return m.keepFolders()
+	return m.addFolderFiles()
 }
 
-// gatherBelow adds the files of a folder in onto where the change has a file.
-func (m *treeMerge) gatherBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
+// collectBelow adds the files of a folder in onto where the change has a file.
+func (m *treeMerge) collectBelow(ctx context.Context, folder string, tree plumbing.Hash) error {
 	below, err := m.objects.Differences(ctx, plumbing.ZeroHash, tree)
 	for _, d := range below {
 		if err == nil {
@@ -105,9 +105,9 @@ func (m *treeMerge) gatherBelow(ctx context.Context, folder string, tree plumbin
 	return err
 }
 
-// gatherAbove checks the folders above a path: onto may have a file there, and a folder missing on
+// collectAbove checks the folders above a path: onto may have a file there, and a folder missing on
 // one side may have been renamed.
-func (m *treeMerge) gatherAbove(d objects.Difference, there objects.Entry) error {
+func (m *treeMerge) collectAbove(d objects.Difference, there objects.Entry) error {
 	for dir := path.Dir(d.Path); dir != "."; dir = path.Dir(dir) {
 		var at [3]objects.Entry
 		for i, tree := range []plumbing.Hash{m.old, m.onto, m.now} {
@@ -144,9 +144,9 @@ func (m *treeMerge) add(name string) error {
 	return nil
 }
 
-// keepFolders adds one file of each folder that would look empty to git. git treats a folder
+// addFolderFiles adds one file of each folder that would look empty to git. git treats a folder
 // without files as renamed.
-func (m *treeMerge) keepFolders() error {
+func (m *treeMerge) addFolderFiles() error {
 	for _, side := range []struct {
 		tree plumbing.Hash
 		of   func(sides) objects.Entry
@@ -236,7 +236,7 @@ func (m *treeMerge) run(ctx context.Context) (err error) {
 	if err != nil && program.ExitStatus(err) != 1 {
 		return err
 	}
-	if err := m.read(string(out)); err != nil {
+	if err := m.parseOutput(string(out)); err != nil {
 		return err
 	}
 	made, err := m.objects.Differences(ctx, trees[1], m.merged)
@@ -264,15 +264,15 @@ func (m *treeMerge) attributeFiles(ctx context.Context) (dir string, err error) 
 	return dir, nil
 }
 
-// told is git's report about a path: the modes of its stages, and the paths of its messages by
+// gitReport is git's report about a path: the modes of its stages, and the paths of its messages by
 // kind.
-type told struct {
+type gitReport struct {
 	modes [4]uint32
 	kinds map[string][]string
 }
 
-// read parses the output of merge-tree -z: tree, conflicting stages, and messages.
-func (m *treeMerge) read(out string) error {
+// parseOutput parses the output of merge-tree -z: tree, conflicting stages, and messages.
+func (m *treeMerge) parseOutput(out string) error {
 	fields := strings.Split(out, "\x00")
 	next := func() (field string) {
 		if len(fields) > 0 {
@@ -281,13 +281,13 @@ func (m *treeMerge) read(out string) error {
 		return field
 	}
 	m.merged = plumbing.NewHash(next())
-	all := map[string]*told{}
-	at := func(name string) *told {
+	all := map[string]*gitReport{}
+	at := func(name string) *gitReport {
 		for _, commit := range m.commits {
 			name, _, _ = strings.Cut(name, "~"+commit) // where git moves a file out of the way
 		}
 		if all[name] == nil {
-			all[name] = &told{kinds: map[string][]string{}}
+			all[name] = &gitReport{kinds: map[string][]string{}}
 		}
 		return all[name]
 	}
@@ -326,7 +326,7 @@ const (
 )
 
 // why returns the reason of a path's conflict, or "".
-func (m *treeMerge) why(name string, t *told) string {
+func (m *treeMerge) why(name string, t *gitReport) string {
 	names := func(kind string) []string { return t.kinds["CONFLICT ("+kind+")"] }
 	if driver := m.merging.Driver(name); driver != "" && t.kinds["Auto-merging"] != nil {
 		return fmt.Sprintf("both changed it, and agent-ci does not run its merge driver %q", driver)
@@ -365,13 +365,13 @@ func (m *treeMerge) why(name string, t *told) string {
 	return sameLines
 }
 
-// mark replaces git's markers by those of labels. Conflicts without markers keep onto's version.
-func (m *treeMerge) mark(labels Labels) error {
+// writeMarkers replaces git's markers by those of labels. Conflicts without markers keep onto's version.
+func (m *treeMerge) writeMarkers(labels Labels) error {
 	for i := range m.conflicts {
 		c := &m.conflicts[i]
 		at := slices.IndexFunc(m.edits, func(e objects.Edit) bool { return e.Path == c.Path })
 		if at >= 0 && (c.Why == sameLines || c.Why == fmt.Sprintf(addedTwice, m.name)) {
-			text, err := m.objects.BlobBytes(m.edits[at].ID, markedFile)
+			text, err := m.objects.BlobBytes(m.edits[at].ID, maxMarkedBytes)
 			if err != nil && !errors.As(err, new(*objects.TooLargeError)) {
 				return err
 			}
@@ -393,5 +393,5 @@ func (m *treeMerge) mark(labels Labels) error {
 	return nil
 }
 
-// markedFile is the largest file with markers, in bytes.
-const markedFile = 4 << 20
+// maxMarkedBytes is the largest file with markers, in bytes.
+const maxMarkedBytes = 4 << 20

@@ -43,7 +43,7 @@ func isDamaged(t *testing.T, what string, err error, id string) {
 }
 
 // Whoever reads an object gets what its id says, or nothing.
-func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
+func TestRefusesObjectsWithWrongIDs(t *testing.T) {
 	t.Parallel()
 	small, large := "the key is hunter22\n", strings.Repeat("hunter22\n", 300_000)
 	for _, content := range []string{small, large} {
@@ -58,7 +58,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 		moved := gitops.Tree(revision(r, "HEAD^{tree}"))
 		r.Git("checkout", "-q", "HEAD~1")
 		c := r.open()
-		cs, err := c.Between(t.Context(), gitops.Base{SHA: base, Tree: gitops.Tree(revision(r, "HEAD^{tree}"))}, moved)
+		cs, err := c.ChangeBetween(t.Context(), gitops.Base{SHA: base, Tree: gitops.Tree(revision(r, "HEAD^{tree}"))}, moved)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 		_, err = c.ReadBase("bin/run.sh", 1<<30)
 		isDamaged(t, "a file of the base", err, id)
 		dir := filepath.Join(t.TempDir(), "fresh")
-		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: cs.Base.Tree}}), id)
+		isDamaged(t, "a fresh tree", c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: cs.Base.Tree}}), id)
 		if left, err := os.ReadFile(filepath.Join(dir, "bin/run.sh")); err == nil {
 			t.Errorf("the fresh tree has %.40q", left)
 		}
@@ -83,7 +83,7 @@ func TestObjectsThatAreNotWhatTheirIDsSay(t *testing.T) {
 
 // An index of a pack says where in it an object is; one that was rewritten names
 // another.
-func TestAnIndexThatNamesAnotherObject(t *testing.T) {
+func TestDetectsIndexNamingOtherObject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write("check.sh", "exit 1\n")
@@ -137,7 +137,7 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 }
 
 // An object that is gone is no reason to find nothing, or something else.
-func TestAnObjectThatIsGone(t *testing.T) {
+func TestReportsMissingObject(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestAnObjectThatIsGone(t *testing.T) {
 
 // What somebody put under the id of a content to come is not taken for it: not
 // in the change, and not in what the next user of the checkout finds.
-func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
+func TestIgnoresPlantedObject(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -180,7 +180,7 @@ func TestAnObjectPlantedForWhatIsToCome(t *testing.T) {
 }
 
 // A large file is read through a copy, and still only as what it is.
-func TestALargeFileOfTheBase(t *testing.T) {
+func TestReadsLargeBaseFile(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	text := strings.Repeat("a line of a large file\n", 100_000)
@@ -195,7 +195,7 @@ func TestALargeFileOfTheBase(t *testing.T) {
 }
 
 // Git does not hash what it reads, so it is given what was hashed.
-func TestGitReadsNoDamagedObject(t *testing.T) {
+func TestGitReadsNoDamagedObjects(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()

@@ -12,7 +12,7 @@ import (
 
 // ReadFile is ReadBase of another tree.
 func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error) {
-	data, err := c.on(tree).ReadBase(path, limit)
+	data, err := c.withBase(tree).ReadBase(path, limit)
 	if err != nil {
 		return nil, fmt.Errorf("tree %s: %w", tree, err)
 	}
@@ -21,16 +21,16 @@ func (c *Checkout) ReadFile(tree Tree, path string, limit int64) ([]byte, error)
 
 // EntryIn is BaseEntry of another tree.
 func (c *Checkout) EntryIn(tree Tree, path string) (BaseEntry, error) {
-	return c.on(tree).BaseEntry(path)
+	return c.withBase(tree).BaseEntry(path)
 }
 
 // FilesIn is BaseFiles of another tree.
 func (c *Checkout) FilesIn(tree Tree, folder string) ([]string, error) {
-	return c.on(tree).BaseFiles(folder)
+	return c.withBase(tree).BaseFiles(folder)
 }
 
-// on returns a copy of c with another base tree.
-func (c *Checkout) on(tree Tree) *Checkout {
+// withBase returns a copy of c with another base tree.
+func (c *Checkout) withBase(tree Tree) *Checkout {
 	of := *c
 	of.base.Tree = tree
 	return &of
@@ -82,9 +82,9 @@ func (c *Checkout) WithFile(ctx context.Context, cs *ChangeSet, path string, con
 	return c.otherTree(ctx, cs, Tree(tree.String()))
 }
 
-// WithExact is WithFile for a file whose bytes are already in the work tree. Attributes may convert
+// WithExactBytes is WithFile for a file whose bytes are already in the work tree. Attributes may convert
 // them for git; the work tree matches the result as before.
-func (c *Checkout) WithExact(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
+func (c *Checkout) WithExactBytes(ctx context.Context, cs *ChangeSet, path string, content []byte) (*ChangeSet, error) {
 	other, err := c.WithFile(ctx, cs, path, content)
 	if err != nil {
 		return nil, err

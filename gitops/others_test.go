@@ -52,7 +52,7 @@ func TestMoveBranchLeavesTheOneThatIsCheckedOut(t *testing.T) {
 
 // A change on another base than the checkout has brings that base along, goes over nothing of others, and does
 // nothing by halves.
-func TestLandingOnABaseGoesOverNothingOfOthers(t *testing.T) {
+func TestLandingKeepsFilesOfOthers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		others func(r repo)
@@ -86,7 +86,7 @@ func TestLandingOnABaseGoesOverNothingOfOthers(t *testing.T) {
 					want["README"], want["only/older"], head = "older\n", "o\n", base.SHA+"\n"
 					delete(want, "gone")
 				}
-				if err := opened.LayOver(t.Context(), between(t, opened, base, base.Tree)); (err == nil) != c.lands {
+				if err := opened.ApplyChange(t.Context(), between(t, opened, base, base.Tree)); (err == nil) != c.lands {
 					t.Errorf("got %v", err)
 				}
 				gittest.Same(t, "work tree", want, r.Files())
@@ -114,7 +114,7 @@ func TestLandingOnABaseGoesOverNothingOfOthers(t *testing.T) {
 
 func between(t *testing.T, c *gitops.Checkout, base gitops.Base, tree gitops.Tree) *gitops.ChangeSet {
 	t.Helper()
-	cs, err := c.Between(t.Context(), base, tree)
+	cs, err := c.ChangeBetween(t.Context(), base, tree)
 	if err != nil {
 		t.Fatal(err)
 	}

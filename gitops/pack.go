@@ -66,11 +66,11 @@ func (c *Checkout) Private() (dir string, borrowed []string, err error) {
 	return c.repo.Private, c.repo.Folders, err
 }
 
-// Fetched makes objects visible that git added to the private folder.
-func (c *Checkout) Fetched() { c.objects.Reindex() }
+// ReloadObjects makes objects visible that git added to the private folder.
+func (c *Checkout) ReloadObjects() { c.objects.Reindex() }
 
-// lendFetched copies fetched packs to another git folder, where checks may write.
-func (c *Checkout) lendFetched(gitDir string) error {
+// copyFetchedPacks copies fetched packs to another git folder, where checks may write.
+func (c *Checkout) copyFetchedPacks(gitDir string) error {
 	packs, err := filepath.Glob(filepath.Join(c.repo.Private, "objects", "pack", "pack-*"))
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func packOf(r repo, objects ...string) io.Reader {
 	return bytes.NewReader(data)
 }
 
-func TestReadPackNamesWhatIsDoubtful(t *testing.T) {
+func TestReadPackReportsProblems(t *testing.T) {
 	t.Parallel()
 	from := newRepo(t)
 	from.Write("README", "one\n")
@@ -51,7 +51,7 @@ func TestReadPackNamesWhatIsDoubtful(t *testing.T) {
 	gittest.Same(t, "status", nil, r.status())
 }
 
-func TestReadPackRefusesATreeThatIsNoObject(t *testing.T) {
+func TestReadPackRefusesMissingTree(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()

@@ -31,7 +31,7 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	if err := os.MkdirAll(empty, 0o700); err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
-	old, now, err := c.changedAlone(ctx, cs)
+	old, now, err := c.treesOfChanged(ctx, cs)
 	if err != nil {
 		return fmt.Errorf("compare the trees: %w", err)
 	}
@@ -47,8 +47,8 @@ func (c *Checkout) gitDiff(ctx context.Context, cs *ChangeSet, w io.Writer, form
 	return nil
 }
 
-// changedAlone makes two trees with only the changed entries of both sides.
-func (c *Checkout) changedAlone(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
+// treesOfChanged makes two trees with only the changed entries of both sides.
+func (c *Checkout) treesOfChanged(ctx context.Context, cs *ChangeSet) (old, now plumbing.Hash, err error) {
 	changes, err := c.objects.Differences(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return old, now, err
@@ -90,7 +90,7 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 		byPath[cs.Files[i].Path] = &cs.Files[i]
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(out.String(), "\x00"), "\x00") {
-		if err := takeCount(byPath, line); err != nil {
+		if err := parseCount(byPath, line); err != nil {
 			return fmt.Errorf("count lines: %w", err)
 		}
 	}
@@ -101,8 +101,8 @@ func (c *Checkout) countLines(ctx context.Context, cs *ChangeSet) error {
 	return nil
 }
 
-// takeCount reads "added TAB deleted TAB path", with "-" for a binary file.
-func takeCount(byPath map[string]*changeset.File, line string) error {
+// parseCount reads "added TAB deleted TAB path", with "-" for a binary file.
+func parseCount(byPath map[string]*changeset.File, line string) error {
 	parts := strings.SplitN(line, "\t", 3)
 	if len(parts) != 3 || byPath[parts[2]] == nil {
 		return fmt.Errorf("%q is not understood", line)

@@ -13,15 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
 )
 
-// Patched applies a patch of WritePatch to a tree, including binary files, modes and links,
+// ApplyPatch applies a patch of WritePatch to a tree, including binary files, modes and links,
 // completely or not at all. The work tree stays, and no commit has the base of the result.
-func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
+func (c *Checkout) ApplyPatch(ctx context.Context, tree Tree, patch []byte) (*ChangeSet, error) {
 	dir, err := os.MkdirTemp(c.repo.Private, "patched-")
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	before, after, err := c.patchedAlone(ctx, dir, tree, patch)
+	before, after, err := c.applyPatchToFiles(ctx, dir, tree, patch)
 	if err != nil {
 		return nil, fmt.Errorf("apply a patch: %w", err)
 	}
@@ -32,8 +32,8 @@ func (c *Checkout) Patched(ctx context.Context, tree Tree, patch []byte) (*Chang
 	return cs, nil
 }
 
-// patchedAlone applies the patch to a tree of only the files that it names. dir is an empty folder.
-func (c *Checkout) patchedAlone(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
+// applyPatchToFiles applies the patch to a tree of only the files that it names. dir is an empty folder.
+func (c *Checkout) applyPatchToFiles(ctx context.Context, dir string, tree Tree, patch []byte) (before, after Tree, err error) {
 	git, err := c.repo.PrivateGit()
 	if err != nil {
 		return "", "", err

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-func TestAPatchMakesTheTreeAgainThatItWasWrittenOf(t *testing.T) {
+func TestPatchRecreatesTree(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	binary := "\x00\x01\x02" + strings.Repeat("binary", 100)
@@ -39,18 +39,18 @@ func TestAPatchMakesTheTreeAgainThatItWasWrittenOf(t *testing.T) {
 	if err := c.WritePatch(t.Context(), cs, &patch); err != nil {
 		t.Fatal(err)
 	}
-	again, err := c.Patched(t.Context(), cs.Base.Tree, patch.Bytes())
+	again, err := c.ApplyPatch(t.Context(), cs.Base.Tree, patch.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "files", nameStatus(cs), nameStatus(again))
 	gittest.Same(t, "tree", cs.Tree, again.Tree)
-	if _, err := c.Patched(t.Context(), cs.Tree, patch.Bytes()); err == nil {
+	if _, err := c.ApplyPatch(t.Context(), cs.Tree, patch.Bytes()); err == nil {
 		t.Error("the patch applies twice")
 	}
 }
 
-func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
+func TestPatchAppliesAtMovedLines(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "1\n2\n3\n4\n5\n6\n7\n8\n")
@@ -62,7 +62,7 @@ func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
 	r.Write("other", "other\n")
 	now := changes(t, c, snap)
 	patch := "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -4,3 +4,3 @@\n 4\n-5\n+five\n 6\n"
-	cs, err := c.Patched(t.Context(), now.Tree, []byte(patch))
+	cs, err := c.ApplyPatch(t.Context(), now.Tree, []byte(patch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAPatchAppliesWhereItsLinesAre(t *testing.T) {
 	}
 }
 
-func TestAPatchThatDoesNotFitChangesNothing(t *testing.T) {
+func TestUnfitPatchChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "a\n")
@@ -98,7 +98,7 @@ func TestAPatchThatDoesNotFitChangesNothing(t *testing.T) {
 		"no patch":             "hello\n",
 		"nothing":              "",
 	} {
-		if cs, err := c.Patched(t.Context(), tree, []byte(patch)); err == nil {
+		if cs, err := c.ApplyPatch(t.Context(), tree, []byte(patch)); err == nil {
 			t.Errorf("%s: %v", name, nameStatus(cs))
 		}
 	}

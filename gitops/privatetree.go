@@ -50,7 +50,7 @@ func (e *UnreadableError) Error() string {
 func (c *Checkout) MakePrivateTree(ctx context.Context, o PrivateTree) (*Snapshot, []string, error) {
 	snap, unread, err := c.makePrivateTree(ctx, o)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		err = c.shortOfSpace(o.Dir)
+		err = c.spaceError(o.Dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a private work tree: %w", err)
@@ -81,16 +81,16 @@ func (c *Checkout) makePrivateTree(ctx context.Context, o PrivateTree) (snap *Sn
 	if snap, err = c.copiedSnapshot(o.Snapshot, copied.Stats); err != nil {
 		return nil, nil, err
 	}
-	if c.stands().Tree != c.base.Tree {
-		if snap, err = c.LayBase(ctx, Layer{Tree: root}, snap); err != nil {
+	if c.currentBase().Tree != c.base.Tree {
+		if snap, err = c.WriteBase(ctx, Layer{Tree: root}, snap); err != nil {
 			return nil, nil, err
 		}
 	}
-	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), Shown: Shown{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: snap}}
-	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.Shown); err != nil {
+	folder := GitFolder{Dir: filepath.Join(o.Dir, ".git"), TreeForCommands: TreeForCommands{Tree: c.base.Tree, Base: c.base, Head: &Head{}, Snapshot: snap}}
+	if err := c.newGitDir(ctx, folder.Dir, folder.Dir, folder.TreeForCommands); err != nil {
 		return nil, nil, err
 	}
-	return snap, copied.Unread, c.Stage(ctx, folder, nil)
+	return snap, copied.Unread, c.WriteIndex(ctx, folder, nil)
 }
 
 // trackedOf returns the paths that an index has, or has files below.
@@ -116,7 +116,7 @@ func (c *Checkout) moduleLinks(ctx context.Context) (map[string]string, error) {
 
 // copiedSnapshot is a snapshot for a copy, with the stat data of its files.
 func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*Snapshot, error) {
-	began, err := c.clock()
+	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *Checkout) copiedSnapshot(of *Snapshot, stats map[string]index.Stat) (*S
 		e.Stat = stat
 		updates = append(updates, index.Update{Path: name, Entry: &e})
 	}
-	ix, err := c.rewritten(of.index, updates, began)
+	ix, err := c.updatedIndex(of.index, updates, began)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (c *Checkout) ChangedFolders(folders []string, then time.Time) []string {
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return !c.work.WrittenSince(folder, then) })
 }
 
-// shortOfSpace lists the largest folders of the checkout.
-func (c *Checkout) shortOfSpace(dir string) error {
+// spaceError lists the largest folders of the checkout.
+func (c *Checkout) spaceError(dir string) error {
 	sizes, short := map[string]int64{}, &SpaceError{Dir: dir}
 	_ = filepath.WalkDir(c.Root(), func(at string, e fs.DirEntry, err error) error {
 		rel, outside := filepath.Rel(c.Root(), at)

@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/sandboxtest"
 )
 
-func TestAPrivateTreeNamesWhatCannotBeRead(t *testing.T) {
+func TestPrivateTreeNamesUnreadableFiles(t *testing.T) {
 	t.Parallel()
 	if !sandboxtest.AsNobody(t) {
 		return

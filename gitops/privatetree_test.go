@@ -26,7 +26,7 @@ func private(t *testing.T, c *gitops.Checkout) (tree repo, in *gitops.Checkout, 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	return tree, c.In(gitops.Layer{Tree: root}), snap, unread
+	return tree, c.InLayer(gitops.Layer{Tree: root}), snap, unread
 }
 
 // rich is a repository with most of what a checkout can have beside plain files.
@@ -42,7 +42,7 @@ func rich(t *testing.T) repo {
 	return r
 }
 
-func TestAPrivateTreeHasTheFilesAsTheyLie(t *testing.T) {
+func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	t.Parallel()
 	r := rich(t)
 	r.Write("mine", "untracked\n")
@@ -126,14 +126,14 @@ func TestChangesInAPrivateTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "changes", []string{"A new", "M a/one", "M run"}, nameStatus(changes(t, in, snap)))
-	if err := c.LayOver(t.Context(), cs); err != nil {
+	if err := c.ApplyChange(t.Context(), cs); err != nil {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "status of the checkout", []string{" D a/two", " M a/one", " M run", "?? mine", "?? new"}, sorted(r.status()))
 }
 
 // What makes an overlay impossible makes no private tree so.
-func TestAPrivateTreeOfUnusualCheckouts(t *testing.T) {
+func TestPrivateTreeOfUnusualCheckouts(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string]func(r repo) repo{
 		"linked": func(r repo) repo {
@@ -178,7 +178,7 @@ func TestAPrivateTreeOfUnusualCheckouts(t *testing.T) {
 	}
 }
 
-func TestAPrivateTreeHasSubmodules(t *testing.T) {
+func TestPrivateTreeHasSubmodules(t *testing.T) {
 	t.Parallel()
 	lib, r := newRepo(t), rich(t)
 	lib.Write("lib.c", "int x;\n")
@@ -197,7 +197,7 @@ func TestAPrivateTreeHasSubmodules(t *testing.T) {
 	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
 }
 
-func TestAPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
+func TestPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write to all folders")
 	}

@@ -55,11 +55,11 @@ const newBase = "the new base"
 func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, labels Labels) (*ChangeSet, []MergeConflict, error) {
 	m, err := c.mergeTrees(ctx, cs.Base.Tree, cs.Tree, base.Tree, newBase)
 	if err == nil {
-		err = m.mark(labels)
+		err = m.writeMarkers(labels)
 	}
 	var moved *ChangeSet
 	if err == nil {
-		m.leaveBlocked()
+		m.dropBlocked()
 		moved, err = m.changeSet(ctx, base)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Checkout) RebaseMarked(ctx context.Context, cs *ChangeSet, base Base, l
 
 // Merge returns the change set from a parent's tree to one with the fork's changes since base. It
 // returns a *MergeError for a conflict. The objects of all trees must exist. Apply the result to
-// the parent's layer with LayOver; no commit has its base.
+// the parent's layer with ApplyChange; no commit has its base.
 func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeSet, error) {
 	merged, err := c.merge(ctx, base, fork, Base{Tree: parent}, "the parent's side")
 	if err != nil {
@@ -80,8 +80,8 @@ func (c *Checkout) Merge(ctx context.Context, base, parent, fork Tree) (*ChangeS
 	return merged, nil
 }
 
-// Part returns a tree with the accepted differences between two others.
-func (c *Checkout) Part(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
+// PartialTree returns a tree with the accepted differences between two others.
+func (c *Checkout) PartialTree(ctx context.Context, from, to Tree, take func(path string) bool) (Tree, error) {
 	changes, err := c.objects.Differences(ctx, from.hash(), to.hash())
 	if err != nil {
 		return "", fmt.Errorf("take a part of a change: %w", err)
@@ -112,9 +112,9 @@ func (c *Checkout) merge(ctx context.Context, old, now Tree, onto Base, name str
 	return m.changeSet(ctx, onto)
 }
 
-// leaveBlocked drops edits blocked by entries of the new base: a file in place of a needed folder,
+// dropBlocked drops edits blocked by entries of the new base: a file in place of a needed folder,
 // or a folder with kept files in place of a file.
-func (m *treeMerge) leaveBlocked() {
+func (m *treeMerge) dropBlocked() {
 	kept := slices.DeleteFunc(slices.Clone(m.conflicts), func(c MergeConflict) bool { return c.Marked })
 	m.edits = slices.DeleteFunc(m.edits, func(e objects.Edit) bool {
 		i := slices.IndexFunc(kept, func(c MergeConflict) bool {

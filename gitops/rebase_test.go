@@ -341,7 +341,7 @@ func mergedByGit(t testing.TB, r repo, before, after string) string {
 	return r.Git("rev-parse", "HEAD^{tree}")
 }
 
-func TestWhatGitFetches(t *testing.T) {
+func TestReadsObjectsFetchedByGit(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Write("a", "a\n")
@@ -360,7 +360,7 @@ func TestWhatGitFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	elsewhere.Git("-c", "fetch.unpackLimit=1", "--git-dir", private, "fetch", "-q", "--depth=1", "file://"+elsewhere.Dir, tip)
-	c.Fetched()
+	c.ReloadObjects()
 	if !c.HasCommit(tip) {
 		t.Fatal("the commit is not here")
 	}
@@ -369,7 +369,7 @@ func TestWhatGitFetches(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "tree")
-	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: onto.Tree, Base: onto}}); err != nil {
+	if err := c.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: onto.Tree, Base: onto}}); err != nil {
 		t.Fatal(err)
 	}
 	fresh := at(t, dir)

@@ -57,7 +57,7 @@ func (r repo) open() *gitops.Checkout {
 }
 
 // unconfined is a place for any filter.
-func unconfined(context.Context, gitops.Filter) (gitops.FilterPlace, error) {
+func unconfined(context.Context, gitops.Filter) (gitops.FilterSandbox, error) {
 	return gittest.Shell{Failed: func(status int, words string) error { return &gitops.CommandError{Status: status, Words: words} }}, nil
 }
 

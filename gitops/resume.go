@@ -45,11 +45,11 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	}
 	m := mark{
 		Version: 2, Root: c.repo.Root, Device: device, Inode: inode, Base: c.base,
-		Head: c.start.head, Branch: c.start.branch, Commit: c.start.commit.String(),
+		Head: c.opened.head, Branch: c.opened.branch, Commit: c.opened.commit.String(),
 	}
-	m.Untracked = snap.marked()
-	if c.base.Tree != c.Start().Tree {
-		m.InTree = inTree.marked()
+	m.Untracked = snap.untrackedList()
+	if c.base.Tree != c.StartCommit().Tree {
+		m.InTree = inTree.untrackedList()
 	}
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -58,10 +58,10 @@ func (c *Checkout) Mark(snap, inTree *Snapshot) ([]byte, error) {
 	return raw, nil
 }
 
-// marked lists what was not tracked.
-func (s *Snapshot) marked() (all []untracked) {
+// untrackedList lists what was not tracked.
+func (s *Snapshot) untrackedList() (all []untracked) {
 	for path, dir := range s.untracked {
-		_, seen := slices.BinarySearch(s.before, path)
+		_, seen := slices.BinarySearch(s.visibleBeforeSetup, path)
 		one := untracked{Path: []byte(path), Dir: dir, Seen: seen}
 		if stat, noted := s.stats[path]; noted {
 			one.Stat = &stat
@@ -72,13 +72,13 @@ func (s *Snapshot) marked() (all []untracked) {
 	return all
 }
 
-// asMarked is a snapshot with what was not tracked when it was marked.
-func (s *Snapshot) asMarked(all []untracked) *Snapshot {
+// withUntracked is a snapshot with what was not tracked when it was marked.
+func (s *Snapshot) withUntracked(all []untracked) *Snapshot {
 	was := &Snapshot{index: s.index, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	for _, u := range all {
 		was.untracked[string(u.Path)] = u.Dir
 		if u.Seen {
-			was.before = append(was.before, string(u.Path))
+			was.visibleBeforeSetup = append(was.visibleBeforeSetup, string(u.Path))
 		}
 		if u.Stat != nil {
 			was.stats[string(u.Path)] = *u.Stat
@@ -119,17 +119,17 @@ func (c *Checkout) resume(ctx context.Context, raw []byte) (snap, inTree *Snapsh
 		return nil, nil, err
 	}
 	c.base = base
-	c.start = position{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash}
+	c.opened = openedState{head: m.Head, branch: m.Branch, commit: plumbing.NewHash(m.Commit), tree: commit.TreeHash}
 	now, err := c.Snapshot(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.start.index = now.index
-	snap = now.asMarked(m.Untracked)
-	if base.Tree == c.Start().Tree {
+	c.opened.index = now.index
+	snap = now.withUntracked(m.Untracked)
+	if base.Tree == c.StartCommit().Tree {
 		return snap, snap, nil
 	}
-	return snap, now.asMarked(m.InTree), nil
+	return snap, now.withUntracked(m.InTree), nil
 }
 
 // identity tells one folder from all others on this machine.

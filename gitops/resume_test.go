@@ -22,9 +22,9 @@ func openAt(t *testing.T, dir, state string) *gitops.Checkout {
 	return c
 }
 
-// TestAnotherProcessGoesOn marks a checkout, changes it as an agent does, and
+// TestResumesInAnotherProcess marks a checkout, changes it as an agent does, and
 // finds the same change from the mark.
-func TestAnotherProcessGoesOn(t *testing.T) {
+func TestResumesInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.Seed()
@@ -59,7 +59,7 @@ func TestAnotherProcessGoesOn(t *testing.T) {
 	}
 }
 
-func TestAMarkIsOfOneCheckout(t *testing.T) {
+func TestMarkFitsOneCheckout(t *testing.T) {
 	t.Parallel()
 	a, b := newRepo(t), newRepo(t)
 	a.Seed()

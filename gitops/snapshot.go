@@ -18,46 +18,46 @@ import (
 // Snapshot is the state of the work tree before the first turn: its untracked files, and the stat
 // data of unmodified tracked files.
 type Snapshot struct {
-	index     *index.File           // exactly the base tree, with stat data
-	untracked map[string]bool       // paths; true for what all below it belongs to
-	stats     map[string]index.Stat // of files and links among them that stand in the checkout
-	before    []string              // those that were neither tracked nor ignored before setup commands
-	elsewhere []string              // submodules on another commit than the base's
+	index              *index.File           // exactly the base tree, with stat data
+	untracked          map[string]bool       // paths; true for what all below it belongs to
+	stats              map[string]index.Stat // of files and links among them that stand in the checkout
+	visibleBeforeSetup []string              // those that were neither tracked nor ignored before setup commands
+	elsewhere          []string              // submodules on another commit than the base's
 }
 
-// SubmodulesElsewhere lists the submodules of LayBase's snapshot that are on another commit than the base's.
+// SubmodulesElsewhere lists the submodules of WriteBase's snapshot that are on another commit than the base's.
 func (s *Snapshot) SubmodulesElsewhere() []string { return s.elsewhere }
 
-// After limits a snapshot's untracked files to those before the first snapshot of the run.
-func (s *Snapshot) After(first *Snapshot) { s.before = first.before }
+// LimitTo limits a snapshot's untracked files to those before the first snapshot of the run.
+func (s *Snapshot) LimitTo(first *Snapshot) { s.visibleBeforeSetup = first.visibleBeforeSetup }
 
-// Covering returns the snapshot with more's untracked files added.
-func (s *Snapshot) Covering(more *Snapshot) *Snapshot {
+// WithUntrackedOf returns the snapshot with more's untracked files added.
+func (s *Snapshot) WithUntrackedOf(more *Snapshot) *Snapshot {
 	both := *s
 	both.untracked = maps.Clone(s.untracked)
 	maps.Copy(both.untracked, more.untracked)
 	return &both
 }
 
-// At returns the snapshot for a copy of the checkout, with the stat data there.
-func (s *Snapshot) At(copied *Snapshot) *Snapshot {
+// ForCopy returns the snapshot for a copy of the checkout, with the stat data there.
+func (s *Snapshot) ForCopy(copied *Snapshot) *Snapshot {
 	at := *s
 	at.index = copied.index
 	return &at
 }
 
-// mostExcluded bounds the paths in a tree's info/exclude. git compares every untracked file with
+// maxExcluded bounds the paths in a tree's info/exclude. git compares every untracked file with
 // each.
-const mostExcluded = 1000
+const maxExcluded = 1000
 
 // excluded lists the paths for a tree's info/exclude: above the bound, whole folders without
 // tracked files.
 func (s *Snapshot) excluded() []string {
-	if len(s.before) <= mostExcluded {
-		return s.before
+	if len(s.visibleBeforeSetup) <= maxExcluded {
+		return s.visibleBeforeSetup
 	}
 	var all []string
-	for _, name := range s.before {
+	for _, name := range s.visibleBeforeSetup {
 		for i, letter := range name {
 			if lo, hi := s.index.Folder(name[:i+1], 0, s.index.Len()); letter == '/' && lo == hi {
 				name = name[:i+1]
@@ -100,15 +100,15 @@ func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
 
 // snapshot is Snapshot with an index of what is tracked.
 func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, error) {
-	began, err := c.clock()
+	began, err := c.fileSystemTime()
 	if err != nil {
 		return nil, err
 	}
 	snap := &Snapshot{index: ix, untracked: map[string]bool{}, stats: map[string]index.Stat{}}
 	s := c.work.Scan(ix, worktree.WithIgnored, func(f worktree.Found) {
-		snap.note(f)
+		snap.addUntracked(f)
 		if f.Kind == worktree.Untracked || f.Kind == worktree.Repository {
-			snap.before = append(snap.before, f.Path)
+			snap.visibleBeforeSetup = append(snap.visibleBeforeSetup, f.Path)
 		}
 		if _, noted := snap.untracked[f.Path]; noted && !f.Dir {
 			snap.stats[f.Path] = f.Stat()
@@ -117,22 +117,22 @@ func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, err
 	if err := s.Run(ctx); err != nil {
 		return nil, err
 	}
-	slices.Sort(snap.before)
-	snap.index, err = c.refreshed(ctx, ix, s, began)
+	slices.Sort(snap.visibleBeforeSetup)
+	snap.index, err = c.refreshIndex(ctx, ix, s, began)
 	return snap, err
 }
 
-// note records an untracked path.
-func (s *Snapshot) note(f worktree.Found) {
+// addUntracked records an untracked path.
+func (s *Snapshot) addUntracked(f worktree.Found) {
 	switch f.Kind {
 	case worktree.Untracked, worktree.Ignored, worktree.Repository, worktree.InvalidName, worktree.TooDeep:
 		s.untracked[f.Path] = f.Dir
 	}
 }
 
-// clock returns the time of the file system, which is coarser than the system clock. Later writes
+// fileSystemTime returns the time of the file system, which is coarser than the system clock. Later writes
 // never have an earlier time.
-func (c *Checkout) clock() (time.Time, error) {
+func (c *Checkout) fileSystemTime() (time.Time, error) {
 	path := filepath.Join(c.repo.Private, "clock")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		return time.Time{}, err
@@ -155,18 +155,18 @@ func (c *Checkout) baseIndex(ctx context.Context) (*index.File, error) {
 		return nil, err
 	}
 	var changes []objects.Difference
-	err = c.work.CompareIndex(ctx, ix, c.stands().Tree.hash(), func(path string, e objects.Entry) {
+	err = c.work.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, e objects.Entry) {
 		changes = append(changes, objects.Difference{Path: path, New: e})
 	})
 	if err != nil || len(changes) == 0 {
 		return ix, err
 	}
-	return c.rewritten(ix, updatesOf(changes, nil), ix.Modified)
+	return c.updatedIndex(ix, updatesOf(changes, nil), ix.Modified)
 }
 
-// refreshed updates the index with the stat data of unchanged suspects, to avoid reading them
+// refreshIndex updates the index with the stat data of unchanged suspects, to avoid reading them
 // again.
-func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
+func (c *Checkout) refreshIndex(ctx context.Context, ix *index.File, s *worktree.Scan, began time.Time) (*index.File, error) {
 	if err := s.Clean(ctx, false); err != nil {
 		return nil, err
 	}
@@ -181,11 +181,11 @@ func (c *Checkout) refreshed(ctx context.Context, ix *index.File, s *worktree.Sc
 	if len(updates) == 0 {
 		return ix, nil
 	}
-	return c.rewritten(ix, updates, began)
+	return c.updatedIndex(ix, updates, began)
 }
 
-// rewritten is ix with updates, by way of a file of ours.
-func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
+// updatedIndex is ix with updates, by way of a file of ours.
+func (c *Checkout) updatedIndex(ix *index.File, updates []index.Update, modified time.Time) (*index.File, error) {
 	path := filepath.Join(c.repo.Private, "base-index")
 	if err := index.WriteFile(path, ix, updates); err != nil {
 		return nil, err
@@ -198,10 +198,10 @@ func (c *Checkout) rewritten(ix *index.File, updates []index.Update, modified ti
 	return f, nil
 }
 
-// KeepUntracked copies the untracked and ignored files of snap, and the files of submodules, to
+// CopyUntracked copies the untracked and ignored files of snap, and the files of submodules, to
 // dir, for fresh trees with the state before the first turn. It includes commands' changes to .git.
 // It omits sockets, devices, pipes, unreadable and very deep files.
-func (c *Checkout) KeepUntracked(ctx context.Context, snap *Snapshot, dir string) error {
+func (c *Checkout) CopyUntracked(ctx context.Context, snap *Snapshot, dir string) error {
 	return c.work.Keep(ctx, slices.Sorted(maps.Keys(snap.untracked)), snap.index, dir)
 }
 
@@ -213,7 +213,7 @@ func (c *Checkout) Dirty(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	dirty := map[string]bool{}
-	err = c.work.CompareIndex(ctx, ix, c.stands().Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
+	err = c.work.CompareIndex(ctx, ix, c.currentBase().Tree.hash(), func(path string, _ objects.Entry) { dirty[path] = true })
 	if err != nil {
 		return nil, fmt.Errorf("compare the index with HEAD: %w", err)
 	}

@@ -42,7 +42,7 @@ func TestSwap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			differs, err := c.Between(t.Context(), change.Base, tree)
+			differs, err := c.ChangeBetween(t.Context(), change.Base, tree)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,15 +18,15 @@ import (
 //
 // An existing branch moves only if nobody else's work is lost: its tip is the base, an ancestor of it,
 // or a commit of ours. Otherwise Switch returns a *ForeignCommitError. It writes missing changes to
-// the work tree like LayOver.
+// the work tree like ApplyChange.
 func (c *Checkout) Switch(ctx context.Context, branch, sha string, cs *ChangeSet) (err error) {
-	release, err := c.Hold(ctx)
+	release, err := c.LockIndex(ctx)
 	if err != nil {
 		return fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	id := plumbing.NewHash(sha)
-	from, err := c.bring(ctx, branch, id, cs)
+	from, err := c.prepareBranchMove(ctx, branch, id, cs)
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	if err != nil {
 		return fmt.Errorf("move branch %s: %w", branch, err)
 	}
-	if branch == c.start.branch || head == "ref: refs/heads/"+branch {
+	if branch == c.opened.branch || head == "ref: refs/heads/"+branch {
 		return &InUseError{Root: c.Root(), Remedy: branch + " is checked out there, which is to move; switch to another branch"}
 	}
 	id := plumbing.NewHash(sha)
-	from, err := c.bring(ctx, branch, id, cs)
+	from, err := c.prepareBranchMove(ctx, branch, id, cs)
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (c *Checkout) MoveBranch(ctx context.Context, branch, sha string, cs *Chang
 	return nil
 }
 
-// bring checks that a branch may move to a commit, and copies the commit to the repository.
-func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) (from plumbing.Hash, err error) {
+// prepareBranchMove checks that a branch may move to a commit, and copies the commit to the repository.
+func (c *Checkout) prepareBranchMove(ctx context.Context, branch string, id plumbing.Hash, cs *ChangeSet) (from plumbing.Hash, err error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if err := name.Validate(); err != nil {
 		return from, fmt.Errorf("switch to branch %q: %w", branch, err)
@@ -73,21 +73,21 @@ func (c *Checkout) bring(ctx context.Context, branch string, id plumbing.Hash, c
 	if err := c.mayMove(ctx, branch, id, cs); err != nil {
 		return from, err
 	}
-	if err := c.adopt(ctx, id, cs); err != nil {
+	if err := c.copyCommitObjects(ctx, id, cs); err != nil {
 		return from, fmt.Errorf("switch to branch %s: %w", branch, err)
 	}
 	return from, nil
 }
 
 func (c *Checkout) switchTo(ctx context.Context, branch string, from, id plumbing.Hash, cs *ChangeSet) error {
-	c.moved = true
+	c.switched = true
 	if err := c.switchIndex(ctx, cs); err != nil {
 		return err
 	}
 	if err := c.moveBranch(ctx, branch, from, id); err != nil {
 		return err
 	}
-	return c.repo.MoveHead(c.start.head, headOn(branch, ""), id.String(), branch)
+	return c.repo.MoveHead(c.opened.head, headContent(branch, ""), id.String(), branch)
 }
 
 // moveBranch moves the branch, or returns a *ForeignCommitError if somebody else just moved it.
@@ -120,8 +120,8 @@ func (c *Checkout) mayMove(ctx context.Context, branch string, id plumbing.Hash,
 	return &ForeignCommitError{Branch: branch, SHA: tip.SHA, Author: tip.By()}
 }
 
-// adopt copies the objects of a commit into the repository.
-func (c *Checkout) adopt(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
+// copyCommitObjects copies the objects of a commit into the repository.
+func (c *Checkout) copyCommitObjects(ctx context.Context, id plumbing.Hash, cs *ChangeSet) error {
 	ids, err := c.objects.Added(ctx, cs.Base.Tree.hash(), cs.Tree.hash())
 	if err != nil {
 		return err
@@ -142,11 +142,11 @@ func (c *Checkout) switchIndex(ctx context.Context, cs *ChangeSet) error {
 	if err != nil {
 		return err
 	}
-	changes, err := c.objects.Differences(ctx, c.start.tree, cs.Tree.hash())
+	changes, err := c.objects.Differences(ctx, c.opened.tree, cs.Tree.hash())
 	if err != nil {
 		return err
 	}
-	stats, err := c.work.CheckOutOver(ctx, ix, c.start.tree, cs.Tree.hash(), changes)
+	stats, err := c.work.CheckOutOver(ctx, ix, c.opened.tree, cs.Tree.hash(), changes)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-// Shown describes a tree for commands and its .git, with the checkout's references and borrowed
+// TreeForCommands describes a tree for commands and its .git, with the checkout's references and borrowed
 // objects.
-type Shown struct {
+type TreeForCommands struct {
 	Tree Tree // the files: the base's, or a change set's
 	Base Base // the zero Base means that of the checkout
 	// Head has HEAD lead to a commit of exactly these files, as in the CI of a pull request. Nil
@@ -36,7 +36,7 @@ type Head struct {
 }
 
 // newGitDir makes a git folder that may be mounted elsewhere.
-func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown) error {
+func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s TreeForCommands) error {
 	if s.Base == (Base{}) {
 		s.Base = c.base
 	}
@@ -61,7 +61,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown
 			return err
 		}
 	}
-	if err := c.lendFetched(gitDir); err != nil {
+	if err := c.copyFetchedPacks(gitDir); err != nil {
 		return err
 	}
 	if err := c.addLFS(ctx, gitDir, s); err != nil {
@@ -76,7 +76,7 @@ func (c *Checkout) newGitDir(ctx context.Context, gitDir, seenAt string, s Shown
 }
 
 // addObjects copies the objects of a tree that the base lacks.
-func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s Shown) error {
+func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s TreeForCommands) error {
 	ids, err := c.objects.Added(ctx, s.Base.Tree.hash(), s.Tree.hash())
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *Checkout) addObjects(ctx context.Context, own *objects.Store, s Shown) 
 
 // setHead writes HEAD and the references. The base branch points to the base, and so does the
 // remote's if the base is newer than the checkout.
-func (c *Checkout) setHead(gitDir string, own *objects.Store, s Shown) error {
+func (c *Checkout) setHead(gitDir string, own *objects.Store, s TreeForCommands) error {
 	base := plumbing.NewHash(s.Base.SHA)
 	if s.Head == nil {
 		return c.repo.CopyRefs(gitDir, base.String(), nil)
@@ -129,8 +129,8 @@ func (c *Checkout) setHead(gitDir string, own *objects.Store, s Shown) error {
 // RefsDigest returns the SHA-256 of the checkout's tags and remote references.
 func (c *Checkout) RefsDigest() (string, error) { return c.repo.RefsDigest() }
 
-// lender is a git folder that lends objects to commands: the checkout's own or a submodule's.
-type lender struct {
+// objectLender is a git folder that lends objects to commands: the checkout's own or a submodule's.
+type objectLender struct {
 	module repository.Module // its Name is empty for the checkout's own
 	places []string          // empty folders, below the one that borrows, for the objects of its Folders
 	lfs    bool              // for those of Git LFS, too
@@ -140,10 +140,10 @@ type lender struct {
 func lfsAt(place string) string { return filepath.Join(filepath.Dir(place), "lfs", "objects") }
 
 // lenders lists the checkout's own, and those of its submodules.
-func (c *Checkout) lenders() []lender {
-	all := []lender{{module: repository.Module{Folders: c.repo.Folders}, lfs: c.usesLFS()}}
+func (c *Checkout) lenders() []objectLender {
+	all := []objectLender{{module: repository.Module{Folders: c.repo.Folders}, lfs: c.usesLFS()}}
 	for _, m := range c.repo.Modules() {
-		all = append(all, lender{module: m})
+		all = append(all, objectLender{module: m})
 	}
 	n := 0
 	for i := range all {
@@ -157,7 +157,7 @@ func (c *Checkout) lenders() []lender {
 
 // borrow writes the alternates of a git folder: the real paths, and the places of LentObjects.
 // git-lfs does not support relative ones.
-func (l lender) borrow(gitDir, seenAt string) error {
+func (l objectLender) borrow(gitDir, seenAt string) error {
 	own := filepath.Join(gitDir, filepath.FromSlash(l.module.Name), "objects")
 	var alternates strings.Builder
 	for _, below := range l.places {

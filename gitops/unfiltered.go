@@ -19,7 +19,7 @@ type Unfiltered struct {
 // Unfiltered returns the missing filters of the files that a change adds or modifies, by name. It
 // omits moved files and Git LFS pointers, which belong in a commit.
 func (c *Checkout) Unfiltered(ctx context.Context, cs *ChangeSet) ([]Unfiltered, error) {
-	brought := cs.brought()
+	brought := cs.newContent()
 	missing, err := c.work.MissingFilters(ctx, cs.Tree.hash(), changeset.Paths(brought))
 	if err != nil {
 		return nil, fmt.Errorf("look for filters: %w", err)

@@ -94,8 +94,8 @@ type Verdict struct {
 	Drop []string
 }
 
-// Refuses says whether a path keeps a change from being published, or is left out of it.
-func (v Verdict) Refuses(path string) bool {
+// ExcludesPath says whether a path keeps a change from being published, or is left out of it.
+func (v Verdict) ExcludesPath(path string) bool {
 	return slices.Contains(v.Drop, path) || slices.ContainsFunc(v.Fail, func(f Finding) bool { return f.Path == path })
 }
 

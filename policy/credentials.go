@@ -7,13 +7,13 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// openForCredentials allows a target with available credentials, for their requests alone.
-func (h Hosts) openForCredentials(t reach.Target) (HostDecision, bool) {
+// allowForCredentials allows a target with available credentials, for their requests alone.
+func (h Hosts) allowForCredentials(t reach.Target) (HostDecision, bool) {
 	names := h.Credentials.Names(t)
 	if len(names) == 0 {
 		return HostDecision{}, false
 	}
-	return HostDecision{Allowed: true, Bound: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
+	return HostDecision{Allowed: true, OnlyCredentials: true, Private: h.Credentials.Private(t), Rule: credential.Rule(names...), Reason: "It is the host of a secret, open for its requests."}, true
 }
 
 // withheldFrom returns the remedy for a host whose secrets are withheld from the asking commands,
@@ -38,12 +38,12 @@ func privateOfSecret(by HostDecision) string {
 
 // NotForCredential converts a refused use of a credential or its placeholder to a decision.
 func NotForCredential(r *credential.Refusal) HostDecision {
-	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: doWithout}
-	if r.Never {
+	d := HostDecision{Rule: r.Rule(), Reason: r.Reason, Request: r.Request, Remedy: withoutHostRemedy}
+	if r.NoRemedy {
 		return d
 	}
-	d.Opens = "change what the job has at policy.secrets"
-	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	d.JobChange = "change what the job has at policy.secrets"
+	d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can " + d.JobChange + "."
 	return d
 }
 
@@ -52,6 +52,6 @@ func NotForCredential(r *credential.Refusal) HostDecision {
 func NotTheTarget(names []string, reason string) HostDecision {
 	return HostDecision{
 		Rule: credential.Rule(names...), Reason: reason,
-		Remedy: doWithout + " agent-ci ends TLS to the hosts of secrets. It passes HTTP requests to the tunnel's host, including those that open a WebSocket.",
+		Remedy: withoutHostRemedy + " agent-ci ends TLS to the hosts of secrets. It passes HTTP requests to the tunnel's host, including those that open a WebSocket.",
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
-func TestCredentialsOpenTheirHosts(t *testing.T) {
+func TestCredentialsAllowTheirHosts(t *testing.T) {
 	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "ruled.example.org", protocol = "https", decision = "deny")`)})
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestCredentialsOpenTheirHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	scoped := func(name string, withheld bool, texts ...string) credential.Credential {
-		c := credential.Credential{Name: name, Withheld: withheld}
+		c := credential.Credential{Name: name, Denied: withheld}
 		for _, text := range texts {
 			scope, err := credential.ParseScope(text)
 			if err != nil {
@@ -61,7 +61,7 @@ func TestCredentialsOpenTheirHosts(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := hosts.Decide(target)
-			if diff := cmp.Diff(test.want, decision{d.Allowed, d.Bound, d.Private, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
+			if diff := cmp.Diff(test.want, decision{d.Allowed, d.OnlyCredentials, d.Private, d.Rule}, cmp.AllowUnexported(decision{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -17,10 +17,10 @@ import (
 // there is nobody to ask, so each is run or refused. The zero value knows the
 // built-in refusals alone. docs/reference/policy.md has the table of its decisions.
 type Commands struct {
-	Rules    *rules.Set
-	Confined bool     // commands run in the sandbox
-	Writable []string // folders that they may write there, absolute and clean
-	Home     string   // of the user that they run as
+	Rules     *rules.Set
+	Sandboxed bool     // commands run in the sandbox
+	Writable  []string // folders that they may write there, absolute and clean
+	Home      string   // of the user that they run as
 }
 
 // Request describes a command before its start.
@@ -32,8 +32,8 @@ type Request struct {
 
 type Action string
 
-// shownCommand is how many bytes of a command a sentence shows.
-const shownCommand = 160
+// maxShownCommand is how many bytes of a command a sentence shows.
+const maxShownCommand = 160
 
 const (
 	Run          Action = "run"
@@ -72,30 +72,30 @@ const (
 	ruleEverything = "built-in:removes-everything"
 )
 
-const keepGoing = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
+const continueRemedy = "Reach the goal in another way; where there is none, say so in your last message instead of trying variations of the command"
 
 func (c Commands) Decide(q Request) Decision {
-	reading := q.read()
+	reading := q.parse()
 	d := Decision{Action: Run, Reason: "No rule refuses it.", Unclear: reading.Unclear, Matches: []Matched{}}
-	if c.Confined {
+	if c.Sandboxed {
 		d.Action = RunSandboxed
 	}
-	allowed := c.allow(&d, reading)
-	strictest := c.match(&d, reading)
+	allowed := c.ruleAllowed(&d, reading)
+	strictest := c.strictestMatch(&d, reading)
 	d.Allowed = len(allowed) > 0 && !slices.Contains(allowed, false) && strictest == nil
 	switch {
 	case strictest != nil:
 		return d.refuse(strictest.refusal())
-	case reading.Excess != "":
+	case reading.TooComplex != "":
 		return d.refuse(refusal{
 			command: q.shown(), rule: ruleExcess,
-			reason: "agent-ci cannot tell what the command runs: " + reading.Excess,
+			reason: "agent-ci cannot tell what the command runs: " + reading.TooComplex,
 			remedy: "Run the inner command itself, or put a long script in a file and run that",
 		})
 	}
 	for _, command := range reading.Commands {
 		lifted := command.Top >= 0 && command.Top < len(allowed) && allowed[command.Top]
-		if r, dangerous := c.danger(command, removing{dir: q.Dir, moves: reading.Moves, lifted: lifted}); dangerous {
+		if r, dangerous := c.removalRefusal(command, removalContext{dir: q.Dir, unknownDir: reading.ChangesDir, allowedByRule: lifted}); dangerous {
 			return d.refuse(r)
 		}
 	}
@@ -105,7 +105,7 @@ func (c Commands) Decide(q Request) Decision {
 	return d
 }
 
-func (q Request) read() shell.Reading {
+func (q Request) parse() shell.Reading {
 	if len(q.Argv) > 0 {
 		return shell.ReadArgv(q.Argv)
 	}
@@ -119,29 +119,29 @@ func (q Request) shown() string {
 	return q.Script
 }
 
-// allow tells of each command of a plain list whether a rule allows it, and
+// ruleAllowed tells of each command of a plain list whether a rule allows it, and
 // notes these rules.
-func (c Commands) allow(d *Decision, reading shell.Reading) []bool {
+func (c Commands) ruleAllowed(d *Decision, reading shell.Reading) []bool {
 	allowed := make([]bool, len(reading.Plain))
 	for i, argv := range reading.Plain {
 		for _, m := range c.Rules.Match(argv) {
 			if m.Rule.Decision == rules.Allow {
 				allowed[i] = true
-				d.note(m, strings.Join(argv, " "), nil)
+				d.recordMatch(m, strings.Join(argv, " "), nil)
 			}
 		}
 	}
 	return allowed
 }
 
-// match notes every rule that refuses a command, at any depth, and returns the strictest.
-func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched) {
+// strictestMatch notes every rule that refuses a command, at any depth, and returns the strictest.
+func (c Commands) strictestMatch(d *Decision, reading shell.Reading) (strictest *Matched) {
 	for _, command := range reading.Commands {
 		for _, m := range c.Rules.Match(command.Prefix()) {
 			if m.Rule.Decision == rules.Allow {
 				continue
 			}
-			noted := d.note(m, command.String(), command.Via)
+			noted := d.recordMatch(m, command.String(), command.Via)
 			if strictest == nil || noted.Decision > strictest.Decision {
 				strictest = &noted
 			}
@@ -150,14 +150,14 @@ func (c Commands) match(d *Decision, reading shell.Reading) (strictest *Matched)
 	return strictest
 }
 
-// mostNoted is how many rules a decision tells of.
-const mostNoted = 100
+// maxRecordedRules is how many rules a decision tells of.
+const maxRecordedRules = 100
 
-func (d *Decision) note(m rules.Match, command string, via []string) Matched {
+func (d *Decision) recordMatch(m rules.Match, command string, via []string) Matched {
 	noted := Matched{
-		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip.Line(command, shownCommand), Via: via, Justification: m.Rule.Justification,
+		Rule: m.Rule.At, Decision: m.Rule.Decision, Prefix: m.Prefix, Command: clip.Line(command, maxShownCommand), Via: via, Justification: m.Rule.Justification,
 	}
-	if len(d.Matches) < mostNoted {
+	if len(d.Matches) < maxRecordedRules {
 		d.Matches = append(d.Matches, noted)
 	}
 	return noted
@@ -167,7 +167,7 @@ func (d *Decision) note(m rules.Match, command string, via []string) Matched {
 type refusal struct{ command, rule, reason, remedy string }
 
 func (m Matched) refusal() refusal {
-	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: keepGoing}
+	r := refusal{command: m.Command, rule: m.Rule.String(), remedy: continueRemedy}
 	begin := strings.Join(m.Prefix, " ")
 	r.reason = fmt.Sprintf("The rules forbid commands that begin with `%s`", begin)
 	if m.Decision == rules.Prompt {
@@ -180,7 +180,7 @@ func (m Matched) refusal() refusal {
 }
 
 func (d Decision) refuse(r refusal) Decision {
-	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip.Line(r.command, shownCommand), r.rule, false
+	d.Action, d.Command, d.Rule, d.Allowed = Refuse, clip.Line(r.command, maxShownCommand), r.rule, false
 	d.Reason, d.Remedy = r.reason+".", r.remedy+"."
 	return d
 }

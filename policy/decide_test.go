@@ -26,8 +26,8 @@ func loadRules(t interface {
 }
 
 var (
-	confined = Commands{Confined: true, Writable: []string{"/ws/repo", "/tmp"}, Home: "/home/me"}
-	readOnly = Commands{Confined: true, Home: "/home/me"}
+	confined = Commands{Sandboxed: true, Writable: []string{"/ws/repo", "/tmp"}, Home: "/home/me"}
+	readOnly = Commands{Sandboxed: true, Home: "/home/me"}
 	full     = Commands{Writable: []string{"/ws/repo", "/tmp"}, Home: "/home/me"}
 )
 
@@ -155,7 +155,7 @@ prefix_rule(pattern = ["bash"], decision = "forbidden")`)
 	}
 }
 
-func TestARefusalExplainsItself(t *testing.T) {
+func TestRefusalExplainsItself(t *testing.T) {
 	set := loadRules(t, "\nprefix_rule(pattern = ['git', 'push'], decision = 'forbidden', justification = 'The runner publishes.')")
 	d := withRules(confined, set).Decide(script("make && sudo git push origin main"))
 	const words = "`git push origin main` was not run (t.rules:2). The rules forbid commands that begin with `git push`: The runner publishes. " +
@@ -168,7 +168,7 @@ func TestARefusalExplainsItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"action":"refuse","command":"git push origin main","rule":"t.rules:2","reason":"The rules forbid commands that begin with ` + "`git push`" +
-		`: The runner publishes.","remedy":"` + keepGoing + `.","allowed_by_rule":false,` +
+		`: The runner publishes.","remedy":"` + continueRemedy + `.","allowed_by_rule":false,` +
 		`"matched_rules":[{"rule":"t.rules:2","decision":"forbidden","prefix":["git","push"],"command":"git push origin main","via":["sudo"],"justification":"The runner publishes."}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("JSON (-want +got):\n%s", diff)
@@ -205,10 +205,10 @@ func drawRule(t *rapid.T, label string, decisions ...string) string {
 	return `prefix_rule(pattern=` + string(text) + `, decision="` + rapid.SampledFrom(decisions).Draw(t, label) + "\")\n"
 }
 
-// TestARuleNeverLoosens: what is refused stays refused when a rule or a
+// TestRuleNeverLoosensRefusal: what is refused stays refused when a rule or a
 // host_executable is added. The one exception is what an allow rule is for
 // here: it lifts the built-in refusal of a forced removal.
-func TestARuleNeverLoosens(t *testing.T) {
+func TestRuleNeverLoosensRefusal(t *testing.T) {
 	hosts := []string{"", `host_executable(name="git", paths=["/usr/bin/git"])`, `host_executable(name="git", paths=[])`}
 	rapid.Check(t, func(t *rapid.T) {
 		source := ""
@@ -224,13 +224,13 @@ func TestARuleNeverLoosens(t *testing.T) {
 		if before.Action == Refuse && after.Action != Refuse && !lifted {
 			t.Fatalf("%q was refused by %s and is not with %s", q.Script, before.Rule, added)
 		}
-		if after.Action == Run && mode.Confined {
+		if after.Action == Run && mode.Sandboxed {
 			t.Fatalf("%q leaves the sandbox", q.Script)
 		}
 	})
 }
 
-func TestWhatIsNotUnderstoodIsNotAllowed(t *testing.T) {
+func TestAllowsNothingUnparsed(t *testing.T) {
 	set := loadRules(t, `prefix_rule(pattern=[["git", "rm", "ls", "sudo", "/usr/bin/git", "./rm", "env", "bash", "xargs", "push", "-rf"]])`)
 	rapid.Check(t, func(t *rapid.T) {
 		d := withRules(confined, set).Decide(script(drawScript(t)))

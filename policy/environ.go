@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/secrets"
 )
 
-// facts lists the variables about machine, user, workflow and network. No program loads code from
+// machineVariables lists the variables about machine, user, workflow and network. No program loads code from
 // their values.
-var facts = wordSet(
+var machineVariables = wordSet(
 	`PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TERM NO_COLOR TMPDIR TMP TEMP DEBIAN_FRONTEND`,
 	// the workflow
 	`CI GITHUB_ACTIONS GITHUB_ACTOR GITHUB_API_URL GITHUB_BASE_REF GITHUB_EVENT_NAME GITHUB_GRAPHQL_URL GITHUB_HEAD_REF
@@ -23,10 +23,10 @@ var facts = wordSet(
 	SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS GIT_SSL_CAINFO AWS_CA_BUNDLE`,
 )
 
-// harmless lists further variables for commands: paths of toolchains and caches. It excludes
+// harmlessVariables lists further variables for commands: paths of toolchains and caches. It excludes
 // credentials, sockets of other programs (SSH_AUTH_SOCK, XDG_RUNTIME_DIR), files of the CI service
 // (GITHUB_ENV, GITHUB_OUTPUT, …) and code loaders (BASH_ENV, LD_PRELOAD).
-var harmless = wordSet(
+var harmlessVariables = wordSet(
 	`XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME`,
 	// Go, C
 	`GO111MODULE GOAMD64 GOARCH GOARM GOARM64 GOBIN GOCACHE GODEBUG GOENV GOEXPERIMENT GOFLAGS GOGC GOINSECURE GOMAXPROCS
@@ -68,11 +68,11 @@ func Environment(environ, pass []string, set map[string]string) []string {
 	})
 }
 
-// FactsOnly returns the facts of environ, overridden by set. It has no search paths of
+// MachineEnvironment returns the facts of environ, overridden by set. It has no search paths of
 // interpreters.
-func FactsOnly(environ []string, set map[string]string) []string {
+func MachineEnvironment(environ []string, set map[string]string) []string {
 	return environment(environ, set, func(name, value string) bool {
-		return (facts[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
+		return (machineVariables[name] || strings.HasPrefix(name, "LC_")) && isHarmless(name) && !holdsUserinfo(name, value) && !holdsToken(value)
 	})
 }
 
@@ -101,7 +101,7 @@ func isHarmless(name string) bool {
 	if slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(upper, word) }) {
 		return false
 	}
-	return facts[name] || harmless[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return machineVariables[name] || harmlessVariables[name] || slices.ContainsFunc(harmlessPrefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // holdsUserinfo reports a name or password in a URL. Proxy variables may lack the scheme.

@@ -30,13 +30,13 @@ type HostDecision struct {
 	// refused.
 	Request string
 	Remedy  string // what to do instead, sentences; of a refusal
-	// Opens is the change to the job that would allow the target, as the end of a sentence. It is
+	// JobChange is the change to the job that would allow the target, as the end of a sentence. It is
 	// empty if no change would.
-	Opens string
+	JobChange string
 	// Private lets the target have private addresses.
 	Private bool
-	// Bound limits the target to requests of its credentials.
-	Bound bool
+	// OnlyCredentials limits the target to requests of its credentials.
+	OnlyCredentials bool
 }
 
 // The built-in refusals of hosts, as HostDecision.Rule names them.
@@ -46,7 +46,7 @@ const (
 	ruleTrace   = "built-in:trace"
 )
 
-const doWithout = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
+const withoutHostRemedy = "Do without it; if there is no other way, say so in your last message instead of trying variations of the request."
 
 // Decide decides on a target by its name.
 func (h Hosts) Decide(t reach.Target) HostDecision {
@@ -54,24 +54,24 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 	if ruled && rule.Decision != rules.Allow {
 		return refusedByRule(rule)
 	}
-	if entry, ok := h.List.Opens(t); ok {
+	if entry, ok := h.List.Allows(t); ok {
 		return HostDecision{Allowed: true, Rule: fmt.Sprintf("%s: %s", h.Key, entry), Reason: "The list has it.", Private: entry.Private()}
 	}
-	if d, ok := h.openForCredentials(t); ok {
+	if d, ok := h.allowForCredentials(t); ok {
 		return d
 	}
-	if d, never := neverOpened(t); never {
+	if d, never := refuseUnlistable(t); never {
 		return d
 	}
 	d := HostDecision{
-		Reason: fmt.Sprintf("No rule allows it: %s in the job %s.", h.Key, h.shownList()),
-		Opens:  "add " + entryFor(t) + " to " + h.Key + ".allow",
+		Reason:    fmt.Sprintf("No rule allows it: %s in the job %s.", h.Key, h.shownList()),
+		JobChange: "add " + listEntry(t) + " to " + h.Key + ".allow",
 	}
 	if len(h.List) == 0 {
-		d.Opens = "write " + h.Key + ": {allow: [" + entryFor(t) + "]}"
+		d.JobChange = "write " + h.Key + ": {allow: [" + listEntry(t) + "]}"
 	}
-	d.Opens = h.withheldFrom(t) + d.Opens
-	d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
+	d.JobChange = h.withheldFrom(t) + d.JobChange
+	d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can " + d.JobChange + "."
 	if ruled {
 		d.Reason = fmt.Sprintf("No rule allows it but the one at %s, which adds nothing to the list: %s in the job %s.", rule.At, h.Key, h.shownList())
 	}
@@ -79,7 +79,7 @@ func (h Hosts) Decide(t reach.Target) HostDecision {
 }
 
 func refusedByRule(rule rules.Network) HostDecision {
-	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: doWithout, Opens: "change the rule at " + rule.At.String()}
+	d := HostDecision{Rule: rule.At.String(), Reason: rule.Justification, Remedy: withoutHostRemedy, JobChange: "change the rule at " + rule.At.String()}
 	switch {
 	case d.Reason != "":
 	case rule.Decision == rules.Prompt:
@@ -107,18 +107,18 @@ func (h Hosts) shownList() string {
 	return "has " + all
 }
 
-// neverOpened refuses targets outside the reach of any list, such as local addresses.
-func neverOpened(t reach.Target) (d HostDecision, never bool) {
-	what := reach.NoName(t.Name)
+// refuseUnlistable refuses targets outside the reach of any list, such as local addresses.
+func refuseUnlistable(t reach.Target) (d HostDecision, never bool) {
+	what := reach.UnlistableName(t.Name)
 	if t.Addr.IsValid() && !reach.Private(t.Addr) {
-		what = reach.Inside(t.Addr)
+		what = reach.DescribeNonPublic(t.Addr)
 	}
-	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", what), Remedy: doWithout + ownServers}
+	d = HostDecision{Rule: ruleAddress, Reason: fmt.Sprintf("It is %s, which no list of hosts opens.", what), Remedy: withoutHostRemedy + ownServers}
 	return d, what != ""
 }
 
-// entryFor returns the list entry for a target, in YAML.
-func entryFor(t reach.Target) string {
+// listEntry returns the list entry for a target, in YAML.
+func listEntry(t reach.Target) string {
 	if reach.Private(t.Addr) {
 		return privateEntry(t)
 	}
@@ -135,23 +135,23 @@ func privateEntry(t reach.Target) string {
 
 const ownServers = " Servers that commands start themselves are reached without the proxy, at 127.0.0.1."
 
-// OfThisMachine describes an address of this machine in a reason.
-const OfThisMachine = "one of this machine"
+// ThisMachineReason describes an address of this machine in a reason.
+const ThisMachineReason = "one of this machine"
 
 // LocalAddress refuses a target with an allowed name for its address; what describes the address.
 // If openable, the address is merely private, and the remedy names the entry or secret to change.
 func LocalAddress(t reach.Target, by HostDecision, what string, openable bool) HostDecision {
 	d := HostDecision{
 		Rule: ruleAddress, Reason: fmt.Sprintf("Its address is %s, which no list of hosts opens.", what),
-		Remedy: doWithout + ownServers,
+		Remedy: withoutHostRemedy + ownServers,
 	}
 	switch {
 	case openable:
 		d.Reason = fmt.Sprintf("Its address is %s, which is open only where the job says so of the host.", what)
-		d.Opens = cmp.Or(privateOfSecret(by), "write "+privateEntry(t)+" in the list")
-		d.Remedy = doWithout + " Whoever runs agent-ci can " + d.Opens + "."
-	case what == OfThisMachine:
-		d.Remedy = doWithout + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."
+		d.JobChange = cmp.Or(privateOfSecret(by), "write "+privateEntry(t)+" in the list")
+		d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can " + d.JobChange + "."
+	case what == ThisMachineReason:
+		d.Remedy = withoutHostRemedy + " Whoever runs agent-ci can give commands what runs on this machine as a service of the job (services)."
 	}
 	return d
 }
@@ -165,9 +165,9 @@ func UnreadableTarget(problem string) HostDecision {
 	}
 }
 
-// TracedOnTheWay refuses TRACE behind another proxy: that proxy could echo credentials to the
+// TraceViaProxy refuses TRACE behind another proxy: that proxy could echo credentials to the
 // command.
-func TracedOnTheWay() HostDecision {
+func TraceViaProxy() HostDecision {
 	return HostDecision{
 		Rule: ruleTrace, Reason: "TRACE makes a server repeat the request, and the machine's proxy gets data that commands must not see.",
 		Remedy: "Use another method.",

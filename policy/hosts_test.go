@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/rules"
 )
 
-func TestHostsDecide(t *testing.T) {
+func TestDecidesOnHosts(t *testing.T) {
 	set, err := rules.Load(rules.File{Name: "r.rules", Data: []byte(`network_rule(host = "www.example.org", protocol = "https", decision = "deny", justification = "use api.example.com")
 network_rule(host = "ask.example.org", protocol = "https", decision = "prompt")
 network_rule(host = "ask.example.org", protocol = "https", decision = "allow")
@@ -64,7 +64,7 @@ network_rule(host = "api.example.com", protocol = "https", decision = "allow")`)
 }
 
 // A refusal names what to write, and for what nothing opens nothing.
-func TestWhatOpensAHost(t *testing.T) {
+func TestExplainsHowToAllowHost(t *testing.T) {
 	plain, err := reach.ParseList([]string{"*.corp.example"})
 	if err != nil {
 		t.Fatal(err)
@@ -96,59 +96,59 @@ func TestWhatOpensAHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := hosts.Decide(target)
-		if d.Opens != test.opens || d.Private != test.private {
-			t.Errorf("%s: opened by %q, private %t", test.target, d.Opens, d.Private)
+		if d.JobChange != test.opens || d.Private != test.private {
+			t.Errorf("%s: opened by %q, private %t", test.target, d.JobChange, d.Private)
 		}
-		if !d.Allowed && d.Opens == "" && (d.Rule != ruleAddress || strings.Contains(d.Remedy, "Whoever")) {
+		if !d.Allowed && d.JobChange == "" && (d.Rule != ruleAddress || strings.Contains(d.Remedy, "Whoever")) {
 			t.Errorf("%s is refused by %q: %s %s", test.target, d.Rule, d.Reason, d.Remedy)
 		}
 	}
 }
 
-func TestAPrivateAddressBehindANameIsOpenedByItsEntry(t *testing.T) {
+func TestEntryAllowsPrivateAddressOfName(t *testing.T) {
 	target := reach.Target{Protocol: reach.HTTPS, Name: "db.corp.example", Port: 443}
 	for _, openable := range []bool{true, false} {
 		d := LocalAddress(target, HostDecision{Allowed: true, Rule: "policy.network: db.corp.example"}, "a private address", openable)
-		if got := d.Opens == "write {host: db.corp.example, private: true} in the list"; got != openable || (d.Opens != "") != openable {
-			t.Errorf("openable %t: opened by %q", openable, d.Opens)
+		if got := d.JobChange == "write {host: db.corp.example, private: true} in the list"; got != openable || (d.JobChange != "") != openable {
+			t.Errorf("openable %t: opened by %q", openable, d.JobChange)
 		}
 		if strings.Contains(d.Reason, "which no list of hosts opens") == openable {
 			t.Errorf("openable %t: %s", openable, d.Reason)
 		}
 	}
-	d := LocalAddress(target, HostDecision{}, OfThisMachine, false)
-	if d.Opens != "" || !strings.Contains(d.Reason, "one of this machine, which no list") || !strings.Contains(d.Remedy, "as a service of the job") || strings.Contains(d.Remedy, "private: true") {
+	d := LocalAddress(target, HostDecision{}, ThisMachineReason, false)
+	if d.JobChange != "" || !strings.Contains(d.Reason, "one of this machine, which no list") || !strings.Contains(d.Remedy, "as a service of the job") || strings.Contains(d.Remedy, "private: true") {
 		t.Errorf("of an address of this machine is told %+v", d)
 	}
 }
 
 // The host of a secret is opened by that secret, and not by a list.
-func TestWhatOpensTheHostOfASecret(t *testing.T) {
+func TestExplainsHowToAllowSecretHost(t *testing.T) {
 	scope, err := credential.ParseScope("npm.example.org/team")
 	if err != nil {
 		t.Fatal(err)
 	}
 	target := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 443}
 	hosts := Hosts{Key: "policy.network", Credentials: credential.Set{{Name: "A", Scopes: []credential.Scope{scope}}, {Name: "B", Scopes: []credential.Scope{scope}}}}
-	if d := LocalAddress(target, hosts.Decide(target), "a private address", true); d.Opens != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.Opens) {
-		t.Errorf("its private address is opened by %q: %s", d.Opens, d.Remedy)
+	if d := LocalAddress(target, hosts.Decide(target), "a private address", true); d.JobChange != "write private: true at the secret A or B (policy.secrets)" || !strings.Contains(d.Remedy, d.JobChange) {
+		t.Errorf("its private address is opened by %q: %s", d.JobChange, d.Remedy)
 	}
 	for i := range hosts.Credentials {
-		hosts.Credentials[i].Withheld = true
+		hosts.Credentials[i].Denied = true
 	}
 	want := "name these commands in commands of the secret A or B (policy.secrets), or, to open the host without it, write policy.network: {allow: [npm.example.org]}"
-	if d := hosts.Decide(target); d.Allowed || d.Opens != want || !strings.Contains(d.Remedy, want) {
-		t.Errorf("for others it is opened by %q: %s", d.Opens, d.Remedy)
+	if d := hosts.Decide(target); d.Allowed || d.JobChange != want || !strings.Contains(d.Remedy, want) {
+		t.Errorf("for others it is opened by %q: %s", d.JobChange, d.Remedy)
 	}
 	for never, want := range map[bool]string{true: "", false: "change what the job has at policy.secrets"} {
-		d := NotForCredential(&credential.Refusal{Names: []string{"A"}, Reason: "So it is.", Never: never})
-		if d.Opens != want || strings.Contains(d.Remedy, "Whoever runs agent-ci can") == never {
-			t.Errorf("never %t: opened by %q: %s", never, d.Opens, d.Remedy)
+		d := NotForCredential(&credential.Refusal{Names: []string{"A"}, Reason: "So it is.", NoRemedy: never})
+		if d.JobChange != want || strings.Contains(d.Remedy, "Whoever runs agent-ci can") == never {
+			t.Errorf("never %t: opened by %q: %s", never, d.JobChange, d.Remedy)
 		}
 	}
 }
 
-func TestALongListIsShownInPart(t *testing.T) {
+func TestShortensLongHostList(t *testing.T) {
 	var texts []string
 	for range 100 {
 		texts = append(texts, "api.example.com")

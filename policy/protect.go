@@ -9,17 +9,17 @@ import (
 
 // Protected says whether one of the patterns protects a path: see Fits.
 func Protected(patterns []string, path string) (bool, error) {
-	fits, err := Fits(patterns, path)
+	fits, err := MatchesPattern(patterns, path)
 	if err != nil {
 		return false, fmt.Errorf("policy.protect: %w", err)
 	}
 	return fits, nil
 }
 
-// Fits reports whether a path matches a pattern: a glob over the whole slash-separated path (`**`
+// MatchesPattern reports whether a path matches a pattern: a glob over the whole slash-separated path (`**`
 // crosses folders). A pattern without a slash matches the file name in every folder. The match
 // ignores case, as some file systems do.
-func Fits(patterns []string, path string) (bool, error) {
+func MatchesPattern(patterns []string, path string) (bool, error) {
 	for _, pattern := range patterns {
 		glob := strings.ToLower(strings.TrimPrefix(pattern, "/"))
 		if !strings.Contains(pattern, "/") {

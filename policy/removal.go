@@ -8,16 +8,16 @@ import (
 	"github.com/agent-ci/agent-ci/policy/shell"
 )
 
-// removing are the surroundings of a removal.
-type removing struct {
-	dir    string
-	moves  bool // relative paths and HOME are not known
-	lifted bool // a rule allows the command
+// removalContext are the surroundings of a removal.
+type removalContext struct {
+	dir           string
+	unknownDir    bool // relative paths and HOME are not known
+	allowedByRule bool // a rule allows the command
 }
 
-// danger returns the built-in refusal of a removal: of everything, by force outside the writable
+// removalRefusal returns the built-in refusal of a removal: of everything, by force outside the writable
 // folders of the sandbox, or by force without a sandbox.
-func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangerous bool) {
+func (c Commands) removalRefusal(command shell.Command, in removalContext) (_ refusal, dangerous bool) {
 	r, ok := removalOf(command.Words)
 	if !ok {
 		return refusal{}, false
@@ -26,17 +26,17 @@ func (c Commands) danger(command shell.Command, in removing) (_ refusal, dangero
 		return refusal{command.String(), rule, reason, remedy}, true
 	}
 	for _, target := range r.targets {
-		place, known := c.place(target, in)
+		place, known := c.removalPath(target, in)
 		switch {
 		case known && c.isEverything(place):
 			return refuse(ruleEverything, "It would remove "+target.Text+", with everything in it",
 				"Remove only the files that the task is about, each by its path below the working directory")
-		case c.Confined && r.forced && known && !in.lifted && !c.mayWriteBelow(place):
+		case c.Sandboxed && r.forced && known && !in.allowedByRule && !c.mayWriteBelow(place):
 			return refuse(ruleForced, "It removes files by force outside of the writable folders: "+target.Text,
 				"Remove only what is below "+c.writableFolders())
 		}
 	}
-	if r.forced && !c.Confined && !in.lifted {
+	if r.forced && !c.Sandboxed && !in.allowedByRule {
 		return refuse(ruleForced, "Forced removals are refused where commands are not confined",
 			"Use rm without -f (rm -r for a folder): it asks nothing here. Whoever runs this job can allow the command with a prefix_rule, or confine commands with policy.sandbox: workspace-write")
 	}
@@ -60,8 +60,8 @@ func removalOf(words []shell.Word) (r removal, ok bool) {
 		case options && text == "--":
 			options = false
 		case options && strings.HasPrefix(text, "--"):
-			r.forced = r.forced || abbreviates(text, "--force")
-			recursive = recursive || abbreviates(text, "--recursive")
+			r.forced = r.forced || isAbbreviationOf(text, "--force")
+			recursive = recursive || isAbbreviationOf(text, "--recursive")
 		case options && len(text) > 1 && text[0] == '-':
 			r.forced = r.forced || strings.Contains(text, "f")
 			recursive = recursive || strings.ContainsAny(text, "rR")
@@ -72,28 +72,28 @@ func removalOf(words []shell.Word) (r removal, ok bool) {
 	return r, r.forced || recursive
 }
 
-// abbreviates says whether a long option is, or begins like, name.
-func abbreviates(option, name string) bool {
+// isAbbreviationOf says whether a long option is, or begins like, name.
+func isAbbreviationOf(option, name string) bool {
 	return len(option) > len("--") && strings.HasPrefix(name, option)
 }
 
-// place resolves the absolute path of a removal without file access. Globs stay in it.
-func (c Commands) place(target shell.Word, in removing) (place string, known bool) {
+// removalPath resolves the absolute path of a removal without file access. Globs stay in it.
+func (c Commands) removalPath(target shell.Word, in removalContext) (place string, known bool) {
 	text := target.Text
 	switch {
 	case text == "~" || strings.HasPrefix(text, "~/"):
-		return path.Join("/", c.Home, text[1:]), !in.moves
+		return path.Join("/", c.Home, text[1:]), !in.unknownDir
 	case strings.HasPrefix(text, "~"):
 		return "/" + text, true // somebody's home
 	case !target.Known:
 		if below, ok := strings.CutPrefix(text, "$HOME"); ok && (below == "" || below[0] == '/') && !strings.ContainsAny(below, "$…") {
-			return path.Join("/", c.Home, below), !in.moves
+			return path.Join("/", c.Home, below), !in.unknownDir
 		}
 		return "", false
 	case path.IsAbs(text):
 		return path.Clean(text), true
 	}
-	return path.Join(in.dir, text), !in.moves && in.dir != ""
+	return path.Join(in.dir, text), !in.unknownDir && in.dir != ""
 }
 
 // isEverything reports whether a path is the root, a folder in the root, the home folder, or the

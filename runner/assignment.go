@@ -17,19 +17,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// by returns the assignment under other settings, read from ws.
-func (r *runner) by(a assignment, set *settings.Settings, ws *workspace.Workspace) assignment {
+// withSettings returns the assignment under other settings, read from ws.
+func (r *runner) withSettings(a assignment, set *settings.Settings, ws *workspace.Workspace) assignment {
 	a.settings = set
 	if a.source != nil {
 		source := *a.source
-		r.readFrom(&source, set, ws)
+		r.adoptSource(&source, set, ws)
 		a.source = &source
 	}
 	return a
 }
 
-// readFrom adopts a source's settings and the workspace they were read from.
-func (r *runner) readFrom(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
+// adoptSource adopts a source's settings and the workspace they were read from.
+func (r *runner) adoptSource(source *intake.Source, set *settings.Settings, ws *workspace.Workspace) {
 	source.Job, source.JobFile = &set.Job, set.File.Name
 	source.Prompt = func(ctx context.Context) (string, error) { return r.source.ReadPrompt(ctx, ws.Commit(), set) }
 	source.Beside = func(ctx context.Context, name string, limit int64) ([]byte, error) {
@@ -42,19 +42,19 @@ func recordedAssignment(h *history.Run, asked *request) *assignment {
 	return &assignment{request: asked, settings: &settings.Settings{Job: h.Job}, task: h.Assigned()}
 }
 
-// assignHere finds the run's assignment and ensures a checkout of the right repository, clean and
+// ensureCheckout finds the run's assignment and ensures a checkout of the right repository, clean and
 // on its base commit: the current one, which may be nil, or a clone. It registers the settings.
-func (r *runner) assignHere(ctx context.Context, event intake.Event, here *workspace.Workspace, noCheckout error) (*assignment, error) {
-	asked, err := r.assign(ctx, event, assignment{request: r.end.assignment.request}, r.end.assignment.settings, here)
+func (r *runner) ensureCheckout(ctx context.Context, event intake.Event, current *workspace.Workspace, noCheckout error) (*assignment, error) {
+	asked, err := r.assign(ctx, event, assignment{request: r.end.assignment.request}, r.end.assignment.settings, current)
 	if err != nil {
 		return nil, err
 	}
-	a, ws := asked, here
+	a, ws := asked, current
 	if r.wantsClone(a, ws, noCheckout) {
 		if ws != nil {
-			r.end.elsewhere = ws.Base()
+			r.end.abandonedBase = ws.Base()
 			if a.job().Repository.Name == "" {
-				r.tellElsewhere(a.project.Name(), intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()), ws)
+				r.reportOtherCheckout(a.project.Name(), intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()), ws)
 			}
 		}
 		if ws, a, err = r.clone(ctx, a, event, ws); err != nil {
@@ -100,7 +100,7 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 	default:
 		a.source.Accounts = known.source.Accounts
 	}
-	ready := func() error { return r.checkReady(ctx, a.request, r.baseHere(a, ws), set) }
+	ready := func() error { return r.checkReady(ctx, a.request, r.checkoutWithBase(a, ws), set) }
 	asked := set.Job.Task.From != "" || r.env.Get("GITHUB_EVENT_NAME") != ""
 	if !asked {
 		if err := ready(); err != nil {
@@ -121,9 +121,9 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 		return a, err
 	}
 	if pull != nil {
-		a = r.by(a, set.OnBranch(pull.Head), ws)
+		a = r.withSettings(a, set.OnBranch(pull.Head), ws)
 	}
-	if a.red, err = repair.Of(ctx, a.source, a.red, pull); err != nil {
+	if a.repair, err = repair.NewAttempt(ctx, a.source, a.repair, pull); err != nil {
 		return a, err
 	}
 	if a.task, err = a.source.Read(ctx, pull); err != nil {
@@ -136,20 +136,20 @@ func (r *runner) assign(ctx context.Context, event intake.Event, known assignmen
 }
 
 // preparation returns the run's requirements of its checkout.
-func (a *assignment) preparation(ws *workspace.Workspace) workspace.Preparation {
+func (a *assignment) preparation(ws *workspace.Workspace) workspace.CheckoutNeeds {
 	base := workspace.BaseBranch{Configured: a.job().Repository.Base != "", NoneNeeded: a.project.Mode == publish.Nowhere}
 	if a.job().PullRequest.Branch == "" {
 		base.TaskBranch = a.task.Branch
 	}
 	if a.project.Mode == publish.ToForge {
-		base.Usual = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, a.project.Repo) }
+		base.ForgeDefault = func(ctx context.Context) (string, error) { return intake.DefaultBranch(ctx, a.project.Repo) }
 	}
-	shared := a.project.Mode != publish.Nowhere && !ws.On(a.task.Branch)
-	return workspace.Preparation{Base: base, Path: a.job().Repository.Path, Changes: a.job().Task.Expects == "change", Shared: shared}
+	shared := a.project.Mode != publish.Nowhere && !ws.CheckedOut(a.task.Branch)
+	return workspace.CheckoutNeeds{Base: base, Path: a.job().Repository.Path, ExpectsChanges: a.job().Task.Expects == "change", SharesCheckout: shared}
 }
 
-// baseHere returns the checkout if its base commit is the run's, or nil if a clone will have it.
-func (r *runner) baseHere(a assignment, ws *workspace.Workspace) *workspace.Workspace {
+// checkoutWithBase returns the checkout if its base commit is the run's, or nil if a clone will have it.
+func (r *runner) checkoutWithBase(a assignment, ws *workspace.Workspace) *workspace.Workspace {
 	if ws == nil || r.wantsClone(a, ws, nil) {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (r *runner) baseHere(a assignment, ws *workspace.Workspace) *workspace.Work
 
 func (r *runner) intakeSource(event intake.Event, asked *request, set *settings.Settings, ws *workspace.Workspace) *intake.Source {
 	source := &intake.Source{Event: event, Accounts: intake.Accounts{}, Record: r.rec, Publishes: asked.publish != publish.Nowhere}
-	r.readFrom(source, set, ws)
+	r.adoptSource(source, set, ws)
 	return source
 }
 

@@ -18,7 +18,7 @@ type named struct {
 func (n named) Name() string { return n.name }
 
 // The base of an event is a branch of the repository that the event is of.
-func TestTheBaseOfAnEventElsewhere(t *testing.T) {
+func TestIgnoresBaseOfEventInOtherRepository(t *testing.T) {
 	event := intake.Event{
 		Event:        &actions.Event{PullRequest: &actions.PullRequest{Base: actions.End{Ref: "next"}}},
 		Surroundings: intake.Surroundings{InActions: true, Repository: "octo/widgets"},

@@ -32,14 +32,14 @@ import (
 
 // request is a command's request.
 type request struct {
-	dir       string // the checkout, or a folder in it
-	publish   string // --publish; empty for what the surroundings allow
-	operator  string // path of the operator's file; empty for none
-	script    string // path of a scripted session; empty where a model is asked
-	program   program
-	baselines bool              // baselines of earlier runs are used, and this run's is kept for later ones
-	past      *history.Run      // the run that is resumed; nil for a new one
-	recorded  *replay.Recording // stands in for model, servers and people; nil where nothing is replayed
+	dir        string // the checkout, or a folder in it
+	publish    string // --publish; empty for what the surroundings allow
+	operator   string // path of the operator's file; empty for none
+	script     string // path of a scripted session; empty where a model is asked
+	program    program
+	baselines  bool              // baselines of earlier runs are used, and this run's is kept for later ones
+	resumedRun *history.Run      // the run that is resumed; nil for a new one
+	recording  *replay.Recording // stands in for model, servers and people; nil where nothing is replayed
 }
 
 // program is the embedding program's contribution.
@@ -57,7 +57,7 @@ type assignment struct {
 	source   *intake.Source // of the task; nil where it comes from a record
 	model    provider.Model
 	output   settings.OutputSchema
-	red      *repair.Attempt // what is to be repaired; nil for another task
+	repair   *repair.Attempt // what is to be repaired; nil for another task
 }
 
 func (a *assignment) job() *job.Job { return &a.settings.Job }
@@ -66,7 +66,7 @@ func (a *assignment) job() *job.Job { return &a.settings.Job }
 type place struct {
 	*assignment
 	workspace   *workspace.Workspace
-	configured  gitops.Base // by which the run is configured; of a resumed run on a pull request the zero value
+	configBase  gitops.Base // by which the run is configured; of a resumed run on a pull request the zero value
 	rules       *rules.Set
 	authorities settings.Authorities // of hosts that commands reach
 	skills      skills.Offer         // that the agent can load
@@ -77,44 +77,44 @@ type place struct {
 // ready is a place prepared for the agent.
 type ready struct {
 	*place
-	boxes    *confine.Sandboxes
-	hooks    *hooks.Hooks // nil where there are none
-	key      *sshsig.Key  // that the commit is signed with; nil for none
-	agent    *worker.Agent
-	kept     *verify.Kept // baselines of earlier runs; nil for none
-	baseline transcript.Verify
-	laid     laid
+	sandboxes      *confine.Sandboxes
+	hooks          *hooks.Hooks // nil where there are none
+	key            *sshsig.Key  // that the commit is signed with; nil for none
+	agent          *worker.Agent
+	baselineCache  *verify.BaselineCache // baselines of earlier runs; nil for none
+	baseline       transcript.Verify
+	startingChange startingChange
 }
 
-// laid is an earlier pull request's change to start with.
-type laid struct {
-	change *gitops.ChangeSet // nil for none
-	alone  bool              // the agent works only if checks of it are red: it went over the new base without a conflict
+// startingChange is an earlier pull request's change to start with.
+type startingChange struct {
+	change     *gitops.ChangeSet // nil for none
+	cleanMerge bool              // the agent works only if checks of it are red: it went over the new base without a conflict
 }
 
 // work is the state of the agent's work.
 type work struct {
 	*ready
-	change     *gitops.ChangeSet // as the checkout holds it
-	founded    *gitops.ChangeSet // the last change for which each claim of the summary has evidence
-	dropped    []string          // protected files that the agent changed, left out of change
-	table      transcript.Verify // the last one
-	stopped    *outcome.Stop     // by which a budget ended the work
-	summary    string            // where no agent wrote one
-	outputFile string            // with the object that task.output_schema describes
+	change       *gitops.ChangeSet // as the checkout holds it
+	founded      *gitops.ChangeSet // the last change for which each claim of the summary has evidence
+	dropped      []string          // protected files that the agent changed, left out of change
+	verification transcript.Verify // the last one
+	stopped      *outcome.Stop     // by which a budget ended the work
+	summary      string            // where no agent wrote one
+	outputFile   string            // with the object that task.output_schema describes
 }
 
-// repaired returns the content of the pull request to fix, or nil for other tasks.
-func (rd *ready) repaired() *gitops.ChangeSet {
+// repairedChange returns the content of the pull request to fix, or nil for other tasks.
+func (rd *ready) repairedChange() *gitops.ChangeSet {
 	if rd.task.Repair == nil {
 		return nil
 	}
-	return rd.laid.change
+	return rd.startingChange.change
 }
 
-// judged returns the input for judging a change.
-func (rd *ready) judged(change *gitops.ChangeSet) judge.Case {
-	return rd.lessons.Case(rd.job(), change, rd.repaired())
+// judgeCase returns the input for judging a change.
+func (rd *ready) judgeCase(change *gitops.ChangeSet) judge.Case {
+	return rd.lessons.Case(rd.job(), change, rd.repairedChange())
 }
 
 // verdict is work that may be published.
@@ -126,6 +126,6 @@ type verdict struct {
 // publication is a verdict with its publication so far.
 type publication struct {
 	*verdict
-	done publish.Publication
-	said *feedback.Said // on the subject of the run; nil for nothing
+	published publish.Publication
+	posted    *feedback.Posted // on the subject of the run; nil for nothing
 }

@@ -17,13 +17,13 @@ import (
 // too, so its configuration counts. One of another repository than the requested pull request's is
 // ignored with its configuration.
 func (r *runner) openHere(ctx context.Context, asked *request, event intake.Event, named bool) (ws *workspace.Workspace, why error) {
-	ws, why = workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
+	ws, why = workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
 	if why == nil {
 		why = ws.StartOn(ctx, event.Base())
 	}
 	if named && ws != nil {
 		if of := intake.NameInURL(ws.Checkout().Origin(), r.env.ForgeServer()); !strings.EqualFold(of, event.Repository) {
-			r.tellElsewhere(event.Repository, of, ws)
+			r.reportOtherCheckout(event.Repository, of, ws)
 			ws, why = nil, cmp.Or(ws.Close(), gitops.ErrNotRepository)
 		}
 	}
@@ -61,28 +61,28 @@ func (r *runner) wantsClone(a assignment, ws *workspace.Workspace, noCheckout er
 	return !strings.EqualFold(here, a.project.Name())
 }
 
-// tellElsewhere reports that a run on one repository does not work in another's checkout.
-func (r *runner) tellElsewhere(name, of string, here *workspace.Workspace) {
+// reportOtherCheckout reports that a run on one repository does not work in another's checkout.
+func (r *runner) reportOtherCheckout(name, of string, current *workspace.Workspace) {
 	if of == "" || strings.EqualFold(of, name) || r.env.InActions() {
 		return
 	}
-	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, here.Root(), of)
+	r.rec.Warn("cloned", "The run works in a clone of %s, in its run directory: %s is a checkout of %s.", name, current.Root(), of)
 }
 
 // clone clones the repository instead of the current checkout, which may be nil, and reads the
 // run's configuration there.
-func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, here *workspace.Workspace) (*workspace.Workspace, assignment, error) {
-	if here != nil {
+func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, current *workspace.Workspace) (*workspace.Workspace, assignment, error) {
+	if current != nil {
 		r.end.workspace = nil
-		if err := here.Close(); err != nil {
+		if err := current.Close(); err != nil {
 			return nil, a, fmt.Errorf("close the checkout of another repository: %w", err)
 		}
 	}
 	base := baseOf(event, a)
-	defer r.rec.Begins("", "clone of "+a.project.Name())()
-	o := r.at(a.dir)
+	defer r.rec.BeginStep("", "clone of "+a.project.Name())()
+	o := r.checkoutOptions(a.dir)
 	cloned, err := workspace.Clone(ctx, r.rec, workspace.CloneOptions{
-		Options: o, From: r.onForge(a.project, nil).Remote(), Repository: a.project.Name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
+		Options: o, From: r.forgePublisher(a.project, nil).Remote(), Repository: a.project.Name(), Branch: cmp.Or(a.job().Repository.Base, base), StartOn: base,
 	})
 	if err != nil {
 		return nil, a, err
@@ -90,14 +90,14 @@ func (r *runner) clone(ctx context.Context, a assignment, event intake.Event, he
 	r.end.workspace = cloned
 	set, err := workspace.Configure(ctx, r.rec, r.source, cloned)
 	if set != nil {
-		a = r.by(a, set, cloned)
+		a = r.withSettings(a, set, cloned)
 		r.end.assignment = &a
 	}
 	return cloned, a, err
 }
 
-// standOn sets the checkout's base to a commit, in a clone if the commit is missing.
-func (r *runner) standOn(ctx context.Context, a assignment, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
+// setBase sets the checkout's base to a commit, in a clone if the commit is missing.
+func (r *runner) setBase(ctx context.Context, a assignment, ws *workspace.Workspace, on gitops.BaseSpec) (*workspace.Workspace, assignment, error) {
 	err := ws.SetBase(ctx, on)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && !ws.Cloned() { // a workflow's checkout mostly has one commit
 		if ws, a, err = r.clone(ctx, a, a.source.Event, ws); err != nil {

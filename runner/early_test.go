@@ -133,7 +133,7 @@ func endedIn(t *testing.T, result record.Result) *transcript.View {
 
 // What a task names beside its job file is read from the checkout that the run works
 // in, also where that was cloned in the place of another one.
-func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
+func TestReadsTaskFromCheckoutOfItsRun(t *testing.T) {
 	here, cloned := committed(t, map[string]string{"mockup.png": "here"}), committed(t, map[string]string{"mockup.png": "cloned"})
 	rec := recorded(t)
 	r := &runner{rec: rec, end: newEnding(), source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: settings.Environment{"GITHUB_ACTIONS=true"}}}}
@@ -151,7 +151,7 @@ func TestATaskGoesByTheCheckoutOfItsRun(t *testing.T) {
 	first, second := open(here), open(cloned)
 	set := &settings.Settings{File: settings.File{Path: filepath.Join(first.Root(), "job.yml")}}
 	a := assignment{settings: set, source: r.intakeSource(intake.Event{}, &request{}, set, first)}
-	b := r.by(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
+	b := r.withSettings(a, &settings.Settings{File: settings.File{Path: filepath.Join(second.Root(), "job.yml")}}, second)
 	for want, a := range map[string]assignment{"here": a, "cloned": b} {
 		got, err := a.source.Beside(t.Context(), "mockup.png", 100)
 		if err != nil || string(got) != want {

@@ -60,7 +60,7 @@ turns:
 	}
 }
 
-func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
+func TestCallsRecordsAndReplaysEmbeddedTools(t *testing.T) {
 	times := 0
 	o := counting(t, counter(&times))
 	result := Run(t.Context(), o)
@@ -94,7 +94,7 @@ func TestToolsOfAProgramAreCalledRecordedAndReplayed(t *testing.T) {
 	}
 }
 
-func TestToolsOfAProgramAreNothingForAModelThatWrites(t *testing.T) {
+func TestRefusesEmbeddedToolsForTextEditModel(t *testing.T) {
 	times := 0
 	o := counting(t, counter(&times))
 	o.Set = append(o.Set, "model.tools=aider-diff")
@@ -103,7 +103,7 @@ func TestToolsOfAProgramAreNothingForAModelThatWrites(t *testing.T) {
 	}
 }
 
-func TestToolsOfAProgramThatCanNotBeOffered(t *testing.T) {
+func TestRefusesInvalidEmbeddedTools(t *testing.T) {
 	run := func(context.Context, tools.Call) (tools.Result, error) { return tools.Result{}, nil }
 	object := json.RawMessage(`{"type":"object"}`)
 	fine := tools.Tool{Spec: tools.Spec{Description: "Does it.", Name: "fine", Parameters: object}, Run: run}

@@ -21,20 +21,20 @@ import (
 // there, even if they fail afterwards.
 type ending struct {
 	history.Departure
-	assignment *assignment          // as far as it is known; never nil
-	elsewhere  gitops.Base          // of a checkout that was left for a clone
-	workspace  *workspace.Workspace // nil while there is no checkout
-	place      *place               // nil before the agent has one
-	boxes      *confine.Sandboxes   // nil before commands can be confined
-	hooks      *hooks.Hooks
-	agent      *worker.Agent         // nil before there is one
-	work       *work                 // never nil
-	found      transcript.Inspection // in the change
-	published  *publication          // nil before anything was published
-	last       []func(context.Context, *outcome.Stop)
-	closers    []func() error
-	resumed    bool // run.resumed is written
-	bundle     bool // the run directory is a bundle, whoever made it
+	assignment    *assignment          // as far as it is known; never nil
+	abandonedBase gitops.Base          // of a checkout that was left for a clone
+	workspace     *workspace.Workspace // nil while there is no checkout
+	place         *place               // nil before the agent has one
+	sandboxes     *confine.Sandboxes   // nil before commands can be confined
+	hooks         *hooks.Hooks
+	agent         *worker.Agent         // nil before there is one
+	work          *work                 // never nil
+	inspection    transcript.Inspection // in the change
+	published     *publication          // nil before anything was published
+	atEnd         []func(context.Context, *outcome.Stop)
+	closers       []func() error
+	resumed       bool // run.resumed is written
+	bundle        bool // the run directory is a bundle, whoever made it
 }
 
 func newEnding() *ending {
@@ -43,56 +43,56 @@ func newEnding() *ending {
 
 // close closes the run's resources.
 func (e *ending) close() {
-	e.hooks.Beside(nil)
+	e.hooks.SetAgentSandbox(nil)
 	if e.workspace != nil {
 		_ = e.workspace.Close()
 	}
-	if e.boxes != nil {
-		e.boxes.Release()
+	if e.sandboxes != nil {
+		e.sandboxes.ReleaseTreePath()
 	}
 	for _, closes := range e.closers {
 		_ = closes()
 	}
 }
 
-// of returns the outcome of an error or, without one, of the results.
-func (e *ending) of(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
+// outcome returns the outcome of an error or, without one, of the results.
+func (e *ending) outcome(ctx context.Context, rec *record.Record, err error) *outcome.Stop {
 	if err != nil {
 		stop := *outcome.Of(ctx, err) // finish changes its message
 		return &stop
 	}
-	p := e.done()
+	p := e.publication()
 	switch {
 	case e.work.stopped != nil:
-	case e.published != nil && e.published.said != nil:
-		return e.published.said.End()
+	case e.published != nil && e.published.posted != nil:
+		return e.published.posted.End()
 	case p.Change.Empty():
 		return p.WithoutChange(&e.assignment.task, e.assignment.job(), e.work.dropped, e.work.outputFile)
 	}
-	return p.End(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.Place())
+	return p.Outcome(rec, e.work.stopped, e.assignment.task.Branch, e.workspace.NameOrPath())
 }
 
-// done returns the publication of the change, or the place of an unpublished one.
-func (e *ending) done() publish.Publication {
+// publication returns the publication of the change, or the place of an unpublished one.
+func (e *ending) publication() publish.Publication {
 	if e.published != nil {
-		return e.published.done
+		return e.published.published
 	}
-	p := publish.Publication{Base: e.elsewhere, Change: e.work.change, Table: e.work.table}
+	p := publish.Publication{Base: e.abandonedBase, Change: e.work.change, Table: e.work.verification}
 	if e.workspace != nil {
 		p.Base = e.workspace.Base()
 	}
 	return p
 }
 
-// event returns the run's last event, without what the events before it add up to.
-func (e *ending) event(stop *outcome.Stop) transcript.RunFinished {
-	p := e.done()
+// runFinished returns the run's last event, without what the events before it add up to.
+func (e *ending) runFinished(stop *outcome.Stop) transcript.RunFinished {
+	p := e.publication()
 	end := transcript.RunFinished{
-		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
+		Outcome: string(stop.Outcome), Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(), Summary: e.summary(),
 		BaseSHA: p.Base.SHA, HeadSHA: p.Commit, Branch: p.Branch, Output: e.work.outputFile,
 	}
-	if e.boxes != nil {
-		end.Denied = e.boxes.Denied()
+	if e.sandboxes != nil {
+		end.Denied = e.sandboxes.DeniedCount()
 	}
 	return end
 }
@@ -117,12 +117,12 @@ func (e *ending) checkout(rec *record.Record) *workspace.Workspace {
 // branch cannot resume.
 func (e *ending) mayResume(rec *record.Record, o outcome.Outcome) bool {
 	a := e.assignment
-	return e.workspace != nil && a.recorded == nil && a.task.Mode != intake.Join && a.task.Repair == nil && history.MayResume(rec, o)
+	return e.workspace != nil && a.recording == nil && a.task.Mode != intake.Join && a.task.Repair == nil && history.MayResume(rec, o)
 }
 
 // resumeHint tells people how to resume a stopped run.
 func (e *ending) resumeHint(rec *record.Record, o outcome.Outcome, reason string) string {
-	if !e.mayResume(rec, o) || e.workspace.Moving() { // the message says it already
+	if !e.mayResume(rec, o) || e.workspace.WorkPendingHere() { // the message says it already
 		return ""
 	}
 	return history.Hint(rec, o, reason, e.assignment.script)

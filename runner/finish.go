@@ -31,27 +31,27 @@ const salvageTime = 20 * time.Second
 // cancelled.
 func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	e := r.end
-	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.of(ctx, r.rec, cause))
+	stop := cmp.Or(workspace.ObjectFailure(cause), e.checkout(r.rec).FilterFailure(cause), e.outcome(ctx, r.rec, cause))
 	if stop.Outcome == outcome.Changed && e.assignment.project.Mode == publish.Nowhere {
-		e.workspace.PutIntoCheckout(ctx, e.work.change) // which takes as long as the change is large
+		e.workspace.WriteToCheckout(ctx, e.work.change) // which takes as long as the change is large
 	}
-	late, cancel := r.late(ctx)
+	late, cancel := r.endContext(ctx)
 	note := r.salvage(late, stop)
 	cancel()
-	if e.workspace != nil && e.workspace.KeptOut() != nil && stop.Outcome == outcome.Changed { // the change was to stay there
-		instead := *outcome.Of(ctx, e.workspace.KeptOut())
+	if e.workspace != nil && e.workspace.NotWritten() != nil && stop.Outcome == outcome.Changed { // the change was to stay there
+		instead := *outcome.Of(ctx, e.workspace.NotWritten())
 		stop = &instead
 	}
-	stop.Message = outcome.Shortened(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
+	stop.Message = outcome.ShortenNames(r.rec.Redact(strings.TrimSpace(stop.Message + " " + note)))
 	stop = r.endHooks(ctx, stop)
-	late, cancel = r.late(ctx)
+	late, cancel = r.endContext(ctx)
 	defer cancel()
-	for _, report := range e.last {
+	for _, report := range e.atEnd {
 		report(late, stop)
 	}
-	end := e.event(stop)
-	r.rec.Rest()        // its file goes with the working files
-	if !e.Concludes() { // nobody waits for it
+	end := e.runFinished(stop)
+	r.rec.StopHeartbeat() // its file goes with the working files
+	if !e.MayConclude() { // nobody waits for it
 		return record.NewResult(r.rec.ID, stop)
 	}
 	files, unread := r.rec.Digests(late)
@@ -64,13 +64,13 @@ func (r *runner) finish(ctx context.Context, cause error) record.Result {
 	return result
 }
 
-// late returns a context for the run's end, after ctx may have ended.
-func (r *runner) late(ctx context.Context) (context.Context, context.CancelFunc) {
+// endContext returns a context for the run's end, after ctx may have ended.
+func (r *runner) endContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), salvageTime)
-	if r.hurry == nil {
+	if r.forceStop == nil {
 		return late, cancel
 	}
-	forget := context.AfterFunc(r.hurry, cancel)
+	forget := context.AfterFunc(r.forceStop, cancel)
 	return late, func() { forget(); cancel() }
 }
 
@@ -80,9 +80,9 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 	if e.workspace == nil {
 		return ""
 	}
-	p := e.done()
-	note := e.workspace.Salvage(ctx, workspace.Ending{
-		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", Stays: e.assignment.project.Mode == publish.Nowhere, GoesOn: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
+	p := e.publication()
+	note := e.workspace.Salvage(ctx, workspace.RunEnd{
+		Changed: stop.Outcome == outcome.Changed, Published: p.Commit != "", ForCheckout: e.assignment.project.Mode == publish.Nowhere, Resumable: e.mayResume(r.rec, stop.Outcome), Change: e.work.change,
 		Take: func(ctx context.Context) (*gitops.ChangeSet, error) {
 			w, err := r.takeChange(ctx, e.place, e.work)
 			return w.change, err
@@ -92,21 +92,21 @@ func (r *runner) salvage(ctx context.Context, stop *outcome.Stop) string {
 		return note // the message tells where the commit is already
 	}
 	p.NotPushed = cmp.Or(p.NotPushed, "the run ended before that")
-	return strings.TrimSpace(p.Sentence(e.workspace.Place()) + " " + note)
+	return strings.TrimSpace(p.Sentence(e.workspace.NameOrPath()) + " " + note)
 }
 
 // endHooks tells hooks the run's end, and returns the end after their answers.
 func (r *runner) endHooks(ctx context.Context, stop *outcome.Stop) *outcome.Stop {
-	if r.end.hooks == nil || !r.rec.Begun() {
+	if r.end.hooks == nil || !r.rec.Started() {
 		return stop
 	}
-	p := r.end.done()
+	p := r.end.publication()
 	end := hooks.End{Branch: p.Branch, Commit: p.Commit}
 	if p.Pull != nil {
 		end.URL = p.Pull.URL
 	}
 	if ctx.Err() != nil { // else each hook has its own time
-		late, cancel := r.late(ctx)
+		late, cancel := r.endContext(ctx)
 		defer cancel()
 		ctx = late
 	}
@@ -128,9 +128,9 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	event.Seconds = time.Since(r.began).Seconds()
 	event.Next = r.end.resumeHint(r.rec, outcome.Outcome(event.Outcome), event.Reason)
 	r.rec.DropReserve()
-	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).MarkLeft(), r.recordStart(r.end.assignment)))
+	view, unrecorded := r.rec.Conclude(event, errors.Join(r.end.checkout(r.rec).RecordWorkInTree(), r.recordStart(r.end.assignment)))
 	result := record.Project(view)
-	result.BodyFile = r.end.done().BodyFile
+	result.BodyFile = r.end.publication().BodyFile
 	failed := func(err error) {
 		if err != nil {
 			result.Errors = append(result.Errors, r.rec.Redact(err.Error()))
@@ -140,8 +140,8 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 	r.rec.WriteResult(record.ResultFile, &result)
 	ws := r.end.checkout(r.rec)
 	if result.File != "" && !ws.KeepsTree(unrecorded == nil) {
-		if r.end.boxes != nil && r.end.assignment.recorded == nil { // a replay leaves its tree however it ends
-			failed(r.end.boxes.LeaveTree())
+		if r.end.sandboxes != nil && r.end.assignment.recording == nil { // a replay leaves its tree however it ends
+			failed(r.end.sandboxes.RemoveTreeAtEnd())
 		}
 		r.rec.Remove(confine.ScratchFolder)
 	}
@@ -163,7 +163,7 @@ func (r *runner) conclude(event transcript.RunFinished) record.Result {
 
 // recordStart writes run.started, once, with the warnings before it.
 func (r *runner) recordStart(a *assignment) error {
-	if r.rec.Begun() {
+	if r.rec.Started() {
 		return nil
 	}
 	event := transcript.RunStarted{
@@ -181,7 +181,7 @@ func (r *runner) recordStart(a *assignment) error {
 	return r.rec.Begin(event)
 }
 
-// unrecorded returns the result of a run without a run directory.
-func (r *runner) unrecorded(err error) record.Result {
+// resultWithoutRecord returns the result of a run without a run directory.
+func (r *runner) resultWithoutRecord(err error) record.Result {
 	return record.NewResult(r.rec.ID, cmp.Or(workspace.ObjectFailure(err), outcome.Of(context.Background(), err)))
 }

@@ -61,7 +61,7 @@ func changed(paths ...string) *gitops.ChangeSet {
 
 // The end is read off what was reached, in this order: an error, a budget, no change,
 // red checks, what others published.
-func TestTheEndOfWhatWasReached(t *testing.T) {
+func TestDerivesOutcomeFromReachedState(t *testing.T) {
 	red := transcript.Verify{Rows: []transcript.VerifyRow{{Name: "test", Before: "green", After: "red", Log: "outputs/test.log"}}}
 	green := transcript.Verify{Passed: true}
 	budget := outcome.Stopf(outcome.BudgetExceeded, "turns", "10 turns are used up.")
@@ -69,7 +69,7 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 	held, red2, vanished, inBase := pushed, pushed, publish.Publication{Change: changed(), Table: green}, publish.Publication{Change: changed(), Table: green, InBase: true}
 	held.Unchanged = true
 	red2.Table = red
-	vanished.StaysOpen = &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
+	vanished.OpenPullOfTask = &forge.PullRequest{Number: 7, URL: "https://x/pull/7"}
 	inBase.Base.Branch = "main"
 	for name, c := range map[string]struct {
 		end  *ending
@@ -77,22 +77,22 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 		want string
 		says string
 	}{
-		"an error":                        {&ending{published: &publication{done: pushed}}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
-		"a stop":                          {&ending{published: &publication{done: pushed}}, budget, "budget_exceeded/turns", "10 turns are used up."},
+		"an error":                        {&ending{published: &publication{published: pushed}}, errors.New("boom."), "internal_error/unexpected", "Boom; see"},
+		"a stop":                          {&ending{published: &publication{published: pushed}}, budget, "budget_exceeded/turns", "10 turns are used up."},
 		"a budget, and nothing published": {&ending{work: &work{stopped: budget, change: changed()}}, nil, "budget_exceeded/turns", "10 turns are used up."},
-		"a budget, and a draft":           {&ending{published: &publication{done: pushed}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
+		"a budget, and a draft":           {&ending{published: &publication{published: pushed}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change is commit 0123456789ab on"},
 		"no change":                       {&ending{work: &work{change: changed()}}, nil, "no_changes/nothing_to_do", "its last message says why"},
 		"no change was taken":             {&ending{}, nil, "no_changes/nothing_to_do", ""},
 		"an answer":                       {&ending{assignment: expecting("answer")}, nil, "no_changes/answered", ""},
 		"protected files alone":           {&ending{work: &work{dropped: []string{".github/x.yml"}}}, nil, "no_changes/only_protected", "(.github/x.yml)"},
-		"nothing left, and one open":      {&ending{published: &publication{done: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
-		"in the base by now":              {&ending{published: &publication{done: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
-		"red, and left":                   {&ending{work: &work{change: changed("a"), table: red}}, nil, "verify_failed/red", "test is red (was green, log "},
-		"red, and published":              {&ending{published: &publication{done: red2}}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
-		"a budget, and a red draft":       {&ending{published: &publication{done: red2}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
-		"what an earlier run pushed":      {&ending{published: &publication{done: held}}, nil, "no_changes/already_published", "nothing was pushed"},
-		"pushed":                          {&ending{published: &publication{done: pushed}}, nil, "changed/pushed", "pushed to origin"},
-		"left in the checkout":            {&ending{work: &work{change: changed("a"), table: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
+		"nothing left, and one open":      {&ending{published: &publication{published: vanished}}, nil, "no_changes/nothing_to_do", "Pull request #7 of an earlier run stays open"},
+		"in the base by now":              {&ending{published: &publication{published: inBase}}, nil, "no_changes/already_in_base", "main already has this change"},
+		"red, and left":                   {&ending{work: &work{change: changed("a"), verification: red}}, nil, "verify_failed/red", "test is red (was green, log "},
+		"red, and published":              {&ending{published: &publication{published: red2}}, nil, "verify_failed/red", "pushed to origin. Do not merge it."},
+		"a budget, and a red draft":       {&ending{published: &publication{published: red2}, work: &work{stopped: budget}}, nil, "budget_exceeded/turns", "10 turns are used up. The change does not pass: test is red (was green, log "},
+		"what an earlier run pushed":      {&ending{published: &publication{published: held}}, nil, "no_changes/already_published", "nothing was pushed"},
+		"pushed":                          {&ending{published: &publication{published: pushed}}, nil, "changed/pushed", "pushed to origin"},
+		"left in the checkout":            {&ending{work: &work{change: changed("a"), verification: green}}, nil, "changed/left_in_checkout", "uncommitted; look at it with git diff"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnding()
@@ -100,7 +100,7 @@ func TestTheEndOfWhatWasReached(t *testing.T) {
 			e.work = cmp.Or(c.end.work, e.work)
 			rec := recorded(t)
 			e.workspace = workspace.Folder(rec, t.TempDir())
-			stop := e.of(t.Context(), rec, c.err)
+			stop := e.outcome(t.Context(), rec, c.err)
 			if got := string(stop.Outcome) + "/" + stop.Reason; got != c.want || !strings.Contains(stop.Message, c.says) {
 				t.Errorf("%s: %q; want %s, with %q", got, stop.Message, c.want, c.says)
 			}
@@ -119,7 +119,7 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	rec := recorded(t)
 	stop := outcome.Stopf(outcome.InvalidInput, "job", "The job has a mistake.")
 	full := errors.New("the disk is full")
-	view, err := rec.Conclude(newEnding().event(stop), full)
+	view, err := rec.Conclude(newEnding().runFinished(stop), full)
 	if !errors.Is(err, full) {
 		t.Errorf("%v", err)
 	}
@@ -133,7 +133,7 @@ func TestProjectsResultOfRunThatWroteNothing(t *testing.T) {
 	}
 }
 
-func TestWhichRunsCanGoOn(t *testing.T) {
+func TestReportsResumableRuns(t *testing.T) {
 	rec := begun(t, "{}")
 	ws := workspace.Folder(rec, t.TempDir())
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func TestWhichRunsCanGoOn(t *testing.T) {
 		"one that came to its end":  {rec, ws, assignment{request: &request{}}, outcome.Changed, false},
 		"one without a checkout":    {rec, nil, assignment{request: &request{}}, outcome.Cancelled, false},
 		"one of a scripted session": {rec, ws, assignment{request: &request{script: "s.yml"}}, outcome.Cancelled, true},
-		"a replay":                  {rec, ws, assignment{request: &request{recorded: &replay.Recording{}}}, outcome.Cancelled, false},
+		"a replay":                  {rec, ws, assignment{request: &request{recording: &replay.Recording{}}}, outcome.Cancelled, false},
 		"on a person's branch":      {rec, ws, assignment{request: &request{}, task: intake.Task{Mode: intake.Join}}, outcome.Cancelled, false},
 		"one that had not begun":    {record.New("", nil), ws, assignment{request: &request{}}, outcome.Cancelled, false},
 	} {
@@ -183,16 +183,16 @@ func TestOffersToResume(t *testing.T) {
 	rec := begun(t, "{}")
 	e := newEnding()
 	e.workspace = workspace.Folder(rec, t.TempDir())
-	for _, o := range history.Stopped {
+	for _, o := range history.StoppedFromOutside {
 		all := reasons(t, o)
-		for _, reason := range history.InVain[o] {
+		for _, reason := range history.PointlessToResume[o] {
 			if !slices.Contains(all, reason) {
 				t.Errorf("no run ends as %s/%s", o, reason)
 			}
 		}
 		for _, reason := range all {
 			hint := e.resumeHint(rec, o, reason)
-			if want := !slices.Contains(history.InVain[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
+			if want := !slices.Contains(history.PointlessToResume[o], reason); want != strings.Contains(hint, "agent-ci resume "+rec.Path()) {
 				t.Errorf("%s/%s offers %q", o, reason, hint)
 			}
 			if o != outcome.BudgetExceeded {
@@ -210,14 +210,14 @@ func TestOffersToResume(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnOutcome(t *testing.T) {
-	err := guarded(t.Context(), func(context.Context) error { panic("lost") })
+func TestConvertsPanicToOutcome(t *testing.T) {
+	err := recoverPanic(t.Context(), func(context.Context) error { panic("lost") })
 	if stop := outcome.Of(t.Context(), err); stop.Outcome != outcome.InternalError || stop.Reason != "panic" || !strings.Contains(stop.Message, "(lost)") {
 		t.Errorf("%v", stop)
 	}
 }
 
-func TestGraceIsForWorkWhoseTimeIsOver(t *testing.T) {
+func TestGivesGraceOnlyAfterTimeLimit(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
 	if err := inGrace(late, t.Context(), func(ctx context.Context) error { return ctx.Err() }); err != nil {

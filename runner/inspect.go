@@ -23,8 +23,8 @@ func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitop
 	if err != nil {
 		return err
 	}
-	nothing := r.end.found.Empty() && found.Empty()
-	r.end.found = found
+	nothing := r.end.inspection.Empty() && found.Empty()
+	r.end.inspection = found
 	if !nothing {
 		if err := r.rec.Append(transcript.TypeInspection, found); err != nil {
 			return err
@@ -35,19 +35,19 @@ func (r *runner) inspect(ctx context.Context, w *work, j *job.Job, change *gitop
 
 func (r *runner) inspection(w *work, change *gitops.ChangeSet) inspect.Case {
 	return inspect.Case{
-		Record: r.rec, Checkout: w.workspace.Checkout(), Job: w.job(), Branch: w.task.Branch, Baseline: w.baseline.Rows, Table: w.table.Rows,
+		Record: r.rec, Checkout: w.workspace.Checkout(), Job: w.job(), Branch: w.task.Branch, Baseline: w.baseline.Rows, Table: w.verification.Rows,
 		Summary: r.end.summary(), Change: change,
 	}
 }
 
-// inspected returns f, which also inspects the change that it judges.
-func (r *runner) inspected(rd *ready, f publish.Follow) publish.Follow {
+// withInspection returns f, which also inspects the change that it judges.
+func (r *runner) withInspection(rd *ready, f publish.Follow) publish.Follow {
 	judge := f.Judge
 	f.Judge = func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		if err := judge(ctx, j, change); err != nil {
 			return err
 		}
-		return r.inspect(ctx, &work{ready: rd, table: r.end.work.table}, j, change)
+		return r.inspect(ctx, &work{ready: rd, verification: r.end.work.verification}, j, change)
 	}
 	return f
 }

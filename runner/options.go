@@ -54,6 +54,6 @@ type Surroundings struct {
 	// Terminal is Progress's terminal with a status line, or nil.
 	Terminal *progress.Terminal
 	Step     *actions.Step // of the job in GitHub Actions; may be nil
-	// Hurry makes a cancelled run end at once, with work undone; may be nil.
-	Hurry context.Context
+	// ForceStop makes a cancelled run end at once, with work undone; may be nil.
+	ForceStop context.Context
 }

@@ -17,14 +17,14 @@ import (
 // the run comments on, takes its place.
 func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspace) (p *place, err error) {
 	base := ws.Base()
-	next := place{configured: base}
+	next := place{configBase: base}
 	if err := r.readRules(ctx, &next, a, ws); err != nil {
 		return nil, err
 	}
 	if err := a.task.FitsBase(base.Branch, workspace.BaseName(base)); err != nil {
 		return nil, err
 	}
-	if a.red != nil {
+	if a.repair != nil {
 		if a, err = r.decideRepair(ctx, a, ws); err != nil {
 			return nil, err
 		}
@@ -41,7 +41,7 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 	}
 	on := *a
 	if a.task.OnHead() { // from here on the base's files are not here
-		r.end.elsewhere = base
+		r.end.abandonedBase = base
 		head := r.goToHead
 		if a.task.Mode == intake.Join {
 			head = r.joinBranch
@@ -49,22 +49,22 @@ func (r *runner) enter(ctx context.Context, a *assignment, ws *workspace.Workspa
 		ws, on, err = head(ctx, on, ws)
 	}
 	next.assignment, next.workspace, next.lessons = &on, ws, lessons.In(ws, on.job(), on.task.Subject != nil)
-	return r.placed(next), err
+	return r.registerPlace(next), err
 }
 
 // decideRepair ends a run without anything to fix or without permission, with a post on the pull
 // request. It settles the cost limit.
 func (r *runner) decideRepair(ctx context.Context, a *assignment, ws *workspace.Workspace) (*assignment, error) {
-	red, err := a.red.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
+	red, err := a.repair.Decide(ctx, a.source, r.env.RunLink(), a.job().Repair)
 	if err != nil {
 		return a, err
 	}
-	left := red.Plan.Left
+	left := red.Plan.RemainingUSD
 	if !a.model.Profile.Price.Known() {
 		left = 0 // what it costs is not known either
 	}
-	next := r.by(*a, a.settings.ForRepair(left), ws)
-	next.red, next.task.Repair = red, &red.Plan.Attempt
+	next := r.withSettings(*a, a.settings.ForRepair(left), ws)
+	next.repair, next.task.Repair = red, &red.Plan.Attempt
 	r.end.assignment = &next
 	return &next, nil
 }
@@ -76,11 +76,11 @@ func (r *runner) recall(ctx context.Context, p place, lessons *proposals.Lessons
 		return nil, err
 	}
 	p.guides, err = worker.ReadGuides(p.workspace.Commit(), p.job().Repository.Path, r.rec.Warn)
-	return r.placed(p), err
+	return r.registerPlace(p), err
 }
 
-// placed registers the place of a run.
-func (r *runner) placed(p place) *place {
+// registerPlace registers the place of a run.
+func (r *runner) registerPlace(p place) *place {
 	r.end.assignment, r.end.workspace, r.end.place = p.assignment, p.workspace, &p
 	return &p
 }
@@ -93,7 +93,7 @@ func (r *runner) readRules(ctx context.Context, p *place, a *assignment, ws *wor
 		return err
 	}
 	if p.authorities, err = settings.ReadAuthorities(ctx, base, a.job()); err == nil {
-		r.rec.SpareBase(ctx, ws.Checkout().BaseHolds)
+		r.rec.ExemptBase(ctx, ws.Checkout().BaseContainsText)
 	}
 	return err
 }
@@ -108,19 +108,19 @@ func (r *runner) joinBranch(ctx context.Context, a assignment, ws *workspace.Wor
 	case tip == nil:
 		return ws, a, outcome.Stopf(outcome.Skipped, "foreign_branch", "The branch %s of pull request #%d was deleted: %s.", pull.Head, pull.Number, pull.URL)
 	}
-	if ws, a, err = r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
+	if ws, a, err = r.setBase(ctx, a, ws, gitops.BaseSpec{Branch: pull.Base, SHA: tip.SHA}); err != nil {
 		return ws, a, err
 	}
-	return ws, r.by(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.HasFolder(a.job().Repository.Path)
+	return ws, r.withSettings(a, a.settings.OnBranch(pull.Head).ForPerson(), ws), ws.RequireFolder(a.job().Repository.Path)
 }
 
 // goToHead sets the base to the head of the pull request that the run comments on, in a clone if
 // that commit is missing.
 func (r *runner) goToHead(ctx context.Context, a assignment, ws *workspace.Workspace) (*workspace.Workspace, assignment, error) {
 	on := a.task.Subject
-	ws, a, err := r.standOn(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
+	ws, a, err := r.setBase(ctx, a, ws, gitops.BaseSpec{Branch: on.Pull.Head, SHA: on.HeadSHA})
 	if err == nil {
-		err = ws.HasFolder(a.job().Repository.Path)
+		err = ws.RequireFolder(a.job().Repository.Path)
 	}
 	return ws, a, err
 }
@@ -131,8 +131,8 @@ func (p *place) baseTree() func(ctx context.Context) (dir string, err error) {
 	switch {
 	case !p.task.OnHead():
 		return p.workspace.BaseTree()
-	case p.configured.Tree != "":
-		return p.workspace.TreeOf(p.configured)
+	case p.configBase.Tree != "":
+		return p.workspace.FreshTreeOf(p.configBase)
 	}
 	return func(context.Context) (string, error) {
 		return "", workspace.CannotResume("its job has programs of the commit that configured it (tools.dynamic, mcp_servers, hooks), and the transcript of a run on a pull request does not name that; start a new one")

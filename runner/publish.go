@@ -30,34 +30,34 @@ type PublishOptions struct {
 // work tree alone. The bundle is only data: rules come from the base commit, the job file and this
 // half's environment.
 func Publish(ctx context.Context, o PublishOptions) record.Result {
-	o.Hurry = nil // nothing of it is waited for
+	o.ForceStop = nil // nothing of it is waited for
 	r := newRunner("", settings.Given{JobFile: o.JobFile, Set: o.Set}, o.Surroundings)
 	asked := &request{dir: o.Dir, operator: o.Operator, publish: publish.ToForge}
 	r.end.assignment, r.end.bundle = &assignment{request: asked}, true
-	return r.attended(ctx, func() record.Result { return r.publishFrom(ctx, asked, o.RunDir) })
+	return r.runAndReport(ctx, func() record.Result { return r.publishRunDir(ctx, asked, o.RunDir) })
 }
 
-func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string) (result record.Result) {
+func (r *runner) publishRunDir(ctx context.Context, asked *request, runDir string) (result record.Result) {
 	dir, err := record.OpenDirectory(runDir)
 	if err != nil {
-		return r.unrecorded(err)
+		return r.resultWithoutRecord(err)
 	}
 	r.rec.Directory = dir
 	if err := cmp.Or(dir.Lock(), dir.Writable()); err != nil {
-		return r.unrecorded(err)
+		return r.resultWithoutRecord(err)
 	}
 	var b bundle.Bundle
-	err = guarded(ctx, func(ctx context.Context) (err error) {
+	err = recoverPanic(ctx, func(ctx context.Context) (err error) {
 		if b, err = bundle.Open(ctx, r.rec, r.env.Token() != ""); err == nil {
 			err = r.publishBundle(ctx, asked, b)
 		}
 		return err
 	})
 	// The bundle's transcript is closed: the events of this half are folded and not written.
-	view, _ := r.rec.Conclude(r.end.event(r.end.of(ctx, r.rec, err)), r.rec.Begin(transcript.RunStarted{RunID: r.rec.ID}))
+	view, _ := r.rec.Conclude(r.end.runFinished(r.end.outcome(ctx, r.rec, err)), r.rec.Begin(transcript.RunStarted{RunID: r.rec.ID}))
 	view.Head = b.Head
 	result = record.Project(view)
-	result.BodyFile, result.Problems = r.end.done().BodyFile, problemsOf(err)
+	result.BodyFile, result.Problems = r.end.publication().BodyFile, problemsOf(err)
 	r.rec.WriteResult(record.PublishFile, &result)
 	if b.Head != "" {
 		r.rec.Remove(record.StateFolder) // else it may be that of a run that can still go on
@@ -67,17 +67,17 @@ func (r *runner) publishFrom(ctx context.Context, asked *request, runDir string)
 
 // publishBundle makes a verdict from a bundle and publishes it.
 func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bundle) error {
-	ws, err := workspace.Open(ctx, r.rec, r.at(cmp.Or(asked.dir, ".")))
+	ws, err := workspace.Open(ctx, r.rec, r.checkoutOptions(cmp.Or(asked.dir, ".")))
 	if r.end.workspace = ws; err != nil {
 		return workspace.CheckoutFailure(err)
 	}
 	a := &assignment{request: asked}
 	r.end.assignment = a
-	half := bundle.Half{
+	half := bundle.SecondHalf{
 		Record: r.rec, Workspace: ws, Source: r.source, Event: intake.ReadEvent(ctx, intake.Around(r.env)), Operator: asked.operator,
 		Forge: func(j *job.Job) (to publish.Forge, err error) {
 			a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: j, Event: intake.Event{Surroundings: intake.Around(r.env)}, Origin: ws.Checkout().Origin()}, asked.publish)
-			return r.onForge(a.project, ws), err
+			return r.forgePublisher(a.project, ws), err
 		},
 	}
 	_, p, err := half.Propose(ctx, b)
@@ -87,7 +87,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	}
 	at := &place{assignment: a, workspace: ws}
 	rd := &ready{place: at}
-	r.end.work = &work{ready: rd, change: p.Change, table: p.Table, stopped: p.Stopped, summary: p.Summary}
+	r.end.work = &work{ready: rd, change: p.Change, verification: p.Table, stopped: p.Stopped, summary: p.Summary}
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 	if b.View.Baseline != nil {
 		rd.baseline = *b.View.Baseline
 	}
-	p.Found, p.Follow = &r.end.found, r.inspected(rd, p.Follow)
+	p.Inspection, p.Follow = &r.end.inspection, r.withInspection(rd, p.Follow)
 	if err := r.inspect(ctx, r.end.work, p.Job, p.Change); err != nil {
 		return err
 	}
@@ -107,6 +107,6 @@ func (r *runner) publishBundle(ctx context.Context, asked *request, b bundle.Bun
 		return err
 	}
 	stop := b.NothingToPublish()
-	stop.Message += published.done.OpenSentence()
+	stop.Message += published.published.OpenSentence()
 	return stop
 }

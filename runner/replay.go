@@ -43,23 +43,23 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return nil, err
 	}
 	defer original.Record.Close()
-	called := "the replay's tree"
+	treeName := "the replay's tree"
 	if o.Out == "" {
-		called = publish.GoneTree
+		treeName = publish.GoneTree
 		if o.Out, err = os.MkdirTemp("", "agent-ci-replay-"); err != nil {
 			return nil, fmt.Errorf("make a temporary folder: %w", err)
 		}
 		defer sandbox.RemoveScratch(o.Out)
 	}
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
-	r.rec.Notes = "" // the settings of a replay are those of who wrote its record
-	defer r.watch.Live(ctx, nil)()
+	r.rec.DigestsFolder = "" // the settings of a replay are those of who wrote its record
+	defer r.watch.ShowStatus(ctx, nil)()
 	defer r.rec.Close()
 	if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, "", r.watch.Show); err != nil {
 		return nil, err
 	}
 	r.rec.ID = original.Started.RunID
-	r.rec.KeepOut(settings.Secrets(r.env, &original.Job))
+	r.rec.SetSecrets(settings.Secrets(r.env, &original.Job))
 	source, err := original.Checkout(ctx, r.rec, o.Dir)
 	if source != nil {
 		defer source.Close()
@@ -71,31 +71,31 @@ func Replay(ctx context.Context, o ReplayOptions) (*replay.Result, error) {
 		return original.Frozen(ctx, r.rec, source)
 	}
 	if original.Foreign {
-		if err := original.HoldForeign(ctx, r.source, source, false); err != nil {
+		if err := original.RefuseExcess(ctx, r.source, source, false); err != nil {
 			return nil, err
 		}
 	}
 	defer r.end.close()
 	defer func() {
-		if r.end.boxes != nil { // the record is thrown away, and nothing resumes it
-			_ = r.end.boxes.LeaveTree()
+		if r.end.sandboxes != nil { // the record is thrown away, and nothing resumes it
+			_ = r.end.sandboxes.RemoveTreeAtEnd()
 		}
 	}()
-	return r.replay(ctx, original, source, called, o.ScriptEngine)
+	return r.replay(ctx, original, source, treeName, o.ScriptEngine)
 }
 
 // replay runs the recorded answers with the real tools, in a fresh tree.
-func (r *runner) replay(ctx context.Context, original *replay.Original, source *workspace.Workspace, called string, engine []string) (*replay.Result, error) {
-	if original.OnPull() {
+func (r *runner) replay(ctx context.Context, original *replay.Original, source *workspace.Workspace, treeName string, engine []string) (*replay.Result, error) {
+	if original.ContinuesPull() {
 		return nil, errors.New("the run went on with a pull request, whose change its transcript does not have; it can be replayed with --frozen alone")
 	}
-	tree, err := original.Tree(ctx, r.rec, source, called)
+	tree, err := original.Tree(ctx, r.rec, source, treeName)
 	if r.end.workspace = tree; err != nil {
 		return nil, err
 	}
 	asked := &request{publish: publish.Nowhere, program: program{engine: engine}}
-	if asked.recorded, err = original.Read(r.rec, tree); err == nil {
-		asked.program.tools, err = extensions.ReplayEmbedded(original.Record.Directory, asked.recorded.All())
+	if asked.recording, err = original.Read(r.rec, tree); err == nil {
+		asked.program.tools, err = extensions.ReplayEmbedded(original.Record.Directory, asked.recording.RecordedCalls())
 	}
 	if err != nil {
 		return nil, err
@@ -105,33 +105,33 @@ func (r *runner) replay(ctx context.Context, original *replay.Original, source *
 	if at.skills, err = skills.Kept(original.Record.Directory, original.Skills); err != nil {
 		return nil, err
 	}
-	r.placed(at)
-	err = guarded(ctx, func(ctx context.Context) error { return r.runRecorded(ctx, at, original.Run) })
-	w, stop := r.end.work, r.end.of(ctx, r.rec, err)
-	if err != nil && asked.recorded.Answers.Unused() { // this machine lacks something that the run had
+	r.registerPlace(at)
+	err = recoverPanic(ctx, func(ctx context.Context) error { return r.runReplay(ctx, at, original.Run) })
+	w, stop := r.end.work, r.end.outcome(ctx, r.rec, err)
+	if err != nil && asked.recording.Answers.Unused() { // this machine lacks something that the run had
 		return nil, &outcome.Stop{Outcome: stop.Outcome, Reason: stop.Reason, Message: "The run cannot be replayed here: " + r.rec.Redact(stop.Message), Err: err}
 	}
 	base := string(tree.Base().Tree)
-	found := &replay.Result{Tree: base, Calls: len(asked.recorded.Outputs), Outcome: stop.Outcome, Message: outcome.Shortened(r.rec.Redact(stop.Message))}
+	found := &replay.Result{Tree: base, Calls: len(asked.recording.Outputs), Outcome: stop.Outcome, Message: outcome.ShortenNames(r.rec.Redact(stop.Message))}
 	if !w.change.Empty() {
 		found.Tree = string(w.change.Tree)
 	}
 	if r.end.agent != nil {
-		if found.Body, err = original.Body(r.rec, tree, w.project.Means(r.rec, r.env, tree), r.proposal(w)); err != nil {
+		if found.Body, err = original.Body(r.rec, tree, w.project.Publisher(r.rec, r.env, tree), r.proposal(w)); err != nil {
 			return nil, err
 		}
 	}
 	stop.Message = found.Message
-	r.conclude(r.end.event(stop))
-	came := audit.Replay{Stop: stop, Base: base, Tree: found.Tree, Checks: w.table.Rows}
-	return found, original.Compare(ctx, found, asked.recorded, came, r.rec, tree.Root())
+	r.conclude(r.end.runFinished(stop))
+	came := audit.Replay{Stop: stop, Base: base, Tree: found.Tree, Checks: w.verification.Rows}
+	return found, original.Compare(ctx, found, asked.recording, came, r.rec, tree.Root())
 }
 
-// runRecorded runs a replay up to its verdict.
-func (r *runner) runRecorded(ctx context.Context, at place, h *history.Run) error {
+// runReplay runs a replay up to its verdict.
+func (r *runner) runReplay(ctx context.Context, at place, h *history.Run) error {
 	return r.inTime(ctx, at.job().Limits, func(limited context.Context) (err error) {
 		a := *at.assignment
-		if a.model, err = a.recorded.Answers.Model(a.job(), r.rec.Warn); err != nil {
+		if a.model, err = a.recording.Answers.Model(a.job(), r.rec.Warn); err != nil {
 			return err
 		}
 		if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
@@ -150,7 +150,7 @@ func (r *runner) runRecorded(ctx context.Context, at place, h *history.Run) erro
 		if err != nil {
 			return err
 		}
-		if err := rd.hooks.Fired(); err != nil {
+		if err := rd.hooks.RequireAnswered(); err != nil {
 			return err
 		}
 		_, err = r.judge(limited, w)

@@ -41,9 +41,9 @@ type ResumeOptions struct {
 // leaves the run directory unchanged, for another attempt.
 func Resume(ctx context.Context, o ResumeOptions) record.Result {
 	r := newRunner("", settings.Given{JobFile: o.JobFile}, o.Surroundings)
-	return r.attended(ctx, func() record.Result {
+	return r.runAndReport(ctx, func() record.Result {
 		var h *history.Run
-		err := guarded(ctx, func(ctx context.Context) (err error) {
+		err := recoverPanic(ctx, func(ctx context.Context) (err error) {
 			h, err = history.Reopen(ctx, r.rec, o.RunDir, o.Set, o.Replay, r.watch.Show)
 			return err
 		})
@@ -51,9 +51,9 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 			return r.concludeAgain(h)
 		}
 		if err == nil {
-			a := r.adopt(h, &request{dir: o.Dir, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}})
+			a := r.adoptTranscript(h, &request{dir: o.Dir, operator: o.Operator, script: o.Replay, program: program{o.Tools, o.ScriptEngine}})
 			if err = r.rec.Reserve(); err == nil {
-				err = guarded(ctx, func(ctx context.Context) error { return r.resume(ctx, a) })
+				err = recoverPanic(ctx, func(ctx context.Context) error { return r.resume(ctx, a) })
 			}
 		}
 		if r.end.resumed {
@@ -62,14 +62,14 @@ func Resume(ctx context.Context, o ResumeOptions) record.Result {
 		if h != nil && h.Foreign { // else it could not be tried again
 			r.rec.Remove(record.StateFolder)
 		}
-		return r.unrecorded(err)
+		return r.resultWithoutRecord(err)
 	})
 }
 
 // resume runs the stages from the recorded state. If the run's time is over, it still handles the
 // finished work.
 func (r *runner) resume(ctx context.Context, a assignment) error {
-	p, err := r.reenter(ctx, a)
+	p, err := r.resumePlace(ctx, a)
 	if err != nil {
 		return outcome.Of(ctx, err)
 	}
@@ -82,7 +82,7 @@ func (r *runner) resume(ctx context.Context, a assignment) error {
 		if err != nil {
 			return err
 		}
-		return r.workAndPublish(limited, ctx, rd, a.past.Work.Attempts)
+		return r.workAndPublish(limited, ctx, rd, a.resumedRun.Work.Attempts)
 	})
 }
 
@@ -93,43 +93,43 @@ func (r *runner) concludeAgain(h *history.Run) record.Result {
 	return result
 }
 
-// adopt takes over a resumed run's transcript.
-func (r *runner) adopt(h *history.Run, asked *request) assignment {
-	asked.past, asked.publish = h, h.Started.Publish
+// adoptTranscript takes over a resumed run's transcript.
+func (r *runner) adoptTranscript(h *history.Run, asked *request) assignment {
+	asked.resumedRun, asked.publish = h, h.Started.Publish
 	if h.Foreign {
 		asked.dir = cmp.Or(asked.dir, ".") // where a stranger's run worked says nothing of this machine
 	}
 	a := *recordedAssignment(h, asked)
 	r.rec.ID, r.began = h.Started.RunID, time.Now().Add(-h.Elapsed)
-	r.rec.KeepOut(settings.Secrets(r.env, a.job()))
-	r.rec.GoOn(h.Warnings)
+	r.rec.SetSecrets(settings.Secrets(r.env, a.job()))
+	r.rec.ResumeWarnings(h.Warnings)
 	r.watch.Follow(h.View, limitsOf(a.job()))
 	r.end.assignment = &a
 	return a
 }
 
-// reenter makes a resumed run's place from its record and the checkout.
-func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error) {
-	h := a.past
+// resumePlace makes a resumed run's place from its record and the checkout.
+func (r *runner) resumePlace(ctx context.Context, a assignment) (_ *place, err error) {
+	h := a.resumedRun
 	if h.Foreign {
-		if err := h.HoldForeignIn(ctx, r.source, r.rec, r.at(a.dir)); err != nil {
+		if err := h.HoldForeignIn(ctx, r.source, r.rec, r.checkoutOptions(a.dir)); err != nil {
 			return nil, err
 		}
 	}
-	if a.model, err = provider.Find(ctx, a.job(), a.script, h.Scripted, r.env, r.version, r.rec); err != nil {
+	if a.model, err = provider.Find(ctx, a.job(), a.script, h.ScriptedTurns, r.env, r.version, r.rec); err != nil {
 		return nil, err
 	}
 	a.model.Profile.Price = h.Started.Price // as the run began, whatever was learned since
 	if a.project, err = publish.FindProject(r.env, r.version, intake.Naming{Job: a.job(), Event: intake.Event{Surroundings: intake.Around(r.env)}, Recorded: h.Workspace.Repository}, a.publish); err != nil {
 		return nil, err
 	}
-	if err := confine.EndLeft(ctx, r.rec.Directory); err != nil {
+	if err := confine.KillLeftovers(ctx, r.rec.Directory); err != nil {
 		return nil, err
 	}
 	p := place{assignment: &a}
-	from := r.at(a.dir)
+	from := r.checkoutOptions(a.dir)
 	from.Filters = a.job().Git.Listed()
-	p.workspace, h.Found, err = workspace.Resume(ctx, r.rec, from, h.Earlier())
+	p.workspace, h.FoundWork, err = workspace.Resume(ctx, r.rec, from, h.ForWorkspace())
 	if r.end.workspace = p.workspace; err != nil {
 		return nil, err
 	}
@@ -150,20 +150,20 @@ func (r *runner) reenter(ctx context.Context, a assignment) (_ *place, err error
 
 // recordResumed records the resume. From then on the run gets a new result.
 func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
-	h := rd.past
-	if err := rd.workspace.BeginMove(h.Found.Away); err != nil {
+	h := rd.resumedRun
+	if err := rd.workspace.BeginMove(h.FoundWork.Place); err != nil {
 		return err
 	}
-	if err := r.rec.Append(transcript.TypeRunResumed, h.Event(r.version, rd.boxes.Reached().WorkTree)); err != nil {
+	if err := r.rec.Append(transcript.TypeRunResumed, h.Event(r.version, rd.sandboxes.Confinement().WorkTree)); err != nil {
 		return err
 	}
 	r.end.resumed = true
-	r.rec.Live()
+	r.rec.StartHeartbeat()
 	if err := r.rec.SyncLog(); err != nil {
 		return err
 	}
 	r.rec.Remove(record.ResultFile)
-	r.end.From(r.rec)
+	r.end.SetRecord(r.rec)
 	if err := rd.hooks.List(); err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (r *runner) recordResumed(ctx context.Context, rd *ready) error {
 
 // showProgressAgain continues the progress comment of a run requested by an event.
 func (r *runner) showProgressAgain(ctx context.Context, p *place) {
-	asked, here := p.past.AskedOn(), r.env.Get("GITHUB_REPOSITORY")
+	asked, here := p.resumedRun.RequestedOn(), r.env.Get("GITHUB_REPOSITORY")
 	if asked.Number == 0 || !strings.EqualFold(here, asked.Repository) {
 		return
 	}
@@ -187,23 +187,23 @@ func (r *runner) showProgressAgain(ctx context.Context, p *place) {
 // restore restores conversation and work tree as far as possible: it repeats setup and writes the
 // work.
 func (r *runner) restore(ctx context.Context, rd *ready) error {
-	h := rd.past
-	if err := rd.agent.GoOn(h.Returned()); err != nil || !h.Worked() {
+	h := rd.resumedRun
+	if err := rd.agent.Resume(h.ForAgent()); err != nil || !h.Worked() {
 		return err
 	}
 	checks := r.checks(ctx, &work{ready: rd})
 	untracked := checks.NeedUntracked()
-	if h.Found.Away == "" {
+	if h.FoundWork.Place == "" {
 		// A run whose time is over still publishes its work.
 		if err := rd.workspace.FinishCalls(context.WithoutCancel(ctx)); err != nil || !untracked {
 			return err
 		}
-		return rd.workspace.KeepUntrackedAgain(ctx)
+		return rd.workspace.RecopyUntracked(ctx)
 	}
 	if err := checks.SetUp(ctx); err != nil {
 		return err
 	}
-	return rd.workspace.MoveIn(ctx, workspace.Move{
-		Away: h.Found.Away, Change: h.Work.Change, ApplyPatches: rd.agent.ApplyPatches, Untracked: untracked,
+	return rd.workspace.MoveIn(ctx, workspace.WorkMove{
+		From: h.FoundWork.Place, Change: h.Work.Change, ApplyPatches: rd.agent.ApplyPatches, Untracked: untracked,
 	})
 }

@@ -26,14 +26,14 @@ func Run(ctx context.Context, o Options) record.Result {
 	}
 	r.end.assignment = &assignment{request: asked}
 	inVain := false
-	result := r.attended(ctx, func() record.Result {
+	result := r.runAndReport(ctx, func() record.Result {
 		if err := workspace.MakeRunDirectory(r.rec, r.env.Get, o.Out, o.Dir, r.watch.Show); err != nil {
-			return r.unrecorded(err)
+			return r.resultWithoutRecord(err)
 		}
-		r.end.From(r.rec)
-		err := guarded(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
-		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Begun() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
-		r.watch.Unkept = inVain
+		r.end.SetRecord(r.rec)
+		err := recoverPanic(ctx, func(ctx context.Context) error { return r.run(ctx, asked, o.Repair) })
+		inVain = o.Out == "" && !r.env.InActions() && !r.rec.Started() && err != nil && outcome.Of(ctx, err).Outcome == outcome.InvalidInput
+		r.watch.NoRunDirectory = inVain
 		return r.finish(ctx, err)
 	})
 	// A mistyped path leaves nothing behind, unless the user named the run directory.
@@ -65,7 +65,7 @@ func (r *runner) run(ctx context.Context, asked *request, repairs string) error 
 	}
 	var a *assignment
 	if err := r.inTime(ctx, set.Job.Limits, func(ctx context.Context) (err error) {
-		a, err = r.assignHere(ctx, event, here, noCheckout)
+		a, err = r.ensureCheckout(ctx, event, here, noCheckout)
 		return err
 	}); err != nil {
 		return err
@@ -96,52 +96,52 @@ func (r *runner) makeReady(ctx context.Context, p *place) (*ready, error) {
 
 // setUp runs setup commands and the base's checks, and briefs the agent. A resumed run whose agent
 // had begun takes all that from its record. added is hooks' text for the agent.
-func (r *runner) setUp(ctx context.Context, rd *ready, added string) (_ *ready, err error) {
-	next, worked := *rd, rd.past != nil && rd.past.Worked()
+func (r *runner) setUp(ctx context.Context, rd *ready, hookText string) (_ *ready, err error) {
+	next, worked := *rd, rd.resumedRun != nil && rd.resumedRun.Worked()
 	if !worked {
 		if err := r.prepare(ctx, &work{ready: rd}); err != nil {
 			return nil, err
 		}
 	}
 	if rd.baselines {
-		if next.kept = verify.OpenKept(r.rec, record.BaselinesPath(r.env.Get), rd.boxes); next.kept != nil {
-			r.end.closers = append(r.end.closers, next.kept.Close)
+		if next.baselineCache = verify.OpenBaselineCache(r.rec, record.BaselinesPath(r.env.Get), rd.sandboxes); next.baselineCache != nil {
+			r.end.closers = append(r.end.closers, next.baselineCache.Close)
 		}
 	}
 	if worked {
-		next.baseline, err = rd.past.BaselineTable()
+		next.baseline, err = rd.resumedRun.BaselineTable()
 	} else {
 		next.baseline, err = r.checks(ctx, &work{ready: &next}).Baseline(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.reached(work{ready: &next, table: next.baseline})
-	if err := r.brief(ctx, &next, added); err != nil {
+	r.registerWork(work{ready: &next, verification: next.baseline})
+	if err := r.brief(ctx, &next, hookText); err != nil {
 		return nil, err
 	}
-	if rd.past != nil {
+	if rd.resumedRun != nil {
 		return &next, r.restore(ctx, &next)
 	}
-	next.laid, err = r.layEarlierChange(ctx, &next)
+	next.startingChange, err = r.applyEarlierChange(ctx, &next)
 	return &next, err
 }
 
 // workAndPublish lets the agent work until its change is verified, and publishes it. If the run's
 // time, which ends ctx but not whole, is over, it still publishes if the job wants that. attempts
 // counts past verifications.
-func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts int) error {
-	w, err := r.work(ctx, whole, rd, attempts)
+func (r *runner) workAndPublish(ctx, untimed context.Context, rd *ready, attempts int) error {
+	w, err := r.work(ctx, untimed, rd, attempts)
 	if err != nil {
 		return err
 	}
 	if w, err = r.askOutput(ctx, w); err != nil {
 		return err
 	}
-	if err := rd.hooks.Fired(); err != nil {
+	if err := rd.hooks.RequireAnswered(); err != nil {
 		return err
 	}
-	return inGrace(ctx, whole, func(ctx context.Context) error {
+	return inGrace(ctx, untimed, func(ctx context.Context) error {
 		v, err := r.judge(ctx, w)
 		if err != nil {
 			return err
@@ -157,11 +157,11 @@ func (r *runner) workAndPublish(ctx, whole context.Context, rd *ready, attempts 
 // agent's work, but no check with its own limit.
 func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*work, error) {
 	defer rd.agent.Close()
-	w, done, err := r.followRecipe(ctx, whole, r.reached(work{ready: rd, table: rd.baseline}), attempts)
+	w, done, err := r.followRecipe(ctx, whole, r.registerWork(work{ready: rd, verification: rd.baseline}), attempts)
 	if err != nil || done {
 		return w, err
 	}
-	unpaid := rd.laid.alone // nobody has to be paid for it, unless the checks are red
+	unpaid := rd.startingChange.cleanMerge // nobody has to be paid for it, unless the checks are red
 	for attempt := attempts + 1; ; {
 		laid := unpaid
 		if unpaid = false; !laid {
@@ -175,25 +175,25 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		}); err != nil {
 			return w, err
 		}
-		w = r.timed(ctx, whole, w)
+		w = r.markTimedOut(ctx, whole, w)
 		if err := rd.agent.Work().WithoutAnswers(rd.task.Issue); err != nil {
 			return w, err
 		}
 		if laid && w.change.Empty() { // the base has all of it
 			break
 		}
-		if again, err := w.tooEarly(); err != nil {
+		if again, err := w.questionEarlyEnd(); err != nil {
 			return w, err
 		} else if again {
 			continue
 		}
-		if again, err := r.giveBackRefused(ctx, whole, w); err != nil {
+		if again, err := r.reportRefusal(ctx, whole, w); err != nil {
 			return w, err
 		} else if again {
 			continue
 		}
 		again := false
-		if w, again, err = r.giveBackClaims(ctx, w); err != nil {
+		if w, again, err = r.reportClaims(ctx, w); err != nil {
 			return w, err
 		} else if again {
 			continue
@@ -204,8 +204,8 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 		if w, err = r.verify(ctx, whole, w, attempt); err != nil {
 			return w, err
 		}
-		w = r.timed(ctx, whole, w)
-		if w, again, err = r.giveBackTable(ctx, w, attempt); err != nil {
+		w = r.markTimedOut(ctx, whole, w)
+		if w, again, err = r.reportChecks(ctx, w, attempt); err != nil {
 			return w, err
 		}
 		if !again {
@@ -224,18 +224,18 @@ func (r *runner) work(ctx, whole context.Context, rd *ready, attempts int) (*wor
 // publish commits, pushes and opens the pull request, or posts the agent's findings, as far as the
 // run publishes.
 func (r *runner) publish(ctx context.Context, v *verdict) (*publication, error) {
-	p := &publication{verdict: v, done: r.end.done()}
+	p := &publication{verdict: v, published: r.end.publication()}
 	if v.project.Mode == publish.Nowhere {
 		return p, nil
 	}
 	r.end.published = p
 	if v.task.Subject != nil {
-		return p, r.sayFound(ctx, p)
+		return p, r.postFindings(ctx, p)
 	}
 	to := v.destination(r)
-	if err := publish.Publish(ctx, to, v.proposal, &p.done); err != nil {
+	if err := publish.Publish(ctx, to, v.proposal, &p.published); err != nil {
 		return p, err
 	}
-	v.lessons.Publish(ctx, to, v.proposal, p.done)
+	v.lessons.Publish(ctx, to, v.proposal, p.published)
 	return p, nil
 }

@@ -19,39 +19,39 @@ import (
 // runner has the tools of all stages. It holds no results, except in end, where stages register
 // what to report and close.
 type runner struct {
-	version string
-	began   time.Time // less the time that a resumed run did not live
-	hurry   context.Context
-	env     settings.Environment
-	source  *settings.Source
-	rec     *record.Record
-	watch   *progress.Watch
-	end     *ending
+	version   string
+	began     time.Time // less the time that a resumed run did not live
+	forceStop context.Context
+	env       settings.Environment
+	source    *settings.Source
+	rec       *record.Record
+	watch     *progress.Watch
+	end       *ending
 }
 
 func newRunner(id string, given settings.Given, s Surroundings) *runner {
 	given.Env, given.Reserved = settings.Environment(s.Environ), s.Reserved
-	r := &runner{version: s.Version, began: time.Now(), hurry: s.Hurry, env: given.Env, end: newEnding()}
+	r := &runner{version: s.Version, began: time.Now(), forceStop: s.ForceStop, env: given.Env, end: newEnding()}
 	r.rec = record.New(id, settings.Secrets(r.env, nil))
-	r.rec.Notes = record.NotesPath(r.env.Get)
-	r.rec.Vanishes = r.env.Artifacts() != ""
+	r.rec.DigestsFolder = record.DigestsPath(r.env.Get)
+	r.rec.Ephemeral = r.env.Artifacts() != ""
 	r.source = &settings.Source{Given: given, Warn: r.rec.Warn}
 	r.watch = &progress.Watch{Events: s.Events, Step: s.Step}
 	if !s.Quiet {
 		r.watch.Lines, r.watch.Terminal = s.Progress, s.Terminal
 	}
-	r.rec.Onlooker = r.watch.Begins
+	r.rec.StepObserver = r.watch.Begins
 	return r
 }
 
-// at returns how the checkout in a folder is opened.
-func (r *runner) at(dir string) workspace.Options {
+// checkoutOptions returns how the checkout in a folder is opened.
+func (r *runner) checkoutOptions(dir string) workspace.Options {
 	return workspace.Options{Dir: dir, Path: r.env.Get("PATH"), Forge: r.env.ForgeServer(), OpenFilter: confine.EarlyFilters(r.rec, r.env)}
 }
 
-// onForge publishes on a project's forge.
-func (r *runner) onForge(p publish.Project, ws *workspace.Workspace) publish.Forge {
-	return p.OnForge(p.Means(r.rec, r.env, ws))
+// forgePublisher publishes on a project's forge.
+func (r *runner) forgePublisher(p publish.Project, ws *workspace.Workspace) publish.Forge {
+	return p.OnForge(p.Publisher(r.rec, r.env, ws))
 }
 
 // inTime runs work until limits.time, counted from the run's start. That limit does not end whole.
@@ -87,8 +87,8 @@ func inGrace(ctx, whole context.Context, work func(context.Context) error) error
 	return work(late)
 }
 
-// guarded converts a panic to the outcome internal_error, so a result is written.
-func guarded(ctx context.Context, work func(context.Context) error) (err error) {
+// recoverPanic converts a panic to the outcome internal_error, so a result is written.
+func recoverPanic(ctx context.Context, work func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = outcome.Stopf(outcome.InternalError, "panic",

@@ -34,19 +34,19 @@ import (
 
 // open makes the agent and its needs, and writes the first events, or the resume. added is hooks'
 // text for the agent.
-func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, err error) {
+func (r *runner) open(ctx context.Context, p *place) (_ *ready, hookText string, err error) {
 	rd := ready{place: p}
 	if rd.key, err = r.preparePublishing(ctx, p); err != nil {
 		return nil, "", err
 	}
-	if rd.boxes, err = r.confine(ctx, p); err != nil {
+	if rd.sandboxes, err = r.confine(ctx, p); err != nil {
 		return nil, "", err
 	}
-	if rd.hooks, err = r.findHooks(ctx, p, rd.boxes); err != nil {
+	if rd.hooks, err = r.findHooks(ctx, p, rd.sandboxes); err != nil {
 		return nil, "", err
 	}
 	r.end.hooks = rd.hooks
-	if p.past != nil {
+	if p.resumedRun != nil {
 		err = r.recordResumed(ctx, &rd)
 	} else {
 		err = r.begin(ctx, &rd)
@@ -56,23 +56,23 @@ func (r *runner) open(ctx context.Context, p *place) (_ *ready, added string, er
 	}
 	if rd.hooks != nil {
 		base, t := rd.workspace.Base(), rd.task
-		added, err = rd.hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
-		if err = cmp.Or(err, rd.hooks.Halt()); err != nil {
+		hookText, err = rd.hooks.RunStart(ctx, hooks.Start{Source: t.Name, Title: t.Title, Text: t.Text, URL: t.URL, Base: base.Branch, SHA: base.SHA, Branch: t.Branch})
+		if err = cmp.Or(err, rd.hooks.StopReason()); err != nil {
 			return nil, "", err
 		}
 	}
 	rd.agent, err = r.makeAgent(ctx, &rd)
 	r.end.agent = rd.agent
-	r.reached(work{ready: &rd})
-	return &rd, added, err
+	r.registerWork(work{ready: &rd})
+	return &rd, hookText, err
 }
 
 // makeAgent makes the agent before its briefing.
 func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error) {
 	var earlier []*transcript.Agent
-	if rd.past != nil {
-		earlier = rd.past.Agents
-		if err := team.Resume(r.rec, rd.boxes, earlier); err != nil { // also of one that the record has no word of yet
+	if rd.resumedRun != nil {
+		earlier = rd.resumedRun.Agents
+		if err := team.Resume(r.rec, rd.sandboxes, earlier); err != nil { // also of one that the record has no word of yet
 			return nil, err
 		}
 	}
@@ -80,17 +80,17 @@ func (r *runner) makeAgent(ctx context.Context, rd *ready) (*worker.Agent, error
 		return nil, err
 	}
 	o := worker.Options{
-		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.boxes, Job: rd.job(), Model: rd.model, Began: r.began,
-		Hooks: rd.hooks, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.Taker(),
+		Record: r.rec, Workspace: rd.workspace, Sandboxes: rd.sandboxes, Job: rd.job(), Model: rd.model, Began: r.began,
+		Hooks: rd.hooks, Skills: rd.skills, Tools: rd.program.tools, ScriptEngine: rd.program.engine, Memory: rd.lessons.Given, TakeLesson: rd.lessons.LessonTaker(),
 	}
 	var waits *team.Order
-	switch rec := rd.recorded; {
+	switch rec := rd.recording; {
 	case rec != nil:
-		o.Recorded, o.Before, o.Ask, waits = rec.Servers, rec.Endings, rec.People(), rec.Waits
+		o.Recorded, o.ReplayCommand, o.Ask, waits = rec.Servers, rec.RecordedEnding, rec.People(), rec.RecordedOrder
 	case rd.job().Task.Questions == "ask" && rd.task.Issue != nil && r.env.Token() != "":
 		o.Ask = (&worker.IssuePeople{Forge: rd.project.Forge, Issue: *rd.task.Issue, Redact: r.rec.Redact}).Ask
 	}
-	return team.Make(ctx, o, earlier, waits)
+	return team.NewRunAgents(ctx, o, earlier, waits)
 }
 
 // preparePublishing verifies before the first turn that a change can be published, when an obstacle
@@ -104,7 +104,7 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 			return nil, outcome.Stopf(outcome.InvalidInput, "no_token",
 				"publish.as is %s, which needs GitHub: set GITHUB_TOKEN, or use --publish none, which writes the findings to output.json.", p.job().Publish.As)
 		}
-		return nil, r.speaker(p.assignment).Ready(ctx)
+		return nil, r.speaker(p.assignment).RequireNotPosted(ctx)
 	}
 	to := p.destination(r)
 	if to == nil {
@@ -115,21 +115,21 @@ func (r *runner) preparePublishing(ctx context.Context, p *place) (*sshsig.Key, 
 
 // destination returns the change's destination, or nil.
 func (p *place) destination(r *runner) publish.Destination {
-	return p.project.Destination(p.project.Means(r.rec, r.env, p.workspace))
+	return p.project.Destination(p.project.Publisher(r.rec, r.env, p.workspace))
 }
 
 // speaker posts the agent's findings on the run's subject.
-func (r *runner) speaker(a *assignment) feedback.Speaker {
-	return feedback.Speaker{
+func (r *runner) speaker(a *assignment) feedback.Poster {
+	return feedback.Poster{
 		Record: r.rec, Server: a.project.Forge, Publish: a.job().Publish, On: *a.task.Subject, Key: a.task.Key, RunID: r.rec.ID,
 		Snapshot: a.task.Snapshot, Commanded: a.source == nil || a.source.IsForced(), Link: r.env.RunLink(), // one that goes on was not refused
 	}
 }
 
-// sayFound posts the agent's object, once hooks allow it.
-func (r *runner) sayFound(ctx context.Context, p *publication) (err error) {
+// postFindings posts the agent's object, once hooks allow it.
+func (r *runner) postFindings(ctx context.Context, p *publication) (err error) {
 	base := p.workspace.Base()
-	p.said, err = r.speaker(p.assignment).SayFrom(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
+	p.posted, err = r.speaker(p.assignment).PostFromFile(ctx, p.outputFile, p.hooks, hooks.Draft{Base: base.Branch, BaseSHA: base.SHA, To: p.project.Mode, Title: p.task.Title})
 	return err
 }
 
@@ -138,38 +138,38 @@ func (r *runner) sayFound(ctx context.Context, p *publication) (err error) {
 func (r *runner) confine(ctx context.Context, p *place) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{
 		Record: r.rec, Environ: r.env, Job: p.job(), Rules: p.rules, Dir: p.dir,
-		Authorities: p.authorities, BaseTree: p.baseTree(), Hooked: len(p.job().Hooks) > 0 || p.operator != "",
+		Authorities: p.authorities, BaseTree: p.baseTree(), HasHooks: len(p.job().Hooks) > 0 || p.operator != "",
 	}
-	if p.past != nil {
-		boxes.Used, boxes.Found = p.past.Secrets, p.past.WorkTree()
+	if p.resumedRun != nil {
+		boxes.EarlierUses, boxes.RecordedBacking = p.resumedRun.Secrets, p.resumedRun.WorkTree()
 	}
-	r.end.boxes = boxes
+	r.end.sandboxes = boxes
 	err := enclosure.Open(ctx, boxes, p.workspace, r.watch.Mask)
 	switch {
 	case err != nil || p.project.Mode == publish.Nowhere:
 		return boxes, err
-	case p.workspace.On(p.task.Branch): // it can't move without the checkout, which others work in
-		return boxes, p.workspace.KeepAlone()
+	case p.workspace.CheckedOut(p.task.Branch): // it can't move without the checkout, which others work in
+		return boxes, p.workspace.RequireAlone()
 	}
-	return boxes, p.workspace.Share(ctx)
+	return boxes, p.workspace.AdmitOthers(ctx)
 }
 
 // findHooks finds the run's hooks and their place, or returns nil. A resumed run keeps the
 // operator's hooks of its start.
 func (r *runner) findHooks(ctx context.Context, p *place, boxes *confine.Sandboxes) (*hooks.Hooks, error) {
-	if p.recorded != nil {
-		return p.recorded.Answers.Hooks, nil
+	if p.recording != nil {
+		return p.recording.Answers.Hooks, nil
 	}
 	all, err := hooks.Find(ctx, p.operator, p.job(), p.workspace.Commit(), r.env.Get("HOME"))
-	if err == nil && p.past != nil {
-		err = p.past.SameOperators(all)
+	if err == nil && p.resumedRun != nil {
+		err = p.resumedRun.RequireSameOperatorHooks(all)
 	}
 	if err != nil {
 		return nil, err
 	}
-	found := hooks.New(all, boxes, p.workspace.Seen())
-	if found != nil && p.past != nil {
-		found.Answers = p.past.HookAnswers()
+	found := hooks.New(all, boxes, p.workspace.SandboxPath())
+	if found != nil && p.resumedRun != nil {
+		found.Answers = p.resumedRun.HookAnswers()
 	}
 	return found, nil
 }
@@ -187,24 +187,24 @@ func (r *runner) begin(ctx context.Context, rd *ready) error {
 	if err := cmp.Or(
 		r.rec.Append(transcript.TypeTask, rd.task.Event()),
 		r.rec.Append(transcript.TypeWorkspace, ws.Event(rd.project.Name(), rd.task.Branch, rd.job().Repository.Path)),
-		r.rec.Append(transcript.TypePolicy, rd.boxes.Event(ws.SeenElsewhere())),
+		r.rec.Append(transcript.TypePolicy, rd.sandboxes.Event(ws.SandboxPathElsewhere())),
 		rd.hooks.List(), rd.lessons.Record(),
 	); err != nil {
 		return err
 	}
 	r.showProgress(ctx, rd.place, rd.task.ProgressOn, rd.task.ProgressLike)
-	if rd.red == nil {
+	if rd.repair == nil {
 		return nil
 	}
-	if err := rd.red.Begin(ctx); err != nil {
+	if err := rd.repair.Begin(ctx); err != nil {
 		return err
 	}
-	r.end.last = append(r.end.last, func(ctx context.Context, stop *outcome.Stop) {
+	r.end.atEnd = append(r.end.atEnd, func(ctx context.Context, stop *outcome.Stop) {
 		pushed := ""
-		if p := r.end.done(); p.Remote != "" {
+		if p := r.end.publication(); p.Remote != "" {
 			pushed = p.Commit
 		}
-		rd.red.Conclude(ctx, stop, r.rec.Cost(), pushed)
+		rd.repair.Conclude(ctx, stop, r.rec.Cost(), pushed)
 	})
 	return nil
 }
@@ -227,12 +227,12 @@ func (r *runner) showProgress(ctx context.Context, p *place, number int, like []
 		on.Earlier = earlier.ID
 	}
 	r.watch.Comment(ctx, on)
-	r.end.last = append(r.end.last, r.concludeProgress)
+	r.end.atEnd = append(r.end.atEnd, r.concludeProgress)
 }
 
 // concludeProgress adds the run's end to the progress comment.
 func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
-	a, done := r.end.assignment, r.end.done()
+	a, done := r.end.assignment, r.end.publication()
 	end := progress.End{Stop: stop, Site: a.project.Site(), Draft: done.Draft}
 	if view, err := r.rec.View(); err == nil { // else the comment tells how the run ended all the same
 		end.View = view
@@ -245,10 +245,10 @@ func (r *runner) concludeProgress(ctx context.Context, stop *outcome.Stop) {
 	}
 }
 
-// reached registers the state of the work.
-func (r *runner) reached(w work) *work {
+// registerWork registers the state of the work.
+func (r *runner) registerWork(w work) *work {
 	if w.ready != nil {
-		w.lessons.Ran(w.baseline.Rows, w.table.Rows)
+		w.lessons.RecordChecks(w.baseline.Rows, w.verification.Rows)
 	}
 	r.end.work = &w
 	return &w
@@ -258,18 +258,18 @@ func (r *runner) reached(w work) *work {
 func (r *runner) stop(w *work, stopped *outcome.Stop) *work {
 	next := *w
 	next.stopped = stopped
-	return r.reached(next)
+	return r.registerWork(next)
 }
 
 // checks runs commands of the job on a base and on changes. What ends ctx ends proofs of its tests.
 func (r *runner) checks(ctx context.Context, w *work) verify.Checks {
 	until, _ := ctx.Deadline()
 	return verify.Checks{
-		Record: r.rec, Sandboxes: w.boxes, Workspace: w.workspace, Job: w.job(), Until: until, Kept: w.kept, Branch: w.task.Branch,
+		Record: r.rec, Sandboxes: w.sandboxes, Workspace: w.workspace, Job: w.job(), ProofDeadline: until, BaselineCache: w.baselineCache, Branch: w.task.Branch,
 		Commit: func(base gitops.Base, when time.Time) (gitops.CommitOptions, error) { // as it would be published
 			p := r.proposal(w)
 			p.Base = base
-			return w.project.Means(r.rec, r.env, w.workspace).TrialCommit(&p, when)
+			return w.project.Publisher(r.rec, r.env, w.workspace).TrialCommit(&p, when)
 		},
 	}
 }
@@ -283,8 +283,8 @@ func (r *runner) prepare(ctx context.Context, w *work) error {
 }
 
 // brief gives the agent its task. A replay has the images in its conversation.
-func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error) {
-	briefing := briefing.Briefing{Guides: rd.guides, Added: added, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
+func (r *runner) brief(ctx context.Context, rd *ready, hookText string) (err error) {
+	briefing := briefing.Briefing{Guides: rd.guides, Added: hookText, Task: briefing.Task{Source: rd.task.Name, Title: rd.task.Title, Text: rd.task.Text}}
 	if !rd.task.OnHead() {
 		if briefing.Further, err = worker.FurtherGuides(ctx, rd.workspace.Checkout(), rd.job().Repository.Path); err != nil {
 			return err
@@ -296,35 +296,35 @@ func (r *runner) brief(ctx context.Context, rd *ready, added string) (err error)
 	return rd.agent.Brief(briefing, rd.baseline.Rows)
 }
 
-// layEarlierChange writes the change of a run's pull request to the work tree as if the agent had
+// applyEarlierChange writes the change of a run's pull request to the work tree as if the agent had
 // made it. Configuration and checks stay the base's. It follows the baseline and is part of the
 // change.
-func (r *runner) layEarlierChange(ctx context.Context, rd *ready) (found laid, err error) {
+func (r *runner) applyEarlierChange(ctx context.Context, rd *ready) (found startingChange, err error) {
 	if rd.task.Mode != intake.Continue {
 		return found, nil
 	}
 	from := rd.project.Forge.Repository(rd.source.Event.Repository)
-	earlier, err := r.onForge(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
+	earlier, err := r.forgePublisher(rd.project, rd.workspace).EarlierChange(ctx, from, rd.task.Pull, rd.workspace.Base(), rd.lessons.TakeEarlier)
 	if err != nil || earlier == nil {
 		return found, err
 	}
 	found.change = earlier.Change
-	if err := rd.workspace.LayOver(ctx, earlier.Change); err != nil {
+	if err := rd.workspace.ApplyChange(ctx, earlier.Change); err != nil {
 		return found, fmt.Errorf("go on with pull request #%d: %w", rd.task.Pull.Number, err)
 	}
 	if earlier.Clean() {
-		found.alone = rd.red != nil && rd.red.Clashes && len(rd.red.Red) == 0
+		found.cleanMerge = rd.repair != nil && rd.repair.ConflictsWithBase && len(rd.repair.Red) == 0
 		return found, nil
 	}
 	r.rec.Warn("base_conflicts", "%s moved since pull request #%d was made, and the two conflict in %s; the agent was asked to merge them.",
 		workspace.BaseName(rd.workspace.Base()), rd.task.Pull.Number, earlier.Names())
-	return found, rd.agent.Tell(earlier.Words())
+	return found, rd.agent.Tell(earlier.DescribeUnmerged())
 }
 
 // followRecipe runs the job's recipe before the agent's first turn. done reports that all its
 // checks are green and the agent need not work.
 func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int) (_ *work, done bool, err error) {
-	if w.job().Recipe.Run == "" || attempts > 0 || w.past != nil && w.past.Worked() || w.task.Subject != nil {
+	if w.job().Recipe.Run == "" || attempts > 0 || w.resumedRun != nil && w.resumedRun.Worked() || w.task.Subject != nil {
 		return w, false, nil
 	}
 	if err := r.checks(ctx, w).Recipe(ctx); err != nil {
@@ -336,39 +336,39 @@ func (r *runner) followRecipe(ctx, whole context.Context, w *work, attempts int)
 	red := func(row transcript.VerifyRow) bool { return row.Before != "green" }
 	switch {
 	case w.job().Recipe.Agent == "always" || len(w.job().Verify) == 0:
-		return w, false, r.tellOfRecipe(ctx, w, "")
+		return w, false, r.reportRecipe(ctx, w, "")
 	case w.change.Empty() && !slices.ContainsFunc(w.baseline.Rows, red):
-		return r.summarised(w, "The recipe changed nothing, and every check is green."), true, nil
+		return r.withSummary(w, "The recipe changed nothing, and every check is green."), true, nil
 	case w.change.Empty():
 		return w, false, nil
 	}
 	if w, err = r.verify(ctx, whole, w, 1); err != nil {
 		return w, false, err
 	}
-	if w.table.Passed {
-		return r.summarised(w, "The recipe made this change. Every check is green on it, and no model was asked."), true, nil
+	if w.verification.Passed {
+		return r.withSummary(w, "The recipe made this change. Every check is green on it, and no model was asked."), true, nil
 	}
-	words, err := r.checks(ctx, w).Words(w.table, "")
+	words, err := r.checks(ctx, w).DescribeRed(w.verification, "")
 	if err != nil {
 		return w, false, err
 	}
-	return w, false, r.tellOfRecipe(ctx, w, words)
+	return w, false, r.reportRecipe(ctx, w, words)
 }
 
-// summarised sets the runner's summary of the work.
-func (r *runner) summarised(w *work, summary string) *work {
+// withSummary sets the runner's summary of the work.
+func (r *runner) withSummary(w *work, summary string) *work {
 	next := *w
 	next.summary = summary
-	return r.reached(next)
+	return r.registerWork(next)
 }
 
-// tellOfRecipe keeps the recipe's change for a resume elsewhere, and tells the agent about it and
+// reportRecipe keeps the recipe's change for a resume elsewhere, and tells the agent about it and
 // its checks.
-func (r *runner) tellOfRecipe(ctx context.Context, w *work, words string) error {
+func (r *runner) reportRecipe(ctx context.Context, w *work, words string) error {
 	if w.change.Empty() {
 		return nil
 	}
-	if err := w.agent.KeepMade(ctx, w.change); err != nil {
+	if err := w.agent.SaveUncalledChange(ctx, w.change); err != nil {
 		return err
 	}
 	told := r.checks(ctx, w).RecipeWords()
@@ -392,44 +392,44 @@ func (r *runner) takeChange(ctx context.Context, p *place, w *work) (*work, erro
 	if change != nil {
 		next.change = change
 	}
-	return r.reached(next), err
+	return r.registerWork(next), err
 }
 
-// timed marks work as stopped by limits.time, which ends ctx but not whole.
-func (r *runner) timed(ctx, whole context.Context, w *work) *work {
+// markTimedOut marks work as stopped by limits.time, which ends ctx but not whole.
+func (r *runner) markTimedOut(ctx, whole context.Context, w *work) *work {
 	if w.stopped != nil || ctx.Err() == nil || whole.Err() != nil {
 		return w
 	}
 	return r.stop(w, outcome.Of(ctx, ctx.Err()))
 }
 
-// tooEarly points out an end that looks too early.
-func (w *work) tooEarly() (bool, error) {
+// questionEarlyEnd points out an end that looks too early.
+func (w *work) questionEarlyEnd() (bool, error) {
 	if w.stopped != nil {
 		return false, nil
 	}
-	return w.agent.Nudge(w.change.Empty(), workspace.LeftBehind(w.change))
+	return w.agent.QuestionEnd(w.change.Empty(), workspace.DescribeLeftovers(w.change))
 }
 
 // verify runs the checks on the change.
 func (r *runner) verify(ctx, whole context.Context, w *work, attempt int) (*work, error) {
-	table, err := r.checks(ctx, w).Change(whole, attempt, w.change, w.baseline.Rows)
+	table, err := r.checks(ctx, w).VerifyChange(whole, attempt, w.change, w.baseline.Rows)
 	if len(table.Rows) > 0 {
 		next := *w
-		next.table = table
-		w = r.reached(next)
+		next.verification = table
+		w = r.registerWork(next)
 	}
 	return w, err
 }
 
-// giveBackRefused tells the agent once why its change may not be published, and reports whether it
+// reportRefusal tells the agent once why its change may not be published, and reports whether it
 // did. Refused changes skip the checks; for work stopped by a budget, only the size matters.
-func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, error) {
+func (r *runner) reportRefusal(ctx, whole context.Context, w *work) (bool, error) {
 	if w.change.Empty() {
 		return false, nil
 	}
 	err := inGrace(ctx, whole, func(ctx context.Context) error {
-		if err := w.judged(w.change).Refusal(ctx); err != nil {
+		if err := w.judgeCase(w.change).Refusal(ctx); err != nil {
 			return err
 		}
 		if p := w.job().Policy; p.Silenced != "refuse" && p.WorkflowRisk != "refuse" {
@@ -446,16 +446,16 @@ func (r *runner) giveBackRefused(ctx, whole context.Context, w *work) (bool, err
 		return false, nil
 	}
 	if w.job().VerifyAttempts > 0 && w.stopped == nil {
-		if told, failed := w.agent.Refused(stop.Message); failed != nil || told {
+		if told, failed := w.agent.ReportRefused(stop.Message); failed != nil || told {
 			return told, failed
 		}
 	}
 	return false, stop
 }
 
-// giveBackClaims tells the agent, once, what its summary claims and its work does not show, and reports whether
+// reportClaims tells the agent, once, what its summary claims and its work does not show, and reports whether
 // it did.
-func (r *runner) giveBackClaims(ctx context.Context, w *work) (*work, bool, error) {
+func (r *runner) reportClaims(ctx context.Context, w *work) (*work, bool, error) {
 	if w.change.Empty() || w.stopped != nil || w.job().VerifyAttempts == 0 {
 		return w, false, nil
 	}
@@ -464,33 +464,33 @@ func (r *runner) giveBackClaims(ctx context.Context, w *work) (*work, bool, erro
 		return w, false, err
 	}
 	if len(names) > 0 {
-		told, err := w.agent.Claimed("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
+		told, err := w.agent.ReportClaims("It names what is neither in your change nor in your calls: " + markdown.SomeFiles(names) + ".")
 		return w, told, err
 	}
 	next := *w
 	next.founded = w.change
-	return r.reached(next), false, nil
+	return r.registerWork(next), false, nil
 }
 
-// giveBackTable tells the agent the red checks or, once, the tests that prove nothing, and reports
+// reportChecks tells the agent the red checks or, once, the tests that prove nothing, and reports
 // whether it did.
-func (r *runner) giveBackTable(ctx context.Context, w *work, attempt int) (*work, bool, error) {
+func (r *runner) reportChecks(ctx context.Context, w *work, attempt int) (*work, bool, error) {
 	agent := w.agent
 	if w.stopped != nil || attempt > w.job().VerifyAttempts {
 		return w, false, nil
 	}
-	if w.table.Passed {
-		words := verify.UnprovenWords(w.table)
+	if w.verification.Passed {
+		words := verify.DescribeUnproven(w.verification)
 		if words == "" {
 			return w, false, nil
 		}
-		told, err := agent.Unproven(words)
+		told, err := agent.ReportUnproven(words)
 		return w, told, err
 	}
 	if w = r.stop(w, agent.NearlySpent()); w.stopped != nil {
 		return w, false, nil
 	}
-	words, err := r.checks(ctx, w).Words(w.table, worker.StoppedWords)
+	words, err := r.checks(ctx, w).DescribeRed(w.verification, worker.StoppedWords)
 	if err != nil {
 		return w, false, err
 	}
@@ -520,14 +520,14 @@ func (r *runner) askOutput(ctx context.Context, w *work) (*work, error) {
 	}
 	next := *w
 	next.outputFile = worker.OutputFile
-	return r.reached(next), nil
+	return r.registerWork(next), nil
 }
 
 // judge refuses unpublishable changes, and work that cannot be part of a change.
 func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
-	c := w.judged(w.change)
+	c := w.judgeCase(w.change)
 	if w.change.Empty() {
-		if err := c.LeftOut(); err != nil {
+		if err := c.RefuseExcludedOnly(); err != nil {
 			return nil, err
 		}
 	} else if err := c.Judge(ctx); err != nil {
@@ -535,8 +535,8 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	} else if err := r.inspect(ctx, w, w.job(), w.change); err != nil {
 		return nil, err
 	}
-	if before := w.repaired(); before != nil && !w.change.Empty() {
-		if err := repair.KeepsTests(before, w.change, w.table); err != nil {
+	if before := w.repairedChange(); before != nil && !w.change.Empty() {
+		if err := repair.KeepsTests(before, w.change, w.verification); err != nil {
 			return nil, err
 		}
 	}
@@ -547,7 +547,7 @@ func (r *runner) judge(ctx context.Context, w *work) (*verdict, error) {
 	}
 	p := r.proposal(w)
 	if w.stopped == nil {
-		p.Follow.Verify = r.checks(ctx, w).OnNewBase
+		p.Follow.Verify = r.checks(ctx, w).VerifyOnNewBase
 	}
 	return &verdict{w, p}, nil
 }
@@ -559,12 +559,12 @@ func (r *runner) proposal(w *work) publish.Proposal {
 		summary = fmt.Sprintf("The change was laid over %s, as that is by now.", w.workspace.Base().Branch)
 	}
 	p := publish.Proposal{
-		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.table,
-		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Found: &r.end.found, Hooks: w.hooks,
-		Follow: r.inspected(w.ready, w.lessons.Follow(w.repaired())),
+		Cost: r.rec.Cost(), RunID: r.rec.ID, Job: w.job(), Task: w.task, Base: w.workspace.Base(), Change: w.change, Table: w.verification,
+		Summary: summary, Stopped: w.stopped, Key: w.key, InCheckout: w.change, Inspection: &r.end.inspection, Hooks: w.hooks,
+		Follow: r.withInspection(w.ready, w.lessons.Follow(w.repairedChange())),
 	}
-	if w.past != nil {
-		p.Committed = w.past.Commit()
+	if w.resumedRun != nil {
+		p.EarlierCommit = w.resumedRun.Commit()
 	}
 	return p
 }

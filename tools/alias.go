@@ -40,11 +40,11 @@ type synonym struct {
 	convert  func(any) any // nil leaves the value as it is
 }
 
-// ownName removes the namespace prefixed by some models.
-func ownName(name string) string {
-	for _, group := range ofAgents {
+// withoutNamespace removes the namespace prefixed by some models.
+func withoutNamespace(name string) string {
+	for _, group := range agentNamespaces {
 		if rest, within := strings.CutPrefix(name, group+"."); within {
-			return Named(group, rest)
+			return QualifiedName(group, rest)
 		}
 	}
 	return strings.TrimPrefix(name, "functions.")
@@ -53,21 +53,21 @@ func ownName(name string) string {
 // translate brings the arguments of a call, made under any of its names, into
 // the shape of the named tool.
 func translate(tool, called string, arguments map[string]any) {
-	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(ownName(called)), dialect.GlobTool)
+	asGlob := tool == dialect.GrepFiles && slices.Contains(dialect.Called(withoutNamespace(called)), dialect.GlobTool)
 	if asGlob {
 		move(renamed("include", "pattern", "query"), arguments)
 	}
 	move(synonyms(tool), arguments)
 	switch {
 	case asGlob:
-		given(arguments, "pattern", "")
-	case tool == dialect.ListDir && called != tool && Means(called, tool):
-		given(arguments, "dir_path", ".")
+		setMissing(arguments, "pattern", "")
+	case tool == dialect.ListDir && called != tool && NamesTool(called, tool):
+		setMissing(arguments, "dir_path", ".")
 	}
 }
 
-// given sets a missing argument.
-func given(arguments map[string]any, name string, value any) {
+// setMissing sets a missing argument.
+func setMissing(arguments map[string]any, name string, value any) {
 	if _, there := arguments[name]; !there {
 		arguments[name] = value
 	}

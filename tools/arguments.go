@@ -16,9 +16,9 @@ import (
 // approvalNever refuses escalation in the reference implementation's words, known to models.
 const approvalNever = "approval policy is Never; reject command — you cannot ask for escalated permissions if the approval policy is Never"
 
-// published lists arguments of published tool versions. Arguments missing from a schema are
+// publishedArguments lists arguments of published tool versions. Arguments missing from a schema are
 // removed; the model is told if the argument had an effect.
-var published = map[string]struct{ silent bool }{
+var publishedArguments = map[string]struct{ silent bool }{
 	"sandbox_permissions":        {silent: true}, // an escalation is answered before
 	"with_escalated_permissions": {silent: true},
 	"additional_permissions":     {silent: true},
@@ -42,7 +42,7 @@ var published = map[string]struct{ silent bool }{
 }
 
 // prepare converts the call to the tool's form, or explains why it does not fit.
-func (t *target) prepare() (err error) {
+func (t *callTarget) prepare() (err error) {
 	defer func() { // who checks schemas was not made for those of strangers
 		if value := recover(); value != nil {
 			err = &Panic{Value: value, Stack: debug.Stack()}
@@ -50,7 +50,7 @@ func (t *target) prepare() (err error) {
 	}()
 	e, call := t.entry, t.Call
 	if call.Form.builtin() || (call.Form == Freeform || call.Form == Written) && e.takesText() {
-		t.ready = call
+		t.convertedCall = call
 		return nil
 	}
 	call.Input = unwrapped(call.Input)
@@ -60,7 +60,7 @@ func (t *target) prepare() (err error) {
 			t.refusal = approvalNever + ". Run it again without asking for permissions."
 			return nil
 		}
-		translate(t.Tool, ownName(call.Name), arguments)
+		translate(t.Tool, withoutNamespace(call.Name), arguments)
 		t.ignored = e.dropPublished(arguments)
 	}
 	if problem == "" {
@@ -75,7 +75,7 @@ func (t *target) prepare() (err error) {
 		call.Form = Freeform
 	}
 	call.Input, err = e.input(arguments)
-	t.ready = call
+	t.convertedCall = call
 	return err
 }
 
@@ -149,7 +149,7 @@ func escalates(arguments map[string]any) bool {
 func (e *entry) dropPublished(arguments map[string]any) []string {
 	var ignored []string
 	for name := range arguments {
-		extra, known := published[name]
+		extra, known := publishedArguments[name]
 		if !known || e.schema.Takes(name) {
 			continue
 		}

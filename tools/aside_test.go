@@ -15,7 +15,7 @@ func TestWordsAside(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			d := dispatcher(fake{name: "exec_command", run: func(context.Context, Call) (Result, error) { return Result{Output: "done"}, nil }})
 			d.Outputs = &Outputs{Redact: secret}
-			d.Aside = func() string { return test.words }
+			d.TextBefore = func() string { return test.words }
 			r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "bash", Input: "{}"}})[0]
 			if r.Output != test.want || r.Failed {
 				t.Errorf("got %+v", r)
@@ -26,7 +26,7 @@ func TestWordsAside(t *testing.T) {
 
 func TestWordsAsideAreNotAskedForCallsThatDontFit(t *testing.T) {
 	d := dispatcher(fake{name: "look", parameters: `{"type":"object","required":["x"]}`})
-	d.Aside = func() string {
+	d.TextBefore = func() string {
 		t.Error("asked")
 		return ""
 	}
@@ -37,7 +37,7 @@ func TestWordsAsideStandBeforeTheFirstCommand(t *testing.T) {
 	d := dispatcher(fake{name: "shell", run: func(context.Context, Call) (Result, error) {
 		return Result{Commands: []Ran{{Output: "one"}, {Output: "two"}}}, nil
 	}})
-	d.Aside = func() string { return "Mind." }
+	d.TextBefore = func() string { return "Mind." }
 	r := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "shell", Input: "{}", Form: ShellAction}})[0]
 	if r.Commands[0].Output != "Mind.\none" || r.Commands[1].Output != "two" || !strings.HasPrefix(r.Output, "Mind.\nExit code: 0\n") {
 		t.Errorf("got %+v", r)

@@ -20,32 +20,32 @@ type Batch struct {
 	running    sync.WaitGroup
 	results    []*Result
 
-	decided chan struct{}     // closed by Commit and Discard
-	calls   []<-chan struct{} // each closed when a call has ended
-	script  <-chan struct{}   // that of the last call that runs a script
-	told    <-chan struct{}   // closed when it is certain whether the last call starts
+	committed       chan struct{}     // closed by Commit and Discard
+	calls           []<-chan struct{} // each closed when a call has ended
+	script          <-chan struct{}   // that of the last call that runs a script
+	lastCallDecided <-chan struct{}   // closed when it is certain whether the last call starts
 
 	mu      sync.Mutex
 	started int
-	over    bool // nothing starts any more
+	stopped bool // nothing starts any more
 }
 
 // Begin makes an empty batch. It ends with Commit or Discard, and Wait.
 func (d *Dispatcher) Begin(ctx context.Context) *Batch {
 	return &Batch{
 		dispatcher: d, ctx: ctx,
-		slots:   make(chan struct{}, parallelCalls),
-		decided: make(chan struct{}),
-		told:    closed(), script: closed(),
+		slots:           make(chan struct{}, parallelCalls),
+		committed:       make(chan struct{}),
+		lastCallDecided: closed(), script: closed(),
 	}
 }
 
 // Start starts a call as soon as it may. It does not wait.
 func (b *Batch) Start(call Call) {
 	t := b.dispatcher.target(call)
-	enter, turn := b.place(t), b.told
+	enter, turn := b.enqueue(t), b.lastCallDecided
 	told, over := make(chan struct{}), make(chan struct{})
-	b.told, b.calls = told, append(b.calls, over)
+	b.lastCallDecided, b.calls = told, append(b.calls, over)
 	if t.scripts() {
 		b.script = over
 	}
@@ -62,7 +62,7 @@ func (b *Batch) Start(call Call) {
 		}
 		b.slots <- struct{}{}
 		defer func() { <-b.slots }()
-		if !b.starts() {
+		if !b.awaitStart() {
 			close(told)
 			return
 		}
@@ -72,44 +72,44 @@ func (b *Batch) Start(call Call) {
 	})
 }
 
-// place registers a call in the order of all calls, after those before it in the batch. Scripts are
+// enqueue registers a call in the order of all calls, after those before it in the batch. Scripts are
 // not registered; their calls are.
-func (b *Batch) place(t target) (enter func() (before []<-chan struct{}, ended chan struct{})) {
+func (b *Batch) enqueue(t callTarget) (enter func() (before []<-chan struct{}, ended chan struct{})) {
 	if t.scripts() {
-		before := append([]<-chan struct{}{b.decided}, b.calls...)
+		before := append([]<-chan struct{}{b.committed}, b.calls...)
 		return func() ([]<-chan struct{}, chan struct{}) { return before, make(chan struct{}) }
 	}
 	script := b.script
 	return func() ([]<-chan struct{}, chan struct{}) {
 		<-script
-		before, ended := b.dispatcher.line().enter(t.Mutates)
+		before, ended := b.dispatcher.callOrder().enqueue(t.Mutates)
 		if t.Mutates {
-			before = append(before, b.decided)
+			before = append(before, b.committed)
 		}
 		return before, ended
 	}
 }
 
-// starts reports whether the next call may start.
-func (b *Batch) starts() bool {
+// awaitStart reports whether the next call may start.
+func (b *Batch) awaitStart() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.over {
+	if !b.stopped {
 		b.started++
 	}
-	return !b.over
+	return !b.stopped
 }
 
 // Commit marks the response as complete: all calls will run.
-func (b *Batch) Commit() { close(b.decided) }
+func (b *Batch) Commit() { close(b.committed) }
 
 // Discard marks the response as aborted and returns the number of started calls. The others never
 // start.
 func (b *Batch) Discard() (started int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.over = true
-	close(b.decided)
+	b.stopped = true
+	close(b.committed)
 	return b.started
 }
 

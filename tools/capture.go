@@ -14,12 +14,12 @@ type Capture struct {
 	outputs *Outputs
 	callID  string
 
-	mu     sync.Mutex
-	buffer []byte // all of it, or once spool is set the head and then the ring of the tail
-	oldest int    // where the ring begins, counted from its start
-	bytes  int64
-	lines  int
-	spool  *spool
+	mu        sync.Mutex
+	buffer    []byte // all of it, or once spool is set the head and then the ring of the tail
+	ringStart int    // where the ring begins, counted from its start
+	bytes     int64
+	lines     int
+	spool     *spool
 }
 
 // Printed is a part of a command's output, for a Result.
@@ -52,21 +52,21 @@ func (c *Capture) Write(p []byte) (int, error) {
 		c.spool.write(c.buffer)
 	}
 	c.spool.write(p)
-	c.turn(p)
+	c.writeRing(p)
 	return written, nil
 }
 
-// turn writes p to the ring over its oldest bytes.
-func (c *Capture) turn(p []byte) {
+// writeRing writes p to the ring over its oldest bytes.
+func (c *Capture) writeRing(p []byte) {
 	ring := c.buffer[memoryLimit/2:]
 	if len(p) >= len(ring) {
 		copy(ring, p[len(p)-len(ring):])
-		c.oldest = 0
+		c.ringStart = 0
 		return
 	}
-	n := copy(ring[c.oldest:], p)
+	n := copy(ring[c.ringStart:], p)
 	copy(ring, p[n:])
-	c.oldest = (c.oldest + len(p)) % len(ring)
+	c.ringStart = (c.ringStart + len(p)) % len(ring)
 }
 
 // Take returns and clears the output since the last Take. Put it into a Result or close it.
@@ -77,9 +77,9 @@ func (c *Capture) Take() *Printed {
 	if c.spool != nil {
 		ring := c.buffer[memoryLimit/2:]
 		taken.head = c.buffer[:memoryLimit/2]
-		taken.tail = append(append(make([]byte, 0, len(ring)), ring[c.oldest:]...), ring[:c.oldest]...)
+		taken.tail = append(append(make([]byte, 0, len(ring)), ring[c.ringStart:]...), ring[:c.ringStart]...)
 	}
-	c.buffer, c.oldest, c.bytes, c.lines, c.spool = nil, 0, 0, 0, nil
+	c.buffer, c.ringStart, c.bytes, c.lines, c.spool = nil, 0, 0, 0, nil
 	return taken
 }
 

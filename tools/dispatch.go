@@ -22,23 +22,23 @@ type Dispatcher struct {
 	Offered  []string // tools that the model was told of
 	// Gate is asked about each call; it may be nil.
 	Gate Gate
-	// Aside returns text for the model before a call's output, or "". It is called concurrently,
+	// TextBefore returns text for the model before a call's output, or "". It is called concurrently,
 	// even after cancellation; may be nil.
-	Aside func() string
-	// Nested counts a script's call and returns the reason against it, or "". It is called
+	TextBefore func() string
+	// CountScriptCall counts a script's call and returns the reason against it, or "". It is called
 	// concurrently; may be nil.
-	Nested func() (refused string)
-	// InLineWith is the dispatcher of another agent in the same tree. Their mutating calls run one
+	CountScriptCall func() (refused string)
+	// SharesOrderWith is the dispatcher of another agent in the same tree. Their mutating calls run one
 	// after the other. May be nil.
-	InLineWith *Dispatcher
+	SharesOrderWith *Dispatcher
 
 	order order
 }
 
-// line returns the order of calls.
-func (d *Dispatcher) line() *order {
-	if d.InLineWith != nil {
-		return d.InLineWith.line()
+// callOrder returns the order of calls.
+func (d *Dispatcher) callOrder() *order {
+	if d.SharesOrderWith != nil {
+		return d.SharesOrderWith.callOrder()
 	}
 	return &d.order
 }
@@ -57,24 +57,24 @@ type Observer interface {
 
 // Started is a call about to run.
 type Started struct {
-	Call    Call   // as the model wrote it
-	Tool    string // that answers; the call's own name when there is none
-	Offered bool
-	Mutates bool
-	Ready   string // the input in the form that the tool takes, where that is another
-	Refused bool   // it is not run, and no gate is asked
+	Call           Call   // as the model wrote it
+	Tool           string // that answers; the call's own name when there is none
+	Offered        bool
+	Mutates        bool
+	ConvertedInput string // the input in the form that the tool takes, where that is another
+	Refused        bool   // it is not run, and no gate is asked
 }
 
 // Finished is an ended call.
 type Finished struct {
-	Call     Call
-	Tool     string
-	Result   Result // as the model gets it
-	Whole    Whole
-	Duration time.Duration
-	Ran      bool   // the tool was asked
-	Foreign  bool   // the tool is not of agent-ci
-	Made     string // the input that a gate had it asked with; empty for that of Started
+	Call       Call
+	Tool       string
+	Result     Result // as the model gets it
+	Uncut      UncutOutput
+	Duration   time.Duration
+	Ran        bool   // the tool was asked
+	IsExternal bool   // the tool is not of agent-ci
+	GateInput  string // the input that a gate had it asked with; empty for that of Started
 	// Fault is a failure of the tool itself: cancellation, an error of agent-ci, a *Panic. Mistakes
 	// of the model leave it nil.
 	Fault error
@@ -82,14 +82,14 @@ type Finished struct {
 
 // Panic reports a panic of a tool.
 type Panic struct {
-	Value   any
-	Stack   []byte
-	Foreign bool // it is of a tool that is not agent-ci's
+	Value      any
+	Stack      []byte
+	IsExternal bool // it is of a tool that is not agent-ci's
 }
 
 // Error omits details for developers, because the model reads it too.
 func (p *Panic) Error() string {
-	if p.Foreign {
+	if p.IsExternal {
 		return "the tool crashed. This is a fault of the tool, not of the call; try another way"
 	}
 	return "the tool crashed. This is a fault of agent-ci, not of the call; try another way"
@@ -107,30 +107,30 @@ func (d *Dispatcher) Dispatch(ctx context.Context, calls []Call) []Result {
 	return batch.Wait()
 }
 
-// target is a call with its tool.
-type target struct {
+// callTarget is a call with its tool.
+type callTarget struct {
 	Started
-	entry   *entry   // nil when no tool has the name
-	ready   Call     // what the tool's Run gets
-	ignored []string // arguments that were taken away
-	refusal string   // why the tool is not asked, in words for the model
-	err     error    // why the call could not be prepared
+	entry         *entry   // nil when no tool has the name
+	convertedCall Call     // what the tool's Run gets
+	ignored       []string // arguments that were taken away
+	refusal       string   // why the tool is not asked, in words for the model
+	err           error    // why the call could not be prepared
 }
 
-func (t target) scripts() bool {
+func (t callTarget) scripts() bool {
 	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
 }
 
-func (d *Dispatcher) target(call Call) target {
+func (d *Dispatcher) target(call Call) callTarget {
 	t := d.prepared(call)
-	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.ready.Input != call.Input {
-		t.Ready = t.ready.Input
+	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.convertedCall.Input != call.Input {
+		t.ConvertedInput = t.convertedCall.Input
 	}
 	return t
 }
 
-func (d *Dispatcher) prepared(call Call) target {
-	t := target{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
+func (d *Dispatcher) prepared(call Call) callTarget {
+	t := callTarget{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
 	switch {
 	case call.Refused != "":
 		t.refusal = call.Refused
@@ -145,7 +145,7 @@ func (d *Dispatcher) prepared(call Call) target {
 	}
 	t.Offered = slices.Contains(d.Offered, t.Tool)
 	if t.err = t.prepare(); t.err == nil && t.refusal == "" {
-		t.Mutates = t.entry.mutates(t.ready)
+		t.Mutates = t.entry.mutates(t.convertedCall)
 	}
 	return t
 }
@@ -164,7 +164,7 @@ func (t Tool) mutates(call Call) (yes bool) {
 	return t.MutatesCall(call)
 }
 
-func (d *Dispatcher) started(t target) error {
+func (d *Dispatcher) started(t callTarget) error {
 	if d.Observer == nil {
 		return nil
 	}
@@ -175,34 +175,34 @@ func (d *Dispatcher) started(t target) error {
 }
 
 // run runs a reported call. refused is the reason against it.
-func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
+func (d *Dispatcher) run(ctx context.Context, t callTarget, refused error) Result {
 	begin := time.Now()
-	result, ran, fault, asked := Result{}, false, refused, t.ready.Input
+	result, ran, fault, asked := Result{}, false, refused, t.convertedCall.Input
 	ctx = WithCall(ctx, t.Call)
 	if fault == nil {
 		var before string
-		t, before = d.gated(ctx, t)
+		t, before = d.askGateBefore(ctx, t)
 		result, ran, fault = d.answer(d.withCalls(ctx, t), t)
 		if fault == nil && !result.Recorded {
-			result = result.preceded(before)
+			result = result.withPrefix(before)
 		}
 	}
 	took := time.Since(begin)
 	switch {
 	case fault == nil:
 	case ctx.Err() != nil:
-		result = brokenOff(result, fmt.Sprintf("aborted after %.1f s", took.Seconds()))
+		result = failedResult(result, fmt.Sprintf("aborted after %.1f s", took.Seconds()))
 	default:
-		result = brokenOff(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
+		result = failedResult(result, fmt.Sprintf("%s failed: %v", t.Tool, fault))
 	}
 	result, whole := d.Outputs.finish(t.Call, result)
-	result, whole = d.judged(ctx, t, ran, result, whole)
-	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Whole: whole, Duration: took, Fault: fault, Ran: ran, Foreign: t.entry != nil && t.entry.Foreign}
-	if ran && t.ready.Input != asked {
-		ended.Made = t.ready.Input
+	result, whole = d.askGateAfter(ctx, t, ran, result, whole)
+	ended := Finished{Call: t.Call, Tool: t.Tool, Result: result, Uncut: whole, Duration: took, Fault: fault, Ran: ran, IsExternal: t.entry != nil && t.entry.Foreign}
+	if ran && t.convertedCall.Input != asked {
+		ended.GateInput = t.convertedCall.Input
 	}
 	if ran && !result.Recorded {
-		ended.Result = result.preceded(d.aside())
+		ended.Result = result.withPrefix(d.aside())
 	}
 	if d.Observer != nil {
 		d.Observer.Finished(ended)
@@ -210,8 +210,8 @@ func (d *Dispatcher) run(ctx context.Context, t target, refused error) Result {
 	return ended.Result
 }
 
-// brokenOff returns the result of a failed call with its output so far.
-func brokenOff(result Result, words string) Result {
+// failedResult returns the result of a failed call with its output so far.
+func failedResult(result Result, words string) Result {
 	result.Output, result.Commands, result.Failed = words, nil, true
 	if result.Printed != nil && result.Printed.Bytes() > 0 {
 		result.Output += "\nOutput:\n"
@@ -220,26 +220,26 @@ func brokenOff(result Result, words string) Result {
 }
 
 // answer is the tool's result; ran says whether the tool was asked.
-func (d *Dispatcher) answer(ctx context.Context, t target) (result Result, ran bool, err error) {
+func (d *Dispatcher) answer(ctx context.Context, t callTarget) (result Result, ran bool, err error) {
 	if err := cmp.Or(ctx.Err(), t.err); err != nil || t.refusal != "" {
 		return Refuse(t.refusal), false, err
 	}
-	err = guard(func() (err error) {
-		result, err = t.entry.Run(ctx, t.ready)
+	err = catchPanic(func() (err error) {
+		result, err = t.entry.Run(ctx, t.convertedCall)
 		return err
 	})
 	if broken, is := errors.AsType[*Panic](err); is {
-		broken.Foreign = t.entry.Foreign
+		broken.IsExternal = t.entry.Foreign
 	}
 	if err == nil && !result.Recorded {
-		result = result.preceded(note(t.ignored))
+		result = result.withPrefix(note(t.ignored))
 	}
 	return result, true, err
 }
 
-// guard keeps a panic of a tool, and a runtime.Goexit, from ending more than the
+// catchPanic keeps a panic of a tool, and a runtime.Goexit, from ending more than the
 // call.
-func guard(run func() error) error {
+func catchPanic(run func() error) error {
 	err := errors.New("the tool ended without a result")
 	done := make(chan struct{})
 	go func() {
@@ -256,18 +256,18 @@ func guard(run func() error) error {
 }
 
 func (d *Dispatcher) aside() string {
-	if d.Aside == nil {
+	if d.TextBefore == nil {
 		return ""
 	}
-	words := d.Aside()
+	words := d.TextBefore()
 	if words == "" {
 		return ""
 	}
 	return d.Outputs.clean(words) + "\n"
 }
 
-// preceded returns r with words before everything.
-func (r Result) preceded(words string) Result {
+// withPrefix returns r with words before everything.
+func (r Result) withPrefix(words string) Result {
 	if len(r.Commands) > 0 {
 		r.Commands[0].Output = words + r.Commands[0].Output
 	}

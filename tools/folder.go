@@ -30,15 +30,15 @@ func IsOutside(err error) bool {
 	return is
 }
 
-// mostLinks is how many links one path leads over, as path_resolution(7) has it.
-const mostLinks = 40
+// maxLinks is how many links one path leads over, as path_resolution(7) has it.
+const maxLinks = 40
 
 // Below converts an absolute path to one relative to the folder.
 func (f Folder) Below(path string) (inside string, ok bool) { return Below(f.Path, path) }
 
-// Follow resolves an absolute path's links and returns the target relative to the folder, or an
+// Resolve resolves an absolute path's links and returns the target relative to the folder, or an
 // *OutsideError.
-func (f Folder) Follow(path string) (target string, err error) {
+func (f Folder) Resolve(path string) (target string, err error) {
 	inside, ok := f.Below(path)
 	if !ok {
 		real, err := filepath.EvalSymlinks(path)
@@ -58,7 +58,7 @@ func (f Folder) Follow(path string) (target string, err error) {
 
 // Stat follows an absolute path. It returns an *OutsideError for one out of the folder.
 func (f Folder) Stat(path string) (fs.FileInfo, error) {
-	target, err := f.Follow(path)
+	target, err := f.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (f Folder) follow(root *os.Root, inside string) (target string, err error) 
 			target = next
 			continue
 		}
-		if links++; err == nil && links > mostLinks {
+		if links++; err == nil && links > maxLinks {
 			err = &os.PathError{Op: "open", Path: inside, Err: syscall.ELOOP}
 		}
 		if err != nil {

@@ -10,35 +10,35 @@ import (
 type Gate interface {
 	// Before judges a call about to run by the named tool. The call then uses the last input passed
 	// to fit, if any.
-	Before(ctx context.Context, tool string, call Call, fit Fit) Verdict
+	Before(ctx context.Context, tool string, call Call, fit ConvertInput) Verdict
 	// After returns the result for the model, and whether the model may read the whole of a cut
 	// output, from whole. It is called even after cancellation.
 	After(ctx context.Context, tool string, call Call, result Result, whole func() (string, error)) (made Result, let bool)
 }
 
-// Fit returns the call with another input, checked and judged like the model's. It reports false
+// ConvertInput returns the call with another input, checked and judged like the model's. It reports false
 // for a refusal, which the model then receives.
-type Fit func(input string) (Call, bool)
+type ConvertInput func(input string) (Call, bool)
 
 // Verdict is a Gate's decision. The zero value lets the call run unchanged.
 type Verdict struct {
-	Refusal string // why it is not run, in words for the model
-	Aside   string // words for the model that stand before the output
+	Refusal    string // why it is not run, in words for the model
+	TextBefore string // words for the model that stand before the output
 }
 
-// gated returns the call to run and the text before its output.
-func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
+// askGateBefore returns the call to run and the text before its output.
+func (d *Dispatcher) askGateBefore(ctx context.Context, t callTarget) (callTarget, string) {
 	if d.Gate == nil || ctx.Err() != nil || t.err != nil || t.refusal != "" {
 		return t, ""
 	}
 	now := t
-	verdict := d.Gate.Before(ctx, t.Tool, t.ready, func(input string) (Call, bool) {
-		now = d.rewritten(t, input)
-		return now.ready, now.err == nil && now.refusal == ""
+	verdict := d.Gate.Before(ctx, t.Tool, t.convertedCall, func(input string) (Call, bool) {
+		now = d.withInput(t, input)
+		return now.convertedCall, now.err == nil && now.refusal == ""
 	})
 	aside := ""
-	if verdict.Aside != "" {
-		aside = d.Outputs.clean(verdict.Aside) + "\n"
+	if verdict.TextBefore != "" {
+		aside = d.Outputs.clean(verdict.TextBefore) + "\n"
 	}
 	if verdict.Refusal != "" {
 		now.refusal = verdict.Refusal
@@ -46,26 +46,26 @@ func (d *Dispatcher) gated(ctx context.Context, t target) (target, string) {
 	return now, aside
 }
 
-// judged is the result of a call as the gate leaves it.
-func (d *Dispatcher) judged(ctx context.Context, t target, ran bool, result Result, whole Whole) (Result, Whole) {
+// askGateAfter is the result of a call as the gate leaves it.
+func (d *Dispatcher) askGateAfter(ctx context.Context, t callTarget, ran bool, result Result, whole UncutOutput) (Result, UncutOutput) {
 	let := true
 	if ran && d.Gate != nil {
 		var made Result
-		made, let = d.Gate.After(ctx, t.Tool, t.ready, result, func() (string, error) {
+		made, let = d.Gate.After(ctx, t.Tool, t.convertedCall, result, func() (string, error) {
 			if len(whole.parts) == 0 || !whole.Truncated {
 				return result.Output, nil
 			}
 			return d.Outputs.whole(whole)
 		})
 		if !result.Recorded {
-			result = made.replacing(result)
+			result = made.withGateResult(result)
 		}
 	}
-	return result, d.Outputs.settle(whole, let)
+	return result, d.Outputs.releaseOrDrop(whole, let)
 }
 
-// replacing applies a gate's new result to all forms of the result.
-func (r Result) replacing(was Result) Result {
+// withGateResult applies a gate's new result to all forms of the result.
+func (r Result) withGateResult(was Result) Result {
 	fields, _ := r.Object.(map[string]any)
 	printed, isText := fields["output"].(string)
 	words, isWords := r.Object.(string)
@@ -97,10 +97,10 @@ func (r Result) replacing(was Result) Result {
 	return r
 }
 
-// rewritten returns a call with another input, judged like the model's. A parallel call must not
+// withInput returns a call with another input, judged like the model's. A parallel call must not
 // become an exclusive one.
-func (d *Dispatcher) rewritten(was target, input string) target {
-	call := was.ready
+func (d *Dispatcher) withInput(was callTarget, input string) callTarget {
+	call := was.convertedCall
 	call.Name, call.Input = was.Tool, input
 	now := d.target(call)
 	now.Call, now.Offered = was.Call, was.Offered

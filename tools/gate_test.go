@@ -9,11 +9,11 @@ import (
 
 // gate is a Gate that does what a test says.
 type gate struct {
-	before func(tool string, call Call, fit Fit) Verdict
+	before func(tool string, call Call, fit ConvertInput) Verdict
 	after  func(result Result) Result
 }
 
-func (g gate) Before(_ context.Context, tool string, call Call, fit Fit) Verdict {
+func (g gate) Before(_ context.Context, tool string, call Call, fit ConvertInput) Verdict {
 	return g.before(tool, call, fit)
 }
 
@@ -39,7 +39,7 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 		{"rewritten", Verdict{}, `{"path":"b"}`, nil, `ran {"path":"b"}`, true},
 		{"rewritten into what does not fit", Verdict{}, `{"other":1}`, nil, "A hook rewrote the call, and the rewritten one is refused: look: ", false},
 		{"rewritten into what mutates", Verdict{}, `{"path":"b","write":true}`, nil, "rewrote the call into one that changes files", false},
-		{"with words before", Verdict{Aside: "Mind the gap."}, "", nil, "Mind the gap.\nran", true},
+		{"with words before", Verdict{TextBefore: "Mind the gap."}, "", nil, "Mind the gap.\nran", true},
 		{"replaced", Verdict{}, "", func(r Result) Result { r.Output = "gone"; return r }, "gone", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 					return Result{Output: "ran " + call.Input}, nil
 				},
 			}
-			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call, fit Fit) Verdict {
+			d := &Dispatcher{Registry: New(tool), Outputs: &Outputs{}, Gate: gate{func(name string, _ Call, fit ConvertInput) Verdict {
 				if name != "look" {
 					t.Errorf("it is asked about %s", name)
 				}
@@ -74,7 +74,7 @@ func TestAGateDecidesOnCalls(t *testing.T) {
 }
 
 func TestAGateIsNotAskedOfWhatIsRefused(t *testing.T) {
-	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call, Fit) Verdict {
+	d := &Dispatcher{Registry: New(), Outputs: &Outputs{}, Gate: gate{before: func(string, Call, ConvertInput) Verdict {
 		t.Error("it is asked")
 		return Verdict{}
 	}}}

@@ -12,32 +12,32 @@ import (
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// mostImages bounds the decoded images of a result, because decoding takes time and memory.
-const mostImages = 8
+// maxImages bounds the decoded images of a result, because decoding takes time and memory.
+const maxImages = 8
 
 // Images gathers those of a tool's result.
 type Images struct {
-	Shown   []Image
-	tried   int
-	digests []map[string]any
+	Added    []Image
+	attempts int
+	digests  []map[string]any
 }
 
 // Add adds an image file in a form for models, and describes it. The error explains an unusable
 // image.
 func (s *Images) Add(ctx context.Context, file []byte) (words string, err error) {
 	switch {
-	case s.tried == mostImages:
-		return "", fmt.Errorf("there are more than %d", mostImages)
+	case s.attempts == maxImages:
+		return "", fmt.Errorf("there are more than %d", maxImages)
 	case ctx.Err() != nil:
 		return "", errors.New("the time of the call is over")
 	}
-	s.tried++
+	s.attempts++
 	p, err := picture.Fit(file)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.Sum256(p.Data)
-	s.Shown = append(s.Shown, Image{MediaType: p.MediaType, Data: p.Data})
+	s.Added = append(s.Added, Image{MediaType: p.MediaType, Data: p.Data})
 	s.digests = append(s.digests, map[string]any{
 		"media_type": p.MediaType, "width": p.Width, "height": p.Height, "bytes": len(p.Data), "sha256": hex.EncodeToString(sum[:]),
 	})

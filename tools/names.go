@@ -6,26 +6,26 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// ofAgents lists the namespaces of tools that lead agents.
-var ofAgents = []string{"multi_agent_v1", "collaboration"}
+// agentNamespaces lists the namespaces of tools that lead agents.
+var agentNamespaces = []string{"multi_agent_v1", "collaboration"}
 
-// Named returns the name of a namespaced tool. The wait for agents differs from that for scripts.
-func Named(namespace, name string) string {
-	if name == dialect.Wait && slices.Contains(ofAgents, namespace) {
+// QualifiedName returns the name of a namespaced tool. The wait for agents differs from that for scripts.
+func QualifiedName(namespace, name string) string {
+	if name == dialect.Wait && slices.Contains(agentNamespaces, namespace) {
 		return dialect.WaitAgent
 	}
 	return name
 }
 
-// Means reports whether a name, possibly another agent's, stands for a tool.
-func Means(name, tool string) bool {
-	return name == tool || slices.Contains(dialect.Called(ownName(name)), tool)
+// NamesTool reports whether a name, possibly another agent's, stands for a tool.
+func NamesTool(name, tool string) bool {
+	return name == tool || slices.Contains(dialect.Called(withoutNamespace(name)), tool)
 }
 
-// Taken returns the own tool that a name stands for, also as an alias. "" means that a foreign tool
+// OwnToolNamed returns the own tool that a name stands for, also as an alias. "" means that a foreign tool
 // may have it.
-func Taken(name string) string {
-	name = ownName(name)
+func OwnToolNamed(name string) string {
+	name = withoutNamespace(name)
 	if dialect.Known(name) {
 		return name
 	}

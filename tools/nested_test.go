@@ -13,11 +13,11 @@ import (
 )
 
 // scripted is a dispatcher with a tool whose calls run script, and the events that it told of.
-func scripted(script func(ctx context.Context, calls *Calls) Result, others ...Tool) (*Dispatcher, *heard) {
+func scripted(script func(ctx context.Context, calls *ScriptCalls) Result, others ...Tool) (*Dispatcher, *heard) {
 	told := new(heard)
 	runs := Tool{
 		Spec: Spec{Name: "script", Grammar: "start: /.+/"}, Scripts: true,
-		Run: func(ctx context.Context, _ Call) (Result, error) { return script(ctx, CallsOf(ctx)), nil },
+		Run: func(ctx context.Context, _ Call) (Result, error) { return script(ctx, ScriptCallsOf(ctx)), nil },
 	}
 	return &Dispatcher{Registry: New(append(others, runs)...), Outputs: &Outputs{}, Observer: told}, told
 }
@@ -68,7 +68,7 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 			}
 		}
 		var order []string
-		d, told := scripted(func(ctx context.Context, calls *Calls) Result {
+		d, told := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 			for i, name := range []string{"read", "read", "write", "read", "write"} {
 				calls.Start(ctx, Call{Name: name, Input: "{}"}, func(Result) {
 					mu.Lock()
@@ -97,7 +97,7 @@ func TestCallsOfAScriptReadTogetherAndWriteAlone(t *testing.T) {
 func TestAScriptRunsAloneAmongTheCallsOfAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(context.Context) (Result, error) { time.Sleep(time.Second); return Result{}, nil }
-		d, told := scripted(func(ctx context.Context, calls *Calls) Result {
+		d, told := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 			time.Sleep(time.Second)
 			calls.Start(ctx, Call{Name: "write", Input: "{}"}, func(Result) {})
 			calls.Wait()
@@ -128,7 +128,7 @@ func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
 		return Result{Output: "Exit code: 0\n", Printed: printed, Object: map[string]any{"exit_code": 0, "note": []any{"a secret"}}}, nil
 	})
 	var got Result
-	d, _ := scripted(func(ctx context.Context, calls *Calls) Result {
+	d, _ := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 		calls.Start(ctx, Call{Name: "run", Input: "{}"}, func(r Result) { got = r })
 		calls.Wait()
 		return Result{Output: "head", Parts: []Part{{Text: "one secret"}, {Image: &Image{}}, {Text: "two"}}}
@@ -145,7 +145,7 @@ func TestACallOfAScriptHasTheOutputInItsObject(t *testing.T) {
 }
 
 func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
-	d, _ := scripted(func(context.Context, *Calls) Result {
+	d, _ := scripted(func(context.Context, *ScriptCalls) Result {
 		r := Result{Output: "head", Budget: 5}
 		for i := range 30 {
 			r.Parts = append(r.Parts, Part{Text: fmt.Sprintf("line %d", i)})
@@ -161,7 +161,7 @@ func TestWhatAScriptShowsIsCutWithItsLinesCounted(t *testing.T) {
 func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
 	read := anyTool("read", false, func(context.Context) (Result, error) { return Result{Output: "read"}, nil })
 	var got []string
-	d, _ := scripted(func(ctx context.Context, calls *Calls) Result {
+	d, _ := scripted(func(ctx context.Context, calls *ScriptCalls) Result {
 		for _, name := range []string{"script", "read", "read", "nothing"} {
 			calls.Start(ctx, Call{Name: name, Input: "{}"}, func(r Result) { got = append(got, r.Output) })
 			calls.Wait()
@@ -169,7 +169,7 @@ func TestAScriptCannotCallScriptsNorWhatItsBudgetForbids(t *testing.T) {
 		return Result{}
 	}, read)
 	left := 1
-	d.Nested = func() string {
+	d.CountScriptCall = func() string {
 		if left--; left < 0 {
 			return "used up"
 		}

@@ -5,25 +5,25 @@ import "sync"
 // order runs mutating calls alone, after all earlier and before all later ones, of any caller.
 // Reading calls run in parallel.
 type order struct {
-	mu     sync.Mutex
-	alone  <-chan struct{}   // closed when the last call that mutates has ended; nil for none
-	shared []<-chan struct{} // each closed when a call behind that one has ended
+	mu           sync.Mutex
+	lastMutating <-chan struct{}   // closed when the last call that mutates has ended; nil for none
+	laterReads   []<-chan struct{} // each closed when a call behind that one has ended
 }
 
-// enter gives a call its place. It may run once all of before are closed, and closes ended.
-func (o *order) enter(mutates bool) (before []<-chan struct{}, ended chan struct{}) {
+// enqueue gives a call its place. It may run once all of before are closed, and closes ended.
+func (o *order) enqueue(mutates bool) (before []<-chan struct{}, ended chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	ended = make(chan struct{})
-	if o.alone != nil {
-		before = append(before, o.alone)
+	if o.lastMutating != nil {
+		before = append(before, o.lastMutating)
 	}
 	if mutates {
-		before = append(before, o.shared...)
-		o.alone, o.shared = ended, nil
+		before = append(before, o.laterReads...)
+		o.lastMutating, o.laterReads = ended, nil
 		return before, ended
 	}
-	o.shared = append(running(o.shared), ended)
+	o.laterReads = append(running(o.laterReads), ended)
 	return before, ended
 }
 

@@ -28,21 +28,21 @@ type Outputs struct {
 	// Create opens a new file below the run directory for a cut output. name is "outputs/" and a
 	// unique file name. path is told to the model and accepted by read_file. May be nil.
 	Create func(name string) (file io.WriteCloser, path string, err error)
-	// Of begins the names of files, and tells those of several agents apart; it may be empty.
-	Of string
-	// Held keeps files of Create from the model until a Gate permits the output. Nil makes them
+	// NamePrefix begins the names of files, and tells those of several agents apart; it may be empty.
+	NamePrefix string
+	// WithheldFiles keeps files of Create from the model until a Gate permits the output. Nil makes them
 	// readable at once.
-	Held      Held
-	Redact    func(text string) string // removes secrets; may be nil
-	Budget    int                      // tokens of one output; 0 means DefaultBudget
-	FileLimit int64                    // bytes kept of one output; 0 means DefaultFileLimit
+	WithheldFiles WithheldFiles
+	Redact        func(text string) string // removes secrets; may be nil
+	Budget        int                      // tokens of one output; 0 means DefaultBudget
+	FileLimit     int64                    // bytes kept of one output; 0 means DefaultFileLimit
 
 	mu   sync.Mutex
 	used map[string]int
 }
 
-// Whole tells of an output before it was cut.
-type Whole struct {
+// UncutOutput tells of an output before it was cut.
+type UncutOutput struct {
 	Truncated bool
 	File      string // where the whole is, below the run directory; empty when it is not kept
 	Bytes     int64
@@ -54,22 +54,22 @@ type Whole struct {
 // outputPart is a part of an output: the text for the model, and the file with the whole, or "".
 type outputPart struct{ text, file string }
 
-// Held keeps output files from the model, by their names for Create.
-type Held interface {
+// WithheldFiles keeps output files from the model, by their names for Create.
+type WithheldFiles interface {
 	Read(name string) ([]byte, error)
 	Release(name string) error // into its reach
 	Drop(name string)
 }
 
 // whole returns the stored output before the cut.
-func (o *Outputs) whole(w Whole) (string, error) {
+func (o *Outputs) whole(w UncutOutput) (string, error) {
 	var all strings.Builder
 	for _, part := range w.parts {
 		all.WriteString(part.text)
-		if part.file == "" || o.Held == nil {
+		if part.file == "" || o.WithheldFiles == nil {
 			continue
 		}
-		text, err := o.Held.Read(part.file)
+		text, err := o.WithheldFiles.Read(part.file)
 		if err != nil {
 			return "", fmt.Errorf("read the whole output: %w", err)
 		}
@@ -78,18 +78,18 @@ func (o *Outputs) whole(w Whole) (string, error) {
 	return all.String(), nil
 }
 
-// settle lets the model have the files of an output, or drops them.
-func (o *Outputs) settle(w Whole, let bool) Whole {
-	if o.Held == nil {
+// releaseOrDrop lets the model have the files of an output, or drops them.
+func (o *Outputs) releaseOrDrop(w UncutOutput, let bool) UncutOutput {
+	if o.WithheldFiles == nil {
 		return w
 	}
 	for _, part := range w.parts {
 		switch {
 		case part.file == "":
 		case let:
-			w.Err = errors.Join(w.Err, o.Held.Release(part.file))
+			w.Err = errors.Join(w.Err, o.WithheldFiles.Release(part.file))
 		default:
-			o.Held.Drop(part.file)
+			o.WithheldFiles.Drop(part.file)
 			w.File = ""
 		}
 	}
@@ -97,12 +97,12 @@ func (o *Outputs) settle(w Whole, let bool) Whole {
 }
 
 // finish converts a tool's result to the model's.
-func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
+func (o *Outputs) finish(call Call, r Result) (Result, UncutOutput) {
 	if r.Recorded {
 		r.Output = o.clean(r.Output)
-		return r, Whole{Truncated: strings.Contains(r.Output, CutWarning), Bytes: int64(len(r.Output))}
+		return r, UncutOutput{Truncated: strings.Contains(r.Output, CutWarning), Bytes: int64(len(r.Output))}
 	}
-	limit, whole := o.budget(r.Budget), Whole{}
+	limit, whole := o.budget(r.Budget), UncutOutput{}
 	switch {
 	case len(r.Parts) > 0:
 		return o.parts(call, r, limit)
@@ -115,7 +115,7 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 		r.Commands[i].Output, r.Commands[i].Printed = text, nil
 		head := fmt.Sprintf("Exit code: %d\nWall time: %.1f seconds\nOutput:\n", ran.ExitCode, ran.Took.Seconds())
 		whole.parts = append(whole.parts, outputPart{text: head})
-		whole = whole.and(each)
+		whole = whole.combine(each)
 		whole.parts = append(whole.parts, outputPart{text: "\n"})
 		all = append(all, head+text)
 	}
@@ -124,7 +124,7 @@ func (o *Outputs) finish(call Call, r Result) (Result, Whole) {
 }
 
 // printed finishes a result with a single text.
-func (o *Outputs) printed(call Call, r Result, limit int) (Result, Whole) {
+func (o *Outputs) printed(call Call, r Result, limit int) (Result, UncutOutput) {
 	text, whole := o.text(call, r.Output, r.Printed, limit)
 	if r.Object = o.cleaned(r.Object); r.Printed != nil {
 		if fields, is := r.Object.(map[string]any); is {
@@ -158,7 +158,7 @@ func (o *Outputs) cleaned(value any) any {
 
 // parts is a result of several items. Where their texts are too long together, one text stands for
 // all of them, before the images.
-func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
+func (o *Outputs) parts(call Call, r Result, limit int) (Result, UncutOutput) {
 	var texts []string
 	var shown, images []Part
 	for _, part := range r.Parts {
@@ -185,14 +185,14 @@ func (o *Outputs) parts(call Call, r Result, limit int) (Result, Whole) {
 }
 
 // text returns an uncut header with the printed output, or without one the cut output.
-func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, Whole) {
+func (o *Outputs) text(call Call, output string, printed *Printed, limit int) (string, UncutOutput) {
 	header := ""
 	if printed == nil {
 		printed = o.asPrinted(call, output)
 	} else {
 		header = o.clean(output)
 	}
-	text, whole := o.fit(call, printed, limit)
+	text, whole := o.cutToBudget(call, printed, limit)
 	whole.parts = []outputPart{{header + text, ""}}
 	if whole.File != "" {
 		whole.parts = []outputPart{{header, whole.File}}
@@ -213,8 +213,8 @@ func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	return printed
 }
 
-// and tells of two outputs; one File has to stand for both.
-func (w Whole) and(other Whole) Whole {
+// combine tells of two outputs; one File has to stand for both.
+func (w UncutOutput) combine(other UncutOutput) UncutOutput {
 	w.Truncated = w.Truncated || other.Truncated
 	w.Bytes += other.Bytes
 	w.Err = errors.Join(w.Err, other.Err)
@@ -229,8 +229,8 @@ func (o *Outputs) budget(asked int) int {
 	return min(cmp.Or(asked, most), most) * bytesPerToken
 }
 
-func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
-	whole := Whole{Bytes: p.bytes}
+func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOutput) {
+	whole := UncutOutput{Bytes: p.bytes}
 	head := o.clean(string(p.head))
 	if p.spool == nil && len(head) <= limit {
 		return head, whole
@@ -241,17 +241,17 @@ func (o *Outputs) fit(call Call, p *Printed, limit int) (string, Whole) {
 		file.writeClean(head)
 	} else { // a secret may lie across the inner end of either
 		tail = o.clean(string(p.tail))
-		head, tail = firstBytes(head, max(len(head)-innerEnd, 0)), lastBytes(tail, max(len(tail)-innerEnd, 0))
+		head, tail = firstBytes(head, max(len(head)-redactionMargin, 0)), lastBytes(tail, max(len(tail)-redactionMargin, 0))
 	}
 	whole.Truncated = true
 	whole.Err = file.close()
 	whole.File = file.name
-	return p.cut(head, tail, limit, file.kept()), whole
+	return p.cut(head, tail, limit, file.describePlace()), whole
 }
 
-// innerEnd is the number of bytes dropped beside the cut of an output too long for a complete
+// redactionMargin is the number of bytes dropped beside the cut of an output too long for a complete
 // redaction. Fragments identify longer secrets.
-const innerEnd = 32 << 10
+const redactionMargin = 32 << 10
 
 // clean makes text fit to be sent: valid UTF-8, no NUL, no secrets.
 func (o *Outputs) clean(text string) string {

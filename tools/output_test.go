@@ -26,13 +26,13 @@ func printing(o *Outputs, print func(io.Writer)) fake {
 }
 
 // finish passes a result through the outputs as the dispatcher does.
-func finish(t *testing.T, o *Outputs, made maker) (Result, Whole) {
+func finish(t *testing.T, o *Outputs, made maker) (Result, UncutOutput) {
 	t.Helper()
 	seen := new(journal)
 	tool := made.tool()
 	d := &Dispatcher{Registry: New(tool), Outputs: o, Observer: seen}
 	result := d.Dispatch(t.Context(), []Call{{ID: "call_1", Name: tool.Spec.Name}})[0]
-	return result, seen.finished["call_1"].Whole
+	return result, seen.finished["call_1"].Uncut
 }
 
 func saying(text string, budget int) fake {

@@ -27,7 +27,7 @@ type entry struct {
 func New(tools ...Tool) *Registry {
 	r := &Registry{byName: make(map[string]*entry, len(tools))}
 	for _, tool := range tools {
-		e := &entry{Tool: tool, schema: schema.New(accepted(tool.Spec))}
+		e := &entry{Tool: tool, schema: schema.New(acceptedSchema(tool.Spec))}
 		if _, twice := r.byName[e.Spec.Name]; twice {
 			panic("tools: two tools are named " + e.Spec.Name)
 		}
@@ -37,7 +37,7 @@ func New(tools ...Tool) *Registry {
 	return r
 }
 
-func accepted(spec Spec) json.RawMessage {
+func acceptedSchema(spec Spec) json.RawMessage {
 	switch {
 	case spec.Accepts != nil:
 		return spec.Accepts
@@ -119,7 +119,7 @@ func (r *Registry) Specs(offered []string) []Spec {
 
 // find returns the tool for a name or alias, preferring offered ones, or nil.
 func (r *Registry) find(name string, offered []string) *entry {
-	name = ownName(name)
+	name = withoutNamespace(name)
 	if e := r.byName[name]; e != nil {
 		return e
 	}

@@ -67,7 +67,7 @@ func (o *Outputs) name(callID string) string {
 	if n := o.used[key]; n > 1 {
 		safe = fmt.Sprintf("%s.%d", safe, n)
 	}
-	return "outputs/" + o.Of + safe + ".txt"
+	return "outputs/" + o.NamePrefix + safe + ".txt"
 }
 
 // write takes raw output.
@@ -119,8 +119,8 @@ func (s *spool) close() error {
 	return s.err
 }
 
-// kept describes the place of the whole output.
-func (s *spool) kept() string {
+// describePlace describes the place of the whole output.
+func (s *spool) describePlace() string {
 	switch {
 	case s.path == "":
 		return "the rest was not kept"

@@ -167,7 +167,7 @@ type Tool struct {
 	// by this tool's own hand; such calls run alone. Running a command does not
 	// count: the reference implementation runs commands in parallel too.
 	Mutates bool
-	// Scripts permits calls through CallsOf. Such a call starts after the answer is complete. The
+	// Scripts permits calls through ScriptCallsOf. Such a call starts after the answer is complete. The
 	// order of calls ignores it; its own calls do.
 	Scripts bool
 	// Foreign marks a tool from outside. Its schema alone defines its arguments: none is renamed or

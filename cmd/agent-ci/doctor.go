@@ -117,7 +117,7 @@ func showDiagnosis(to io.Writer, d *doctor.Diagnosis) {
 	for _, s := range c.Settings {
 		line("", "%s = %s", s.Name, s.Value)
 	}
-	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).WorkTreeWords(); tree != "" {
+	if tree := (transcript.Policy{WorkTree: c.WorkTree, NoOverlay: c.NoOverlay}).DescribeWorkTree(); tree != "" {
 		line("work tree", "%s", progress.Printable(tree))
 	}
 	showAccess(line, d)

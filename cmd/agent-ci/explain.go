@@ -58,7 +58,7 @@ func commandsIn(mode string, set *rules.Set) policy.Commands {
 		level = sandbox.LevelNone
 	}
 	o := sandbox.Options{Folders: grants.Folders{Mode: cmp.Or(grants.Mode(mode), grants.WorkspaceWrite), Workspace: dir, Home: home}}
-	return policy.Commands{Rules: set, Confined: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
+	return policy.Commands{Rules: set, Sandboxed: level != sandbox.LevelNone, Home: home, Writable: o.WritableAt(level)}
 }
 
 func readRules(ctx context.Context, names []string) (*rules.Set, error) {

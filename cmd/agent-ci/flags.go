@@ -173,7 +173,7 @@ func (f *flagSet) unexpectedFlag(own []string) (name string) {
 }
 
 func (f *flagSet) wrong(p process, format string, args ...any) int {
-	problem := outcome.Shortened(fmt.Sprintf(format, args...))
+	problem := outcome.ShortenNames(fmt.Sprintf(format, args...))
 	if !strings.HasSuffix(problem, "?") {
 		problem += "."
 	}

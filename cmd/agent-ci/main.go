@@ -164,7 +164,7 @@ func unknownCommand(p process, name string) int {
 		fmt.Fprintf(p.stderr, "agent-ci: there is no command %q; did you mean %s?\nRun agent-ci help for the commands.\n", name, meant)
 		return exitInvalid
 	}
-	fmt.Fprintf(p.stderr, "agent-ci: %s.\n\n%s", outcome.Shortened(fmt.Sprintf("there is no command %q", name)), overview())
+	fmt.Fprintf(p.stderr, "agent-ci: %s.\n\n%s", outcome.ShortenNames(fmt.Sprintf("there is no command %q", name)), overview())
 	return exitInvalid
 }
 

@@ -88,6 +88,6 @@ func notReplayed(p process, err error) int {
 		failed(p, "replay", err)
 		return exitInvalid
 	}
-	fmt.Fprintf(p.stderr, "agent-ci replay: %s\n", outcome.Shortened(progress.Printable(stop.Message)))
+	fmt.Fprintf(p.stderr, "agent-ci replay: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
 	return stop.ExitCode()
 }

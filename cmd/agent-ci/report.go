@@ -188,6 +188,6 @@ func showRun(dir, format string) (string, error) {
 }
 
 func failed(p process, name string, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, outcome.Shortened(progress.Printable(err.Error())))
+	fmt.Fprintf(p.stderr, "agent-ci %s: %v\n", name, outcome.ShortenNames(progress.Printable(err.Error())))
 	return exitFailed
 }

@@ -68,7 +68,7 @@ func showChange(out io.Writer, r record.Result) {
 		}
 		fmt.Fprintln(out, "  "+statLine(f))
 	}
-	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.Counted(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
+	fmt.Fprintf(out, "  %s, +%d -%d\n", outcome.CountNoun(r.Changes.Files, "file"), r.Changes.Insertions, r.Changes.Deletions)
 }
 
 func statLine(f changeset.File) string {

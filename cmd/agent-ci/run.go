@@ -121,7 +121,7 @@ func runUntilSignal(ctx context.Context, p process, asJSON bool, around *runner.
 	}
 	ctx, hurry, stop := untilSignals(ctx, 2)
 	defer stop()
-	around.Hurry = hurry
+	around.ForceStop = hurry
 	result := run(ctx)
 	showResult(show, p.stderr, result)
 	return result

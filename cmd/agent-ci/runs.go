@@ -207,7 +207,7 @@ func pruneRuns(p process, machine runs.Machine, o runs.Prune) int {
 			status = exitFailed
 		}
 	}
-	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.Counted(count, "run"), size(bytes))
+	fmt.Fprintf(p.stdout, "%s %s, %s\n", did, outcome.CountNoun(count, "run"), size(bytes))
 	return status
 }
 

@@ -86,7 +86,7 @@ func runSandboxed(flags *flagSet) runFunc {
 }
 
 func sandboxFailure(p process, err error) int {
-	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", outcome.Shortened(strings.TrimSuffix(err.Error(), ".")))
+	fmt.Fprintf(p.stderr, "agent-ci sandbox: %s\n", outcome.ShortenNames(strings.TrimSuffix(err.Error(), ".")))
 	var stop *outcome.Stop
 	switch {
 	case errors.As(err, &stop):

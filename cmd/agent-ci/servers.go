@@ -23,7 +23,7 @@ func inspectServers(ctx context.Context, p process, file string, show bool) (fou
 	found, err := doctor.LookAtServers(ctx, o)
 	if err != nil {
 		stop := outcome.Of(ctx, err)
-		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", outcome.Shortened(progress.Printable(stop.Message)))
+		fmt.Fprintf(p.stderr, "agent-ci validate: %s\n", outcome.ShortenNames(progress.Printable(stop.Message)))
 		return found, stop.ExitCode()
 	}
 	for _, server := range found {

@@ -112,7 +112,7 @@ func newSiege(t *testing.T, programs, tier string, user int) *siege {
 	}}}
 	s.checkout()
 	if s.overlaid() {
-		s.world.Changes = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")
+		s.world.OverlayFolder = filepath.Join(s.out(), confine.ScratchFolder, confine.AgentScratch, "tree")
 	}
 	if tier != "landlock" && tier != unconfined {
 		s.world.Bound, s.world.Placeholder, s.world.Host = "registry.siege.example", "CANARY_PLACEHOLDER", "registry.siege.example"

@@ -76,7 +76,7 @@ type checked struct {
 	// SkillProblems are files that a run goes on without.
 	SkillProblems []skills.Problem `json:"skill_problems,omitempty"`
 	// LessonsGone are lessons of the checkout in this folder whose evidence is gone; of a valid file.
-	LessonsGone []proposals.Gone `json:"lessons_gone,omitempty"`
+	LessonsGone []proposals.LostLesson `json:"lessons_gone,omitempty"`
 	// Notes are what a run here may lack; of a valid file. With --ready what it would end with is a problem.
 	Notes preflight.Findings `json:"notes,omitempty"`
 }
@@ -217,10 +217,10 @@ func (c *checked) show(p process) {
 		fmt.Fprintln(p.stdout, "  "+progress.Printable(fmt.Sprintf("lesson %s: its evidence is missing (%s); remove it from .agent-ci/lessons.yml, or give new evidence", l.ID, strings.Join(l.Evidence, ", "))))
 	}
 	for _, note := range c.Notes {
-		fmt.Fprintln(p.stdout, "  note: "+outcome.Shortened(progress.Printable(note.Message)))
+		fmt.Fprintln(p.stdout, "  note: "+outcome.ShortenNames(progress.Printable(note.Message)))
 	}
 	if c.HooksUnknown != "" {
-		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+outcome.Shortened(progress.Printable(c.HooksUnknown)))
+		fmt.Fprintln(p.stdout, "  The hooks of a run here are not known: "+outcome.ShortenNames(progress.Printable(c.HooksUnknown)))
 	}
 }
 

@@ -150,7 +150,7 @@ func (a *applier) write(f *file, e *Edit) (why string) {
 		return "the fence is empty and the file is not; to empty or remove a file, use a command"
 	}
 	f.exists = true
-	a.replace(f, compared(was, newTexts(e.lines)), find.Place{First: f.Next(0)}, "")
+	a.replace(f, compared(was, newTexts(e.lines)), find.Place{FirstLine: f.Next(0)}, "")
 	return ""
 }
 
@@ -191,15 +191,15 @@ func (a *applier) missing(e *Edit) string {
 
 // repeats reports whether an earlier block did the same.
 func (a *applier) repeats(f *file, e *Edit) bool {
-	first := a.done[said(f, e)]
+	first := a.done[comparableForm(f, e)]
 	if first > 0 {
 		a.note("block %d says what block %d has done, and was passed over.", e.Number, first)
 	}
 	return first > 0
 }
 
-// said returns a comparable form of a block.
-func said(f *file, e *Edit) string {
+// comparableForm returns a comparable form of a block.
+func comparableForm(f *file, e *Edit) string {
 	var b strings.Builder
 	b.WriteString(f.path + "\n")
 	for _, l := range e.lines {
@@ -229,13 +229,13 @@ func (a *applier) put(f *file, e *Edit, hits []hit) {
 	if e.act == remove {
 		f.exists = false
 	}
-	a.done[said(f, e)] = e.Number
+	a.done[comparableForm(f, e)] = e.Number
 }
 
 // replace applies a block's lines to a file and returns the line below. New lines take the line
 // ending of removed ones, or of the line above.
 func (a *applier) replace(f *file, lines []v4a.Line, at find.Place, margin string) find.ID {
-	id := at.First
+	id := at.FirstLine
 	var gone []string // the endings of the lines that go here
 	for _, l := range lines {
 		switch l.Kind {

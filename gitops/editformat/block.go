@@ -180,7 +180,7 @@ func parts(lines []string) [][]string {
 	return all
 }
 
-func compared(was, is []string) []v4a.Line { return v4a.Compared(joined(was), joined(is)) }
+func compared(was, is []string) []v4a.Line { return v4a.AlignTexts(joined(was), joined(is)) }
 
 func joined(lines []string) string {
 	if len(lines) == 0 {

@@ -23,12 +23,12 @@ type hit struct {
 // reading is one way to read a block.
 type reading struct {
 	lines []v4a.Line
-	ways  []find.Way // to look for it
+	ways  []find.Tolerance // to look for it
 	how   string
 }
 
 var (
-	anyWay   = []find.Way{find.Exact, find.Trailing, find.Indented}
+	anyWay   = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.Indented}
 	inPlace  = anyWay[:2] // nothing may stand further in or out
 	atEnds   = "without the blank lines at its ends"
 	leftOver = "with the blank in front of its unchanged lines left out"
@@ -88,7 +88,7 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 	h := hit{lines: r.lines, margin: margin(r.lines)}
 	places, others := f.Find(find.Block{Lines: texts, Margin: h.margin}, 0, r.ways...)
 	switch {
-	case a.GaveUp():
+	case a.OutOfSteps():
 		return nil, "its lines occur too often in the file to look for the place; give lines with it that are rare"
 	case len(places) > 1:
 		return nil, fmt.Sprintf("it fits more than one place: %s; give lines above or below with it, so that only one is meant", f.numbers(places))
@@ -96,14 +96,14 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 		return nil, ""
 	}
 	h.Place, h.how = places[0], r.how
-	if left := h.Way.String(); left != "" {
+	if left := h.Tolerance.String(); left != "" {
 		h.how = strings.TrimPrefix(r.how+" and with "+left, " and ")
 	}
-	if h.Way != find.Indented {
+	if h.Tolerance != find.Indented {
 		h.margin = ""
 	}
 	if len(others) > 0 {
-		h.others = fmt.Sprintf("%s fits too, with %s", f.numbers(others), others[0].Way)
+		h.others = fmt.Sprintf("%s fits too, with %s", f.numbers(others), others[0].Tolerance)
 	}
 	return &h, ""
 }
@@ -112,13 +112,13 @@ func (a *applier) seek(f *file, r reading) (*hit, string) {
 func (f *file) numbers(places []find.Place) string {
 	var told []string
 	for _, at := range places {
-		if at.First > f.was {
+		if at.FirstLine > f.was {
 			told = append(told, "what a block above adds")
 			continue
 		}
-		told = append(told, fmt.Sprintf("line %d", at.First))
+		told = append(told, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(told, find.Few-2), ", ")
+	return strings.Join(clip.List(told, find.MaxPlaces-2), ", ")
 }
 
 // margin returns the blanks common to the beginning of all lines.
@@ -175,10 +175,10 @@ func (a *applier) locatePieces(f *file, e *Edit) (hits []hit, why string) {
 		if why != "" {
 			return nil, fmt.Sprintf(`part %d of it, between lines "...": %s`, i+1, why)
 		}
-		if h == nil || i > 0 && !f.Follows(below, h.First) {
+		if h == nil || i > 0 && !f.Follows(below, h.FirstLine) {
 			return nil, ""
 		}
-		below = h.First
+		below = h.FirstLine
 		for range len(oldTexts(lines)) - 1 {
 			below = f.Next(below)
 		}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-const longestPath = 250
+const maxPath = 250
 
 // wellKnown lists file names without an extension.
 var wellKnown = []string{
@@ -19,7 +19,7 @@ var wellKnown = []string{
 // pathIn returns the path that fills a line, without "#", "**", backticks and a colon. Only a path
 // in backticks may contain blanks.
 func pathIn(line string) string {
-	if len(line) > 2*longestPath {
+	if len(line) > 2*maxPath {
 		return ""
 	}
 	name := strings.TrimLeft(strings.TrimSpace(line), "#")
@@ -52,7 +52,7 @@ func looksLikePath(name string) bool {
 
 // cleaned returns the canonical spelling of a path, or "" for anything else.
 func cleaned(name string) string {
-	if name == "" || len(name) > longestPath || strings.ContainsFunc(name, unicode.IsControl) {
+	if name == "" || len(name) > maxPath || strings.ContainsFunc(name, unicode.IsControl) {
 		return ""
 	}
 	return path.Clean(name)
@@ -86,7 +86,7 @@ func (p *parser) bareName() string {
 		return ""
 	}
 	name := p.lines[p.at-1]
-	if len(name) > longestPath || strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	if len(name) > maxPath || strings.ContainsFunc(name, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		return ""
 	}
 	return name

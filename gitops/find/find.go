@@ -17,34 +17,34 @@ type Block struct {
 
 // Place is a match of a block.
 type Place struct {
-	First ID // its first line
-	Way   Way
+	FirstLine ID // its first line
+	Tolerance Tolerance
 	// Offset is the additional indentation of the text for [Indented].
 	Offset string
 }
 
-// Few bounds the returned places: one more than a message shows with the place of the edit.
-const Few = 4
+// MaxPlaces bounds the returned places: one more than a message shows with the place of the edit.
+const MaxPlaces = 4
 
 // Find searches a block at or below a line, with the ways in order. fit has the places of the first
-// successful way; others has those of later ways and [Parted] ones. Both have a few from the top.
+// successful way; others has those of later ways and [ExtraLine] ones. Both have a few from the top.
 // After lines were added to the text, from must be 0.
 //
-// Both are empty without a match, and after [Seeker.GaveUp].
-func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
-	if len(b.Lines) == 0 || len(b.Lines) > t.there {
+// Both are empty without a match, and after [Seeker.OutOfSteps].
+func (t *Text) Find(b Block, from ID, ways ...Tolerance) (fit, others []Place) {
+	if len(b.Lines) == 0 || len(b.Lines) > t.lineCount {
 		return nil, nil
 	}
 	keys := make([]int32, len(b.Lines))
 	rarest := 0
 	for i, line := range b.Lines {
 		keys[i] = t.seeker.keys[key(line)]
-		if t.count[keys[i]] < t.count[keys[rarest]] {
+		if t.liveCount[keys[i]] < t.liveCount[keys[rarest]] {
 			rarest = i
 		}
 	}
 	t.seeker.steps -= len(keys) + 16
-	at := t.sites(keys[rarest])
+	at := t.linesOf(keys[rarest])
 	next, _ := slices.BinarySearch(at, from+ID(rarest))
 	for _, id := range at[next:] {
 		if t.seeker.steps--; t.seeker.steps < 0 {
@@ -54,7 +54,7 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 		if !ok {
 			continue
 		}
-		place, ok := Place{First: first, Way: Parted}, true
+		place, ok := Place{FirstLine: first, Tolerance: ExtraLine}, true
 		if !more {
 			place, ok = t.fits(b, first, ways)
 		}
@@ -62,16 +62,16 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 		case !ok:
 		case more:
 			others = append(others, place)
-		case len(fit) == 0 || place.Way == fit[0].Way:
-			if fit = append(fit, place); len(fit) == Few && place.Way == ways[0] {
+		case len(fit) == 0 || place.Tolerance == fit[0].Tolerance:
+			if fit = append(fit, place); len(fit) == MaxPlaces && place.Tolerance == ways[0] {
 				return fit, others
 			}
-		case slices.Index(ways, place.Way) < slices.Index(ways, fit[0].Way):
+		case slices.Index(ways, place.Tolerance) < slices.Index(ways, fit[0].Tolerance):
 			fit, others = []Place{place}, append(others, fit...)
 		default:
 			others = append(others, place)
 		}
-		fit, others = fit[:min(len(fit), Few)], others[:min(len(others), Few)]
+		fit, others = fit[:min(len(fit), MaxPlaces)], others[:min(len(others), MaxPlaces)]
 	}
 	return fit, others
 }
@@ -79,16 +79,16 @@ func (t *Text) Find(b Block, from ID, ways ...Way) (fit, others []Place) {
 // around reports whether lines with these keys surround the given line, the first one's id, and
 // whether one more line is between them.
 func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
-	if t.lines[id].gone {
+	if t.lines[id].deleted {
 		return 0, false, false
 	}
 	passed := false
 	along := func(from ID, key int32, step func(ID) ID) ID {
 		t.seeker.steps--
-		if from = step(from); from != 0 && t.of[from] != key && !passed {
+		if from = step(from); from != 0 && t.keyOfLine[from] != key && !passed {
 			passed, from = true, step(from)
 		}
-		if t.of[from] != key {
+		if t.keyOfLine[from] != key {
 			return 0
 		}
 		return from
@@ -104,9 +104,9 @@ func (t *Text) around(keys []int32, at int, id ID) (first ID, more, ok bool) {
 }
 
 // fits returns the first way in which a block fits a place.
-func (t *Text) fits(b Block, first ID, ways []Way) (Place, bool) {
+func (t *Text) fits(b Block, first ID, ways []Tolerance) (Place, bool) {
 	for _, way := range ways {
-		p := Place{First: first, Way: way}
+		p := Place{FirstLine: first, Tolerance: way}
 		if t.seeker.steps -= len(b.Lines); t.equal(b, &p) {
 			return p, true
 		}
@@ -117,15 +117,15 @@ func (t *Text) fits(b Block, first ID, ways []Way) (Place, bool) {
 // equal compares a block with the lines at a place, and finds the offset of these.
 func (t *Text) equal(b Block, p *Place) bool {
 	known := false
-	for i, id := 0, p.First; i < len(b.Lines); i, id = i+1, t.lines[id].next {
+	for i, id := 0, p.FirstLine; i < len(b.Lines); i, id = i+1, t.lines[id].next {
 		have, want := t.lines[id].text, b.Lines[i]
-		if p.Way != Indented {
-			if have != want && (p.Way == Exact || p.Way.Normal(have) != p.Way.Normal(want)) {
+		if p.Tolerance != Indented {
+			if have != want && (p.Tolerance == Exact || p.Tolerance.Normal(have) != p.Tolerance.Normal(want)) {
 				return false
 			}
 			continue
 		}
-		have, want = Trailing.Normal(have), Trailing.Normal(want)
+		have, want = TrimmedTrailing.Normal(have), TrimmedTrailing.Normal(want)
 		if have == "" {
 			continue
 		}
@@ -135,5 +135,5 @@ func (t *Text) equal(b Block, p *Place) bool {
 		}
 		p.Offset, known = offset, true
 	}
-	return known || p.Way != Indented
+	return known || p.Tolerance != Indented
 }

@@ -11,11 +11,11 @@ import (
 // A place is told with the first way in which it fits; those of the first way that fits anywhere come
 // before others.
 func TestFind(t *testing.T) {
-	all := []find.Way{find.Exact, find.Trailing, find.Indented, find.Ends, find.Folded, find.Spaced}
+	all := []find.Tolerance{find.Exact, find.TrimmedTrailing, find.Indented, find.TrimmedBothEnds, find.FoldedUnicode, find.CollapsedSpaces}
 	for name, test := range map[string]struct {
 		text, block string
 		from        find.ID
-		ways        []find.Way
+		ways        []find.Tolerance
 		want        string
 	}{
 		"exact before loose":       {text: " a|a ", block: "a ", ways: all, want: `2 0; 1 2 " "`},
@@ -50,7 +50,7 @@ func TestFind(t *testing.T) {
 func shown(places []find.Place) string {
 	var all []string
 	for _, p := range places {
-		text := fmt.Sprintf("%d %d", p.First, p.Way)
+		text := fmt.Sprintf("%d %d", p.FirstLine, p.Tolerance)
 		if p.Offset != "" {
 			text += fmt.Sprintf(" %q", p.Offset)
 		}
@@ -86,7 +86,7 @@ func TestGivingUp(t *testing.T) {
 	lines := strings.Split(strings.Repeat(strings.Repeat("a|", 19_999)+"b|", 20)+strings.Repeat("b|a|", 20_000), "|")
 	text := seeker.Text(lines)
 	for range 10_000 {
-		if text.Find(block, 0, find.Exact); seeker.GaveUp() {
+		if text.Find(block, 0, find.Exact); seeker.OutOfSteps() {
 			return
 		}
 	}

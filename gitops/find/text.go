@@ -35,31 +35,31 @@ func NewSeeker(wanted ...[]string) *Seeker {
 	return s
 }
 
-// GaveUp reports whether lines occur too often to be looked for.
-func (s *Seeker) GaveUp() bool { return s.steps < 0 }
+// OutOfSteps reports whether lines occur too often to be looked for.
+func (s *Seeker) OutOfSteps() bool { return s.steps < 0 }
 
 // Text is a list of lines with stable ids.
 type Text struct {
-	seeker *Seeker
-	lines  []line
-	there  int // lines that are not gone
+	seeker    *Seeker
+	lines     []line
+	lineCount int // lines that are not gone
 
-	of    []int32 // the key of each line, or 0
-	at    [][]ID  // where each key is; some of these lines may be gone
-	count []int   // how many of those are not
+	keyOfLine    []int32 // the key of each line, or 0
+	linesWithKey [][]ID  // where each key is; some of these lines may be gone
+	liveCount    []int   // how many of those are not
 }
 
 type line struct {
 	text       string
 	prev, next ID
-	gone       bool
+	deleted    bool
 }
 
 // Text returns a text of lines without endings and byte order mark.
 func (s *Seeker) Text(lines []string) *Text {
 	t := &Text{
-		seeker: s, lines: make([]line, 1, len(lines)+1), of: make([]int32, 1, len(lines)+1),
-		at: make([][]ID, len(s.keys)+1), count: make([]int, len(s.keys)+1),
+		seeker: s, lines: make([]line, 1, len(lines)+1), keyOfLine: make([]int32, 1, len(lines)+1),
+		linesWithKey: make([][]ID, len(s.keys)+1), liveCount: make([]int, len(s.keys)+1),
 	}
 	for _, text := range lines {
 		t.Insert(0, text)
@@ -68,7 +68,7 @@ func (s *Seeker) Text(lines []string) *Text {
 }
 
 // Len is how many lines there are.
-func (t *Text) Len() int { return t.there }
+func (t *Text) Len() int { return t.lineCount }
 
 // Line returns a line, even a removed one.
 func (t *Text) Line(id ID) string { return t.lines[id].text }
@@ -92,12 +92,12 @@ func (t *Text) Insert(above ID, text string) ID {
 	id, prev := ID(len(t.lines)), t.lines[above].prev
 	t.lines = append(t.lines, line{text: text, prev: prev, next: above})
 	t.lines[prev].next, t.lines[above].prev = id, id
-	t.there++
+	t.lineCount++
 	k := t.seeker.keys[key(text)]
-	t.of = append(t.of, k)
+	t.keyOfLine = append(t.keyOfLine, k)
 	if k > 0 {
-		t.at[k] = append(t.at[k], id)
-		t.count[k]++
+		t.linesWithKey[k] = append(t.linesWithKey[k], id)
+		t.liveCount[k]++
 	}
 	return id
 }
@@ -105,24 +105,24 @@ func (t *Text) Insert(above ID, text string) ID {
 // Delete takes a line away and returns the one below it.
 func (t *Text) Delete(id ID) ID {
 	l := &t.lines[id]
-	l.gone = true
+	l.deleted = true
 	t.lines[l.prev].next, t.lines[l.next].prev = l.next, l.prev
-	t.there--
-	t.count[t.of[id]]--
+	t.lineCount--
+	t.liveCount[t.keyOfLine[id]]--
 	return l.next
 }
 
-// sites returns the lines with a key, including a few removed ones.
-func (t *Text) sites(key int32) []ID {
-	if len(t.at[key]) > 2*t.count[key]+8 {
-		t.seeker.steps -= len(t.at[key])
-		there := make([]ID, 0, t.count[key])
-		for _, id := range t.at[key] {
-			if !t.lines[id].gone {
+// linesOf returns the lines with a key, including a few removed ones.
+func (t *Text) linesOf(key int32) []ID {
+	if len(t.linesWithKey[key]) > 2*t.liveCount[key]+8 {
+		t.seeker.steps -= len(t.linesWithKey[key])
+		there := make([]ID, 0, t.liveCount[key])
+		for _, id := range t.linesWithKey[key] {
+			if !t.lines[id].deleted {
 				there = append(there, id)
 			}
 		}
-		t.at[key] = there
+		t.linesWithKey[key] = there
 	}
-	return t.at[key]
+	return t.linesWithKey[key]
 }

@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// Way is one way to compare lines.
-type Way int
+// Tolerance is one way to compare lines.
+type Tolerance int
 
 const (
-	Exact    Way = iota
-	Trailing     // blanks at the ends of lines do not count
-	Indented     // nor does it that all lines stand further in, or further out, by the same
-	Ends         // blanks at both ends of lines do not count
-	Folded       // and dashes, quotes and spaces of Unicode count as those of ASCII
-	Spaced       // blanks at both ends do not count, and others count as one
-	Parted       // the text has one more line between those of the block, which may lack it
+	Exact           Tolerance = iota
+	TrimmedTrailing           // blanks at the ends of lines do not count
+	Indented                  // nor does it that all lines stand further in, or further out, by the same
+	TrimmedBothEnds           // blanks at both ends of lines do not count
+	FoldedUnicode             // and dashes, quotes and spaces of Unicode count as those of ASCII
+	CollapsedSpaces           // blanks at both ends do not count, and others count as one
+	ExtraLine                 // the text has one more line between those of the block, which may lack it
 )
 
 // String describes the tolerance, or is empty.
-func (w Way) String() string {
+func (w Tolerance) String() string {
 	return [...]string{
 		"", "blanks at the ends of lines left aside", "another indentation", "indentation left aside",
 		"the kind of its dashes, quotes or spaces left aside", "the blanks in its lines left aside", "one more line between them",
@@ -28,15 +28,15 @@ func (w Way) String() string {
 }
 
 // Normal returns the compared part of a line. [Indented] compares whole blocks.
-func (w Way) Normal(line string) string {
+func (w Tolerance) Normal(line string) string {
 	switch w {
-	case Trailing:
+	case TrimmedTrailing:
 		return strings.TrimRightFunc(line, unicode.IsSpace)
-	case Ends:
+	case TrimmedBothEnds:
 		return strings.TrimSpace(line)
-	case Folded:
+	case FoldedUnicode:
 		return Fold(strings.TrimSpace(line))
-	case Spaced:
+	case CollapsedSpaces:
 		return strings.Join(strings.Fields(line), " ")
 	}
 	return line
@@ -53,7 +53,7 @@ func key(line string) string {
 	if plain {
 		return line
 	}
-	return Spaced.Normal(Fold(line))
+	return CollapsedSpaces.Normal(Fold(line))
 }
 
 // Fold replaces Unicode dashes, quotes and spaces by ASCII.

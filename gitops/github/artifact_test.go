@@ -45,7 +45,7 @@ func (s shop) download(t *testing.T) (string, error) {
 	return got.String(), err
 }
 
-func TestArtifactsAreListed(t *testing.T) {
+func TestListsArtifacts(t *testing.T) {
 	s := newShop(t)
 	for i := range 205 {
 		s.repo.AddArtifact(7, forgetest.Artifact{Name: fmt.Sprint("a", i), Expired: i == 204})
@@ -64,7 +64,7 @@ func TestArtifactsAreListed(t *testing.T) {
 
 // The store of archives is another host: it learns nothing of who asks, wherever it
 // leads to in turn.
-func TestTheStoreGetsNoToken(t *testing.T) {
+func TestSendsNoTokenToStore(t *testing.T) {
 	var asked []string
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Path)
@@ -87,7 +87,7 @@ func TestTheStoreGetsNoToken(t *testing.T) {
 	}
 }
 
-func TestArchivesThatAreNotTaken(t *testing.T) {
+func TestRefusesArchives(t *testing.T) {
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/loop":
@@ -134,7 +134,7 @@ func TestArchivesThatAreNotTaken(t *testing.T) {
 }
 
 // A repository with another name now is found there, by the same server.
-func TestArtifactOfARenamedRepository(t *testing.T) {
+func TestFindsArtifactOfRenamedRepository(t *testing.T) {
 	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "PK") }))
 	defer store.Close()
 	api := newAPI(t, map[string]http.HandlerFunc{

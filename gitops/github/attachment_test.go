@@ -37,7 +37,7 @@ func (w *web) RoundTrip(req *http.Request) (*http.Response, error) {
 
 const asset = "https://github.com/user-attachments/assets/12345678-1234-1234-1234-123456789abc"
 
-func TestAttachmentsGoToGitHubAlone(t *testing.T) {
+func TestSendsAttachmentRequestsToGitHubOnly(t *testing.T) {
 	const (
 		signed = "https://github-production-user-asset-6210df.s3.amazonaws.com/1/2.png?X-Amz-Signature=a"
 		jwt    = "https://private-user-images.githubusercontent.com/1/2.png?jwt=a"
@@ -105,7 +105,7 @@ func slicesOf(s string, n int) []string {
 	return all
 }
 
-func TestAttachmentsOfAnotherServer(t *testing.T) {
+func TestAttachmentsOfEnterpriseServer(t *testing.T) {
 	a, err := newAttachments("https://git.example.com", "octo/widgets", "t", &web{})
 	if err != nil {
 		t.Fatal(err)

@@ -183,7 +183,7 @@ func TestForgeLogs(t *testing.T) {
 }
 
 // A log is as long as a job makes it: the limit of other replies is not its.
-func TestForgeLogsMayBeLong(t *testing.T) {
+func TestForgeReadsLongLogs(t *testing.T) {
 	const length = 64 << 20
 	_, repository, handle := newForge(t)
 	run := repository.AddWorkflow(forgetest.WorkflowRun{Jobs: []forgetest.Job{{Name: "long", LogFrom: func() io.Reader { return io.LimitReader(zeros{}, length) }}}})
@@ -205,7 +205,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-func TestForgeTellsWhoseACommitIs(t *testing.T) {
+func TestForgeReportsCommitAuthor(t *testing.T) {
 	_, repository, handle := newForge(t)
 	sha := revision(t, repository, "main")
 	if by, err := handle.PushedBy(t.Context(), "main", sha); by != (forge.User{}) || err != nil {

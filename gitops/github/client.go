@@ -89,7 +89,7 @@ func New(o Options) (*Client, error) {
 	var calls http.RoundTripper = &retryTransport{base: authorized, wait: wait, now: now}
 	timeout := callTimeout
 	if o.Pace != "" {
-		calls, timeout = &pace{base: calls, file: o.Pace, wait: wait, now: now}, timeout+longestPace
+		calls, timeout = &pace{base: calls, file: o.Pace, wait: wait, now: now}, timeout+maxPace
 	}
 	rest := gh.NewClient(&http.Client{Transport: calls, CheckRedirect: checkRedirect, Timeout: timeout})
 	rest.BaseURL = api

@@ -154,7 +154,7 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-func TestIssueWithTooManyComments(t *testing.T) {
+func TestBoundsComments(t *testing.T) {
 	a := newAPI(t, nil)
 	pages := 0
 	a.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -175,7 +175,7 @@ func TestIssueWithTooManyComments(t *testing.T) {
 	}
 }
 
-func TestIssueThatWasMoved(t *testing.T) {
+func TestFollowsMovedIssue(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r/issues/7":      answer(301, `{}`, "Location", "/api/v3/repositories/5/issues/1"),
 		"GET /repositories/5/issues/1": answer(200, `{"number": 1, "html_url": "https://example.com/o/other/issues/1"}`),
@@ -338,7 +338,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestRefusalsThatCallersKnow(t *testing.T) {
+func TestClassifiesRefusals(t *testing.T) {
 	for message, want := range map[string]error{
 		"A pull request already exists for o:x.":                   forge.ErrPullRequestExists,
 		"Draft pull requests are not supported in this repository": forge.ErrNoDrafts,
@@ -351,7 +351,7 @@ func TestRefusalsThatCallersKnow(t *testing.T) {
 	}
 }
 
-func TestSpentLimitIsRemembered(t *testing.T) {
+func TestRemembersSpentLimit(t *testing.T) {
 	spent := answer(403, `{"message": "API rate limit exceeded"}`, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "4102444800")
 	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": spent})
 	for range 2 {
@@ -433,7 +433,7 @@ func TestRedirectOnTheSameHost(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreRefused(t *testing.T) {
+func TestRefusesNames(t *testing.T) {
 	a := newAPI(t, nil)
 	for _, c := range []struct{ repository, branch string }{
 		{"../r", "main"},

@@ -24,8 +24,8 @@ var paces = []struct {
 	{500, time.Hour + time.Minute},
 }
 
-// longestPace is how long a request may wait for its turn.
-const longestPace = time.Hour + 2*time.Minute
+// maxPace is how long a request may wait for its turn.
+const maxPace = time.Hour + 2*time.Minute
 
 // pace schedules requests that create content, across all processes with the same file.
 type pace struct {

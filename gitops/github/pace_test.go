@@ -36,7 +36,7 @@ func (c *waited) wait(_ context.Context, d time.Duration) error {
 
 // Clients that share a file create 600 comments, and the forge, which has GitHub's limits, refuses
 // none of them; one client without the file meets the limit at once.
-func TestContentIsCreatedAtThePaceOfTheForge(t *testing.T) {
+func TestCreatesContentAtForgePace(t *testing.T) {
 	clock := &waited{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
 	server := forgetest.New(t, forgetest.Options{Creations: forgetest.Creations{Minute: 80, Hour: 500, Now: clock.now}})
 	number := server.AddRepository("octo", "widgets").AddIssue(forgetest.Issue{Title: "x"})
@@ -76,7 +76,7 @@ func TestContentIsCreatedAtThePaceOfTheForge(t *testing.T) {
 }
 
 // Whoever takes a turn, and in whatever order, no limit is passed.
-func TestTurnsOfManyAtOnce(t *testing.T) {
+func TestConcurrentRequestsTakeTurns(t *testing.T) {
 	clock := &waited{at: time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
 	file := filepath.Join(t.TempDir(), "pace")
 	var turns []time.Time
@@ -108,7 +108,7 @@ func TestTurnsOfManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestWhatAPaceFileMayHold(t *testing.T) {
+func TestReadsPaceFile(t *testing.T) {
 	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
 	file := filepath.Join(t.TempDir(), "pace")
 	text := fmt.Sprintf("x\n-5\n99999999999999999999\n%d\n%d\n%d\n", now.Add(-2*time.Hour).UnixMilli(), now.Add(48*time.Hour).UnixMilli(), now.Add(-time.Second).UnixMilli())
@@ -125,7 +125,7 @@ func TestWhatAPaceFileMayHold(t *testing.T) {
 	}
 }
 
-func TestWhatCreatesContent(t *testing.T) {
+func TestRecognisesContentRequests(t *testing.T) {
 	for line, want := range map[string]bool{
 		"POST /repos/o/r/pulls": true, "POST /repos/o/r/issues/1/comments": true, "PATCH /repos/o/r/pulls/1": false, "GET /repos/o/r/pulls": false,
 		"POST /graphql": false, "POST /repos/o/r/git/blobs": false,

@@ -51,7 +51,7 @@ func TestPushRules(t *testing.T) {
 	}
 }
 
-func TestPushRulesSayWhereTheyAre(t *testing.T) {
+func TestPushRulesNameTheirSetting(t *testing.T) {
 	server, repository, handle := newForge(t)
 	repository.Rules = []forgetest.Rule{{Type: "branch_name_pattern", Bypass: "never", Ruleset: "Names", Parameters: map[string]any{"operator": "ends_with", "pattern": "x", "negate": true}}}
 	rules, err := handle.PushRules(t.Context(), "topic", false)

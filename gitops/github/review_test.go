@@ -18,7 +18,7 @@ func topicPull(t *testing.T, to forge.Repository) *forge.PullRequest {
 }
 
 // A review whose answer is lost is not made a second time.
-func TestReviewIsMadeOnce(t *testing.T) {
+func TestPostsReviewOnce(t *testing.T) {
 	server, repository, to := newForge(t)
 	pull := topicPull(t, to)
 	server.On("POST", "/repos/octo/widgets/pulls/1/reviews", forgetest.Reply{Status: 502, Body: `{}`, Late: true}, 1)

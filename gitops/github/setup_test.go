@@ -20,7 +20,7 @@ func setupOf(t *testing.T, server *forgetest.Forge) github.Setup {
 	return client.Setup("octo/widgets")
 }
 
-func TestARepositoryIsSetUp(t *testing.T) {
+func TestSetsUpRepository(t *testing.T) {
 	server, repository, _ := newForge(t)
 	s, ctx := setupOf(t, server), t.Context()
 	for _, value := range []string{"sk-old", "sk-new"} { // twice, as all of it may be done
@@ -49,7 +49,7 @@ func TestARepositoryIsSetUp(t *testing.T) {
 	}
 }
 
-func TestFilesAndBranchesOfASetup(t *testing.T) {
+func TestWritesSetupFilesAndBranches(t *testing.T) {
 	server, repository, _ := newForge(t)
 	s, tree := setupOf(t, server), revision(t, repository, "main^{tree}")
 	for folder, want := range map[string]int{".github": 0, "greet": 0, "greet.txt/deeper": -1} {

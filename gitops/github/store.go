@@ -78,4 +78,4 @@ func (c *Client) mayDial(ctx context.Context, at netip.Addr) error {
 }
 
 // public reports whether an address is the public internet's.
-func public(addr netip.Addr) bool { return addr.IsValid() && reach.Inside(addr) == "" }
+func public(addr netip.Addr) bool { return addr.IsValid() && reach.DescribeNonPublic(addr) == "" }

@@ -13,7 +13,7 @@ import (
 
 // A server that is asked for an archive leads nobody to what only this machine or its
 // network reaches, by whatever name, unless it is there itself.
-func TestNoArchiveComesFromWithin(t *testing.T) {
+func TestRefusesArchiveFromPrivateAddress(t *testing.T) {
 	asked := 0
 	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer inside.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
 )
 
-func TestSurveyTellsWhatIsThere(t *testing.T) {
+func TestSurveyDescribesRepository(t *testing.T) {
 	server, repository, handle := newForge(t)
 	client := forgeClient(t, server, server.Token)
 	main, topic := revision(t, repository, "main"), revision(t, repository, "feature/topic")
@@ -72,7 +72,7 @@ func TestSurveyTellsWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestSurveyEndsWhereTheForgeRefuses(t *testing.T) {
+func TestSurveyEndsOnRefusal(t *testing.T) {
 	server, _, _ := newForge(t)
 	client := forgeClient(t, server, server.Token)
 	server.On("POST", "/api/graphql", forgetest.Reply{Body: `{"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]}`}, 1)
@@ -85,7 +85,7 @@ func TestSurveyEndsWhereTheForgeRefuses(t *testing.T) {
 	}
 }
 
-func TestAnAppsPermissionIsNotTold(t *testing.T) {
+func TestAppPermissionIsUnknown(t *testing.T) {
 	server := forgetest.New(t, forgetest.Options{Token: "ghs_0123456789", User: forgetest.User{Login: "octo-app[bot]", ID: 5, Type: "Bot"}})
 	server.AddRepository("octo", "widgets")
 	found, err := forgeClient(t, server, server.Token).Survey(t.Context(), []forge.Question{{Repository: "octo/widgets"}})

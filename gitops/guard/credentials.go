@@ -61,7 +61,7 @@ func (c *configurations) read(files ...string) error {
 			return fmt.Errorf("read %s: %w", file, err)
 		}
 		for _, path := range named {
-			c.secret = append(c.secret, besides(file, path))
+			c.secret = append(c.secret, resolveIncluded(file, path))
 		}
 		if cleaned != nil {
 			c.cleaned[file] = cleaned
@@ -137,8 +137,8 @@ func (c Checkout) variable(name string) string {
 	return ""
 }
 
-// besides resolves a path in a configuration file, from the home folder or the file's own.
-func besides(file, path string) string {
+// resolveIncluded resolves a path in a configuration file, from the home folder or the file's own.
+func resolveIncluded(file, path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
 			return filepath.Join(home, rest)

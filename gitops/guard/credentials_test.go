@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestWhatOfAConfigurationOfGitIsACredential(t *testing.T) {
+func TestRecognisesCredentialsInConfiguration(t *testing.T) {
 	for _, test := range []struct {
 		name, config string
 		kept         bool

@@ -15,16 +15,16 @@ import (
 
 // Checkout is a work tree, and who works in it.
 type Checkout struct {
-	Root     string   // of the work tree
-	Writable []string // folders that commands may write to, links resolved
-	Own      bool     // its repository is the commands' own: they may do with it what they like
-	Home     string   // of the user
-	Homes    []string // the user's folders, by whatever name; Home may be among them
-	Environ  []string // that the user's git has
+	Root          string   // of the work tree
+	Writable      []string // folders that commands may write to, links resolved
+	OwnRepository bool     // its repository is the commands' own: they may do with it what they like
+	Home          string   // of the user
+	Homes         []string // the user's folders, by whatever name; Home may be among them
+	Environ       []string // that the user's git has
 }
 
-// Held lists the restrictions on the git files of a checkout. Paths are absolute.
-type Held struct {
+// Restrictions lists the restrictions on the git files of a checkout. Paths are absolute.
+type Restrictions struct {
 	ReadOnly             []string          // git's folders, and a file .git
 	Cleaned, UserCleaned map[string][]byte // configurations with credentials, the repository's and others, and what is left without
 	Remedy               string            // where nothing can be shown in place of a file of Cleaned: the beginning of a sentence
@@ -40,31 +40,31 @@ type CheckoutError struct {
 
 func (e *CheckoutError) Error() string { return e.What + "; " + e.Remedy }
 
-// Held inspects the current files. It returns a CheckoutError if commands could replace the
+// Restrictions inspects the current files. It returns a CheckoutError if commands could replace the
 // repository.
-func (c Checkout) Held() (Held, error) {
+func (c Checkout) Restrictions() (Restrictions, error) {
 	root, err := filepath.EvalSymlinks(c.Root)
 	if err != nil {
-		return Held{}, fmt.Errorf("find the workspace: %w", err)
+		return Restrictions{}, fmt.Errorf("find the workspace: %w", err)
 	}
 	l := layout{}
-	if !c.Own {
+	if !c.OwnRepository {
 		if l, err = layoutOf(root); err != nil {
-			return Held{}, err
+			return Restrictions{}, err
 		}
 	}
 	own := &configurations{cleaned: make(map[string][]byte)}
 	if err := own.read(l.configurations()...); err != nil {
-		return Held{}, err
+		return Restrictions{}, err
 	}
-	if err := c.mustHold(root, l); err != nil {
-		return Held{}, err
+	if err := c.requireProtected(root, l); err != nil {
+		return Restrictions{}, err
 	}
 	user := &configurations{cleaned: make(map[string][]byte)}
 	if err := user.readOrHide(c.userConfigurations()...); err != nil {
-		return Held{}, err
+		return Restrictions{}, err
 	}
-	return Held{
+	return Restrictions{
 		ReadOnly: l.folders(), Cleaned: own.cleaned, UserCleaned: user.cleaned,
 		Remedy: "Check out without credentials (actions/checkout: persist-credentials: false)",
 		Secret: append(own.secret, user.secret...), Variables: c.variables(user),

@@ -12,7 +12,7 @@ import (
 
 // A worktree of a repository elsewhere, whose configuration and the user's hold
 // credentials.
-func TestHeld(t *testing.T) {
+func TestListsRestrictions(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(err)
 	in := func(name string) string { return filepath.Join(base, name) }
@@ -29,7 +29,7 @@ func TestHeld(t *testing.T) {
 	held, err := Checkout{
 		Root: in("work"), Writable: []string{in("work")}, Home: in("home"), Homes: []string{in("home")},
 		Environ: []string{"XDG_CONFIG_HOME=" + in("elsewhere"), "XDG_CONFIG_HOME=" + in("xdg"), "GIT_CONFIG_GLOBAL=" + in("home/global"), "GIT_CONFIG_SYSTEM=/dev/null"},
-	}.Held()
+	}.Restrictions()
 	must(err)
 	if d := cmp.Diff([]string{in("work/.git"), in("main/.git/worktrees/w"), in("main/.git")}, held.ReadOnly); d != "" {
 		t.Error(d)
@@ -61,7 +61,7 @@ func TestHeld(t *testing.T) {
 		t.Errorf("git is led to %s", got)
 	}
 	must(os.Remove(in("home/.gitconfig")))
-	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Held()
+	held, err = Checkout{Root: in("home"), Home: in("home"), Homes: []string{in("home")}, Environ: []string{"XDG_CONFIG_HOME=" + in("xdg")}}.Restrictions()
 	must(err)
 	if len(held.ReadOnly) > 0 || len(held.Cleaned) > 0 || held.Variables["GIT_CONFIG_GLOBAL"] != os.DevNull {
 		t.Errorf("without a repository: %+v", held)
@@ -70,7 +70,7 @@ func TestHeld(t *testing.T) {
 
 // A configuration that can't be read as one ends the run where it is the
 // repository's: git would end, too.
-func TestConfigurationsThatAreNone(t *testing.T) {
+func TestHidesInvalidConfigurations(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"another language", "[[[", "read "},
 		{"too large", strings.Repeat("#", smallLimit+1), "has more than 1048576 bytes"},
@@ -78,7 +78,7 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			put(t, filepath.Join(dir, ".git/config"), c.content, 0o644)
-			if _, err := (Checkout{Root: dir}).Held(); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := (Checkout{Root: dir}).Restrictions(); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
 			if _, err := Credentials(dir); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -48,7 +48,7 @@ func NewMark(ctx context.Context, workspace string, all bool, submodules []strin
 			return nil, fmt.Errorf("look at git's objects: %w", err)
 		}
 	}
-	return m, m.look(ctx)
+	return m, m.recordState(ctx)
 }
 
 func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
@@ -67,13 +67,13 @@ func (m *Mark) findFolders(ctx context.Context, submodules []string) error {
 	}
 	m.Folders = append(m.Folders, below...)
 	for _, dotGit := range below {
-		m.follow(dotGit)
+		m.addNamedFolders(dotGit)
 	}
 	return nil
 }
 
-// follow adds the writable folders named by a .git file below the workspace's own, existing or not.
-func (m *Mark) follow(dotGit string) {
+// addNamedFolders adds the writable folders named by a .git file below the workspace's own, existing or not.
+func (m *Mark) addNamedFolders(dotGit string) {
 	for file, prefix := dotGit, "gitdir: "; ; prefix = "" {
 		named, err := nameIn(file, prefix)
 		if err != nil {
@@ -85,8 +85,8 @@ func (m *Mark) follow(dotGit string) {
 			forms = append(forms, real)
 		}
 		for _, folder := range forms {
-			own := pathname.Within(folder, filepath.Join(m.Workspace, ".git")) // which is held, or compared
-			if !own && pathname.Within(folder, m.Workspace) && !pathname.Within(folder, m.Folders...) {
+			own := pathname.IsInAny(folder, filepath.Join(m.Workspace, ".git")) // which is held, or compared
+			if !own && pathname.IsInAny(folder, m.Workspace) && !pathname.IsInAny(folder, m.Folders...) {
 				m.Folders = append(m.Folders, folder)
 			}
 		}
@@ -96,11 +96,11 @@ func (m *Mark) follow(dotGit string) {
 	}
 }
 
-// look records the current state. It keeps the folders found first, because commands could change
+// recordState records the current state. It keeps the folders found first, because commands could change
 // the files that name them.
-func (m *Mark) look(ctx context.Context) error {
+func (m *Mark) recordState(ctx context.Context) error {
 	for _, folder := range m.Folders {
-		if err := m.lookAt(ctx, folder); err != nil {
+		if err := m.recordFolder(ctx, folder); err != nil {
 			return fmt.Errorf("look at git's folder: %w", err)
 		}
 	}
@@ -140,7 +140,7 @@ func (m *Mark) submodules(paths []string) []string {
 	return found
 }
 
-func (m *Mark) lookAt(ctx context.Context, folder string) error {
+func (m *Mark) recordFolder(ctx context.Context, folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -156,7 +156,7 @@ func (m *Mark) lookAt(ctx context.Context, folder string) error {
 		if err != nil {
 			return err
 		}
-		if over, err := passOver(filepath.ToSlash(below), entry); over {
+		if over, err := ignoreEntry(filepath.ToSlash(below), entry); over {
 			return err
 		}
 		m.Entries[path], err = contentOf(ctx, path, entry)
@@ -164,9 +164,9 @@ func (m *Mark) lookAt(ctx context.Context, folder string) error {
 	})
 }
 
-// passOver reports whether to ignore an entry that git changes itself. A link or pipe there is not
+// ignoreEntry reports whether to ignore an entry that git changes itself. A link or pipe there is not
 // git's: the next write would follow it.
-func passOver(below string, entry fs.DirEntry) (over bool, err error) {
+func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
 	switch {
 	case !entry.IsDir() && strings.HasSuffix(below, ".lock"):
 		return true, nil
@@ -207,9 +207,9 @@ func moduleChangesByItself(below string) bool {
 		strings.Contains(below, "/objects/") && !strings.Contains(below, "/objects/info")
 }
 
-// longestCompared bounds the read part of a file. Commands can make any size; git's own files are
+// maxComparedBytes bounds the read part of a file. Commands can make any size; git's own files are
 // smaller.
-const longestCompared = 256 << 20
+const maxComparedBytes = 256 << 20
 
 // contentOf tells a file by its kind, mode and content.
 func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, error) {
@@ -240,7 +240,7 @@ func contentOf(ctx context.Context, path string, entry fs.DirEntry) (string, err
 
 func digestOf(r io.Reader) (string, error) {
 	sum := sha256.New()
-	_, err := io.Copy(sum, io.LimitReader(r, longestCompared))
+	_, err := io.Copy(sum, io.LimitReader(r, maxComparedBytes))
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
@@ -248,7 +248,7 @@ func digestOf(r io.Reader) (string, error) {
 // nothing of git.
 func (m *Mark) Changed(ctx context.Context) ([]string, error) {
 	now := &Mark{Workspace: m.Workspace, Folders: m.Folders, Entries: make(map[string]string)}
-	if err := now.look(ctx); err != nil {
+	if err := now.recordState(ctx); err != nil {
 		return nil, err
 	}
 	var changed []string

@@ -18,7 +18,7 @@ var gitFiles = map[string]string{
 	"vendored/.git/HEAD": "ref: refs/heads/main\n", "main.go": "package main\n",
 }
 
-func TestGitMark(t *testing.T) {
+func TestMarkDetectsChanges(t *testing.T) {
 	write := func(name, content string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) { put(t, filepath.Join(dir, name), content, 0o644) }
 	}
@@ -111,7 +111,7 @@ func kept(t *testing.T, dir string) *Mark {
 	return &again
 }
 
-func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
+func TestMarkFollowsGitFile(t *testing.T) {
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestGitMarkFollowsAFileThatNamesTheFolder(t *testing.T) {
 
 // A submodule's .git lies in the work tree, where commands write in every tier,
 // and git of the repository above obeys what it names.
-func TestGitMarkOfSubmodules(t *testing.T) {
+func TestMarkCoversSubmodules(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -38,11 +38,11 @@ const coarsestTime = 2 * time.Second
 
 var (
 	looseName = regexp.MustCompile(`^[0-9a-f]{2}/([0-9a-f]{38}|[0-9a-f]{62})$`)
-	// objectFolder is something else in the place of a folder, a link most likely.
-	objectFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
-	// leftHalf matches files left by a killed git. git would treat one ending in .idx as a pack's.
-	leftHalf   = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
-	summedName = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
+	// errNotFolder is something else in the place of a folder, a link most likely.
+	errNotFolder = regexp.MustCompile(`^([0-9a-f]{2}|pack)$`)
+	// unfinishedName matches files left by a killed git. git would treat one ending in .idx as a pack's.
+	unfinishedName = regexp.MustCompile(`(/tmp_[^./]*|\.lock)$`)
+	summedName     = regexp.MustCompile(`\.(pack|idx|rev|bitmap|mtimes|midx)$|/multi-pack-index$`)
 )
 
 // markObjects records the objects of the workspace's repository.
@@ -68,10 +68,10 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	if m.Store == "" {
 		return nil, nil
 	}
-	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: mostInflated}
-	err := eachObject(ctx, m.Store, func(path, below string) error { return c.look(ctx, path, below) })
+	c := objectComparison{mark: m, now: time.Now(), seen: make(map[string]bool), left: maxInflated}
+	err := eachObject(ctx, m.Store, func(path, below string) error { return c.compareObject(ctx, path, below) })
 	if errors.Is(err, fs.ErrPermission) { // as it was not when the run began
-		c.tell(m.Store, "can't be read")
+		c.addChange(m.Store, "can't be read")
 		return c.changed, nil
 	}
 	if err != nil {
@@ -79,15 +79,15 @@ func (m *Mark) ChangedObjects(ctx context.Context) ([]string, error) {
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Objects)) {
 		if !c.seen[path] {
-			c.tell(path, "is gone")
+			c.addChange(path, "is gone")
 		}
 	}
 	return c.changed, nil
 }
 
-// mostInflated bounds the inflated bytes of one comparison, because objects can be far larger than
+// maxInflated bounds the inflated bytes of one comparison, because objects can be far larger than
 // their files.
-const mostInflated = 4 << 30
+const maxInflated = 4 << 30
 
 type objectComparison struct {
 	mark    *Mark
@@ -97,11 +97,11 @@ type objectComparison struct {
 	changed []string
 }
 
-func (c *objectComparison) tell(path, how string) {
+func (c *objectComparison) addChange(path, how string) {
 	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
 }
 
-func (c *objectComparison) look(ctx context.Context, path, below string) error {
+func (c *objectComparison) compareObject(ctx context.Context, path, below string) error {
 	c.seen[path] = true
 	is, err := lookAtObject(path, below)
 	if err != nil {
@@ -110,10 +110,10 @@ func (c *objectComparison) look(ctx context.Context, path, below string) error {
 	was, known := c.mark.Objects[path]
 	switch {
 	case !known && !looseName.MatchString(below):
-		c.tell(path, "is new")
+		c.addChange(path, "is new")
 		return nil
 	case known && (is.Link != was.Link || is.Sum != was.Sum):
-		c.tell(path, "was changed")
+		c.addChange(path, "was changed")
 		return nil
 	case known && was.Stat != "" && is.Stat == was.Stat:
 		return nil
@@ -125,7 +125,7 @@ func (c *objectComparison) look(ctx context.Context, path, below string) error {
 	case errors.As(err, new(*fs.PathError)):
 		return err
 	case err != nil:
-		c.tell(path, "was changed: "+err.Error())
+		c.addChange(path, "was changed: "+err.Error())
 	case known:
 		c.mark.Objects[path] = is.trusted(c.now)
 	}
@@ -199,9 +199,9 @@ func eachObject(ctx context.Context, folder string, visit func(path, below strin
 			return err
 		case below == "info":
 			return skip(entry)
-		case entry.IsDir() || leftHalf.MatchString(below):
+		case entry.IsDir() || unfinishedName.MatchString(below):
 			return nil
-		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/") || objectFolder.MatchString(below):
+		case looseName.MatchString(below) || strings.HasPrefix(below, "pack/") || errNotFolder.MatchString(below):
 			return visit(path, below)
 		}
 		return nil

@@ -140,7 +140,7 @@ var objectChanges = []struct {
 	{"an index of all packs", func(_ *testing.T, r gitRepository) { r.git("multi-pack-index", "write") }, "is new"},
 }
 
-func TestObjectsThatCommandsChanged(t *testing.T) {
+func TestDetectsChangedObjects(t *testing.T) {
 	for _, c := range objectChanges {
 		for _, old := range []bool{false, true} { // files that were written long before, or just then
 			t.Run(fmt.Sprintf("%s/old %t", c.name, old), func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestObjectsThatCommandsChanged(t *testing.T) {
 	}
 }
 
-func TestObjectsAreComparedNoLongerThanAsked(t *testing.T) {
+func TestObjectComparisonEndsWithContext(t *testing.T) {
 	r := newGitRepository(t)
 	mark := kept(t, r.dir)
 	ctx, cancel := context.WithCancelCause(t.Context())

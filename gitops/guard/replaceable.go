@@ -10,19 +10,19 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// mustHold refuses a checkout if commands could replace its .git or anything it leads to. Read-only
+// requireProtected refuses a checkout if commands could replace its .git or anything it leads to. Read-only
 // files can be in folders that can be renamed, so all of git must be outside writable folders,
 // except .git itself: it is a mount or compared afterwards.
-func (c Checkout) mustHold(root string, l layout) error {
+func (c Checkout) requireProtected(root string, l layout) error {
 	if l == (layout{}) {
 		return nil
 	}
-	for _, path := range waysTo(l.dotGit) {
+	for _, path := range pathsToRepository(l.dotGit) {
 		places, _ := program.Trail(path)
 		for _, place := range places {
 			if c.replaceable(place, root, l.dotGit) {
 				remedy := "move it out of the checkout and of policy.writable (`git init --separate-git-dir=…`), or make it the folder .git"
-				if place != root && pathname.Within(root, place) {
+				if place != root && pathname.IsInAny(root, place) {
 					remedy = "name narrower folders in policy.writable, or move the checkout out of them"
 				}
 				return &CheckoutError{fmt.Sprintf("git's folder %s is reached through %s, where commands write and could put another in its place", path, place), remedy}
@@ -36,18 +36,18 @@ func (c Checkout) mustHold(root string, l layout) error {
 // What they are given whole they can't rename.
 func (c Checkout) replaceable(place, root, dotGit string) bool {
 	for _, folder := range c.Writable {
-		held := pathname.Within(root, folder) && (place == root || pathname.Within(place, dotGit))
-		if place != folder && pathname.Within(place, folder) && !held {
+		held := pathname.IsInAny(root, folder) && (place == root || pathname.IsInAny(place, dotGit))
+		if place != folder && pathname.IsInAny(place, folder) && !held {
 			return true
 		}
 	}
 	return false
 }
 
-// waysTo returns the paths from which git finds a repository: .git, its target as a file, the
+// pathsToRepository returns the paths from which git finds a repository: .git, its target as a file, the
 // folder shared with other worktrees, borrowed objects folders, and links inside. Hooks may
 // deliberately be in the work tree.
-func waysTo(dotGit string) []string {
+func pathsToRepository(dotGit string) []string {
 	ways, gitDir := []string{dotGit}, dotGit
 	if named, err := nameIn(dotGit, "gitdir: "); err == nil {
 		ways, gitDir = append(ways, named, filepath.Clean(named)), named

@@ -85,7 +85,7 @@ var whereGitLies = []struct {
 
 // A git folder that commands could put another in the place of is refused, whatever
 // level there is.
-func TestGitFoldersThatCanNotBeHeld(t *testing.T) {
+func TestRefusesUnprotectableGitFolders(t *testing.T) {
 	for _, c := range whereGitLies {
 		t.Run(c.name, func(t *testing.T) {
 			base, err := filepath.EvalSymlinks(t.TempDir())
@@ -95,7 +95,7 @@ func TestGitFoldersThatCanNotBeHeld(t *testing.T) {
 			for _, name := range c.writable {
 				checkout.Writable = append(checkout.Writable, filepath.Join(base, name))
 			}
-			_, err = checkout.Held()
+			_, err = checkout.Restrictions()
 			var refused *CheckoutError
 			want := strings.ReplaceAll(c.want, "BASE", base)
 			switch {
@@ -111,7 +111,7 @@ func TestGitFoldersThatCanNotBeHeld(t *testing.T) {
 		must(err)
 		repositoryAt(t, base, "deep/ws/.git")
 		root := filepath.Join(base, "deep/ws")
-		_, err = Checkout{Root: root, Writable: []string{root, base}}.Held()
+		_, err = Checkout{Root: root, Writable: []string{root, base}}.Restrictions()
 		var refused *CheckoutError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), "reached through "+base+"/deep,") || !strings.Contains(refused.Remedy, "narrower folders") {
 			t.Errorf("got %#v", err)

@@ -49,7 +49,7 @@ func clone(ctx context.Context, r Remote, o CloneOptions, dir string) error {
 	if err != nil {
 		return err
 	}
-	warned := said.own.String()
+	warned := said.local.String()
 	switch {
 	case strings.Contains(warned, "cloned an empty repository"):
 		return ErrEmpty

@@ -73,7 +73,7 @@ var remedies = []struct{ words, remedy string }{
 	{"hook declined", "a hook of the remote decided so: do what it says"},
 }
 
-func rejected(branch, status, said string) *RejectedError {
+func newRejectedError(branch, status, said string) *RejectedError {
 	reason := status
 	if said != "" {
 		reason = status + " (" + said + ")"
@@ -91,7 +91,7 @@ func remedyFor(reason string) string {
 	return ""
 }
 
-type failure struct {
+type remoteError struct {
 	doing  string
 	kind   error // one of the sentinels, or nil
 	detail string
@@ -99,7 +99,7 @@ type failure struct {
 	cause  error
 }
 
-func (e *failure) Error() string {
+func (e *remoteError) Error() string {
 	text := e.doing
 	if e.kind != nil {
 		text += ": " + e.kind.Error()
@@ -113,7 +113,7 @@ func (e *failure) Error() string {
 	return text
 }
 
-func (e *failure) Unwrap() error { return errors.Join(e.kind, e.cause) }
+func (e *remoteError) Unwrap() error { return errors.Join(e.kind, e.cause) }
 
 var remedyByKind = map[error]string{
 	ErrAuth:        "set GITHUB_TOKEN to a token that may read the repository, and write its contents for a push",
@@ -136,7 +136,7 @@ func (r Remote) failed(ctx context.Context, doing string, err error) error {
 	if kind != nil {
 		detail = strings.TrimPrefix(strings.TrimPrefix(detail, kind.Error()), ": ")
 	}
-	return &failure{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
+	return &remoteError{doing: doing, kind: kind, detail: detail, remedy: remedyByKind[kind], cause: err}
 }
 
 // minSecret keeps a password of a few letters from being looked for in
@@ -164,7 +164,7 @@ func passwordIn(raw string) string {
 
 // gitError reports a failed git program.
 type gitError struct {
-	said *speech
+	said *gitStderr
 	err  error
 }
 
@@ -177,9 +177,9 @@ func (e *gitError) Error() string {
 
 func (e *gitError) Unwrap() error { return e.err }
 
-// complaints maps git's own messages to errors. The first match counts. The remote's messages are
+// gitErrorKinds maps git's own messages to errors. The first match counts. The remote's messages are
 // ignored.
-var complaints = []struct {
+var gitErrorKinds = []struct {
 	words string
 	kind  error
 }{
@@ -212,8 +212,8 @@ func kindOf(err error) error {
 		}
 	}
 	if failed, is := errors.AsType[*gitError](err); is {
-		own := strings.ToLower(failed.said.own.String())
-		for _, known := range complaints {
+		own := strings.ToLower(failed.said.local.String())
+		for _, known := range gitErrorKinds {
 			if strings.Contains(own, known.words) {
 				return known.kind
 			}
@@ -226,14 +226,14 @@ func kindOf(err error) error {
 	return nil
 }
 
-// speech is git's standard error, split into its own lines and those marked as the remote's. It
+// gitStderr is git's standard error, split into its own lines and those marked as the remote's. It
 // keeps the beginning of both.
-type speech struct {
-	own, theirs words
-	line        []byte
+type gitStderr struct {
+	local, remote boundedText
+	line          []byte
 }
 
-func (s *speech) Write(p []byte) (int, error) {
+func (s *gitStderr) Write(p []byte) (int, error) {
 	for _, c := range p {
 		switch {
 		case c == '\n' || c == '\r':
@@ -246,11 +246,11 @@ func (s *speech) Write(p []byte) (int, error) {
 }
 
 // end ends a line.
-func (s *speech) end() {
-	line, to := string(s.line), &s.own
+func (s *gitStderr) end() {
+	line, to := string(s.line), &s.local
 	s.line = s.line[:0]
 	if theirs, marked := strings.CutPrefix(line, "remote: "); marked {
-		line, to = theirs, &s.theirs
+		line, to = theirs, &s.remote
 	}
 	for _, mark := range []string{"fatal: ", "error: "} {
 		line = strings.TrimPrefix(line, mark)
@@ -259,23 +259,25 @@ func (s *speech) end() {
 }
 
 // String has both.
-func (s *speech) String() string { return printable(s.own.String() + "\n" + s.theirs.String()) }
+func (s *gitStderr) String() string { return printable(s.local.String() + "\n" + s.remote.String()) }
 
 // redirected reports whether an http server answered with another address.
-func (s *speech) redirected() bool { return strings.Contains(s.own.String(), "returned error: 30") }
+func (s *gitStderr) redirected() bool {
+	return strings.Contains(s.local.String(), "returned error: 30")
+}
 
 const maxWords = 2 << 10
 
-// words keeps the beginning of a text.
-type words struct{ kept []byte }
+// boundedText keeps the beginning of a text.
+type boundedText struct{ kept []byte }
 
-func (w *words) Write(p []byte) (int, error) {
+func (w *boundedText) Write(p []byte) (int, error) {
 	room := maxWords - len(w.kept)
 	w.kept = append(w.kept, p[:min(room, len(p))]...)
 	return len(p), nil
 }
 
-func (w *words) String() string { return printable(string(w.kept)) }
+func (w *boundedText) String() string { return printable(string(w.kept)) }
 
 // printable returns a remote's text as one bounded line.
 func printable(text string) string {

@@ -14,9 +14,9 @@ import (
 type FetchOptions struct {
 	Commit string // hex id
 	Have   string // a commit that is here, with all files; "" for none
-	// Alone fetches the commit with all files and without history, for a commit that does not
+	// WithoutHistory fetches the commit with all files and without history, for a commit that does not
 	// descend from Have.
-	Alone bool
+	WithoutHistory bool
 }
 
 // Fetch adds one commit to a store, with files and history beyond the existing commit. git verifies
@@ -26,10 +26,10 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 		return fmt.Errorf("fetch: %q is not the hex id of a commit", o.Commit)
 	}
 	options := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head"}
-	if o.Alone {
+	if o.WithoutHistory {
 		options = append(options, "--depth=1")
 	} else if o.Have != "" {
-		forget, err := into.remember(o.Have)
+		forget, err := into.addReference(o.Have)
 		defer func() { err = errors.Join(err, forget()) }()
 		if err != nil {
 			return fmt.Errorf("fetch: %w", err)
@@ -41,9 +41,9 @@ func Fetch(ctx context.Context, r Remote, into Store, o FetchOptions) (err error
 	return nil
 }
 
-// remember adds a reference to a commit, which tells the remote about existing objects and limits
+// addReference adds a reference to a commit, which tells the remote about existing objects and limits
 // git's check of received ones.
-func (s Store) remember(commit string) (forget func() error, err error) {
+func (s Store) addReference(commit string) (forget func() error, err error) {
 	name := filepath.Join(s.Dir, "refs", "heads", "here")
 	return func() error { return os.Remove(name) }, os.WriteFile(name, []byte(commit+"\n"), 0o600)
 }

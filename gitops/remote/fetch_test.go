@@ -36,7 +36,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestFetchOfWhatIsNotThere(t *testing.T) {
+func TestFetchReportsMissingCommit(t *testing.T) {
 	o := newOrigin(t)
 	for _, w := range ways(t, o) {
 		t.Run(w.name, func(t *testing.T) {
@@ -47,12 +47,12 @@ func TestFetchOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestFetchAlone(t *testing.T) {
+func TestFetchWithoutHistory(t *testing.T) {
 	o := newOrigin(t)
 	dir := filepath.Join(t.TempDir(), "new")
 	git(t, o.root, "init", "--quiet", dir)
 	into := storeOf(t, dir)
-	if err := remote.Fetch(t.Context(), serve(t, o.root).remote(), into, remote.FetchOptions{Commit: o.side, Alone: true}); err != nil {
+	if err := remote.Fetch(t.Context(), serve(t, o.root).remote(), into, remote.FetchOptions{Commit: o.side, WithoutHistory: true}); err != nil {
 		t.Fatal(err)
 	}
 	if got := git(t, into.Dir, "log", "--format=%s", o.side); got != "side" {

@@ -43,9 +43,9 @@ func (s Store) environment() []string {
 // hides it from the hooks of the receiving repository.
 type setting struct{ key, value string }
 
-// guarded are settings against programs named by repositories, background tasks and redirects. git
+// safeSettings are settings against programs named by repositories, background tasks and redirects. git
 // gives up after ten minutes without data.
-var guarded = []setting{
+var safeSettings = []setting{
 	{"core.hooksPath", os.DevNull},
 	{"core.fsmonitor", "false"},
 	{"core.alternateRefsCommand", "true"}, // else git lists the references of what objects are borrowed from, by its configuration
@@ -80,7 +80,7 @@ const credential = `!f() { test "$1" != get || { IFS= read -r user <&3 && IFS= r
 // settings returns the settings for a remote at an address. They exclude the user's insteadOf and
 // credentials of other hosts.
 func (t target) settings(at string) []setting {
-	all := append([]setting{}, guarded...)
+	all := append([]setting{}, safeSettings...)
 	all = append(all, setting{"protocol.allow", "never"}, setting{"protocol." + t.scheme + ".allow", "always"})
 	all = append(all, setting{"url." + at + ".insteadOf", t.address}, setting{"url." + at + ".pushInsteadOf", t.address})
 	if t.password != "" {
@@ -92,17 +92,17 @@ func (t target) settings(at string) []setting {
 // git runs git with options, the remote's address and further arguments. It returns standard
 // output, of bounded length, and both sides' messages. If the server redirects on the same host, it
 // runs git again with the new address.
-func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *speech, error) {
+func (r Remote) git(ctx context.Context, store Store, options []string, after ...string) (string, *gitStderr, error) {
 	t, err := r.target()
 	if err != nil {
-		return "", &speech{}, err
+		return "", &gitStderr{}, err
 	}
 	args := slices.Concat(options, []string{"--", t.address}, after)
 	env, login := store.environment(), ""
 	if t.password != "" {
 		login = t.user + "\n" + t.password + "\n"
 	}
-	run := func(at string) (string, *speech, error) {
+	run := func(at string) (string, *gitStderr, error) {
 		return runGit(ctx, r.Path, login, slices.Concat(env, environmentOf(t.settings(at))), args...)
 	}
 	out, said, err := run(t.address)
@@ -116,21 +116,21 @@ func (r Remote) git(ctx context.Context, store Store, options []string, after ..
 	return run(at)
 }
 
-// mostOutput bounds the list of branches, some 60 bytes for each.
-const mostOutput = 128 << 20
+// maxOutput bounds the list of branches, some 60 bytes for each.
+const maxOutput = 128 << 20
 
 // runGit runs the git of path in the root folder, outside any repository's configuration. login is
 // user and password, a line each, or "". A pipe passes it to git's children, so no command line,
 // file or environment contains it.
-func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *speech, error) {
-	said, out := &speech{}, &limited{most: mostOutput}
+func runGit(ctx context.Context, path, login string, env []string, args ...string) (string, *gitStderr, error) {
+	said, out := &gitStderr{}, &limited{most: maxOutput}
 	git := program.Remote(path, os.Environ()).With(env...)
 	if git.Path == "" {
 		return "", said, &program.UnusableError{}
 	}
 	cmd := git.Command(ctx, outside.Root, syscall.SIGTERM, args...)
 	cmd.Stdout, cmd.Stderr = out, said
-	started, err := lend(cmd, login)
+	started, err := servePipe(cmd, login)
 	if err == nil {
 		err = cmd.Start()
 		started()
@@ -145,9 +145,9 @@ func runGit(ctx context.Context, path, login string, env []string, args ...strin
 	return out.String(), said, err
 }
 
-// lend gives a program the text as its third file, again and again until nobody is left who could read
+// servePipe gives a program the text as its third file, again and again until nobody is left who could read
 // it. The caller calls started once the program has begun, or could not.
-func lend(cmd *exec.Cmd, text string) (started func(), err error) {
+func servePipe(cmd *exec.Cmd, text string) (started func(), err error) {
 	if text == "" {
 		return func() {}, nil
 	}

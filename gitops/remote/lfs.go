@@ -51,14 +51,14 @@ func UploadLFS(ctx context.Context, r Remote, branch string, list []LFSObject) e
 	}
 	c := lfsClient{remote: r, operation: "upload", branch: branch}
 	c.transfer = c.put
-	return c.all(ctx, "upload Git LFS files to", list)
+	return c.transferAll(ctx, "upload Git LFS files to", list)
 }
 
 // DownloadLFS downloads missing contents to folder, laid out like .git/lfs. branch may be empty.
 // The remote alone names the source. A failure does not stop the other downloads; the returned
 // *LFSError is the first one.
 func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LFSObject) error {
-	store := lfs.Store{Own: folder}
+	store := lfs.Store{OwnFolder: folder}
 	list = slices.DeleteFunc(slices.Clone(list), func(o LFSObject) bool { return store.Has(o.pointer()) })
 	if path, local := r.Local(); local && len(list) > 0 {
 		return copyLFS(ctx, path, store, list)
@@ -69,7 +69,7 @@ func DownloadLFS(ctx context.Context, r Remote, branch, folder string, list []LF
 		return nil
 	}}
 	c.transfer = c.get
-	return cmp.Or(c.all(ctx, "download Git LFS files from", list), first)
+	return cmp.Or(c.transferAll(ctx, "download Git LFS files from", list), first)
 }
 
 // keepLFS stores contents for git-lfs in a local repository.
@@ -78,7 +78,7 @@ func keepLFS(ctx context.Context, path string, list []LFSObject) error {
 	if err != nil {
 		return err
 	}
-	store := lfs.Store{Own: filepath.Join(l.CommonDir, "lfs")}
+	store := lfs.Store{OwnFolder: filepath.Join(l.CommonDir, "lfs")}
 	for _, o := range list {
 		if o.Open == nil && !store.Has(o.pointer()) {
 			return o.missing()
@@ -103,7 +103,7 @@ func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject)
 	if err != nil {
 		return err
 	}
-	from := lfs.Store{Shared: lfs.Beside(folders)}
+	from := lfs.Store{Shared: lfs.ObjectFolders(folders)}
 	for _, o := range list {
 		content, err := from.Open(ctx, o.pointer())
 		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*lfs.DamagedError)) {
@@ -111,7 +111,7 @@ func copyLFS(ctx context.Context, path string, into lfs.Store, list []LFSObject)
 			continue
 		}
 		if err == nil {
-			err = errors.Join(into.Keep(ctx, o.pointer(), content), content.Close())
+			err = errors.Join(into.Store(ctx, o.pointer(), content), content.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("copy Git LFS files from %s: %w", path, err)
@@ -135,7 +135,7 @@ type lfsClient struct {
 	refused func(error) error
 }
 
-func (c *lfsClient) all(ctx context.Context, doing string, list []LFSObject) error {
+func (c *lfsClient) transferAll(ctx context.Context, doing string, list []LFSObject) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -223,13 +223,13 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 		} else {
 			err = c.transfer(ctx, o, given.Actions)
 		}
-		if err = c.pass(err); err != nil {
+		if err = c.continueAfter(err); err != nil {
 			return err
 		}
 	}
 	for _, o := range list {
 		if _, is := left[o.OID]; is {
-			if err := c.pass(lfsErrorf("the server says nothing of the object %.12s", o.OID)); err != nil {
+			if err := c.continueAfter(lfsErrorf("the server says nothing of the object %.12s", o.OID)); err != nil {
 				return err
 			}
 		}
@@ -237,8 +237,8 @@ func (c *lfsClient) batch(ctx context.Context, list []LFSObject) error {
 	return nil
 }
 
-// pass decides whether one object's error ends the whole transfer.
-func (c *lfsClient) pass(err error) error {
+// continueAfter decides whether one object's error ends the whole transfer.
+func (c *lfsClient) continueAfter(err error) error {
 	if c.refused != nil && errors.As(err, new(*LFSError)) {
 		return c.refused(err)
 	}
@@ -320,7 +320,7 @@ func (c *lfsClient) send(ctx context.Context, method string, a lfsAction, body i
 	}
 	request.Header.Set("Content-Type", media)
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := c.act(request, a, stay)
+	response, err := c.sendAction(request, a, stay)
 	if err != nil {
 		return err
 	}
@@ -339,12 +339,12 @@ func (c *lfsClient) get(ctx context.Context, o LFSObject, actions map[string]lfs
 	if err != nil {
 		return lfsErrorf("the server names no address of the object %.12s", o.OID)
 	}
-	response, err := c.act(request, download, c.redirect)
+	response, err := c.sendAction(request, download, c.redirect)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
-	err = c.store.Keep(ctx, o.pointer(), response.Body)
+	err = c.store.Store(ctx, o.pointer(), response.Body)
 	if errors.As(err, new(*lfs.OtherError)) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return lfsErrorf("%s does not give the object %.12s: %v", request.URL.Host, o.OID, err)
 	}
@@ -369,9 +369,9 @@ func (c *lfsClient) allows(u *url.URL) bool {
 	return u.Scheme == "https" || origin.Of(u) == c.transport.to.origin
 }
 
-// act sends the request of an action, with the server's credentials for it only. The caller closes
+// sendAction sends the request of an action, with the server's credentials for it only. The caller closes
 // the body.
-func (c *lfsClient) act(request *http.Request, a lfsAction, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
+func (c *lfsClient) sendAction(request *http.Request, a lfsAction, redirect func(*http.Request, []*http.Request) error) (*http.Response, error) {
 	if !c.allows(request.URL) {
 		return nil, lfsErrorf("the server names an address that is not used: it is neither https nor of the remote")
 	}

@@ -124,7 +124,7 @@ func TestUploadLFS(t *testing.T) {
 }
 
 // A content that is not here is no matter if the remote has it.
-func TestLFSContentThatIsNotHere(t *testing.T) {
+func TestUploadNeedsLFSContent(t *testing.T) {
 	gone := remote.LFSObject{OID: abcOID, Size: 4}
 	for actions, refused := range map[string]bool{``: false, `"upload":{"href":"https://127.0.0.1:1/x"}`: true} {
 		s := &lfsServer{answer: func(string) string {
@@ -137,7 +137,7 @@ func TestLFSContentThatIsNotHere(t *testing.T) {
 	}
 }
 
-func TestLFSWhereItIsNotTaken(t *testing.T) {
+func TestReportsRefusedLFS(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	r := remote.Remote{URL: server.URL + "/o/r.git"}

@@ -25,7 +25,7 @@ type Mirror struct {
 // git runs git on the mirror or a checkout, without configuration, so no filter starts among the
 // repository's files.
 func (m Mirror) git(ctx context.Context, args ...string) error {
-	env := append(environmentOf(guarded), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
+	env := append(environmentOf(safeSettings), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_GLOBAL=/dev/null")
 	_, _, err := runGit(ctx, m.Remote.Path, "", env, args...)
 	return err
 }
@@ -45,17 +45,17 @@ func (m Mirror) checkOut(ctx context.Context, dir, branch, commit string) error 
 	if err := m.git(ctx, "init", "--quiet", "--template=", "--", dir); err != nil {
 		return err
 	}
-	if err := m.lend(dir, branch, commit); err != nil {
+	if err := m.shareObjects(dir, branch, commit); err != nil {
 		return err
 	}
 	return m.git(ctx, "-C", dir, "reset", "--quiet", "--hard")
 }
 
-// lend gives an empty repository the objects of the mirror, its branches as those of origin, its tags,
+// shareObjects gives an empty repository the objects of the mirror, its branches as those of origin, its tags,
 // and a branch at a commit.
-func (m Mirror) lend(dir, branch, commit string) error {
+func (m Mirror) shareObjects(dir, branch, commit string) error {
 	mirror, storage := storageOf(m.Dir), storageOf(filepath.Join(dir, ".git"))
-	if err := m.lendRefs(mirror, storage); err != nil {
+	if err := m.shareRefs(mirror, storage); err != nil {
 		return fmt.Errorf("write the branches: %w", err)
 	}
 	settings, err := storage.Config()
@@ -73,8 +73,8 @@ func (m Mirror) lend(dir, branch, commit string) error {
 	)
 }
 
-// lendRefs writes them into one file, however many there are.
-func (m Mirror) lendRefs(mirror, to *filesystem.Storage) error {
+// shareRefs writes them into one file, however many there are.
+func (m Mirror) shareRefs(mirror, to *filesystem.Storage) error {
 	refs, err := mirror.IterReferences()
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // A checkout of a mirror is what git makes of the remote, at a commit that need not be a tip.
-func TestCheckOutOfAMirror(t *testing.T) {
+func TestChecksOutMirror(t *testing.T) {
 	o := newOrigin(t)
 	git(t, o.work, "tag", "light", o.side)
 	git(t, o.work, "push", "--quiet", o.bare, "light")
@@ -61,7 +61,7 @@ func TestCheckOutOfAMirror(t *testing.T) {
 }
 
 // A filter of the user's configuration would run among the files of the repository.
-func TestGitStartsNoFilterInACheckoutOfAMirror(t *testing.T) {
+func TestMirrorCheckoutStartsNoFilter(t *testing.T) {
 	o := newOrigin(t)
 	proof := filepath.Join(t.TempDir(), "proof")
 	write(t, filepath.Join(o.work, ".gitattributes"), "* filter=shout\n")

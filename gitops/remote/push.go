@@ -42,10 +42,10 @@ func Push(ctx context.Context, r Remote, o PushOptions) error {
 	case found != o.Expected:
 		return &LeaseError{Branch: o.Branch, Expected: o.Expected, Found: found}
 	}
-	if _, why, is := strings.Cut(said.own.String(), "remote unpack failed: "); is {
+	if _, why, is := strings.Cut(said.local.String(), "remote unpack failed: "); is {
 		status += ": " + why
 	}
-	return rejected(o.Branch, printable(status), said.theirs.String())
+	return newRejectedError(o.Branch, printable(status), said.remote.String())
 }
 
 // TryPush asks whether a remote accepts pushes of this account, without pushing. Other refusals

@@ -307,7 +307,7 @@ func TestPushLosesRace(t *testing.T) {
 }
 
 // What the other side has is not sent again, nor looked for in a history that is not here.
-func TestPushSendsTheChangeAlone(t *testing.T) {
+func TestPushSendsOnlyChange(t *testing.T) {
 	o := newOrigin(t)
 	git(t, o.bare, "config", "receive.unpackLimit", "1") // the pack is kept as it came
 	for i, w := range ways(t, o) {
@@ -372,7 +372,7 @@ func TestPushRejectedByHook(t *testing.T) {
 }
 
 // Hooks of a repository that is pushed to run as they do after any push.
-func TestHooksOfTheOtherSide(t *testing.T) {
+func TestPushRunsRemoteHooks(t *testing.T) {
 	o := newOrigin(t)
 	hook, seen := filepath.Join(o.bare, "hooks", "post-receive"), filepath.Join(t.TempDir(), "seen")
 	write(t, hook, "#!/bin/sh\nenv >"+seen+"\n")
@@ -395,7 +395,7 @@ func TestHooksOfTheOtherSide(t *testing.T) {
 	}
 }
 
-func TestPushHereIsRefused(t *testing.T) {
+func TestRefusesPushToLocalRepository(t *testing.T) {
 	o := newOrigin(t)
 	sha := change(t, o.work, "x")
 	git(t, o.bare, "branch", "taken/below", "main")
@@ -416,7 +416,7 @@ func TestPushHereIsRefused(t *testing.T) {
 	}
 }
 
-func TestRefusedAccess(t *testing.T) {
+func TestClassifiesRefusedAccess(t *testing.T) {
 	o := newOrigin(t)
 	server := serve(t, o.root)
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -454,7 +454,7 @@ func TestRefusedAccess(t *testing.T) {
 	}
 }
 
-func TestURLsThatAreRefused(t *testing.T) {
+func TestRefusesURLs(t *testing.T) {
 	for _, c := range []struct{ name, url, token, words string }{
 		{"token in the clear", "http://git.example.com/o/r.git", token, "use https"},
 		{"password in the clear", "http://u:p@git.example.com/o/r.git", "", "use https"},
@@ -653,7 +653,7 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
-func TestCloneIntoWhatIsThere(t *testing.T) {
+func TestCloneRefusesExistingFolder(t *testing.T) {
 	o := newOrigin(t)
 	dir := t.TempDir()
 	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {

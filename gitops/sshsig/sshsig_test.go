@@ -65,7 +65,7 @@ func TestSignAsSSHKeygenVerifies(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNone(t *testing.T) {
+func TestRefusesInvalidKeys(t *testing.T) {
 	locked, err := os.ReadFile(newKey(t, "secret words", "-t", "ed25519"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 func align(want, have []string) (rows []Line, first int) {
 	i, k, missing := 0, 0, 0
 	first = -1
-	for _, l := range Compared(folded(want), folded(have)) {
+	for _, l := range AlignTexts(folded(want), folded(have)) {
 		if l.Kind == Remove && first < 0 || l.Kind == Insert && first < 0 && i < len(want) {
 			first = i
 		}
@@ -39,7 +39,7 @@ func align(want, have []string) (rows []Line, first int) {
 func folded(lines []string) string {
 	var b strings.Builder
 	for _, line := range lines {
-		b.WriteString(find.Folded.Normal(line) + "\n")
+		b.WriteString(find.FoldedUnicode.Normal(line) + "\n")
 	}
 	return b.String()
 }
@@ -79,4 +79,4 @@ func divergences(rows []Line) []int {
 	return at
 }
 
-func sameLine(a, b string) bool { return find.Folded.Normal(a) == find.Folded.Normal(b) }
+func sameLine(a, b string) bool { return find.FoldedUnicode.Normal(a) == find.FoldedUnicode.Normal(b) }

@@ -10,16 +10,16 @@ import (
 type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
 const (
-	nearby = 60 // lines of both texts together within which a difference is expected to end
-	sure   = 3  // equal lines by which its end is known
-	// mostEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
+	maxDifferenceLines = 60 // lines of both texts together within which a difference is expected to end
+	sureLines          = 3  // equal lines by which its end is known
+	// maxEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
 	// lines count as changed. It bounds time and memory.
-	mostEdits = 1500
+	maxEdits = 1500
 )
 
-// differing returns the differing ranges. It separates many small differences without looking at
+// differences returns the differing ranges. It separates many small differences without looking at
 // all lines, so its time depends on their number.
-func differing(old, text string) (all []lineRange) {
+func differences(old, text string) (all []lineRange) {
 	at, to := 0, 0
 	for {
 		same := sameLines(old[at:], text[to:])
@@ -27,7 +27,7 @@ func differing(old, text string) (all []lineRange) {
 		if at == len(old) && to == len(text) {
 			return all
 		}
-		was, is := lines(old[at:], nearby+sure), lines(text[to:], nearby+sure)
+		was, is := lines(old[at:], maxDifferenceLines+sureLines), lines(text[to:], maxDifferenceLines+sureLines)
 		gone, came, near := resync(was, is)
 		if !near {
 			was, is = lines(old[at:], math.MaxInt), lines(text[to:], math.MaxInt)
@@ -87,7 +87,7 @@ func resync(was, is []string) (gone, came int, near bool) {
 	if len(was) > 0 && len(is) > 0 && inStep(was[1:], is[1:]) { // rather than one that comes between equal ones
 		return 1, 1, true
 	}
-	for both := 1; both <= nearby; both++ {
+	for both := 1; both <= maxDifferenceLines; both++ {
 		for gone := max(0, both-len(is)); gone <= min(both, len(was)); gone++ {
 			if inStep(was[gone:], is[both-gone:]) {
 				return gone, both - gone, true
@@ -98,10 +98,10 @@ func resync(was, is []string) (gone, came int, near bool) {
 }
 
 func inStep(was, is []string) bool {
-	if len(was) < sure || len(is) < sure {
+	if len(was) < sureLines || len(is) < sureLines {
 		return slices.Equal(was, is)
 	}
-	return slices.Equal(was[:sure], is[:sure])
+	return slices.Equal(was[:sureLines], is[:sureLines])
 }
 
 // withoutEqualEnds is how many lines stand above those that both texts end with.
@@ -113,9 +113,9 @@ func withoutEqualEnds(was, is []string) (gone, came int) {
 	return gone, came
 }
 
-// Compared says which lines stay where another text takes the place of one, which go and which come.
+// AlignTexts says which lines stay where another text takes the place of one, which go and which come.
 // Those that both end with stay first of all.
-func Compared(was, is string) (all []Line) {
+func AlignTexts(was, is string) (all []Line) {
 	add := func(kind Kind, text string) {
 		for line := range strings.Lines(text) {
 			all = append(all, Line{kind, strings.TrimSuffix(line, "\n")})
@@ -127,7 +127,7 @@ func Compared(was, is string) (all []Line) {
 			break
 		}
 	}
-	for _, r := range differing(was[:len(was)-tail], is[:len(is)-tail]) {
+	for _, r := range differences(was[:len(was)-tail], is[:len(is)-tail]) {
 		add(Keep, was[at:r.oldFrom])
 		add(Remove, was[r.oldFrom:r.oldTo])
 		add(Insert, is[r.newFrom:r.newTo])
@@ -137,9 +137,9 @@ func Compared(was, is string) (all []Line) {
 	return all
 }
 
-// Replacing returns a section that replaces one text of a file by another.
-func Replacing(path, old, now string) Section {
-	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: Compared(old, now)}}}
+// ReplaceSection returns a section that replaces one text of a file by another.
+func ReplaceSection(path, old, now string) Section {
+	return Section{Op: Update, Path: path, Hunks: []Hunk{{Lines: AlignTexts(old, now)}}}
 }
 
 // numbered gives equal lines equal numbers.
@@ -162,14 +162,14 @@ func numbered(a, b []string) (x, y []int32) {
 
 // matches are the pairs of a longest common subsequence (E. Myers, "An O(ND)
 // Difference Algorithm and Its Variations", 1986); none when the two differ in
-// more than mostEdits lines.
+// more than maxEdits lines.
 func matches(a, b []int32) [][2]int {
 	if len(a) == 0 || len(b) == 0 {
 		return nil
 	}
 	reach := map[int]int{1: 0} // how far in a each diagonal got
 	var trace [][]int32
-	for d := 0; d <= min(len(a)+len(b), mostEdits); d++ {
+	for d := 0; d <= min(len(a)+len(b), maxEdits); d++ {
 		row := make([]int32, 2*d+1)
 		for k := -d; k <= d; k += 2 {
 			x := reach[k-1] + 1
@@ -181,7 +181,7 @@ func matches(a, b []int32) [][2]int {
 			}
 			reach[k], row[k+d] = x, int32(x)
 			if x >= len(a) && x-k >= len(b) {
-				return walkBack(append(trace, row), a, b)
+				return tracePath(append(trace, row), a, b)
 			}
 		}
 		trace = append(trace, row)
@@ -189,8 +189,8 @@ func matches(a, b []int32) [][2]int {
 	return nil
 }
 
-// walkBack returns the pairs of equal lines along the shortest way.
-func walkBack(trace [][]int32, a, b []int32) [][2]int {
+// tracePath returns the pairs of equal lines along the shortest way.
+func tracePath(trace [][]int32, a, b []int32) [][2]int {
 	var pairs [][2]int
 	x, y := len(a), len(b)
 	for d := len(trace) - 1; d >= 0; d-- {

@@ -11,8 +11,8 @@ func (c *Content) Text() string { return c.text }
 // Changed reports whether the text differs from the original.
 func (c *Content) Changed() bool { return c.text != c.base }
 
-// Rewritten has another text.
-func (c *Content) Rewritten(text string) *Content { return &Content{text, c.base} }
+// WithText has another text.
+func (c *Content) WithText(text string) *Content { return &Content{text, c.base} }
 
 // Similarity is how much of the larger text is common to both, in percent.
 func (c *Content) Similarity() int {
@@ -21,7 +21,7 @@ func (c *Content) Similarity() int {
 		return 100
 	}
 	kept := len(c.base)
-	for _, r := range differing(c.base, c.text) {
+	for _, r := range differences(c.base, c.text) {
 		kept -= r.oldTo - r.oldFrom
 	}
 	return kept * 100 / larger

@@ -32,7 +32,7 @@ func TestDiffOfWholeTexts(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := v4a.NewContent(tt.before).Rewritten(tt.after)
+			c := v4a.NewContent(tt.before).WithText(tt.after)
 			if diff := cmp.Diff(tt.want, hunksOf(c)); diff != "" {
 				t.Error(diff)
 			}
@@ -82,7 +82,7 @@ func TestSimilarity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, c := range map[int]*v4a.Content{100: v4a.NewContent(""), 50: half, 0: v4a.NewContent("a\n").Rewritten("b\n")} {
+	for want, c := range map[int]*v4a.Content{100: v4a.NewContent(""), 50: half, 0: v4a.NewContent("a\n").WithText("b\n")} {
 		if got := c.Similarity(); got != want {
 			t.Errorf("%d%% of %q are similar, want %d%%", got, c.Text(), want)
 		}

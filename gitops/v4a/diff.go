@@ -14,7 +14,7 @@ type Diff struct {
 }
 
 func (c *Content) Diff() Diff {
-	d := Diff{old: c.base, text: c.text, ranges: differing(c.base, c.text)}
+	d := Diff{old: c.base, text: c.text, ranges: differences(c.base, c.text)}
 	for _, r := range d.ranges {
 		d.Removed += countLines(d.old[r.oldFrom:r.oldTo])
 		d.Added += countLines(d.text[r.newFrom:r.newTo])

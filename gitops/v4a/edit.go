@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// edited applies placed hunks, which are sorted and disjoint. Every new line is terminated. In a
+// applyHunks applies placed hunks, which are sorted and disjoint. Every new line is terminated. In a
 // bare diff the last line stays unterminated, like the old text's, whose end counts as an empty
 // line.
-func edited(t *text, placed []placement, bare bool) string {
+func applyHunks(t *text, placed []placement, bare bool) string {
 	e := &editor{text: t}
 	for i := range placed {
 		e.fitMark(&placed[i])
@@ -19,7 +19,7 @@ func edited(t *text, placed []placement, bare bool) string {
 	}
 	e.new.WriteString(t.data[e.at:])
 	text := e.new.String()
-	if bare && (e.lastGone || e.lastEnded) { // what is the last line now had one below it
+	if bare && (e.lastRemoved || e.lastTerminated) { // what is the last line now had one below it
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	}
 	return text
@@ -31,8 +31,8 @@ type editor struct {
 	new  strings.Builder
 	at   int // the text before this is written
 
-	lastGone  bool // the last line is removed
-	lastEnded bool // the last line got an ending that it did not have
+	lastRemoved    bool // the last line is removed
+	lastTerminated bool // the last line got an ending that it did not have
 }
 
 func (e *editor) apply(p placement) {
@@ -49,7 +49,7 @@ func (e *editor) apply(p placement) {
 			e.copy(int(e.text.starts[at]))
 			at++
 			e.at = int(e.text.starts[at])
-			e.lastGone = at == e.text.lines()
+			e.lastRemoved = at == e.text.lines()
 		case Insert:
 			e.copy(int(e.text.starts[at]))
 			if at == e.text.lines() {
@@ -91,7 +91,7 @@ func removed(lines []Line) (n int) {
 // fitMark decides about a byte order mark: the file's stays, unless a removed first line spells it
 // out and no added first line repeats it.
 func (e *editor) fitMark(p *placement) {
-	if !e.text.marked || p.at != 0 {
+	if !e.text.hasByteOrderMark || p.at != 0 {
 		return
 	}
 	removed, added := false, false
@@ -113,9 +113,9 @@ func (e *editor) fitMark(p *placement) {
 // endLastLine terminates an existing last line.
 func (e *editor) endLastLine() {
 	last := e.text.lines() - 1
-	if last < 0 || e.lastGone || e.lastEnded || e.text.terminated(last) {
+	if last < 0 || e.lastRemoved || e.lastTerminated || e.text.terminated(last) {
 		return
 	}
 	e.new.WriteString(e.text.ending)
-	e.lastEnded = true
+	e.lastTerminated = true
 }

@@ -107,14 +107,14 @@ func (p *placer) giveUp(line int) bool { return line%linesPerLook == 0 && p.ctx.
 
 // containing returns the first line that contains part, preferably below the cursor.
 func (p *placer) containing(part string) (int, bool) {
-	part = find.Folded.Normal(part)
+	part = find.FoldedUnicode.Normal(part)
 	if part == "" {
 		return 0, false
 	}
 	n := p.text.lines()
 	for i := 0; i < n && !p.giveUp(i); i++ {
 		at := (p.cursor + i) % n
-		if strings.Contains(find.Folded.Normal(p.text.line(at)), part) {
+		if strings.Contains(find.FoldedUnicode.Normal(p.text.line(at)), part) {
 			return at, true
 		}
 	}
@@ -184,7 +184,7 @@ func (p *placer) around() (from, to int) {
 func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	places := map[string][]int{}
 	for i, w := range want {
-		w = find.Folded.Normal(w)
+		w = find.FoldedUnicode.Normal(w)
 		if w != "" && len(places[w]) < maxVotes {
 			places[w] = append(places[w], i)
 		}
@@ -194,7 +194,7 @@ func (p *placer) mostEqual(want []string) (start int, ok bool) {
 	votes := make([]int32, to-first)
 	best := 0
 	for i := from; i < to && !p.giveUp(i); i++ {
-		for _, k := range places[find.Folded.Normal(p.text.line(i))] {
+		for _, k := range places[find.FoldedUnicode.Normal(p.text.line(i))] {
 			at := i - k - first
 			votes[at]++
 			if votes[at] > votes[best] || votes[at] == votes[best] && p.nearer(at+first, best+first) {
@@ -229,7 +229,7 @@ func (p *placer) mostSimilar(want []string) (start int, ok bool) {
 	for i, budget := 0, searchedBytes; i < n && budget > 0; i++ {
 		line := p.text.line((p.cursor + i) % n)
 		budget -= len(line) + 1
-		if s := like.to(line); s > best {
+		if s := like.similarity(line); s > best {
 			best, at = s, (p.cursor+i)%n
 		}
 	}
@@ -254,12 +254,12 @@ func newLikeness(line string) *likeness {
 }
 
 func comparable3(line string) string {
-	line = find.Folded.Normal(line)
+	line = find.FoldedUnicode.Normal(line)
 	return line[:min(len(line), comparedBytes)]
 }
 
-// to returns how alike a line is, from 0 to 1.
-func (l *likeness) to(line string) float64 {
+// similarity returns how alike a line is, from 0 to 1.
+func (l *likeness) similarity(line string) float64 {
 	line = comparable3(line)
 	total := max(len(line)-2, 0)
 	if total+l.total == 0 || 2*min(total, l.total) < int(minSimilarity*float64(total+l.total)) {

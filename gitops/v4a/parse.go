@@ -51,7 +51,7 @@ func unwrap(text string) (string, error) {
 		if err == nil {
 			return body, nil
 		}
-		inner, ok := peeled(text)
+		inner, ok := unwrapOnce(text)
 		if !ok {
 			return "", err
 		}
@@ -59,9 +59,9 @@ func unwrap(text string) (string, error) {
 	}
 }
 
-// peeled removes one wrapping: a heredoc with or without its program, a Markdown fence, or the
+// unwrapOnce removes one wrapping: a heredoc with or without its program, a Markdown fence, or the
 // first line of a notebook cell.
-func peeled(text string) (string, bool) {
+func unwrapOnce(text string) (string, bool) {
 	if inner, ok := heredocBody(text); ok {
 		return inner, true
 	}

@@ -22,13 +22,13 @@ type placement struct {
 // spot is the place of a hunk, with alternatives.
 type spot struct {
 	placement
-	way    find.Way     // in which its lines are the same
-	others []find.Place // where it fits as well, below what its "@@" lines name
-	looser []find.Place // where it fits with more left aside
-	higher []find.Place // where it fits above the hunk before it
-	// named reports that an "@@" line, not just the order of hunks, identifies the place. settled
+	way    find.Tolerance // in which its lines are the same
+	others []find.Place   // where it fits as well, below what its "@@" lines name
+	looser []find.Place   // where it fits with more left aside
+	higher []find.Place   // where it fits above the hunk before it
+	// identified reports that an "@@" line, not just the order of hunks, identifies the place. settled
 	// reports that the previous hunk must be above: at the end of the file, or by line number.
-	named, settled bool
+	identified, settled bool
 }
 
 // place finds the places of a section's hunks, sorted, and notes about them. An error is a
@@ -42,7 +42,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 		if err := cmp.Or(ctx.Err(), err); err != nil {
 			return nil, nil, err
 		}
-		p.tellLoose(spot)
+		p.noteLooseContext(spot)
 		spots = append(spots, spot)
 		placed = spot.appendTo(placed, t.lines())
 	}
@@ -50,7 +50,7 @@ func place(ctx context.Context, t *text, s *Section) ([]placement, []string, err
 		return nil, nil, err
 	}
 	slices.SortStableFunc(placed, func(a, b placement) int { return a.at - b.at })
-	return placed, p.told(), nil
+	return placed, p.allNotes(), nil
 }
 
 // appendTo separates the lines that a hunk adds at the end of the file. Lines keep the patch's
@@ -76,16 +76,16 @@ type placer struct {
 	cursor  int   // the next hunk starts here or below
 	starts  []int // of the hunks that are placed
 
-	notes     []string              // sentences about the section
-	loose     map[find.Way][]string // lines at which hunks add something, by what was left aside
-	ambiguous []string              // places that are not the only ones
+	notes     []string                    // sentences about the section
+	loose     map[find.Tolerance][]string // lines at which hunks add something, by what was left aside
+	ambiguous []string                    // places that are not the only ones
 }
 
 // anyWay is how hunks and "@@" lines are compared with the text.
-var anyWay = []find.Way{find.Exact, find.Trailing, find.Ends, find.Folded}
+var anyWay = []find.Tolerance{find.Exact, find.TrimmedTrailing, find.TrimmedBothEnds, find.FoldedUnicode}
 
 func newPlacer(ctx context.Context, t *text, s *Section) *placer {
-	p := &placer{ctx: ctx, text: t, section: s, loose: map[find.Way][]string{}}
+	p := &placer{ctx: ctx, text: t, section: s, loose: map[find.Tolerance][]string{}}
 	var wanted [][]string
 	for _, h := range s.Hunks {
 		wanted = append(wanted, h.Context, oldLines(h.Lines))
@@ -100,8 +100,8 @@ func newPlacer(ctx context.Context, t *text, s *Section) *placer {
 }
 
 // find searches lines at or below a line, counted from 0.
-func (p *placer) find(lines []string, from int, ways ...find.Way) (fit, others []find.Place) {
-	if len(lines) > 0 && p.text.marked { // a byte order mark belongs to no line of the file
+func (p *placer) find(lines []string, from int, ways ...find.Tolerance) (fit, others []find.Place) {
+	if len(lines) > 0 && p.text.hasByteOrderMark { // a byte order mark belongs to no line of the file
 		lines = append([]string{strings.TrimPrefix(lines[0], byteOrderMark)}, lines[1:]...)
 	}
 	return p.lines.Find(find.Block{Lines: lines}, find.ID(from+1), ways...)
@@ -117,7 +117,7 @@ func (p *placer) seek(lines []string, from int) (at int, ok bool) {
 }
 
 // line is the first line of a place, from 0.
-func line(p find.Place) int { return int(p.First) - 1 }
+func line(p find.Place) int { return int(p.FirstLine) - 1 }
 
 func (p *placer) place(i int) (spot, error) {
 	h := &p.section.Hunks[i]
@@ -125,7 +125,7 @@ func (p *placer) place(i int) (spot, error) {
 	n, err := p.narrow(i)
 	old := oldLines(h.Lines)
 	switch {
-	case p.seeker.GaveUp():
+	case p.seeker.OutOfSteps():
 		return spot{}, p.tooMany(i)
 	case err != nil:
 		return spot{}, err
@@ -133,7 +133,7 @@ func (p *placer) place(i int) (spot, error) {
 		if n.above != nil {
 			return spot{}, p.missingContext(i, n.above.context)
 		}
-		s := spot{placement: placement{p.additionLine(h), h.Lines}, named: true}
+		s := spot{placement: placement{p.additionLine(h), h.Lines}, identified: true}
 		if !h.EndOfFile {
 			s.others, s.looser = n.others, n.looser
 		}
@@ -146,11 +146,11 @@ func (p *placer) place(i int) (spot, error) {
 	if ok && n.above != nil {
 		p.judge(&found, n.above, old, start)
 	}
-	if ok && !found.named && !found.settled {
-		found.higher = p.higher(oldLines(found.lines), start)
+	if ok && !found.identified && !found.settled {
+		found.higher = p.placesAbove(oldLines(found.lines), start)
 	}
 	switch {
-	case p.seeker.GaveUp():
+	case p.seeker.OutOfSteps():
 		return spot{}, p.tooMany(i)
 	case !ok:
 		return spot{}, p.mismatch(i)
@@ -160,8 +160,8 @@ func (p *placer) place(i int) (spot, error) {
 	return found, nil
 }
 
-// higher returns free places above the previous hunk, in case hunks are out of order.
-func (p *placer) higher(old []string, start int) []find.Place {
+// placesAbove returns free places above the previous hunk, in case hunks are out of order.
+func (p *placer) placesAbove(old []string, start int) []find.Place {
 	if start == 0 {
 		return nil
 	}
@@ -174,15 +174,15 @@ func (p *placer) higher(old []string, start int) []find.Place {
 func (p *placer) judge(s *spot, above *parent, old []string, start int) {
 	at, hidden := p.seek(old, above.line+1)
 	hidden = hidden && at < start
-	s.named = above.only && !hidden
+	s.identified = above.only && !hidden
 	if first, _ := p.seek(old, 0); first < start || len(s.others)+len(s.looser) > 0 {
 		p.note(fmt.Sprintf(`an "@@" line names line %d, above the hunk before it; the hunk was looked for further below.`, above.line+1))
 	}
 }
 
-// narrowed is the result of a hunk's "@@" lines.
-type narrowed struct {
-	named  bool    // one names a line
+// contextResult is the result of a hunk's "@@" lines.
+type contextResult struct {
+	found  bool    // one names a line
 	number int     // the line, from 1, that one gives by its number; or 0
 	above  *parent // the last one stands above the hunk before
 
@@ -196,11 +196,11 @@ type parent struct {
 }
 
 // narrow moves the cursor below the hunk's "@@" lines.
-func (p *placer) narrow(i int) (n narrowed, err error) {
+func (p *placer) narrow(i int) (n contextResult, err error) {
 	h := &p.section.Hunks[i]
 	for k, context := range h.Context {
 		if p.section.bare && k == 0 {
-			if n.others, n.named = p.narrowBare(context); n.named {
+			if n.others, n.found = p.narrowBare(context); n.found {
 				continue
 			}
 		}
@@ -208,7 +208,7 @@ func (p *placer) narrow(i int) (n narrowed, err error) {
 		number := lineNumbers.FindStringSubmatch(context)
 		switch {
 		case len(fit) > 0:
-			p.cursor, n = line(fit[0])+1, narrowed{named: true, others: fit[1:], looser: looser}
+			p.cursor, n = line(fit[0])+1, contextResult{found: true, others: fit[1:], looser: looser}
 		case number != nil && (len(oldLines(h.Lines)) > 0 || p.text.lines() == 0):
 			n.number, _ = strconv.Atoi(number[1])
 		case p.section.bare && !h.stacked:
@@ -265,9 +265,9 @@ func (p *placer) additionLine(h *Hunk) int {
 
 // locate finds the old lines of a hunk. In an envelope, lines for the end of the file must be
 // there.
-func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
+func (p *placer) locate(h *Hunk, n contextResult, lines []Line) (s spot, ok bool) {
 	old := oldLines(lines)
-	s = spot{placement: placement{p.cursor, lines}, named: n.named}
+	s = spot{placement: placement{p.cursor, lines}, identified: n.found}
 	if len(old) == 0 {
 		return s, true
 	}
@@ -277,7 +277,7 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 			end-- // the empty line behind the last ending is left out
 		}
 		if fit, _ := p.find(old, max(end, 0), anyWay...); len(fit) > 0 && end >= p.cursor {
-			s.at, s.way, s.settled = line(fit[0]), fit[0].Way, true
+			s.at, s.way, s.settled = line(fit[0]), fit[0].Tolerance, true
 			return s, true
 		}
 		if !p.section.bare {
@@ -289,28 +289,28 @@ func (p *placer) locate(h *Hunk, n narrowed, lines []Line) (s spot, ok bool) {
 		return s, false
 	}
 	if n.number > 0 && len(fit) > 1 {
-		fit, s.named = p.byNumber(old, fit, n.number-1), true
+		fit, s.identified = p.byNumber(old, fit, n.number-1), true
 	}
 	if h.EndOfFile {
 		p.note(fmt.Sprintf("the lines of a hunk with %q are at line %d, which is not the end of the file.", endOfFileMarker, line(fit[0])+1))
 	}
 	s.settled = line(fit[0]) == n.number-1
-	s.at, s.way, s.others, s.looser = line(fit[0]), fit[0].Way, fit[1:], looser
+	s.at, s.way, s.others, s.looser = line(fit[0]), fit[0].Tolerance, fit[1:], looser
 	return s, true
 }
 
 // byNumber moves the place nearest to a line number to the front.
 func (p *placer) byNumber(old []string, few []find.Place, number int) []find.Place {
-	way, all := few[0].Way, few
+	way, all := few[0].Tolerance, few
 	at, _ := p.find(old, max(number, p.cursor), way)
 	if len(at) == 0 || line(at[0]) != number {
-		for more := few; len(more) == find.Few; all = append(all, more...) {
-			more, _ = p.find(old, line(more[find.Few-1])+1, way)
+		for more := few; len(more) == find.MaxPlaces; all = append(all, more...) {
+			more, _ = p.find(old, line(more[find.MaxPlaces-1])+1, way)
 		}
 		at = []find.Place{slices.MinFunc(all, func(a, b find.Place) int { return distance(line(a), number) - distance(line(b), number) })}
 	}
 	all = slices.DeleteFunc(slices.Clone(all), func(other find.Place) bool { return other == at[0] })
-	return append(at[:1:1], all[:min(len(all), find.Few-1)]...)
+	return append(at[:1:1], all[:min(len(all), find.MaxPlaces-1)]...)
 }
 
 // compare reviews hunks with several places between the previous hunk and the last possible place
@@ -338,21 +338,21 @@ func (p *placer) compare(spots []spot) error {
 		}
 		others := within(s.others)
 		looser := within(s.looser)
-		if len(others) > 0 && !s.named {
+		if len(others) > 0 && !s.identified {
 			return p.unclear(i, fmt.Sprintf(`its lines are at line %d and %s: name a line above those that are meant, "@@ " and the whole line`, s.at+1, numbers(others)))
 		}
 		switch {
 		case len(others) > 0:
 			told = append(told, fmt.Sprintf("line %d (%s fits too)", own+1, numbers(others)))
 		case len(looser) > 0:
-			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Way))
+			told = append(told, fmt.Sprintf("line %d (%s fits too, with %s)", own+1, numbers(looser), looser[0].Tolerance))
 		case len(s.higher) > 0:
 			told = append(told, fmt.Sprintf("line %d (%s fits too, above the hunk before)", own+1, numbers(s.higher)))
 		}
 		switch below -= size; {
 		case s.settled:
 			below = s.at
-		case len(s.others) < find.Few-1 && len(s.looser) < find.Few:
+		case len(s.others) < find.MaxPlaces-1 && len(s.looser) < find.MaxPlaces:
 			below = latest
 		}
 	}
@@ -365,19 +365,19 @@ func (p *placer) compare(spots []spot) error {
 func numbers(places []find.Place) string {
 	var told []string
 	for _, at := range places {
-		told = append(told, fmt.Sprintf("line %d", at.First))
+		told = append(told, fmt.Sprintf("line %d", at.FirstLine))
 	}
-	return strings.Join(clip.List(told, find.Few-2), ", ")
+	return strings.Join(clip.List(told, find.MaxPlaces-2), ", ")
 }
 
-// mostTold is how many hunks a note tells of one by one.
-const mostTold = 40
+// maxTold is how many hunks a note tells of one by one.
+const maxTold = 40
 
-// told are all notes.
-func (p *placer) told() (notes []string) {
+// allNotes are all notes.
+func (p *placer) allNotes() (notes []string) {
 	list := func(places []string) string {
-		if more := len(places) - mostTold; more > 0 {
-			places = append(places[:mostTold:mostTold], fmt.Sprintf("%d more", more))
+		if more := len(places) - maxTold; more > 0 {
+			places = append(places[:maxTold:maxTold], fmt.Sprintf("%d more", more))
 		}
 		return strings.Join(places, ", ")
 	}
@@ -421,11 +421,11 @@ func lastLine(lines []Line, not Kind) int {
 	return i
 }
 
-// tellLoose notes a hunk that adds lines in loosely matched context, since the added lines may have
+// noteLooseContext notes a hunk that adds lines in loosely matched context, since the added lines may have
 // the same mistake. It ignores blanks at line ends.
-func (p *placer) tellLoose(s spot) {
+func (p *placer) noteLooseContext(s spot) {
 	adds := slices.ContainsFunc(s.lines, func(l Line) bool { return l.Kind == Insert && strings.TrimSpace(l.Text) != "" })
-	if adds && s.way > find.Trailing {
+	if adds && s.way > find.TrimmedTrailing {
 		p.loose[s.way] = append(p.loose[s.way], fmt.Sprintf("line %d", s.at+1))
 	}
 }

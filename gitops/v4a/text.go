@@ -7,18 +7,18 @@ const byteOrderMark = "\uFEFF"
 // text is a file's content seen as lines. LF, CRLF and CR end a line. A byte
 // order mark belongs to no line.
 type text struct {
-	data   string
-	starts []int32 // where each line starts, and at the end where the last one ends
-	ending string  // of the first line that has one, else LF
-	marked bool    // starts with a byte order mark
+	data             string
+	starts           []int32 // where each line starts, and at the end where the last one ends
+	ending           string  // of the first line that has one, else LF
+	hasByteOrderMark bool    // starts with a byte order mark
 }
 
 func newText(data string) *text {
-	t := &text{data: data, ending: "\n", marked: strings.HasPrefix(data, byteOrderMark)}
+	t := &text{data: data, ending: "\n", hasByteOrderMark: strings.HasPrefix(data, byteOrderMark)}
 	crs := strings.Count(data, "\r")
 	t.starts = make([]int32, 0, strings.Count(data, "\n")+crs+2)
 	at := 0
-	if t.marked {
+	if t.hasByteOrderMark {
 		at = len(byteOrderMark)
 	}
 	for at < len(data) {

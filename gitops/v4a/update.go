@@ -25,5 +25,5 @@ func (c *Content) updated(ctx context.Context, s *Section) (*Content, []string, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.Rewritten(edited(t, placed, s.bare)), notes, nil
+	return c.WithText(applyHunks(t, placed, s.bare)), notes, nil
 }

@@ -40,7 +40,7 @@ func checkUpdates(t *testing.T, patch *Patch, file string) {
 	c := NewContent(file)
 	for i, s := range patch.Sections {
 		if s.Op != Update {
-			c = c.Rewritten(s.Content)
+			c = c.WithText(s.Content)
 			continue
 		}
 		updated, _, err := c.Updated(t.Context(), patch.Sections[i:i+1])

@@ -29,7 +29,7 @@ func newAuthority(t *testing.T, hosts ...string) *Authority {
 	return a
 }
 
-func TestALeafIsTrusted(t *testing.T) {
+func TestLeafIsTrusted(t *testing.T) {
 	a := newAuthority(t, "npm.example.org", "10.1.2.3", "2606:2800:220:1::36")
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.Certificate())
@@ -56,7 +56,7 @@ func TestALeafIsTrusted(t *testing.T) {
 }
 
 // Whoever had the key could vouch for nobody else.
-func TestTheAuthorityIsForItsHostsAlone(t *testing.T) {
+func TestAuthorityCoversOnlyItsHosts(t *testing.T) {
 	name, address := newAuthority(t, "npm.example.org"), newAuthority(t, "10.1.2.3")
 	for _, test := range []struct {
 		name string

@@ -28,9 +28,9 @@ func NamedBundle(name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle %s: %w", name, err)
 	}
-	raw, err := io.ReadAll(io.LimitReader(f, longestBundle+1))
-	if err == nil && len(raw) > longestBundle {
-		err = fmt.Errorf("it has more than %d bytes", longestBundle)
+	raw, err := io.ReadAll(io.LimitReader(f, maxBundle+1))
+	if err == nil && len(raw) > maxBundle {
+		err = fmt.Errorf("it has more than %d bytes", maxBundle)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the bundle %s: %w", name, err)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestNamedBundleHasCertificatesAlone(t *testing.T) {
+func TestNamedBundleHasOnlyCertificates(t *testing.T) {
 	a := newAuthority(t, "example.org")
 	dir := t.TempDir()
 	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")})

@@ -20,8 +20,8 @@ var bundles = []string{
 	"/etc/ssl/cert.pem",
 }
 
-// longestBundle bounds the size of a bundle in bytes. Debian's has 220 KB.
-const longestBundle = 16 << 20
+// maxBundle bounds the size of a bundle in bytes. Debian's has 220 KB.
+const maxBundle = 16 << 20
 
 // SystemBundle returns the machine's trusted authorities in PEM: those of SSL_CERT_FILE, read by
 // variable, or of the first existing bundle. It returns nil without any.

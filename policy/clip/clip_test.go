@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/policy/clip"
 )
 
-func TestTextIsCutBetweenCharacters(t *testing.T) {
+func TestCutsBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text                    string
@@ -44,7 +44,7 @@ func TestTextIsCutBetweenCharacters(t *testing.T) {
 	}
 }
 
-func TestListsAreMarkedWhereTheyAreCut(t *testing.T) {
+func TestMarksCutLists(t *testing.T) {
 	t.Parallel()
 	all := []string{"a", "b", "c"}
 	if got := clip.List(all, 3); !slices.Equal(got, all) {
@@ -55,14 +55,14 @@ func TestListsAreMarkedWhereTheyAreCut(t *testing.T) {
 	}
 }
 
-func TestWritersKeepAnEnd(t *testing.T) {
+func TestWritersKeepHeadOrTail(t *testing.T) {
 	t.Parallel()
-	head, tail := clip.Head{Most: 9}, clip.Tail{Most: 9}
+	head, tail := clip.Head{Limit: 9}, clip.Tail{Limit: 9}
 	for _, text := range []string{"first\n", "second\n", "third\n"} {
 		_, _ = io.WriteString(io.MultiWriter(&head, &tail), text)
 	}
-	if head.String() != "first\nsec" || head.Line() != "first" || head.Lines() != "first\n" || !head.Cut() || tail.String() != "nd\nthird" {
-		t.Errorf("got %q, %q, %q, %t, %q", head.String(), head.Line(), head.Lines(), head.Cut(), tail.String())
+	if head.String() != "first\nsec" || head.Line() != "first" || head.Lines() != "first\n" || !head.Truncated() || tail.String() != "nd\nthird" {
+		t.Errorf("got %q, %q, %q, %t, %q", head.String(), head.Line(), head.Lines(), head.Truncated(), tail.String())
 	}
 }
 

@@ -20,7 +20,7 @@ func Visible(text string, most int) string {
 			return r
 		case r == '\u2028', r == '\u2029':
 			return '\n'
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), Hidden(r):
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), IsInvisible(r):
 			return -1
 		}
 		return r
@@ -32,8 +32,8 @@ func Visible(text string, most int) string {
 	return text
 }
 
-// Hidden reports an invisible letter or mark. A row of such, like variation selectors, can hold
+// IsInvisible reports an invisible letter or mark. A row of such, like variation selectors, can hold
 // words for models only. It permits those that form emoji.
-func Hidden(r rune) bool {
+func IsInvisible(r rune) bool {
 	return r != '\ufe0f' && unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }

@@ -7,32 +7,32 @@ import (
 
 // Head keeps the first Most bytes written to it.
 type Head struct {
-	Most int
-	kept []byte
-	cut  bool
+	Limit     int
+	buffer    []byte
+	truncated bool
 }
 
 func (h *Head) Write(p []byte) (int, error) {
-	fits := min(len(p), h.Most-len(h.kept))
-	h.kept = append(h.kept, p[:fits]...)
-	h.cut = h.cut || fits < len(p)
+	fits := min(len(p), h.Limit-len(h.buffer))
+	h.buffer = append(h.buffer, p[:fits]...)
+	h.truncated = h.truncated || fits < len(p)
 	return len(p), nil
 }
 
-func (h *Head) String() string { return text(bytes.TrimSpace(h.kept)) }
+func (h *Head) String() string { return text(bytes.TrimSpace(h.buffer)) }
 
 // Bytes returns what was kept, as it was written.
-func (h *Head) Bytes() []byte { return h.kept }
+func (h *Head) Bytes() []byte { return h.buffer }
 
-// Cut reports whether more was written than was kept.
-func (h *Head) Cut() bool { return h.cut }
+// Truncated reports whether more was written than was kept.
+func (h *Head) Truncated() bool { return h.truncated }
 
 // Lines returns the whole lines that were kept.
 func (h *Head) Lines() string {
-	if h.cut {
-		return text(h.kept[:bytes.LastIndexByte(h.kept, '\n')+1])
+	if h.truncated {
+		return text(h.buffer[:bytes.LastIndexByte(h.buffer, '\n')+1])
 	}
-	return text(h.kept)
+	return text(h.buffer)
 }
 
 // Line returns the first line.
@@ -43,16 +43,16 @@ func (h *Head) Line() string {
 
 // Tail keeps the last Most bytes written to it.
 type Tail struct {
-	Most int
-	kept []byte
+	Limit  int
+	buffer []byte
 }
 
 func (t *Tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p[max(0, len(p)-t.Most):]...)
-	t.kept = t.kept[max(0, len(t.kept)-t.Most):]
+	t.buffer = append(t.buffer, p[max(0, len(p)-t.Limit):]...)
+	t.buffer = t.buffer[max(0, len(t.buffer)-t.Limit):]
 	return len(p), nil
 }
 
-func (t *Tail) String() string { return text(bytes.TrimSpace(t.kept)) }
+func (t *Tail) String() string { return text(bytes.TrimSpace(t.buffer)) }
 
 func text(kept []byte) string { return strings.ToValidUTF8(string(kept), "\uFFFD") }

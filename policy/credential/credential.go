@@ -24,22 +24,22 @@ type Credential struct {
 	Fetch bool
 	// Private lets the hosts have private addresses.
 	Private bool
-	// Withheld denies the credential to the asking commands. A request with its placeholder is
+	// Denied denies the credential to the asking commands. A request with its placeholder is
 	// refused.
-	Withheld bool
+	Denied bool
 }
 
 // Set is the credentials of a run. Nil is none.
 type Set []Credential
 
-// Ends reports whether the proxy must terminate TLS to a target, for a credential available to the
+// TerminatesTLS reports whether the proxy must terminate TLS to a target, for a credential available to the
 // asking commands.
-func (s Set) Ends(t reach.Target) bool {
-	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Withheld && c.isFor(t) })
+func (s Set) TerminatesTLS(t reach.Target) bool {
+	return slices.ContainsFunc(s, func(c Credential) bool { return !c.Denied && c.isForTarget(t) })
 }
 
-func (c Credential) isFor(t reach.Target) bool {
-	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Opens(t) })
+func (c Credential) isForTarget(t reach.Target) bool {
+	return t.Protocol == reach.HTTPS && slices.ContainsFunc(c.Scopes, func(scope Scope) bool { return scope.Host.Allows(t) })
 }
 
 // Hosts returns the host names and addresses of all credentials, without duplicates.

@@ -22,7 +22,7 @@ type Exchange struct {
 // modify r.
 func (g *Guard) Exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
 	x, refusal := g.exchange(r, t, bound)
-	return x, g.about(r, refusal)
+	return x, g.withRequest(r, refusal)
 }
 
 func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange, *Refusal) {
@@ -32,7 +32,7 @@ func (g *Guard) exchange(r *http.Request, t reach.Target, bound bool) (*Exchange
 	var uses []*Credential
 	for i := range g.set {
 		c := &g.set[i]
-		if c.Withheld || !c.isFor(t) || !c.put(left, "") {
+		if c.Denied || !c.isForTarget(t) || !c.put(left, "") {
 			continue
 		}
 		c.put(out, c.Value)
@@ -66,7 +66,7 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 		}
 		return nil
 	}
-	if !c.covers(r, t) {
+	if !c.scopeCovers(r, t) {
 		return c.refusal("%s is for %s alone, not for other paths.", c.Name, c.shownScopes())
 	}
 	if !slices.Contains(c.Methods, r.Method) {
@@ -78,19 +78,19 @@ func (c *Credential) refuse(r *http.Request, t reach.Target) *Refusal {
 // refuse returns a problem of the request itself, for any credential, or nil.
 func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refusal {
 	names := g.set.Names(t)
-	if strings.Contains(strings.ToLower(plainest(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Withheld && c.isFor(t) }) {
-		return &Refusal{Names: names, Reason: "The secret of this host is for fetching with git, not for pushing.", Never: true}
+	if strings.Contains(strings.ToLower(fullyUnescaped(r.URL.RequestURI())), receivePack) && slices.ContainsFunc(g.set, func(c Credential) bool { return c.Fetch && !c.Denied && c.isForTarget(t) }) {
+		return &Refusal{Names: names, Reason: "The secret of this host is for fetching with git, not for pushing.", NoRemedy: true}
 	}
 	if !used && !bound {
 		return nil
 	}
-	if problem := troubled(r.URL.EscapedPath()); problem != "" {
-		return &Refusal{Names: names, Reason: "The path of the request " + problem + ", so a server may read another path from it.", Never: true}
+	if problem := ambiguousPath(r.URL.EscapedPath()); problem != "" {
+		return &Refusal{Names: names, Reason: "The path of the request " + problem + ", so a server may read another path from it.", NoRemedy: true}
 	}
-	if override := overrides(r); override != "" {
-		return &Refusal{Names: names, Reason: "The first line of the request contradicts " + override + ".", Never: true}
+	if override := overrideName(r); override != "" {
+		return &Refusal{Names: names, Reason: "The first line of the request contradicts " + override + ".", NoRemedy: true}
 	}
-	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Withheld && c.fits(r, t) }) {
+	if bound && !slices.ContainsFunc(g.set, func(c Credential) bool { return !c.Denied && c.fits(r, t) }) {
 		return &Refusal{Names: names, Reason: "The host is open only for the requests of a secret, and this is none."}
 	}
 	return nil
@@ -99,21 +99,21 @@ func (g *Guard) refuse(r *http.Request, t reach.Target, bound, used bool) *Refus
 // fits reports whether host, path and method of a request match the credential.
 func (c *Credential) fits(r *http.Request, t reach.Target) bool {
 	if c.Fetch {
-		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Opens(t) && s.fetches(r) })
+		return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.isGitFetch(r) })
 	}
-	return c.covers(r, t) && slices.Contains(c.Methods, r.Method)
+	return c.scopeCovers(r, t) && slices.Contains(c.Methods, r.Method)
 }
 
-func (c *Credential) covers(r *http.Request, t reach.Target) bool {
+func (c *Credential) scopeCovers(r *http.Request, t reach.Target) bool {
 	path := r.URL.EscapedPath()
-	return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Opens(t) && s.covers(path) })
+	return slices.ContainsFunc(c.Scopes, func(s Scope) bool { return s.Host.Allows(t) && s.covers(path) })
 }
 
 const receivePack = "git-receive-pack"
 
-// fetches reports whether a request is one of the two of a git fetch from the scope's repository
+// isGitFetch reports whether a request is one of the two of a git fetch from the scope's repository
 // (gitprotocol-http), with or without .git in its name.
-func (s Scope) fetches(r *http.Request) bool {
+func (s Scope) isGitFetch(r *http.Request) bool {
 	path, query := r.URL.EscapedPath(), r.URL.RawQuery
 	var repository string
 	var ok bool
@@ -136,24 +136,24 @@ func (s Scope) fetches(r *http.Request) bool {
 	return unescape(repository) == s.Path+ending
 }
 
-// overrides names the header or parameter that asks some servers for another method, path or host.
-func overrides(r *http.Request) string {
+// overrideName names the header or parameter that asks some servers for another method, path or host.
+func overrideName(r *http.Request) string {
 	for name := range r.Header {
-		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); overriding(dashed) {
+		if dashed := strings.ToLower(strings.ReplaceAll(name, "_", "-")); isOverrideHeader(dashed) {
 			return "its header " + dashed
 		}
 	}
 	for pair := range strings.FieldsFuncSeq(r.URL.RawQuery, func(c rune) bool { return c == '&' || c == ';' }) {
 		name, _, _ := strings.Cut(pair, "=")
-		if plain := strings.ReplaceAll(strings.ToLower(plainest(name)), ".", "_"); plain == "_method" || plain == "x-http-method-override" {
+		if plain := strings.ReplaceAll(strings.ToLower(fullyUnescaped(name)), ".", "_"); plain == "_method" || plain == "x-http-method-override" {
 			return "the parameter " + plain
 		}
 	}
 	return ""
 }
 
-// overriding reports whether a header carries the original request from proxy to server.
-func overriding(name string) bool {
+// isOverrideHeader reports whether a header carries the original request from proxy to server.
+func isOverrideHeader(name string) bool {
 	switch name {
 	case "x-forwarded-for", "x-forwarded-proto":
 		return false
@@ -164,9 +164,9 @@ func overriding(name string) bool {
 		slices.ContainsFunc([]string{"x-forwarded-", "x-original-", "x-rewrite-"}, func(begin string) bool { return strings.HasPrefix(name, begin) })
 }
 
-// plainest unescapes until there is nothing to unescape.
-func plainest(text string) string {
-	for range deepest {
+// fullyUnescaped unescapes until there is nothing to unescape.
+func fullyUnescaped(text string) string {
+	for range maxEscapes {
 		plain := unescape(text)
 		if plain == text {
 			return text

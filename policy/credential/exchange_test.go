@@ -31,7 +31,7 @@ func set(t testing.TB) Set {
 		made(Credential{Name: "QUERY", Parameter: "token", Methods: get}, "q", "npm.example.org"),
 		made(Credential{Name: "BASIC", Header: "Authorization", Methods: get}, "b", "npm.example.org"),
 		made(Credential{Name: "GIT", Header: "Authorization", Fetch: true}, "g", "git.example.org/owner/repository", "git.example.org/other.git"),
-		made(Credential{Name: "OTHERS", Header: "Authorization", Methods: get, Withheld: true}, "o", "npm.example.org"),
+		made(Credential{Name: "OTHERS", Header: "Authorization", Methods: get, Denied: true}, "o", "npm.example.org"),
 	}
 }
 
@@ -68,7 +68,7 @@ func written(text string, s Set, values bool) string {
 	return text
 }
 
-func TestValuesGoInTheirPlace(t *testing.T) {
+func TestPutsValuesInPlace(t *testing.T) {
 	s := set(t)
 	g := NewGuard(s)
 	for _, test := range []struct {
@@ -120,7 +120,7 @@ func TestValuesGoInTheirPlace(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestRefusesMisuse(t *testing.T) {
 	s := set(t)
 	g := NewGuard(s)
 	other := reach.Target{Protocol: reach.HTTPS, Name: "npm.example.org", Port: 8443}
@@ -223,17 +223,17 @@ func TestWhatIsRefused(t *testing.T) {
 			}
 		})
 	}
-	if refusal := g.Elsewhere(request(t, written("GET /\nAuthorization: Bearer {H}", s, false))); refusal == nil {
+	if refusal := g.RefusePlaceholders(request(t, written("GET /\nAuthorization: Bearer {H}", s, false))); refusal == nil {
 		t.Error("a placeholder elsewhere is let through")
 	}
-	if refusal := g.Elsewhere(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
+	if refusal := g.RefusePlaceholders(request(t, "GET /\nAuthorization: Bearer mine")); refusal != nil {
 		t.Error(refusal)
 	}
 }
 
 // There are as many reasons as ways to misuse a credential, and not as many as requests:
 // what of a request is its own stands apart.
-func TestReasonsAreOfTheKindOfMisuse(t *testing.T) {
+func TestReasonsNameKindOfMisuse(t *testing.T) {
 	s := set(t)
 	g := NewGuard(s)
 	reasons := map[string]bool{}
@@ -257,7 +257,7 @@ func TestReasonsAreOfTheKindOfMisuse(t *testing.T) {
 
 // Whatever a request is put together from: a value is in it where it belongs, or nowhere,
 // and no placeholder goes out.
-func TestValuesAreNowhereElse(t *testing.T) {
+func TestPutsValuesNowhereElse(t *testing.T) {
 	s := set(t)
 	g := NewGuard(s)
 	h, q, b := s[0], s[2], s[3]
@@ -289,7 +289,7 @@ func TestValuesAreNowhereElse(t *testing.T) {
 		}
 		if len(x.Uses) > 0 {
 			sent++
-			if troubled(r.URL.EscapedPath()) != "" || r.Method != "GET" {
+			if ambiguousPath(r.URL.EscapedPath()) != "" || r.Method != "GET" {
 				t.Fatalf("%s %s goes out with %q", r.Method, r.URL, x.Uses)
 			}
 		}
@@ -316,7 +316,7 @@ func TestValuesAreNowhereElse(t *testing.T) {
 	}
 }
 
-func TestBodiesAreSearched(t *testing.T) {
+func TestSearchesBodies(t *testing.T) {
 	s := set(t)
 	g := NewGuard(s)
 	none := func() http.Header { return nil }
@@ -341,7 +341,7 @@ func TestBodiesAreSearched(t *testing.T) {
 	}
 }
 
-func TestAnswersHaveNoValueInTheirHeader(t *testing.T) {
+func TestReplacesValuesInAnswerHeaders(t *testing.T) {
 	s := set(t)
 	h := http.Header{"Location": {"https://h/?t=" + strings.ReplaceAll(s[2].Value, "+", "%2B")}, "X-Echo": {"a", "Bearer " + s[0].Value}, "Etag": {`"x"`}}
 	h[http.CanonicalHeaderKey("x-"+strings.Repeat("h", 12)+"value")] = []string{"1"}

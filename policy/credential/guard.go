@@ -27,19 +27,19 @@ func NewGuard(set Set) *Guard {
 	}
 	var placeholders, values []needle
 	for i, c := range set {
-		placeholders = append(placeholders, spellings(c.Placeholder, c.Placeholder, i)...)
-		values = append(values, spellings(c.Value, c.Placeholder, i)...)
+		placeholders = append(placeholders, encodedForms(c.Placeholder, c.Placeholder, i)...)
+		values = append(values, encodedForms(c.Value, c.Placeholder, i)...)
 	}
 	g := &Guard{set: set, placeholders: newMatcher(placeholders), values: newMatcher(values)}
 	g.buffers.New = func() any {
-		buffer := make([]byte, chunk+g.values.longest)
+		buffer := make([]byte, readSize+g.values.longest)
 		return &buffer
 	}
 	return g
 }
 
-// chunk is how much of an answer is read at once.
-const chunk = 64 << 10
+// readSize is how much of an answer is read at once.
+const readSize = 64 << 10
 
 // Header replaces values by placeholders in the header or trailer of an answer.
 func (g *Guard) Header(h http.Header) {
@@ -52,33 +52,33 @@ func (g *Guard) Header(h http.Header) {
 				values[i] = clean
 			}
 		}
-		if _, ok := g.values.sees(name); ok || slices.ContainsFunc(g.set, func(c Credential) bool { return folded(name, c.Value) }) {
+		if _, ok := g.values.credentialIn(name); ok || slices.ContainsFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Value) }) {
 			delete(h, name)
 		}
 	}
 }
 
-// patience is the time before held back bytes are forwarded without a successor. Copy always holds
+// holdTime is the time before held back bytes are forwarded without a successor. Copy always holds
 // back as many bytes as the longest spelling of a value minus one. The number reveals nothing about
 // the value: a server that guesses it letter by letter learns nothing from the timing.
-const patience = 200 * time.Millisecond
+const holdTime = 200 * time.Millisecond
 
 // Copy copies an answer and replaces values by placeholders of the same length, so lengths and
 // offsets stay valid. It buffers at most 64 KiB and the longest spelling.
-func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, patience) }
+func (g *Guard) Copy(to io.Writer, from io.Reader) error { return g.copy(to, from, holdTime) }
 
 // copy forwards held back bytes after patience; 0 means never.
 func (g *Guard) copy(to io.Writer, from io.Reader, patience time.Duration) error {
 	buffer := g.buffers.Get().(*[]byte)
 	defer g.buffers.Put(buffer)
-	s := &searched{guard: g, to: to, buffer: *buffer}
-	defer s.end()
-	late := time.AfterFunc(time.Hour, s.letGo)
+	s := &answerCopy{guard: g, to: to, buffer: *buffer}
+	defer s.stopTimer()
+	late := time.AfterFunc(time.Hour, s.forwardHeld)
 	late.Stop()
 	defer late.Stop()
 	for {
 		n, err := from.Read(s.buffer[s.held:])
-		if waits, failed := s.more(n, err == io.EOF); failed != nil {
+		if waits, failed := s.process(n, err == io.EOF); failed != nil {
 			return failed
 		} else if waits && patience > 0 {
 			late.Reset(patience)
@@ -102,21 +102,21 @@ func (g *Guard) Replace(text []byte, whole bool) (ready int) {
 	return min(clean, max(0, len(text)-g.values.longest+1))
 }
 
-// searched is an answer on its way.
-type searched struct {
+// answerCopy is an answer on its way.
+type answerCopy struct {
 	guard *Guard
 	to    io.Writer
 
-	mu     sync.Mutex
-	buffer []byte // begins with what is held back
-	held   int
-	gone   int   // of what is held, what was let through already
-	failed error // of letGo
-	done   bool
+	mu        sync.Mutex
+	buffer    []byte // begins with what is held back
+	held      int
+	forwarded int   // of what is held, what was let through already
+	failed    error // of forwardHeld
+	done      bool
 }
 
-// more takes the next bytes of the buffer. It tells whether some wait.
-func (s *searched) more(n int, whole bool) (waits bool, err error) {
+// process takes the next bytes of the buffer. It tells whether some wait.
+func (s *answerCopy) process(n int, whole bool) (waits bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed != nil {
@@ -124,29 +124,29 @@ func (s *searched) more(n int, whole bool) (waits bool, err error) {
 	}
 	all := s.buffer[:s.held+n]
 	ready := s.guard.Replace(all, whole)
-	if ready > s.gone {
-		if _, err := s.to.Write(all[s.gone:ready]); err != nil {
+	if ready > s.forwarded {
+		if _, err := s.to.Write(all[s.forwarded:ready]); err != nil {
 			return false, err
 		}
 	}
-	s.gone = max(s.gone-ready, 0)
+	s.forwarded = max(s.forwarded-ready, 0)
 	s.held = copy(s.buffer, all[ready:])
-	return s.held > s.gone, nil
+	return s.held > s.forwarded, nil
 }
 
-// letGo forwards the held back bytes.
-func (s *searched) letGo() {
+// forwardHeld forwards the held back bytes.
+func (s *answerCopy) forwardHeld() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.done || s.failed != nil || s.held == s.gone {
+	if s.done || s.failed != nil || s.held == s.forwarded {
 		return
 	}
-	_, s.failed = s.to.Write(s.buffer[s.gone:s.held])
-	s.gone = s.held
+	_, s.failed = s.to.Write(s.buffer[s.forwarded:s.held])
+	s.forwarded = s.held
 }
 
-// end stops letGo.
-func (s *searched) end() {
+// stopTimer stops forwardHeld.
+func (s *answerCopy) stopTimer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done = true
@@ -155,27 +155,27 @@ func (s *searched) end() {
 // Body returns the body of a request. Reading fails with a *Refusal at a placeholder in the body or
 // the trailer. trailer is called at the end of the body.
 func (g *Guard) Body(body io.Reader, trailer func() http.Header) io.Reader {
-	return &sent{guard: g, body: body, trailer: trailer}
+	return &guardedBody{guard: g, body: body, trailer: trailer}
 }
 
-type sent struct {
-	guard   *Guard
-	body    io.Reader
-	trailer func() http.Header
-	before  []byte // what may be the beginning of a placeholder, which was sent already
+type guardedBody struct {
+	guard    *Guard
+	body     io.Reader
+	trailer  func() http.Header
+	sentTail []byte // what may be the beginning of a placeholder, which was sent already
 }
 
-func (s *sent) Read(to []byte) (int, error) {
+func (s *guardedBody) Read(to []byte) (int, error) {
 	n, err := s.body.Read(to)
 	text := to[:n]
-	if len(s.before) > 0 {
-		text = append(s.before, text...)
+	if len(s.sentTail) > 0 {
+		text = append(s.sentTail, text...)
 	}
 	at, found := s.guard.placeholders.find(text, false)
 	if found != nil {
-		return 0, s.guard.misplaced(found.of, "the body")
+		return 0, s.guard.misplaced(found.credential, "the body")
 	}
-	s.before = append([]byte(nil), text[at:]...)
+	s.sentTail = append([]byte(nil), text[at:]...)
 	if err == io.EOF {
 		if refusal := s.guard.inHeader(s.trailer(), "a trailer"); refusal != nil {
 			return 0, refusal
@@ -192,24 +192,26 @@ type Refusal struct {
 	Reason string
 	// Request is the refused request: method, path and the part in question.
 	Request string
-	// Never marks a refusal without a remedy in the job.
-	Never bool
+	// NoRemedy marks a refusal without a remedy in the job.
+	NoRemedy bool
 }
 
-// about adds the request to a refusal, unless its text contains a placeholder. Nil stays nil.
-func (g *Guard) about(r *http.Request, refusal *Refusal) *Refusal {
+// withRequest adds the request to a refusal, unless its text contains a placeholder. Nil stays nil.
+func (g *Guard) withRequest(r *http.Request, refusal *Refusal) *Refusal {
 	if refusal == nil {
 		return nil
 	}
-	refusal.Request = Shown(r) + refusal.Request
+	refusal.Request = DescribeRequest(r) + refusal.Request
 	if g.inText(refusal.Request, "") != nil {
 		refusal.Request = ""
 	}
 	return refusal
 }
 
-// Shown is method and path of a request for people.
-func Shown(r *http.Request) string { return strings.TrimSpace(r.Method + " " + r.URL.EscapedPath()) }
+// DescribeRequest is method and path of a request for people.
+func DescribeRequest(r *http.Request) string {
+	return strings.TrimSpace(r.Method + " " + r.URL.EscapedPath())
+}
 
 func (r *Refusal) Error() string { return r.Reason }
 
@@ -221,7 +223,7 @@ func Rule(names ...string) string { return "policy.secrets: " + strings.Join(nam
 
 // Private reports whether an available credential permits private addresses for a target.
 func (s Set) Private(t reach.Target) bool {
-	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Withheld && c.isFor(t) })
+	return slices.ContainsFunc(s, func(c Credential) bool { return c.Private && !c.Denied && c.isForTarget(t) })
 }
 
 // WithheldFor returns the credentials for a target that are withheld from the asking commands.
@@ -232,7 +234,7 @@ func (s Set) Names(t reach.Target) []string { return s.names(t, false) }
 
 func (s Set) names(t reach.Target, withheld bool) (names []string) {
 	for _, c := range s {
-		if c.Withheld == withheld && c.isFor(t) {
+		if c.Denied == withheld && c.isForTarget(t) {
 			names = append(names, c.Name)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 )
 
-func TestTextsAreHiddenInAnswers(t *testing.T) {
+func TestHidesTextsInAnswers(t *testing.T) {
 	const pair = "octo:hunter2?>"
 	encoded := base64.StdEncoding.EncodeToString([]byte(pair))
 	h := NewHider(pair, strings.TrimRight(encoded, "="))
@@ -34,7 +34,7 @@ func TestTextsAreHiddenInAnswers(t *testing.T) {
 }
 
 // What is held back says nothing about how the texts begin.
-func TestAnAnswerIsHeldBackAlike(t *testing.T) {
+func TestHoldsBackAnswersAlike(t *testing.T) {
 	h := NewHider("octo:hunter2")
 	var lengths []int
 	for _, end := range []string{"octo:hunter", "zzzz:zzzzzz"} {
@@ -50,7 +50,7 @@ func TestAnAnswerIsHeldBackAlike(t *testing.T) {
 	}
 }
 
-func TestNothingIsHidden(t *testing.T) {
+func TestNilHiderHidesNothing(t *testing.T) {
 	var h *Hider
 	var to bytes.Buffer
 	h.Header(http.Header{"X": {"y"}})

@@ -8,7 +8,7 @@ import (
 )
 
 // How the bytes of an answer arrive says nothing of whether they begin a value.
-func TestHowAnAnswerArrivesTellsNoBeginning(t *testing.T) {
+func TestTimingRevealsNoPrefix(t *testing.T) {
 	const value = "ghp_secretSecretSecret"
 	g := NewGuard(Set{{Name: "X", Value: value, Placeholder: NewPlaceholder(value)}})
 	arrives := func(parts ...string) (lengths []int) {

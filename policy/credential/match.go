@@ -21,17 +21,17 @@ type matcher struct {
 // needle is a text to find and its replacement of the same length.
 type needle struct {
 	text, replacement []byte
-	of                int // the credential
+	credential        int // the credential
 }
 
 const (
-	shortestNeedle = 2 // what the matcher needs; credentials have 8
-	longestShift   = 255
+	minNeedle = 2 // what the matcher needs; credentials have 8
+	maxShift  = 255
 )
 
 func newMatcher(needles []needle) *matcher {
-	m := &matcher{needles: needles, least: longestShift}
-	m.needles = slices.DeleteFunc(m.needles, func(n needle) bool { return len(n.text) < shortestNeedle })
+	m := &matcher{needles: needles, least: maxShift}
+	m.needles = slices.DeleteFunc(m.needles, func(n needle) bool { return len(n.text) < minNeedle })
 	slices.SortStableFunc(m.needles, func(a, b needle) int { return len(b.text) - len(a.text) })
 	m.needles = slices.CompactFunc(m.needles, func(a, b needle) bool { return bytes.Equal(a.text, b.text) })
 	for _, n := range m.needles {
@@ -67,7 +67,7 @@ func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
 			at += int(shift)
 			continue
 		}
-		if n, part := m.stands(m.ending[two], text[at:], whole); n != nil || part {
+		if n, part := m.needleAt(m.ending[two], text[at:], whole); n != nil || part {
 			return at, n
 		}
 		at++
@@ -76,16 +76,16 @@ func (m *matcher) find(text []byte, whole bool) (at int, found *needle) {
 		return len(text), nil
 	}
 	for ; at < len(text); at++ {
-		if _, part := m.stands(m.begin[text[at]], text[at:], false); part {
+		if _, part := m.needleAt(m.begin[text[at]], text[at:], false); part {
 			return at, nil
 		}
 	}
 	return len(text), nil
 }
 
-// stands returns the needle at the beginning of text. part reports a longer needle that an
+// needleAt returns the needle at the beginning of text. part reports a longer needle that an
 // unfinished text may still complete; it has priority.
-func (m *matcher) stands(some []int32, text []byte, whole bool) (found *needle, part bool) {
+func (m *matcher) needleAt(some []int32, text []byte, whole bool) (found *needle, part bool) {
 	for _, i := range some {
 		n := &m.needles[i]
 		switch {
@@ -98,8 +98,8 @@ func (m *matcher) stands(some []int32, text []byte, whole bool) (found *needle, 
 	return nil, false
 }
 
-// sees returns the credential of the first needle in a text.
-func (m *matcher) sees(text string) (of int, ok bool) {
+// credentialIn returns the credential of the first needle in a text.
+func (m *matcher) credentialIn(text string) (of int, ok bool) {
 	if len(text) < m.least {
 		return 0, false
 	}
@@ -107,7 +107,7 @@ func (m *matcher) sees(text string) (of int, ok bool) {
 	if n == nil {
 		return 0, false
 	}
-	return n.of, true
+	return n.credential, true
 }
 
 // replace replaces needles in text in place. It returns the number of finished bytes.
@@ -124,7 +124,7 @@ func (m *matcher) replace(text []byte, whole bool) (clean int) {
 
 // replaceAll is a text with the replacements.
 func (m *matcher) replaceAll(text string) string {
-	if _, ok := m.sees(text); !ok {
+	if _, ok := m.credentialIn(text); !ok {
 		return text
 	}
 	changed := []byte(text)
@@ -132,7 +132,7 @@ func (m *matcher) replaceAll(text string) string {
 	return string(changed)
 }
 
-// folded says whether a text holds one of the needles in whatever case.
-func folded(text, part string) bool {
+// containsAnyCase says whether a text holds one of the needles in whatever case.
+func containsAnyCase(text, part string) bool {
 	return len(text) >= len(part) && strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

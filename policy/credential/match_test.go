@@ -13,7 +13,7 @@ import (
 )
 
 // A replacer that has the whole text is the measure of the one that has it in pieces.
-func TestTextInPiecesIsReplacedAsAWhole(t *testing.T) {
+func TestReplacesSplitText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.StringMatching(`[ab]{2,9}`)
 		texts := rapid.SliceOfNDistinct(word, 1, 5, rapid.ID[string]).Draw(t, "needles")
@@ -60,7 +60,7 @@ func FuzzReplace(f *testing.F) {
 	f.Add("abcabd", "xxabcabcabdyy", uint64(1))
 	f.Add("aab", "aaaab", uint64(2))
 	f.Fuzz(func(t *testing.T, text, in string, seed uint64) {
-		if len(text) < shortestNeedle || len(text) > 1000 {
+		if len(text) < minNeedle || len(text) > 1000 {
 			t.Skip()
 		}
 		instead := strings.Repeat("x", len(text))
@@ -112,9 +112,9 @@ func scopes(t testing.TB, texts ...string) []Scope {
 	return all
 }
 
-func TestEachSpellingIsFoundAtEachPlace(t *testing.T) {
+func TestFindsEachEncodingAnywhere(t *testing.T) {
 	g := guardOf(t, Credential{Name: "TOKEN", Value: value, Placeholder: placeholder})
-	for _, n := range spellings(value, placeholder, 0) {
+	for _, n := range encodedForms(value, placeholder, 0) {
 		spelt := string(n.text)
 		for at := range len(spelt) {
 			before, after := "x"+strings.Repeat("-", at), " and more"
@@ -145,7 +145,7 @@ func replaced(t *testing.T, g *Guard, from io.Reader) io.Reader {
 }
 
 // Basic with any user and any password leaves no bit of the value.
-func TestBasicIsReplacedInFull(t *testing.T) {
+func TestReplacesWholeBasicCredential(t *testing.T) {
 	g := guardOf(t, Credential{Name: "TOKEN", Value: value, Placeholder: placeholder})
 	for _, user := range []string{"", "u", "us", "use", "user"} {
 		for _, request := range [][2]string{{user, value}, {value, user}} {
@@ -160,7 +160,7 @@ func TestBasicIsReplacedInFull(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeTheBeginningComesAfterAWhile(t *testing.T) {
+func TestForwardsHeldBytesAfterDelay(t *testing.T) {
 	g := guardOf(t, Credential{Name: "TOKEN", Value: value, Placeholder: placeholder})
 	from, send := io.Pipe()
 	get, to := io.Pipe()

@@ -45,7 +45,7 @@ func (c *Credential) putInQuery(u *url.URL, text string) bool {
 	at := -1
 	for i, pair := range pairs {
 		name, value, _ := strings.Cut(pair, "=")
-		if plainest(strings.ReplaceAll(name, "+", " ")) != c.Parameter {
+		if fullyUnescaped(strings.ReplaceAll(name, "+", " ")) != c.Parameter {
 			continue
 		}
 		if at >= 0 || value != c.Placeholder {
@@ -120,7 +120,7 @@ func (g *Guard) inRequest(r *http.Request, u *url.URL, h http.Header) *Refusal {
 // inHeader looks for placeholders in names and values. Place is empty for the header.
 func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 	for name, values := range h {
-		if i := slices.IndexFunc(g.set, func(c Credential) bool { return folded(name, c.Placeholder) }); i >= 0 {
+		if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(name, c.Placeholder) }); i >= 0 {
 			return g.misplaced(i, "the name of a header")
 		}
 		for _, value := range values {
@@ -137,12 +137,12 @@ func (g *Guard) inHeader(h http.Header, place string) *Refusal {
 
 // inText searches text and its unescaped forms for placeholders.
 func (g *Guard) inText(text, place string) *Refusal {
-	for range deepest + 1 {
-		if of, ok := g.placeholders.sees(text); ok {
+	for range maxEscapes + 1 {
+		if of, ok := g.placeholders.credentialIn(text); ok {
 			return g.misplaced(of, place)
 		}
 		if place == "the host" {
-			if i := slices.IndexFunc(g.set, func(c Credential) bool { return folded(text, c.Placeholder) }); i >= 0 {
+			if i := slices.IndexFunc(g.set, func(c Credential) bool { return containsAnyCase(text, c.Placeholder) }); i >= 0 {
 				return g.misplaced(i, place)
 			}
 		}
@@ -158,14 +158,14 @@ func (g *Guard) inText(text, place string) *Refusal {
 // misplaced refuses a request with a placeholder at the wrong place.
 func (g *Guard) misplaced(of int, place string) *Refusal {
 	c := &g.set[of]
-	if c.Withheld {
+	if c.Denied {
 		return c.refusal("The placeholder of %s is in %s, and these commands may not use it.", c.Name, place)
 	}
-	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.shownScopes(), c.proper())
+	return c.refusal("The placeholder of %s is in %s. It is only for %s, %s.", c.Name, place, c.shownScopes(), c.describePlace())
 }
 
-// proper describes the proper place of the credential for a message.
-func (c *Credential) proper() string {
+// describePlace describes the proper place of the credential for a message.
+func (c *Credential) describePlace() string {
 	if c.Parameter != "" {
 		return "once, as the value of the parameter " + c.Parameter
 	}
@@ -177,10 +177,10 @@ func (c *Credential) proper() string {
 	return words
 }
 
-// Elsewhere refuses a request with a placeholder at any place. No value is put into such a request.
-func (g *Guard) Elsewhere(r *http.Request) *Refusal {
+// RefusePlaceholders refuses a request with a placeholder at any place. No value is put into such a request.
+func (g *Guard) RefusePlaceholders(r *http.Request) *Refusal {
 	if g == nil {
 		return nil
 	}
-	return g.about(r, g.inRequest(r, r.URL, r.Header))
+	return g.withRequest(r, g.inRequest(r, r.URL, r.Header))
 }

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// Marked is the prefix of long placeholders, for people to recognise. Letters and digits survive
+// PlaceholderPrefix is the prefix of long placeholders, for people to recognise. Letters and digits survive
 // every encoding of a request unchanged.
-const Marked = "agentci0"
+const PlaceholderPrefix = "agentci0"
 
 // NewPlaceholder returns an unguessable placeholder as long as value, so replacing one by the other
 // keeps the length of an answer.
@@ -15,8 +15,8 @@ func NewPlaceholder(value string) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	const leastRandom = 16
 	made := make([]byte, 0, len(value))
-	if len(value) >= len(Marked)+leastRandom {
-		made = append(made, Marked...)
+	if len(value) >= len(PlaceholderPrefix)+leastRandom {
+		made = append(made, PlaceholderPrefix...)
 	}
 	for len(made) < len(value) {
 		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))

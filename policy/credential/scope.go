@@ -65,12 +65,12 @@ func (s Scope) String() string { return s.Host.Host() + s.Path }
 // covers reports whether the escaped path of a request is in the scope. The scope's segments need
 // plain slashes; below them an escaped slash belongs to a name, as in npm's @scope%2fname.
 func (s Scope) covers(escaped string) bool {
-	_, ok := s.below(escaped)
+	_, ok := s.pathBelow(escaped)
 	return ok
 }
 
-// below returns the rest of a path after the scope.
-func (s Scope) below(escaped string) (rest string, ok bool) {
+// pathBelow returns the rest of a path after the scope.
+func (s Scope) pathBelow(escaped string) (rest string, ok bool) {
 	if s.Path == "" {
 		return escaped, true
 	}
@@ -89,14 +89,14 @@ func (s Scope) below(escaped string) (rest string, ok bool) {
 	return strings.TrimPrefix(strings.Join(given, "/"), strings.Join(given[:len(wanted)], "/")), true
 }
 
-// deepest is how often a path may be escaped over and over.
-const deepest = 4
+// maxEscapes is how often a path may be escaped over and over.
+const maxEscapes = 4
 
-// troubled describes a path that a server may read differently than the proxy, or returns "".
+// ambiguousPath describes a path that a server may read differently than the proxy, or returns "".
 // Decoding a path that passes again yields the same segments.
-func troubled(escaped string) string {
-	for range deepest {
-		if problem := troubledOnce(escaped); problem != "" {
+func ambiguousPath(escaped string) string {
+	for range maxEscapes {
+		if problem := ambiguousOnce(escaped); problem != "" {
 			return problem
 		}
 		plain := unescape(escaped)
@@ -108,11 +108,11 @@ func troubled(escaped string) string {
 	return "is escaped over and over"
 }
 
-func troubledOnce(path string) string {
+func ambiguousOnce(path string) string {
 	if !utf8.ValidString(path) {
 		return "is no UTF-8"
 	}
-	path = folds(path)
+	path = normalizedPath(path)
 	switch {
 	case strings.Contains(path, `\`):
 		return "has a backslash"
@@ -128,9 +128,9 @@ func troubledOnce(path string) string {
 	return ""
 }
 
-// folds returns a path as read by servers that normalise look-alike letters (UAX #15, NFKC) and
+// normalizedPath returns a path as read by servers that normalise look-alike letters (UAX #15, NFKC) and
 // drop soft hyphens.
-func folds(path string) string {
+func normalizedPath(path string) string {
 	const softHyphen = "\u00ad"
 	return norm.NFKC.String(strings.ReplaceAll(path, softHyphen, ""))
 }

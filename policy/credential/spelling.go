@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// spellings returns the usual encodings of a text inside other text. Each has a replacement of the
+// encodedForms returns the usual encodings of a text inside other text. Each has a replacement of the
 // same length, made from the same encoding of instead: cut, or padded with zeros.
-func spellings(text, instead string, of int) []needle {
+func encodedForms(text, instead string, of int) []needle {
 	var all []needle
 	known := make(map[string]bool)
 	add := func(spelt, replacement string) {
@@ -25,7 +25,7 @@ func spellings(text, instead string, of int) []needle {
 		}
 		all = append(all, needle{[]byte(spelt), []byte(replacement[:len(spelt)]), of})
 	}
-	for _, spelt := range plainSpellings(text) {
+	for _, spelt := range plainForms(text) {
 		add(spelt, instead)
 	}
 	// Basic authentication puts a colon before or after the value. With the colon, no base64 letter
@@ -34,17 +34,17 @@ func spellings(text, instead string, of int) []needle {
 		for offset := range 3 {
 			for _, e := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
 				inner, innerInstead := around[0]+text+around[1], around[0]+instead+around[1]
-				add(inBase64(e, inner, offset, true), inBase64(e, innerInstead, offset, true))
-				add(inBase64(e, inner, offset, false), inBase64(e, innerInstead, offset, false))
+				add(base64Part(e, inner, offset, true), base64Part(e, innerInstead, offset, true))
+				add(base64Part(e, inner, offset, false), base64Part(e, innerInstead, offset, false))
 			}
 		}
 	}
 	return all
 }
 
-// plainSpellings returns the text itself, in hexadecimal, and escaped once and twice, as in an
+// plainForms returns the text itself, in hexadecimal, and escaped once and twice, as in an
 // address within an address or a page.
-func plainSpellings(text string) []string {
+func plainForms(text string) []string {
 	all := []string{text, hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
 	ways := escapes()
 	for _, inner := range ways {
@@ -115,9 +115,9 @@ func withoutHTML(quoted string) string {
 	return strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(quoted)
 }
 
-// inBase64 returns the letters of text's base64 that depend on text alone, if offset bytes precede
+// base64Part returns the letters of text's base64 that depend on text alone, if offset bytes precede
 // it in its group of three. With end, nothing follows, and the last letter counts too.
-func inBase64(e *base64.Encoding, text string, offset int, end bool) string {
+func base64Part(e *base64.Encoding, text string, offset int, end bool) string {
 	const bitsOfByte, bitsOfLetter = 8, 6
 	encoded := e.WithPadding(base64.NoPadding).EncodeToString([]byte(strings.Repeat("\x00", offset) + text))
 	first := (offset*bitsOfByte + bitsOfLetter - 1) / bitsOfLetter

@@ -8,7 +8,7 @@ import (
 
 // Spellings of a value that servers in use write are found in answers, with all of what
 // follows in its place.
-func TestAnswersTellNoSpelling(t *testing.T) {
+func TestAnswersHaveNoEncodedValue(t *testing.T) {
 	const value = `Zq8~pAb+cD/eF1gH!2iJ'3kL==`
 	g := NewGuard(Set{{Name: "X", Value: value, Placeholder: NewPlaceholder(value), Parameter: "code"}})
 	with := func(text string, pairs ...string) string { return strings.NewReplacer(pairs...).Replace(text) }

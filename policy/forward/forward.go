@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// MostConnections is the number of simultaneous connections. Further ones wait, first here, then in
+// MaxConnections is the number of simultaneous connections. Further ones wait, first here, then in
 // the kernel. A client that has closed its sending side may be gone, so the oldest such connection
 // ends for a waiting one.
-const MostConnections = 256
+const MaxConnections = 256
 
 // connectWait is how long connecting may take.
 const connectWait = 20 * time.Second
@@ -24,26 +24,26 @@ const connectWait = 20 * time.Second
 type Forwarder struct {
 	listener net.Listener
 	dial     func(context.Context) (net.Conn, error)
-	places   chan struct{}
+	slots    chan struct{}
 
 	ctx    context.Context // of connecting
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex
-	open   map[net.Conn]struct{}
-	silent []*carried // whose clients have said all, in this order
-	closed bool
+	mu         sync.Mutex
+	open       map[net.Conn]struct{}
+	halfClosed []*connection // whose clients have said all, in this order
+	closed     bool
 
-	fell chan struct{} // has something when a client has said all
+	halfClosedSignal chan struct{} // has something when a client has said all
 }
 
-// carried is a client's connection with its destination.
-type carried struct{ from, to net.Conn }
+// connection is a client's connection with its destination.
+type connection struct{ from, to net.Conn }
 
 // Start copies connections of l to those of dial. Close closes l.
 func Start(l net.Listener, dial func(context.Context) (net.Conn, error)) *Forwarder {
-	f := &Forwarder{listener: l, dial: dial, places: make(chan struct{}, MostConnections), open: make(map[net.Conn]struct{}), fell: make(chan struct{}, 1)}
+	f := &Forwarder{listener: l, dial: dial, slots: make(chan struct{}, MaxConnections), open: make(map[net.Conn]struct{}), halfClosedSignal: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.work.Go(f.accept)
 	return f
@@ -72,36 +72,36 @@ func (f *Forwarder) accept() {
 			return
 		}
 		if err != nil { // no descriptor is left, for one
-			if !f.rest() {
+			if !f.pauseBeforeRetry() {
 				return
 			}
 			continue
 		}
-		if !f.takePlace() {
+		if !f.takeSlot() {
 			_ = conn.Close()
 			return
 		}
 		f.work.Go(func() {
-			defer func() { <-f.places }()
+			defer func() { <-f.slots }()
 			f.carry(conn)
 		})
 	}
 }
 
-// takePlace waits for a place. It is false after Close.
-func (f *Forwarder) takePlace() bool {
+// takeSlot waits for a place. It is false after Close.
+func (f *Forwarder) takeSlot() bool {
 	for {
 		select {
-		case f.places <- struct{}{}:
+		case f.slots <- struct{}{}:
 			return true
 		default:
 		}
-		fell := f.fell
-		if f.endSilent() {
+		fell := f.halfClosedSignal
+		if f.closeOldestHalfClosed() {
 			fell = nil // its place will do
 		}
 		select {
-		case f.places <- struct{}{}:
+		case f.slots <- struct{}{}:
 			return true
 		case <-fell:
 		case <-f.ctx.Done():
@@ -110,40 +110,40 @@ func (f *Forwarder) takePlace() bool {
 	}
 }
 
-// endSilent closes the connection whose client closed its sending side first, and reports whether
+// closeOldestHalfClosed closes the connection whose client closed its sending side first, and reports whether
 // there was one.
-func (f *Forwarder) endSilent() bool {
+func (f *Forwarder) closeOldestHalfClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.silent) == 0 {
+	if len(f.halfClosed) == 0 {
 		return false
 	}
-	one := f.silent[0]
-	f.silent = f.silent[1:]
+	one := f.halfClosed[0]
+	f.halfClosed = f.halfClosed[1:]
 	reset(one.from)
 	reset(one.to)
 	return true
 }
 
-// fallSilent notes that a client has closed its sending side. Call over at the end of the
+// markHalfClosed notes that a client has closed its sending side. Call over at the end of the
 // connection.
-func (f *Forwarder) fallSilent(one *carried) (over func()) {
+func (f *Forwarder) markHalfClosed(one *connection) (over func()) {
 	f.mu.Lock()
-	f.silent = append(f.silent, one)
+	f.halfClosed = append(f.halfClosed, one)
 	f.mu.Unlock()
 	select {
-	case f.fell <- struct{}{}:
+	case f.halfClosedSignal <- struct{}{}:
 	default:
 	}
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.silent = slices.DeleteFunc(f.silent, func(other *carried) bool { return other == one })
+		f.halfClosed = slices.DeleteFunc(f.halfClosed, func(other *connection) bool { return other == one })
 	}
 }
 
-// rest waits before the next try.
-func (f *Forwarder) rest() bool {
+// pauseBeforeRetry waits before the next try.
+func (f *Forwarder) pauseBeforeRetry() bool {
 	select {
 	case <-time.After(50 * time.Millisecond):
 		return true
@@ -172,7 +172,7 @@ func (f *Forwarder) carry(from net.Conn) {
 	var back sync.WaitGroup
 	back.Go(func() { pass(from, to) })
 	pass(to, from)
-	over := f.fallSilent(&carried{from, to})
+	over := f.markHalfClosed(&connection{from, to})
 	back.Wait()
 	over()
 }

@@ -56,7 +56,7 @@ func connect(t *testing.T, to net.Listener) *net.TCPConn {
 }
 
 // A side that has said all still hears what the other says.
-func TestBytesGoBothWaysAndEachEnds(t *testing.T) {
+func TestForwardsBothDirections(t *testing.T) {
 	far, near := listen(t), listen(t)
 	serve(t, far, func(conn net.Conn) {
 		all, _ := io.ReadAll(conn)
@@ -78,7 +78,7 @@ func TestBytesGoBothWaysAndEachEnds(t *testing.T) {
 	work.Wait()
 }
 
-func TestAConnectionThatNobodyAnswersIsReset(t *testing.T) {
+func TestResetsUnansweredConnection(t *testing.T) {
 	near := listen(t)
 	f := Start(near, func(context.Context) (net.Conn, error) { return nil, errors.New("nobody") })
 	defer f.Close()
@@ -92,7 +92,7 @@ func TestAConnectionThatNobodyAnswersIsReset(t *testing.T) {
 	}
 }
 
-func TestARefusedListenerLeavesItsConnections(t *testing.T) {
+func TestRefuseKeepsConnections(t *testing.T) {
 	far, near := listen(t), listen(t)
 	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	f := Start(near, dialer(far))
@@ -119,7 +119,7 @@ func echo(t *testing.T, conn net.Conn) {
 }
 
 // Close waits for nobody who says nothing, and for nobody who does not let himself be reached.
-func TestCloseEndsWhatIsOpen(t *testing.T) {
+func TestCloseEndsOpenConnections(t *testing.T) {
 	far, near := listen(t), listen(t)
 	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	f := Start(near, dialer(far))
@@ -142,18 +142,18 @@ func TestCloseEndsWhatIsOpen(t *testing.T) {
 }
 
 // No more than so many are carried at once; the next one waits for its turn.
-func TestConnectionsAreBounded(t *testing.T) {
+func TestBoundsConnections(t *testing.T) {
 	far, near := listen(t), listen(t)
 	serve(t, far, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	f := Start(near, dialer(far))
 	defer f.Close()
-	conns := make([]*net.TCPConn, MostConnections)
+	conns := make([]*net.TCPConn, MaxConnections)
 	for i := range conns {
 		conns[i] = connect(t, near)
 		echo(t, conns[i])
 	}
 	late := connect(t, near)
-	if n := len(f.places); n != MostConnections {
+	if n := len(f.slots); n != MaxConnections {
 		t.Errorf("%d are carried", n)
 	}
 	if err := conns[0].Close(); err != nil {
@@ -163,7 +163,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 }
 
 // What is carried on may ignore that its client is gone.
-func TestClientsThatAreGoneHoldNoPlaces(t *testing.T) {
+func TestGoneClientsFreeSlots(t *testing.T) {
 	far, near := listen(t), listen(t)
 	over, came := make(chan struct{}), make(chan struct{})
 	serve(t, far, func(conn net.Conn) {
@@ -183,7 +183,7 @@ func TestClientsThatAreGoneHoldNoPlaces(t *testing.T) {
 		return conn
 	}
 	stays := one()
-	for range 2 * MostConnections {
+	for range 2 * MaxConnections {
 		if err := one().Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +191,7 @@ func TestClientsThatAreGoneHoldNoPlaces(t *testing.T) {
 	if _, err := stays.Write([]byte("y")); err != nil {
 		t.Errorf("a client that is there was ended: %v", err)
 	}
-	if got := len(f.places); got > MostConnections {
+	if got := len(f.slots); got > MaxConnections {
 		t.Errorf("%d places are taken", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAProgramGetsWhatItsRowHas(t *testing.T) {
+func TestStartsProgramByItsRow(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_PROCESS", "x")
 	env := []string{"PATH=/bin", "GITHUB_TOKEN=x", "GIT_CONFIG_KEY_7=a", "LC_ALL=C"}
 	for use, want := range map[*Use][]string{
@@ -31,7 +31,7 @@ func TestAProgramGetsWhatItsRowHas(t *testing.T) {
 	}
 }
 
-func TestWhatBreaksItsRowIsNotStarted(t *testing.T) {
+func TestRefusesViolationOfRow(t *testing.T) {
 	for name, cmd := range map[string]*exec.Cmd{
 		"a program by its name":    Unconfined.Command(t.Context(), "true", Root, nil),
 		"a program from here":      Unconfined.Command(t.Context(), "./true", Root, nil),
@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 }
 
 // These read a work tree that others wrote, and start what core.fsmonitor of a submodule in it names.
-func TestNoCommandThatReadsSubmodules(t *testing.T) {
+func TestStartsNoGitThatReadsSubmodules(t *testing.T) {
 	for _, use := range []*Use{GitPrivate, GitConfig} {
 		for _, command := range []string{"add", "status", "diff", "diff-files", "diff-index", "commit", "stash", "checkout", "reset", "merge", "rebase", "submodule"} {
 			if len(use.Commands) == 0 || slices.Contains(use.Commands, command) {
@@ -117,7 +117,7 @@ func TestOnlyTestsNote(t *testing.T) {
 }
 
 // docs/internals/security.md has the list as it is here.
-func TestTheListIsDocumented(t *testing.T) {
+func TestListIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/internals/security.md")
 	if err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ func Below(folder, path string) (rel string, is bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// Within reports whether path is one of folders, or below one.
-func Within(path string, folders ...string) bool {
+// IsInAny reports whether path is one of folders, or below one.
+func IsInAny(path string, folders ...string) bool {
 	return slices.ContainsFunc(folders, func(folder string) bool {
 		_, is := Below(folder, path)
 		return is
@@ -22,4 +22,4 @@ func Within(path string, folders ...string) bool {
 }
 
 // Overlap reports whether two paths are the same, or one is below the other.
-func Overlap(a, b string) bool { return Within(a, b) || Within(b, a) }
+func Overlap(a, b string) bool { return IsInAny(a, b) || IsInAny(b, a) }

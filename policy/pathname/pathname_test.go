@@ -32,7 +32,7 @@ func TestPathsAreComparedByElements(t *testing.T) {
 		if below != c.below || below && rel != c.rel {
 			t.Errorf("Below(%q, %q) = %q, %t", c.folder, c.path, rel, below)
 		}
-		if got := pathname.Within(c.path, "/none", c.folder); got != c.below {
+		if got := pathname.IsInAny(c.path, "/none", c.folder); got != c.below {
 			t.Errorf("%q is within %q: %t", c.path, c.folder, got)
 		}
 		if got := pathname.Overlap(c.path, c.folder); got != c.overlap {

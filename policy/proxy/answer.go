@@ -17,17 +17,17 @@ import (
 
 // reply is an answer of the proxy's own.
 type reply struct {
-	status int
-	phrase string // of the status line, which is what many programs show of the answer to CONNECT
-	error  string // of Proxy-Status (RFC 9209)
-	body   string
+	status    int
+	phrase    string // of the status line, which is what many programs show of the answer to CONNECT
+	errorText string // of Proxy-Status (RFC 9209)
+	body      string
 }
 
 // refusal answers a refused request with rule, reason and remedy.
 func refusal(asked Request) reply {
 	rule := cmp.Or(asked.Rule, "no rule allows it")
 	return reply{
-		status: http.StatusForbidden, error: "http_request_denied",
+		status: http.StatusForbidden, errorText: "http_request_denied",
 		phrase: fmt.Sprintf("Refused by agent-ci (%s): %s %s", rule, asked.Target, asked.Reason),
 		body:   asked.Words() + "\n",
 	}
@@ -46,18 +46,18 @@ func (r Request) Words() string {
 	return fmt.Sprintf("agent-ci refused to reach %q by %s%s. %s %s", r.Target, r.Protocol, rule, why, r.Remedy)
 }
 
-// unrecorded answers every request after a failure to write the record.
-var unrecorded = reply{
-	status: http.StatusServiceUnavailable, error: "proxy_internal_error", phrase: "agent-ci can't record the request",
+// recordFailureReply answers every request after a failure to write the record.
+var recordFailureReply = reply{
+	status: http.StatusServiceUnavailable, errorText: "proxy_internal_error", phrase: "agent-ci can't record the request",
 	body: "agent-ci could not record this request, and reaches nothing without a record.\n",
 }
 
-// tooLong answers a request with a body above Limits.Bytes.
-var tooLong = reply{status: http.StatusRequestEntityTooLarge, error: "http_request_error", body: "agent-ci sends no body that long.\n"}
+// bodyTooLongReply answers a request with a body above Limits.Bytes.
+var bodyTooLongReply = reply{status: http.StatusRequestEntityTooLarge, errorText: "http_request_error", body: "agent-ci sends no body that long.\n"}
 
-// unreached reports a failed connection to an allowed target.
-func unreached(asked string, err error) reply {
-	r := reply{status: http.StatusBadGateway, error: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
+// connectFailureReply reports a failed connection to an allowed target.
+func connectFailureReply(asked string, err error) reply {
+	r := reply{status: http.StatusBadGateway, errorText: "destination_unavailable", phrase: "agent-ci did not reach " + asked}
 	var lookup *net.DNSError
 	var timeout interface{ Timeout() bool }
 	var untrusted *tls.CertificateVerificationError
@@ -65,19 +65,19 @@ func unreached(asked string, err error) reply {
 	through, byProxy := errors.AsType[*viaError](err)
 	switch {
 	case byProxy && through.timeout:
-		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", through.Error()
+		r.status, r.errorText, why = http.StatusGatewayTimeout, "connection_timeout", through.Error()
 	case byProxy && through.protocol:
-		r.error, why = "http_protocol_error", through.Error()
+		r.errorText, why = "http_protocol_error", through.Error()
 	case byProxy:
 		why = through.Error()
 	case errors.As(err, &lookup) && lookup.IsNotFound:
-		r.error, why = "dns_error", "no such name is known"
+		r.errorText, why = "dns_error", "no such name is known"
 	case errors.As(err, &lookup):
-		r.error, why = "dns_error", "its name can't be looked up just now"
+		r.errorText, why = "dns_error", "its name can't be looked up just now"
 	case errors.As(err, &untrusted):
-		r.error, why = "tls_certificate_error", "nobody who is trusted here vouches for its certificate"
+		r.errorText, why = "tls_certificate_error", "nobody who is trusted here vouches for its certificate"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		r.status, r.error, why = http.StatusGatewayTimeout, "connection_timeout", "it did not answer in time"
+		r.status, r.errorText, why = http.StatusGatewayTimeout, "connection_timeout", "it did not answer in time"
 	}
 	r.phrase += ": " + why
 	r.body = fmt.Sprintf("agent-ci may reach %s for you, but %s.\n", asked, why)
@@ -88,7 +88,7 @@ func unreached(asked string, err error) reply {
 // line, because few programs show a body there.
 func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	if r.Method != http.MethodConnect {
-		say(w, a)
+		writeReply(w, a)
 		return
 	}
 	p.work.Add(1)
@@ -101,20 +101,20 @@ func (p *Proxy) answer(w http.ResponseWriter, r *http.Request, a reply) {
 	defer context.AfterFunc(p.ctx, func() { _ = conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nProxy-Status: agent-ci; error=%s\r\nConnection: close\r\n\r\n%s",
-		a.status, statusPhrase(a.phrase), len(a.body), a.error, a.body)
-	linger(conn)
+		a.status, statusPhrase(a.phrase), len(a.body), a.errorText, a.body)
+	drainBeforeClose(conn)
 }
 
-// say writes a reply to any request but CONNECT.
-func say(w http.ResponseWriter, a reply) {
+// writeReply writes a reply to any request but CONNECT.
+func writeReply(w http.ResponseWriter, a reply) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Proxy-Status", "agent-ci; error="+a.error)
+	w.Header().Set("Proxy-Status", "agent-ci; error="+a.errorText)
 	w.WriteHeader(a.status)
 	_, _ = io.WriteString(w, a.body) // who asked may be gone
 }
 
-// linger reads pending input before the close. A reset could otherwise destroy the answer.
-func linger(conn net.Conn) {
+// drainBeforeClose reads pending input before the close. A reset could otherwise destroy the answer.
+func drainBeforeClose(conn net.Conn) {
 	const most, patience = 64 << 10, time.Second
 	_ = closeWrite(conn)
 	_ = conn.SetReadDeadline(time.Now().Add(patience))

@@ -38,14 +38,14 @@ type searchedBody struct {
 // search prepares the search of a request body. It searches a short body at once, so no answer
 // arrives before the result, and a longer one while it is sent. It returns a reply instead of
 // sending a refused request.
-func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*searchedBody, *reply) {
+func (p *Proxy) search(r *http.Request, t reach.Target, idle *idleTimer) (*searchedBody, *reply) {
 	b := &searchedBody{from: r.Body, closed: make(chan struct{})}
 	if p.guard == nil || r.ContentLength == 0 {
 		return b, nil
 	}
 	b.from = p.guard.Body(r.Body, func() http.Header { return r.Trailer })
 	b.refuse = func(refused *credential.Refusal) *Request {
-		refused.Request = credential.Shown(r)
+		refused.Request = credential.DescribeRequest(r)
 		asked := Request{Protocol: t.Protocol, Target: t.String(), HostDecision: policy.NotForCredential(refused)}
 		_ = p.options.Observe(asked) // it is refused in any case
 		return &asked
@@ -59,14 +59,14 @@ func (p *Proxy) search(r *http.Request, t reach.Target, idle *standstill) (*sear
 		return nil, &told
 	}
 	if err != nil {
-		return nil, &brokenOff
+		return nil, &incompleteBodyReply
 	}
 	b.from, b.err = bytes.NewReader(text), nil
 	return b, nil
 }
 
-// brokenOff answers a request with an incomplete body.
-var brokenOff = reply{status: http.StatusBadRequest, error: "http_request_error", body: "The body of the request did not come whole.\n"}
+// incompleteBodyReply answers a request with an incomplete body.
+var incompleteBodyReply = reply{status: http.StatusBadRequest, errorText: "http_request_error", body: "The body of the request did not come whole.\n"}
 
 func (b *searchedBody) Read(to []byte) (int, error) {
 	select {
@@ -97,10 +97,10 @@ func (b *searchedBody) Close() error {
 	return nil
 }
 
-// goOn searches the rest of a body if the host answers early, and aborts the exchange at a
+// searchRest searches the rest of a body if the host answers early, and aborts the exchange at a
 // placeholder. The host has not received that rest. The returned function ends the exchange and
 // waits up to lateBody for the search.
-func (p *Proxy) goOn(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
+func (p *Proxy) searchRest(b *searchedBody, control *http.ResponseController, breakOff func()) (end func()) {
 	_ = control.EnableFullDuplex() // else the library takes what is left of the body before it answers
 	if b.refuse == nil {
 		return func() {}

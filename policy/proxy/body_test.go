@@ -208,7 +208,7 @@ func TestNamesOfAnnouncedTrailersAreSearched(t *testing.T) {
 func TestAnExchangeThatIsOverIsNotEnded(t *testing.T) {
 	t.Parallel()
 	p := &Proxy{limits: DefaultLimits}
-	idle := p.whenIdle(func() {})
+	idle := p.newIdleTimer(func() {})
 	late := p.watch(strings.NewReader("it comes late"), idle)
 	idle.Stop()
 	if _, err := io.ReadAll(late); err != nil {

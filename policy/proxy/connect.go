@@ -66,9 +66,9 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	}
 	worst, openable := "", false
 	for _, address := range addresses {
-		what := local(address, own, private)
+		what := undialable(address, own, private)
 		if what != "" && (worst == "" || openable) {
-			worst, openable = what, !private && reach.Private(address) && what != policy.OfThisMachine
+			worst, openable = what, !private && reach.Private(address) && what != policy.ThisMachineReason
 		}
 	}
 	if worst == "" {
@@ -78,11 +78,11 @@ func (p *Proxy) fit(t reach.Target, addresses []netip.Addr, private bool) error 
 	return errors.Join(&refusedError{refused}, p.options.Observe(refused))
 }
 
-// closed refuses a private address outside the list. The list can permit it, unless it belongs to
+// refusePrivate refuses a private address outside the list. The list can permit it, unless it belongs to
 // this machine.
-func closed(t reach.Target, d policy.HostDecision) policy.HostDecision {
+func refusePrivate(t reach.Target, d policy.HostDecision) policy.HostDecision {
 	if own, err := ownAddresses(); err == nil && own[t.Addr] {
-		return policy.LocalAddress(t, d, policy.OfThisMachine, false)
+		return policy.LocalAddress(t, d, policy.ThisMachineReason, false)
 	}
 	return d
 }
@@ -148,11 +148,11 @@ func ownAddresses() (map[netip.Addr]bool, error) {
 	return own, nil
 }
 
-// local describes an address that must not be dialled, or returns "".
-func local(address netip.Addr, own map[netip.Addr]bool, private bool) string {
-	switch what := reach.Inside(address); {
+// undialable describes an address that must not be dialled, or returns "".
+func undialable(address netip.Addr, own map[netip.Addr]bool, private bool) string {
+	switch what := reach.DescribeNonPublic(address); {
 	case own[address] && (what == "" || reach.Private(address)):
-		return policy.OfThisMachine
+		return policy.ThisMachineReason
 	case private && reach.Private(address):
 		return ""
 	default:

@@ -17,8 +17,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// ended is a client's connection with TLS terminated by the proxy.
-type ended struct {
+// interceptedConn is a client's connection with TLS terminated by the proxy.
+type interceptedConn struct {
 	net.Conn
 	early  *bufio.Reader // has what came with CONNECT
 	target reach.Target
@@ -26,35 +26,35 @@ type ended struct {
 	forget func() bool // that the proxy's end closes it
 }
 
-func (e *ended) Read(to []byte) (int, error) {
+func (e *interceptedConn) Read(to []byte) (int, error) {
 	if e.early.Buffered() > 0 {
 		return e.early.Read(to)
 	}
 	return e.Conn.Read(to)
 }
 
-func (e *ended) Close() error {
+func (e *interceptedConn) Close() error {
 	e.forget()
 	return e.Conn.Close()
 }
 
 var errOtherName = errors.New("another server name than the tunnel's")
 
-// end completes the TLS handshake in place of the target and passes the connection to the inner
+// intercept completes the TLS handshake in place of the target and passes the connection to the inner
 // server.
-func (p *Proxy) end(w http.ResponseWriter, r *http.Request, t reach.Target, d policy.HostDecision) {
+func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target, d policy.HostDecision) {
 	p.work.Add(1)
 	defer p.work.Done()
-	config, err := p.faceOf(t)
+	config, err := p.tlsConfigFor(t)
 	if err != nil {
-		p.answer(w, r, reply{status: http.StatusBadGateway, error: "proxy_internal_error", phrase: "agent-ci can't end TLS", body: "agent-ci could not end the TLS of this tunnel.\n"})
+		p.answer(w, r, reply{status: http.StatusBadGateway, errorText: "proxy_internal_error", phrase: "agent-ci can't end TLS", body: "agent-ci could not end the TLS of this tunnel.\n"})
 		return
 	}
 	client, early, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	conn := &ended{Conn: client, early: early.Reader, target: t, HostDecision: d}
+	conn := &interceptedConn{Conn: client, early: early.Reader, target: t, HostDecision: d}
 	conn.forget = context.AfterFunc(p.ctx, func() { _ = client.Close() })
 	_ = client.SetDeadline(time.Now().Add(p.limits.Header))
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
@@ -68,16 +68,16 @@ func (p *Proxy) end(w http.ResponseWriter, r *http.Request, t reach.Target, d po
 		return
 	}
 	_ = client.SetDeadline(time.Time{})
-	if !p.inside.take(over) {
+	if !p.interceptor.take(over) {
 		_ = conn.Close()
 	}
 }
 
-// faceOf is how the proxy stands for a target.
-func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
+// tlsConfigFor is how the proxy stands for a target.
+func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if made := p.faces[t]; made != nil {
+	if made := p.tlsConfigs[t]; made != nil {
 		return made, nil
 	}
 	if p.options.Authority == nil {
@@ -87,47 +87,47 @@ func (p *Proxy) faceOf(t reach.Target) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.faces[t] = &tls.Config{
+	p.tlsConfigs[t] = &tls.Config{
 		Certificates: []tls.Certificate{*leaf}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			if name := hello.ServerName; name != "" && !strings.EqualFold(name, t.Host()) {
-				_, err := p.noted(t, "The TLS inside the tunnel is for another server name.")
+				_, err := p.recordProblem(t, "The TLS inside the tunnel is for another server name.")
 				return nil, errors.Join(errOtherName, err)
 			}
 			return nil, nil
 		},
 	}
-	return p.faces[t], nil
+	return p.tlsConfigs[t], nil
 }
 
-// noted records the reason why an intercepted tunnel was not used.
-func (p *Proxy) noted(t reach.Target, reason string) (Request, error) {
+// recordProblem records the reason why an intercepted tunnel was not used.
+func (p *Proxy) recordProblem(t reach.Target, reason string) (Request, error) {
 	d := policy.NotTheTarget(p.options.Credentials.Names(t), reason)
 	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	return asked, p.options.Observe(asked)
 }
 
 // refuseHandshake records a connection without TLS and answers the client.
-func (p *Proxy) refuseHandshake(conn *ended, err error) {
+func (p *Proxy) refuseHandshake(conn *interceptedConn, err error) {
 	plain, isPlain := errors.AsType[tls.RecordHeaderError](err)
 	if !isPlain || plain.Conn == nil { // the first record was one
 		return
 	}
-	asked, err := p.noted(conn.target, "Inside the tunnel is no TLS.")
+	asked, err := p.recordProblem(conn.target, "Inside the tunnel is no TLS.")
 	a := refusal(asked)
 	if err != nil {
-		a = unrecorded
+		a = recordFailureReply
 	}
 	_ = conn.SetDeadline(time.Now().Add(p.limits.Header))
 	_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", a.status, statusPhrase(a.phrase), len(a.body), a.body)
-	linger(conn)
+	drainBeforeClose(conn)
 }
 
 // inside is the server for requests in intercepted tunnels.
 type inside struct {
 	server *http.Server
 	handed chan net.Conn
-	places chan struct{} // of requests
+	slots  chan struct{} // of requests
 	end    <-chan struct{}
 	addr   net.Addr
 }
@@ -138,10 +138,10 @@ type tunnelOf struct{}
 // How many requests a client may have on one connection of HTTP/2, and how many all
 // clients may have at once; more wait.
 const (
-	mostStreams = 16
-	mostInside  = 256
-	// longestInside bounds the header of a waiting request, in bytes.
-	longestInside = 32 << 10
+	maxStreams             = 16
+	maxInterceptedRequests = 256
+	// maxWaitingHeader bounds the header of a waiting request, in bytes.
+	maxWaitingHeader = 32 << 10
 )
 
 func (p *Proxy) newInside(addr net.Addr) *inside {
@@ -149,14 +149,14 @@ func (p *Proxy) newInside(addr net.Addr) *inside {
 	both.SetHTTP1(true)
 	both.SetHTTP2(true)
 	server := &http.Server{
-		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestInside,
-		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: mostStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: http.HandlerFunc(p.serveInside), Protocols: both, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: maxWaitingHeader,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams}, DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			return context.WithValue(ctx, tunnelOf{}, conn.(*tls.Conn).NetConn())
 		},
 	}
-	return &inside{server, make(chan net.Conn), make(chan struct{}, mostInside), p.ctx.Done(), addr}
+	return &inside{server, make(chan net.Conn), make(chan struct{}, maxInterceptedRequests), p.ctx.Done(), addr}
 }
 
 // take passes a connection to the server and reports success.

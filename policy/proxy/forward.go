@@ -20,7 +20,7 @@ import (
 // hop-by-hop headers. Every request gets its own connection to a checked address.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, private bool) {
 	if r.ContentLength > p.limits.Bytes {
-		p.answer(w, r, tooLong)
+		p.answer(w, r, bodyTooLongReply)
 		return
 	}
 	server, via, err := p.connectPlain(r.Context(), t, private)
@@ -34,14 +34,14 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	control := http.NewResponseController(w)
 	idle := p.endWhenIdle(control, cancel)
 	defer idle.Stop()
-	transport := over(server, via)
+	transport := singleRequestTransport(server, via)
 	defer transport.CloseIdleConnections()
 	body, problem := p.search(r, t, idle)
 	if problem != nil {
 		p.answer(w, r, *problem)
 		return
 	}
-	end := p.goOn(body, control, cancel)
+	end := p.searchRest(body, control, cancel)
 	r.Body = body
 	response, problem := p.ask(ctx, transport, r, t, via, idle)
 	if response != nil {
@@ -65,7 +65,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may be long in coming
 	}
-	if err := hider.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
+	if err := hider.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
 	end()
@@ -75,7 +75,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, t reach.Target, 
 }
 
 // ask sends a request and returns the answer, or a reply after a failure.
-func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *standstill) (*http.Response, *reply) {
+func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Request, t reach.Target, via *url.URL, idle *idleTimer) (*http.Response, *reply) {
 	out := p.outgoing(ctx, r, t, idle)
 	searched := p.hider(via) != nil
 	if searched {
@@ -85,17 +85,17 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 	var problem reply
 	switch {
 	case errors.Is(err, errTooMuch):
-		problem = tooLong
+		problem = bodyTooLongReply
 	case err != nil && via != nil:
-		problem = unreached(t.String(), orLate(ctx, garbled()))
+		problem = connectFailureReply(t.String(), orTimeout(ctx, invalidAnswer()))
 	case err != nil:
-		problem = unreached(t.String(), err)
+		problem = connectFailureReply(t.String(), err)
 	case via != nil && (response.StatusCode < http.StatusOK || response.StatusCode == http.StatusProxyAuthRequired):
-		problem = unreached(t.String(), viaRefused(response.StatusCode))
+		problem = connectFailureReply(t.String(), viaRefused(response.StatusCode))
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
-		problem = unreached(t.String(), errors.New("no answer"))
+		problem = connectFailureReply(t.String(), errors.New("no answer"))
 	case searched && encodedText(response):
-		problem = encoded
+		problem = compressedReply
 	default:
 		return response, nil
 	}
@@ -105,8 +105,8 @@ func (p *Proxy) ask(ctx context.Context, transport *http.Transport, r *http.Requ
 	return nil, &problem
 }
 
-// over returns a transport for a single HTTP/1.1 request over conn, to the target or to via.
-func over(conn net.Conn, via *url.URL) *http.Transport {
+// singleRequestTransport returns a transport for a single HTTP/1.1 request over conn, to the target or to via.
+func singleRequestTransport(conn net.Conn, via *url.URL) *http.Transport {
 	var used atomic.Bool
 	var proxy func(*http.Request) (*url.URL, error)
 	if via != nil { // to which the connection leads already, by TLS where it wants that
@@ -120,12 +120,12 @@ func over(conn net.Conn, via *url.URL) *http.Transport {
 			}
 			return conn, nil
 		},
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: longestHeader, ExpectContinueTimeout: time.Second,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeader, ExpectContinueTimeout: time.Second,
 	}
 }
 
 // outgoing is the request as the target gets it.
-func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *standstill) *http.Request {
+func (p *Proxy) outgoing(ctx context.Context, r *http.Request, t reach.Target, idle *idleTimer) *http.Request {
 	to := *r.URL
 	to.Host, to.Fragment = t.Entry(), ""
 	if t.Addr.Is6() {
@@ -181,21 +181,21 @@ func keepEndToEnd(to, from http.Header) {
 	}
 }
 
-// watched puts off the end for idleness whenever something comes, and has an end.
-type watched struct {
+// idleReader puts off the end for idleness whenever something comes, and has an end.
+type idleReader struct {
 	from io.Reader
-	idle *standstill
+	idle *idleTimer
 	left int64 // bytes
 }
 
-func (p *Proxy) watch(from io.Reader, idle *standstill) *watched {
-	return &watched{from, idle, p.limits.Bytes}
+func (p *Proxy) watch(from io.Reader, idle *idleTimer) *idleReader {
+	return &idleReader{from, idle, p.limits.Bytes}
 }
 
-func (w *watched) Read(to []byte) (int, error) {
+func (w *idleReader) Read(to []byte) (int, error) {
 	n, err := w.from.Read(to)
 	if n > 0 {
-		w.idle.putOff()
+		w.idle.restart()
 	}
 	if w.left -= int64(n); w.left < 0 {
 		return 0, errTooMuch
@@ -203,13 +203,13 @@ func (w *watched) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// flushing writes each part as it comes.
-type flushing struct {
+// flushingWriter writes each part as it comes.
+type flushingWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
-func (f flushing) Write(part []byte) (int, error) {
+func (f flushingWriter) Write(part []byte) (int, error) {
 	n, err := f.ResponseWriter.Write(part)
 	if err != nil {
 		return n, err

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// standstill aborts an exchange after a time without data. Once stopped, late reads cannot restart
+// idleTimer aborts an exchange after a time without data. Once stopped, late reads cannot restart
 // its timer, which would hit the next exchange of the connection.
-type standstill struct {
+type idleTimer struct {
 	wait  time.Duration
 	mu    sync.Mutex
 	timer *time.Timer
 	over  bool
 }
 
-// whenIdle calls end after Limits.Idle without data.
-func (p *Proxy) whenIdle(end func()) *standstill {
-	return &standstill{wait: p.limits.Idle, timer: time.AfterFunc(p.limits.Idle, end)}
+// newIdleTimer calls end after Limits.Idle without data.
+func (p *Proxy) newIdleTimer(end func()) *idleTimer {
+	return &idleTimer{wait: p.limits.Idle, timer: time.AfterFunc(p.limits.Idle, end)}
 }
 
 // endWhenIdle aborts an exchange after Limits.Idle: the request to the target and the client's
 // reads and writes.
-func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *standstill {
-	return p.whenIdle(func() {
+func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *idleTimer {
+	return p.newIdleTimer(func() {
 		cancel()
 		_ = client.SetReadDeadline(time.Now())
 		_ = client.SetWriteDeadline(time.Now())
 	})
 }
 
-// putOff begins the wait anew.
-func (s *standstill) putOff() {
+// restart begins the wait anew.
+func (s *idleTimer) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.over {
@@ -40,7 +40,7 @@ func (s *standstill) putOff() {
 }
 
 // Stop ends the watch.
-func (s *standstill) Stop() {
+func (s *idleTimer) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true

@@ -18,24 +18,24 @@ func (p *Proxy) serveInside(w http.ResponseWriter, r *http.Request) {
 	p.work.Add(1)
 	defer p.work.Done()
 	select {
-	case p.inside.places <- struct{}{}:
-		defer func() { <-p.inside.places }()
+	case p.interceptor.slots <- struct{}{}:
+		defer func() { <-p.interceptor.slots }()
 	case <-r.Context().Done():
 		return
 	}
-	tunnel := r.Context().Value(tunnelOf{}).(*ended)
+	tunnel := r.Context().Value(tunnelOf{}).(*interceptedConn)
 	t := tunnel.target
-	if reason := strays(r, t); reason != "" {
+	if reason := namesOtherTarget(r, t); reason != "" {
 		p.refuse(w, t, http.StatusMisdirectedRequest, policy.NotTheTarget(p.options.Credentials.Names(t), reason))
 		return
 	}
-	x, refused := p.guard.Exchange(r, t, tunnel.Bound)
+	x, refused := p.guard.Exchange(r, t, tunnel.OnlyCredentials)
 	if refused != nil {
 		p.refuse(w, t, http.StatusForbidden, policy.NotForCredential(refused))
 		return
 	}
 	if r.ContentLength > p.limits.Bytes {
-		say(w, tooLong)
+		writeReply(w, bodyTooLongReply)
 		return
 	}
 	p.exchange(w, r, x, tunnel)
@@ -50,16 +50,16 @@ func (p *Proxy) recorded(x *credential.Exchange, t reach.Target) bool {
 func (p *Proxy) refuse(w http.ResponseWriter, t reach.Target, status int, d policy.HostDecision) {
 	asked := Request{Protocol: reach.HTTPS, Target: t.String(), HostDecision: d}
 	if p.options.Observe(asked) != nil {
-		say(w, unrecorded)
+		writeReply(w, recordFailureReply)
 		return
 	}
 	a := refusal(asked)
 	a.status = status
-	say(w, a)
+	writeReply(w, a)
 }
 
-// strays describes a request for another target than its tunnel's, or returns "".
-func strays(r *http.Request, t reach.Target) string {
+// namesOtherTarget describes a request for another target than its tunnel's, or returns "".
+func namesOtherTarget(r *http.Request, t reach.Target) string {
 	const otherHost = "The request is for another host or port than the tunnel that it goes through."
 	switch {
 	case r.Method == http.MethodConnect:
@@ -74,19 +74,19 @@ func strays(r *http.Request, t reach.Target) string {
 		return otherHost
 	case r.URL.Opaque != "" || !strings.HasPrefix(r.URL.Path, "/") || strings.ContainsFunc(r.URL.RawQuery, unprintable):
 		return "The request is for no path of the host." // by HTTP/2 the query may have spaces
-	case upgrades(r) && !toWebSocket(r):
+	case asksUpgrade(r) && !toWebSocket(r):
 		return "The request asks for another protocol than HTTP and WebSocket."
 	case toWebSocket(r) && r.ContentLength != 0:
 		return "The request for a WebSocket has a body."
-	case takesBack(r):
+	case listsEndToEnd(r):
 		return "The header Connection takes another header out of the request."
 	}
 	return ""
 }
 
-// takesBack reports a header listed as hop-by-hop in the same request. The host would miss a header
+// listsEndToEnd reports a header listed as hop-by-hop in the same request. The host would miss a header
 // that the checks have counted.
-func takesBack(r *http.Request) bool {
+func listsEndToEnd(r *http.Request) bool {
 	for name := range connectionOptions(r.Header) {
 		if len(r.Header[name]) > 0 && !slices.Contains(hopByHop, name) && name != "Content-Length" {
 			return true
@@ -107,7 +107,7 @@ func names(authority string, t reach.Target) bool {
 }
 
 // exchange sends a request to the tunnel's target over a pooled connection and copies the answer.
-func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.Exchange, tunnel *ended) {
+func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.Exchange, tunnel *interceptedConn) {
 	t := tunnel.target
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -117,14 +117,14 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	body, problem := p.search(r, t, idle)
 	switch {
 	case problem != nil:
-		say(w, *problem)
+		writeReply(w, *problem)
 		return
 	case !p.recorded(x, t):
-		say(w, unrecorded)
+		writeReply(w, recordFailureReply)
 		return
 	}
-	end := p.goOn(body, control, cancel)
-	response, err := p.upstream(tunnel).RoundTrip(p.inward(ctx, r, x, body, t, idle))
+	end := p.searchRest(body, control, cancel)
+	response, err := p.upstream(tunnel).RoundTrip(p.interceptedRequest(ctx, r, x, body, t, idle))
 	if response != nil {
 		defer response.Body.Close()
 	} else {
@@ -132,17 +132,17 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	}
 	switch found := body.found.Load(); {
 	case found != nil:
-		say(w, refusal(*found))
+		writeReply(w, refusal(*found))
 	case err != nil:
-		say(w, failed(t, err))
+		writeReply(w, failed(t, err))
 	case opensWebSocket(r, response):
 		p.joinWebSocket(control, response, idle)
 	case response.StatusCode < http.StatusOK: // another protocol, which nobody asked for
-		say(w, unreached(t.String(), errors.New("no answer")))
+		writeReply(w, connectFailureReply(t.String(), errors.New("no answer")))
 	case encodedText(response):
-		say(w, encoded)
+		writeReply(w, compressedReply)
 	default:
-		p.giveBack(w, control, response, idle)
+		p.forwardAnswer(w, control, response, idle)
 		end()
 		if body.found.Load() != nil {
 			panic(http.ErrAbortHandler) // so that the answer has no end
@@ -150,8 +150,8 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, x *credential.E
 	}
 }
 
-// inward is the request as the target gets it.
-func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *standstill) *http.Request {
+// interceptedRequest is the request as the target gets it.
+func (p *Proxy) interceptedRequest(ctx context.Context, r *http.Request, x *credential.Exchange, body *searchedBody, t reach.Target, idle *idleTimer) *http.Request {
 	from := *r
 	from.URL, from.Header, from.Body = x.URL, x.Header, body
 	from.URL.Scheme = "https"
@@ -169,8 +169,8 @@ func (p *Proxy) inward(ctx context.Context, r *http.Request, x *credential.Excha
 	return out
 }
 
-// giveBack gives an answer to who asked, without the values of credentials.
-func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *standstill) {
+// forwardAnswer gives an answer to who asked, without the values of credentials.
+func (p *Proxy) forwardAnswer(w http.ResponseWriter, control *http.ResponseController, response *http.Response, idle *idleTimer) {
 	p.guard.Header(response.Header)
 	h := w.Header()
 	keepEndToEnd(h, response.Header)
@@ -191,7 +191,7 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 	if response.ContentLength != 0 {
 		_ = control.Flush() // the body may be long in coming
 	}
-	if err := p.guard.Copy(flushing{w, control}, p.watch(response.Body, idle)); err != nil {
+	if err := p.guard.Copy(flushingWriter{w, control}, p.watch(response.Body, idle)); err != nil {
 		panic(http.ErrAbortHandler) // so that a part is not taken for the whole
 	}
 	p.guard.Header(response.Trailer)
@@ -203,9 +203,9 @@ func (p *Proxy) giveBack(w http.ResponseWriter, control *http.ResponseController
 	}
 }
 
-// encoded replaces an answer with compressed text.
-var encoded = reply{
-	status: http.StatusBadGateway, error: "http_response_content_coding", phrase: "The answer is encoded",
+// compressedReply replaces an answer with compressed text.
+var compressedReply = reply{
+	status: http.StatusBadGateway, errorText: "http_response_content_coding", phrase: "The answer is encoded",
 	body: "agent-ci asked for an answer without content coding, to look for the values of secrets in it, and got text in one; it does not give that on.\n",
 }
 

@@ -72,7 +72,7 @@ func holding(t testing.TB, h2 bool, handler http.HandlerFunc, change ...func(*Op
 		made(t, credential.Credential{Name: "GIT", Value: "git-secret-value", Placeholder: "git0placeholder0", Header: "Authorization", Fetch: true}, "git.example.org/owner/repository"),
 		made(t, credential.Credential{Name: "WITHHELD", Value: "withheld-secret-value", Placeholder: "withheld-placeholder0", Header: "Authorization", Methods: []string{"GET"}}, "npm.example.org"),
 	}
-	set[2].Withheld = true
+	set[2].Denied = true
 	run, err := authority.New(set.Hosts())
 	if err != nil {
 		t.Fatal(err)

@@ -79,44 +79,44 @@ type Limits struct {
 // DefaultLimits suit the downloads of a build.
 var DefaultLimits = Limits{Connections: 128, Header: 10 * time.Second, Connect: 20 * time.Second, Idle: 5 * time.Minute, Bytes: 8 << 30}
 
-// longestHeader bounds the header of a request and of an answer, in bytes.
-const longestHeader = 64 << 10
+// maxHeader bounds the header of a request and of an answer, in bytes.
+const maxHeader = 64 << 10
 
 // Proxy serves until Close.
 type Proxy struct {
-	options Options
-	limits  Limits
-	server  *http.Server
-	guard   *credential.Guard // nil without credentials
-	inside  *inside
-	ctx     context.Context // of all that it does for others
-	cancel  context.CancelFunc
-	work    sync.WaitGroup // the servers, their connections and what they became
+	options     Options
+	limits      Limits
+	server      *http.Server
+	guard       *credential.Guard // nil without credentials
+	interceptor *inside
+	ctx         context.Context // of all that it does for others
+	cancel      context.CancelFunc
+	work        sync.WaitGroup // the servers, their connections and what they became
 
-	mu        sync.Mutex
-	faces     map[reach.Target]*tls.Config
-	upstreams map[way]*http.Transport
-	hiders    map[string]*credential.Hider // by user and password of a proxy
+	mu         sync.Mutex
+	tlsConfigs map[reach.Target]*tls.Config
+	upstreams  map[poolKey]*http.Transport
+	hiders     map[string]*credential.Hider // by user and password of a proxy
 }
 
 // Start serves on l until Close, which closes l.
 func Start(l net.Listener, o Options) *Proxy {
 	p := &Proxy{
 		options: o, limits: cmp.Or(o.Limits, DefaultLimits), guard: credential.NewGuard(o.Credentials),
-		faces: make(map[reach.Target]*tls.Config), upstreams: make(map[way]*http.Transport), hiders: make(map[string]*credential.Hider),
+		tlsConfigs: make(map[reach.Target]*tls.Config), upstreams: make(map[poolKey]*http.Transport), hiders: make(map[string]*credential.Hider),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true)
 	p.server = &http.Server{
-		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: longestHeader,
+		Handler: p, Protocols: only1, ReadHeaderTimeout: p.limits.Header, IdleTimeout: p.limits.Idle, MaxHeaderBytes: maxHeader,
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0),
 		BaseContext: func(net.Listener) context.Context { return p.ctx }, ConnState: p.count,
 	}
-	guarded := &gate{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
+	guarded := &limitedListener{l, make(chan struct{}, p.limits.Connections), p.ctx.Done()}
 	p.work.Go(func() { _ = p.server.Serve(guarded) }) // ends with Close
-	p.inside = p.newInside(l.Addr())
-	p.work.Go(func() { _ = p.inside.server.Serve(p.inside) }) // likewise
+	p.interceptor = p.newInside(l.Addr())
+	p.work.Go(func() { _ = p.interceptor.server.Serve(p.interceptor) }) // likewise
 	return p
 }
 
@@ -135,7 +135,7 @@ func (p *Proxy) count(_ net.Conn, state http.ConnState) {
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.server.Close()
-	_ = p.inside.server.Close()
+	_ = p.interceptor.server.Close()
 	p.work.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,20 +158,20 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch via := p.via(target); {
 		case via == nil || !asked.Allowed:
 		case strings.EqualFold(r.Method, http.MethodTrace): // some servers don't mind the case
-			asked.HostDecision = policy.TracedOnTheWay()
+			asked.HostDecision = policy.TraceViaProxy()
 		default:
 			asked.Via = viaAddress(via)
 		}
 	}
 	if err := p.options.Observe(asked); err != nil {
-		p.answer(w, r, unrecorded)
+		p.answer(w, r, recordFailureReply)
 		return
 	}
 	switch {
 	case !asked.Allowed:
 		p.answer(w, r, refusal(asked))
-	case p.options.Credentials.Ends(target):
-		p.end(w, r, target, asked.HostDecision)
+	case p.options.Credentials.TerminatesTLS(target):
+		p.intercept(w, r, target, asked.HostDecision)
 	case protocol == reach.HTTPS:
 		p.tunnel(w, r, target, asked.Private)
 	default:
@@ -185,11 +185,11 @@ func (p *Proxy) decide(r *http.Request, t reach.Target) policy.HostDecision {
 	switch {
 	case d.Allowed:
 	case reach.Private(t.Addr) && d.Rule == "":
-		return closed(t, d)
+		return refusePrivate(t, d)
 	default:
 		return d
 	}
-	if refused := p.guard.Elsewhere(r); refused != nil {
+	if refused := p.guard.RefusePlaceholders(r); refused != nil {
 		return policy.NotForCredential(refused)
 	}
 	return d
@@ -213,41 +213,41 @@ func targetOf(protocol string, r *http.Request) (t reach.Target, problem string)
 	return t, ""
 }
 
-// gate lets so many connections in at once, until end is closed.
-type gate struct {
+// limitedListener lets so many connections in at once, until end is closed.
+type limitedListener struct {
 	net.Listener
-	places chan struct{}
-	end    <-chan struct{}
+	slots chan struct{}
+	end   <-chan struct{}
 }
 
 // Accept waits until there is a place.
-func (g *gate) Accept() (net.Conn, error) {
+func (g *limitedListener) Accept() (net.Conn, error) {
 	select {
-	case g.places <- struct{}{}:
+	case g.slots <- struct{}{}:
 	case <-g.end:
 		return nil, net.ErrClosed
 	}
 	conn, err := g.Listener.Accept()
 	if err != nil {
-		<-g.places
+		<-g.slots
 		return nil, err
 	}
-	return &guest{Conn: conn, leave: sync.OnceFunc(func() { <-g.places })}, nil
+	return &slotConn{Conn: conn, release: sync.OnceFunc(func() { <-g.slots })}, nil
 }
 
-// guest is a connection that occupies a place until its close.
-type guest struct {
+// slotConn is a connection that occupies a place until its close.
+type slotConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
-func (g *guest) Close() error {
-	defer g.leave()
+func (g *slotConn) Close() error {
+	defer g.release()
 	return g.Conn.Close()
 }
 
 // CloseWrite closes the sending direction.
-func (g *guest) CloseWrite() error { return closeWrite(g.Conn) }
+func (g *slotConn) CloseWrite() error { return closeWrite(g.Conn) }
 
 func closeWrite(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {

@@ -34,7 +34,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request, t reach.Target, p
 	}
 	defer context.AfterFunc(p.ctx, breakOff)()
 	_ = client.SetDeadline(time.Time{})
-	idle := p.whenIdle(breakOff)
+	idle := p.newIdleTimer(breakOff)
 	defer idle.Stop()
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
@@ -57,13 +57,13 @@ func failed(t reach.Target, err error) reply {
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refusal(refused.Request)
 	}
-	return unreached(t.String(), err)
+	return connectFailureReply(t.String(), err)
 }
 
 var errTooMuch = errors.New("more bytes than the proxy carries")
 
 // carry copies, and puts off the end for idleness whenever something comes.
-func (p *Proxy) carry(to io.Writer, from io.Reader, idle *standstill) error {
+func (p *Proxy) carry(to io.Writer, from io.Reader, idle *idleTimer) error {
 	_, err := io.Copy(to, p.watch(from, idle))
 	return err
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-// way is the key of pooled connections.
-type way struct {
+// poolKey is the key of pooled connections.
+type poolKey struct {
 	reach.Target
 	private bool
 }
@@ -21,13 +21,13 @@ const (
 	// idleUpstream is the lifetime of an unused connection. It is shorter than usual server
 	// timeouts, so few requests meet a closing connection.
 	idleUpstream = 45 * time.Second
-	// mostReceived bounds the buffer for an answer with a slow reader, in bytes.
-	mostReceived = 1 << 20
+	// maxReceived bounds the buffer for an answer with a slow reader, in bytes.
+	maxReceived = 1 << 20
 )
 
 // upstream gives the connections to the target of a tunnel.
-func (p *Proxy) upstream(tunnel *ended) *http.Transport {
-	to := way{tunnel.target, tunnel.Private}
+func (p *Proxy) upstream(tunnel *interceptedConn) *http.Transport {
+	to := poolKey{tunnel.target, tunnel.Private}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if made := p.upstreams[to]; made != nil {
@@ -43,16 +43,16 @@ func (p *Proxy) upstream(tunnel *ended) *http.Transport {
 	p.upstreams[to] = &http.Transport{
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return p.dialForGood(ctx, to) },
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: to.Host(), MinVersion: tls.VersionTLS12},
-		Protocols:       both, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: mostReceived},
+		Protocols:       both, HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: maxReceived},
 		TLSHandshakeTimeout: p.limits.Connect, IdleConnTimeout: idleUpstream, ExpectContinueTimeout: time.Second,
 		MaxConnsPerHost: p.limits.Connections, MaxIdleConnsPerHost: p.limits.Connections,
-		MaxResponseHeaderBytes: longestHeader, DisableCompression: true, WriteBufferSize: 16 << 10, ReadBufferSize: 16 << 10,
+		MaxResponseHeaderBytes: maxHeader, DisableCompression: true, WriteBufferSize: 16 << 10, ReadBufferSize: 16 << 10,
 	}
 	return p.upstreams[to]
 }
 
 // dialForGood dials a connection for the pool. Close ends it.
-func (p *Proxy) dialForGood(ctx context.Context, to way) (net.Conn, error) {
+func (p *Proxy) dialForGood(ctx context.Context, to poolKey) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)()
@@ -60,16 +60,16 @@ func (p *Proxy) dialForGood(ctx context.Context, to way) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &lasting{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
+	return &pooledConn{conn, context.AfterFunc(p.ctx, func() { _ = conn.Close() })}, nil
 }
 
-// lasting is a pooled connection. The proxy's Close ends it.
-type lasting struct {
+// pooledConn is a pooled connection. The proxy's Close ends it.
+type pooledConn struct {
 	net.Conn
 	forget func() bool
 }
 
-func (l *lasting) Close() error {
+func (l *pooledConn) Close() error {
 	l.forget()
 	return l.Conn.Close()
 }

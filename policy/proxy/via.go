@@ -44,9 +44,9 @@ func (p *Proxy) via(t reach.Target) *url.URL {
 	return p.options.Via(t)
 }
 
-// leastAlone is the shortest password, or user without a password, to search for by itself. A
+// minSecretLength is the shortest password, or user without a password, to search for by itself. A
 // shorter one may be an ordinary word of an answer.
-const leastAlone = 16
+const minSecretLength = 16
 
 // hider returns a Hider for user and password of a proxy, or nil. The proxy's own answers may echo
 // the header with both. A short pair is only searched in that header, because any download may
@@ -68,7 +68,7 @@ func (p *Proxy) hider(proxy *url.URL) *credential.Hider {
 	if len(pair) < secrets.MinLength {
 		texts = []string{"Basic " + encoded}
 	}
-	if alone := cmp.Or(password, proxy.User.Username()); len(alone) >= leastAlone {
+	if alone := cmp.Or(password, proxy.User.Username()); len(alone) >= minSecretLength {
 		texts = append(texts, alone)
 	}
 	p.hiders[key] = credential.NewHider(texts...)
@@ -92,7 +92,7 @@ func viaAddress(proxy *url.URL) string {
 func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", viaAddress(proxy))
 	if err != nil {
-		return nil, orLate(ctx, &viaError{why: "can't be reached"})
+		return nil, orTimeout(ctx, &viaError{why: "can't be reached"})
 	}
 	if proxy.Scheme != "https" {
 		return conn, nil
@@ -100,13 +100,13 @@ func (p *Proxy) dialVia(ctx context.Context, proxy *url.URL) (net.Conn, error) {
 	secure := tls.Client(conn, &tls.Config{ServerName: proxy.Hostname(), RootCAs: p.options.ViaRoots, NextProtos: []string{"http/1.1"}})
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, orLate(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})
+		return nil, orTimeout(ctx, &viaError{why: "can't be spoken to by TLS", protocol: true})
 	}
 	return secure, nil
 }
 
-// orLate returns err, or a timeout if the context has ended.
-func orLate(ctx context.Context, err *viaError) *viaError {
+// orTimeout returns err, or a timeout if the context has ended.
+func orTimeout(ctx context.Context, err *viaError) *viaError {
 	if ctx.Err() != nil {
 		return &viaError{why: "does not answer in time", timeout: true}
 	}
@@ -125,11 +125,11 @@ func (p *Proxy) tunnelVia(ctx context.Context, proxy *url.URL, t reach.Target) (
 		return tunnel, nil
 	}
 	_ = conn.Close()
-	return nil, orLate(ctx, refused)
+	return nil, orTimeout(ctx, refused)
 }
 
-// garbled reports an invalid HTTP answer of a proxy, or a broken connection.
-func garbled() *viaError {
+// invalidAnswer reports an invalid HTTP answer of a proxy, or a broken connection.
+func invalidAnswer() *viaError {
 	return &viaError{why: "gives no answer that is one of HTTP", protocol: true}
 }
 
@@ -140,34 +140,34 @@ func askForTunnel(conn net.Conn, proxy *url.URL, t reach.Target) (net.Conn, *via
 		request += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(proxy.User.Username()+":"+password)) + "\r\n"
 	}
 	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
-		return nil, garbled()
+		return nil, invalidAnswer()
 	}
-	head := &io.LimitedReader{R: conn, N: longestHeader}
+	head := &io.LimitedReader{R: conn, N: maxHeader}
 	from := bufio.NewReader(head)
 	const mostInterim = 5
 	for range mostInterim {
 		answer, err := http.ReadResponse(from, &http.Request{Method: http.MethodConnect})
 		switch {
 		case err != nil:
-			return nil, garbled()
+			return nil, invalidAnswer()
 		case answer.StatusCode < 200 && answer.StatusCode != http.StatusSwitchingProtocols:
 			continue
 		case answer.StatusCode < 200 || answer.StatusCode > 299:
 			return nil, viaRefused(answer.StatusCode)
 		}
 		head.N = math.MaxInt64
-		return &tunnelled{conn, from}, nil
+		return &bufferedConn{conn, from}, nil
 	}
-	return nil, garbled()
+	return nil, invalidAnswer()
 }
 
-// tunnelled is a connection with bytes already read into a buffer.
-type tunnelled struct {
+// bufferedConn is a connection with bytes already read into a buffer.
+type bufferedConn struct {
 	net.Conn
 	from *bufio.Reader
 }
 
-func (t *tunnelled) Read(to []byte) (int, error) { return t.from.Read(to) }
+func (t *bufferedConn) Read(to []byte) (int, error) { return t.from.Read(to) }
 
 // CloseWrite closes the sending direction.
-func (t *tunnelled) CloseWrite() error { return closeWrite(t.Conn) }
+func (t *bufferedConn) CloseWrite() error { return closeWrite(t.Conn) }

@@ -396,7 +396,7 @@ func TestNobodyIsToldThePasswordOfAnotherProxy(t *testing.T) {
 						t.Errorf("%s: commands got %q:\n%s", user, never, answer)
 					}
 				}
-				if len(password) >= leastAlone && strings.Contains(answer, password) {
+				if len(password) >= minSecretLength && strings.Contains(answer, password) {
 					t.Errorf("%s: commands got the password:\n%s", user, answer)
 				}
 				if !strings.HasPrefix(answer, "HTTP/1.1 503 ") || request[0] != 'H' && !strings.Contains(answer, "the end") {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// upgrades reports whether a request asks for another protocol (RFC 9110, 7.8). It ignores TLS,
+// asksUpgrade reports whether a request asks for another protocol (RFC 9110, 7.8). It ignores TLS,
 // which some clients always offer.
-func upgrades(r *http.Request) bool {
+func asksUpgrade(r *http.Request) bool {
 	return slices.ContainsFunc(r.Header["Upgrade"], func(protocols string) bool {
 		return slices.ContainsFunc(strings.Split(protocols, ","), func(one string) bool {
 			return !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(one)), "TLS/")
@@ -52,7 +52,7 @@ func opensWebSocket(r *http.Request, response *http.Response) bool {
 
 // joinWebSocket copies between client and target. It searches the target's frames. The client's
 // frames are masked and stay unsearched.
-func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *standstill) {
+func (p *Proxy) joinWebSocket(control *http.ResponseController, response *http.Response, idle *idleTimer) {
 	server, ok := response.Body.(io.ReadWriteCloser)
 	if !ok {
 		panic(http.ErrAbortHandler)

@@ -10,10 +10,10 @@ const (
 	aCloudService = "an address of a cloud's own service"
 )
 
-// special lists address blocks outside the public internet (IANA registries, RFC 6890) and a
+// nonPublicBlocks lists address blocks outside the public internet (IANA registries, RFC 6890) and a
 // cloud's address for its machines. Only 2000::/3 of IPv6 is assigned, so most other blocks need no
 // entry.
-var special = sync.OnceValue(func() []block {
+var nonPublicBlocks = sync.OnceValue(func() []block {
 	return []block{
 		blocks("an unspecified address", "0.0.0.0/8", "::/128"),
 		blocks(aCloudService, "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42/128", "fd00:c1::/32", "fd00:a9fe:a9fe::/48"), // Amazon, Google, Scaleway, Oracle, Akamai
@@ -50,9 +50,9 @@ var (
 	global = netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0x20}), 3)
 )
 
-// Inside describes an address outside the public internet, such as a local one. It returns "" for a
+// DescribeNonPublic describes an address outside the public internet, such as a local one. It returns "" for a
 // public or zero address. For mapped and NAT64 addresses, the embedded IPv4 address decides.
-func Inside(addr netip.Addr) string {
+func DescribeNonPublic(addr netip.Addr) string {
 	if !addr.IsValid() {
 		return ""
 	}
@@ -61,7 +61,7 @@ func Inside(addr netip.Addr) string {
 		bytes := addr.As16()
 		addr = netip.AddrFrom4([4]byte(bytes[12:]))
 	}
-	for _, b := range special() {
+	for _, b := range nonPublicBlocks() {
 		for _, prefix := range b.prefixes {
 			if prefix.Contains(addr) {
 				return b.what

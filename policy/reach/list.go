@@ -8,11 +8,11 @@ import (
 
 // Entry is one host of a list, or all below a name.
 type Entry struct {
-	text  string
-	name  string // without the wildcard
-	below bool   // all names below name, not name itself
-	addr  netip.Addr
-	port  uint16 // 0 for those that the protocols have
+	text     string
+	name     string // without the wildcard
+	wildcard bool   // all names below name, not name itself
+	addr     netip.Addr
+	port     uint16 // 0 for those that the protocols have
 	// private lets the host have private addresses, as Private says.
 	private bool
 }
@@ -24,7 +24,7 @@ func ParseEntry(text string) (Entry, error) {
 	if err != nil {
 		return e, err
 	}
-	switch what := Inside(e.addr); {
+	switch what := DescribeNonPublic(e.addr); {
 	case Private(e.addr):
 		return e, errors.New("is a private address; one that commands are to reach is written as {host: …, private: true}")
 	case what != "":
@@ -36,10 +36,10 @@ func ParseEntry(text string) (Entry, error) {
 // ParsePrivate parses an entry for a host with private addresses: one name or one private address.
 func ParsePrivate(text string) (Entry, error) {
 	e, err := readEntry(text)
-	switch what := Inside(e.addr); {
+	switch what := DescribeNonPublic(e.addr); {
 	case err != nil:
 		return e, err
-	case e.below:
+	case e.wildcard:
 		return e, errors.New("has a wildcard, which private: true does not go with: name each host")
 	case e.addr.IsValid() && what == "":
 		return e, errors.New("is a public address; leave private out")
@@ -62,7 +62,7 @@ func readEntry(text string) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{text: text, port: port}
-	host, e.below = strings.CutPrefix(host, "*.")
+	host, e.wildcard = strings.CutPrefix(host, "*.")
 	if strings.Contains(host, "*") {
 		return Entry{}, errors.New("may have a wildcard at its beginning only, for whole labels: *.example.org")
 	}
@@ -73,15 +73,15 @@ func readEntry(text string) (Entry, error) {
 }
 
 func (e Entry) check() error {
-	what := NoName(e.name)
+	what := UnlistableName(e.name)
 	switch {
-	case e.addr.IsValid() && e.below:
+	case e.addr.IsValid() && e.wildcard:
 		return errors.New("has a wildcard before an address")
-	case e.below && !strings.Contains(e.name, "."):
+	case e.wildcard && !strings.Contains(e.name, "."):
 		return errors.New("opens a whole top-level domain; name more of the host, or write network: full")
 	case what == thisMachine:
 		return errors.New("is this machine, which no list opens; commands have a loopback of their own without one")
-	case what != "" && !e.below:
+	case what != "" && !e.wildcard:
 		return errors.New("is " + what + ", which no list opens")
 	}
 	return nil
@@ -109,15 +109,15 @@ func (e Entry) String() string {
 	return e.text
 }
 
-func (e Entry) Opens(t Target) bool {
+func (e Entry) Allows(t Target) bool {
 	if e.port == 0 && t.Port != defaultPort(t.Protocol) || e.port != 0 && e.port != t.Port {
 		return false
 	}
 	switch {
 	case e.addr.IsValid() || t.Addr.IsValid():
 		return e.addr == t.Addr
-	case e.below:
-		return strings.HasSuffix(t.Name, "."+e.name) && NoName(t.Name) == ""
+	case e.wildcard:
+		return strings.HasSuffix(t.Name, "."+e.name) && UnlistableName(t.Name) == ""
 	}
 	return e.name == t.Name
 }
@@ -137,10 +137,10 @@ func ParseList(texts []string) (List, error) {
 	return list, nil
 }
 
-// Opens returns the first entry for the target, preferring one that permits private addresses.
-func (l List) Opens(t Target) (found Entry, ok bool) {
+// Allows returns the first entry for the target, preferring one that permits private addresses.
+func (l List) Allows(t Target) (found Entry, ok bool) {
 	for _, e := range l {
-		if (!ok || e.private) && e.Opens(t) {
+		if (!ok || e.private) && e.Allows(t) {
 			if found, ok = e, true; e.private {
 				break
 			}

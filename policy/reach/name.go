@@ -17,9 +17,9 @@ var (
 	}
 )
 
-// NoName describes a name beyond the reach of any list, or returns "". The name is in lower case
+// UnlistableName describes a name beyond the reach of any list, or returns "". The name is in lower case
 // and has no final dot.
-func NoName(name string) string {
+func UnlistableName(name string) string {
 	switch {
 	case slices.Contains(ownNames, name) || strings.HasSuffix(name, ".localhost"):
 		return thisMachine

@@ -23,7 +23,7 @@ func TestPresets(t *testing.T) {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
 		for _, e := range list {
-			if e.below || e.addr.IsValid() || e.port != 0 || e.private || e.text != strings.ToLower(e.text) {
+			if e.wildcard || e.addr.IsValid() || e.port != 0 || e.private || e.text != strings.ToLower(e.text) {
 				t.Errorf("%s has %q, which is not a plain name", p.Name, e)
 			}
 		}

@@ -137,7 +137,7 @@ func TestPrivate(t *testing.T) {
 
 // An entry that says private counts before one that does not, wherever it stands; names
 // that no list opens stay closed below a wildcard.
-func TestTheEntryThatSaysPrivateCounts(t *testing.T) {
+func TestPrefersPrivateEntry(t *testing.T) {
 	list, err := ParseList([]string{"*.corp.example", "db.corp.example", "*.google.internal", "*.ec2.internal:80"})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestTheEntryThatSaysPrivateCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, _ := list.Opens(target); e.String() != test.want {
+		if e, _ := list.Allows(target); e.String() != test.want {
 			t.Errorf("%s is opened by %q", test.authority, e)
 		}
 	}
@@ -171,7 +171,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-func TestOpens(t *testing.T) {
+func TestAllowsTargets(t *testing.T) {
 	list, err := ParseList([]string{"Api.Example.com.", "*.example.org", "db.example.net:8443", "*.pages.example.net:80", "93.184.216.34", "[2606:2800:220:1::1]:8443"})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestOpens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, ok := list.Opens(target)
+			e, ok := list.Allows(target)
 			if e.String() != test.want || ok != (test.want != "") {
 				t.Errorf("opened by %q", e)
 			}
@@ -248,7 +248,7 @@ func TestInside(t *testing.T) {
 		"::ffff:127.0.0.1": "loopback", "::ffff:8.8.8.8": "", "64:ff9b::7f00:1": "loopback", "64:ff9b::a9fe:a9fe": "link-local", "64:ff9b:1::808:808": "reserved",
 		"2002:7f00:1::1": "holds an IPv4", "::127.0.0.1": "reserved", "4000::1": "reserved", "100::1": "reserved", "5f00::1": "reserved",
 	} {
-		if got := Inside(netip.MustParseAddr(addr)); !strings.Contains(got, want) || (got == "") != (want == "") {
+		if got := DescribeNonPublic(netip.MustParseAddr(addr)); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s is %q, want %q", addr, got, want)
 		}
 	}

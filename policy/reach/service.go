@@ -9,14 +9,14 @@ import (
 // Private reports whether a list entry can permit an address: a private one, but not of this
 // machine, the local link or a cloud's metadata service.
 func Private(addr netip.Addr) bool {
-	return NoService(addr) == "" && !addr.Unmap().IsLoopback()
+	return UnusableForService(addr) == "" && !addr.Unmap().IsLoopback()
 }
 
-// NoService describes an address that cannot belong to an existing service of this machine or its
+// UnusableForService describes an address that cannot belong to an existing service of this machine or its
 // network. It returns "" for loopback and private addresses.
-func NoService(addr netip.Addr) string {
+func UnusableForService(addr netip.Addr) string {
 	addr = addr.WithZone("").Unmap()
-	switch what := Inside(addr); {
+	switch what := DescribeNonPublic(addr); {
 	case !addr.IsValid():
 		return "no address"
 	case addr.IsLoopback() || addr.IsPrivate() && what == aPrivate:
@@ -32,12 +32,12 @@ func NoService(addr netip.Addr) string {
 // 8375 (home.arpa), and internal, reserved by ICANN for private use.
 var nearDomains = []string{"localhost", "local", "internal", "home.arpa", "test"}
 
-// Near reports whether a host may be on this machine or in its network: a loopback or private
+// IsLocal reports whether a host may be on this machine or in its network: a loopback or private
 // address, a name without a dot, or a name below nearDomains. It resolves nothing, so validation
 // and run always agree.
-func Near(host string) bool {
+func IsLocal(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return NoService(addr) == ""
+		return UnusableForService(addr) == ""
 	}
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	return !strings.Contains(name, ".") || slices.ContainsFunc(nearDomains, func(domain string) bool { return strings.HasSuffix(name, "."+domain) })

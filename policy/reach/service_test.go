@@ -7,11 +7,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/reach"
 )
 
-func TestServicesAreOfThisMachineOrItsNetwork(t *testing.T) {
+func TestAllowsServicesOnlyNearby(t *testing.T) {
 	for _, address := range []string{
 		"127.0.0.1", "127.8.8.8", "::1", "10.1.2.3", "172.18.0.2", "192.168.1.1", "fd12:3456::1", "::ffff:10.0.0.1",
 	} {
-		if why := reach.NoService(netip.MustParseAddr(address)); why != "" {
+		if why := reach.UnusableForService(netip.MustParseAddr(address)); why != "" {
 			t.Errorf("%s is refused as %s", address, why)
 		}
 	}
@@ -20,23 +20,23 @@ func TestServicesAreOfThisMachineOrItsNetwork(t *testing.T) {
 		"168.63.129.16", "100.100.100.200", "192.0.0.192", "64:ff9b::a9fe:a9fe", "64:ff9b::7f00:1", "2002:7f00:1::", "0.0.0.0", "::", "255.255.255.255", "224.0.0.1",
 		"93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "172.32.0.1", "198.18.0.1",
 	} {
-		if why := reach.NoService(netip.MustParseAddr(address)); why == "" {
+		if why := reach.UnusableForService(netip.MustParseAddr(address)); why == "" {
 			t.Errorf("%s is taken", address)
 		}
 	}
-	if reach.NoService(netip.Addr{}) == "" {
+	if reach.UnusableForService(netip.Addr{}) == "" {
 		t.Error("no address is taken for one")
 	}
 }
 
-func TestHostsThatMayBeNear(t *testing.T) {
+func TestRecognisesLocalHosts(t *testing.T) {
 	for _, host := range []string{"localhost", "LOCALHOST.", "a.localhost", "mcp", "tools.internal", "nas.local", "box.home.arpa", "127.0.0.1", "::1", "10.1.2.3", "fd12:3456::1"} {
-		if !reach.Near(host) {
+		if !reach.IsLocal(host) {
 			t.Errorf("%s is taken for a public host", host)
 		}
 	}
 	for _, host := range []string{"example.com", "example.com.", "localhost.example.com", "internal.example", "93.184.216.34", "169.254.169.254", "::ffff:8.8.8.8"} {
-		if reach.Near(host) {
+		if reach.IsLocal(host) {
 			t.Errorf("%s is taken for a near host", host)
 		}
 	}

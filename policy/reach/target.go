@@ -93,8 +93,8 @@ func splitPort(authority string) (host string, port uint16, err error) {
 
 // The limits of names (RFC 1035, 2.3.4).
 const (
-	longestName  = 253
-	longestLabel = 63
+	maxName  = 253
+	maxLabel = 63
 )
 
 // parseHost tells addresses from names. What a resolver could take for an
@@ -114,7 +114,7 @@ func parseHost(host string) (name string, addr netip.Addr, err error) {
 }
 
 func checkName(name string) error {
-	if name == "" || len(name) > longestName {
+	if name == "" || len(name) > maxName {
 		return errors.New("has no host, or one that is too long")
 	}
 	for label := range strings.SplitSeq(name, ".") {
@@ -130,7 +130,7 @@ func checkName(name string) error {
 }
 
 func checkLabel(label string) error {
-	if label == "" || len(label) > longestLabel || label[0] == '-' || label[len(label)-1] == '-' {
+	if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
 		return errors.New("is no host: between its dots stand 1 to 63 letters, digits and hyphens")
 	}
 	for _, c := range []byte(label) {

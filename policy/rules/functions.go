@@ -60,7 +60,7 @@ func decisionOf(value starlark.Value) (Decision, error) {
 	text, ok := starlark.AsString(value)
 	index := slices.Index(decisionNames[:], text)
 	if !ok || index < 0 {
-		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shown(value))
+		return 0, fmt.Errorf("decision must be one of %s, not %s", strings.Join(decisionNames[:], ", "), shorten(value))
 	}
 	return Decision(index), nil
 }
@@ -101,7 +101,7 @@ func (l *loader) tokenOf(value starlark.Value) ([]string, error) {
 	}
 	list, ok := value.(*starlark.List)
 	if !ok || list.Len() == 0 {
-		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shown(value))
+		return nil, fmt.Errorf("must be text or a list of alternatives, not %s", shorten(value))
 	}
 	return l.texts(list)
 }
@@ -114,7 +114,7 @@ func (l *loader) texts(list *starlark.List) ([]string, error) {
 	for i := range list.Len() {
 		text, ok := starlark.AsString(list.Index(i))
 		if !ok {
-			return nil, fmt.Errorf("must hold nothing but text, not %s", shown(list.Index(i)))
+			return nil, fmt.Errorf("must hold nothing but text, not %s", shorten(list.Index(i)))
 		}
 		texts = append(texts, text)
 	}
@@ -223,8 +223,8 @@ func isPort(s string) bool {
 	return s == "" || ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// shown is a value for a message, not longer than a message should be.
-func shown(value starlark.Value) string {
+// shorten is a value for a message, not longer than a message should be.
+func shorten(value starlark.Value) string {
 	if text, ok := starlark.AsString(value); ok && len(text) <= 40 {
 		return fmt.Sprintf("%q", text)
 	}

@@ -229,7 +229,7 @@ func (l *loader) exampleOf(value starlark.Value) ([]string, error) {
 	if line, ok := starlark.AsString(value); ok {
 		reading := shell.ReadScript(line)
 		if len(reading.Plain) != 1 {
-			return nil, fmt.Errorf("must be one plain command, as text or as a list of words, not %s", shown(value))
+			return nil, fmt.Errorf("must be one plain command, as text or as a list of words, not %s", shorten(value))
 		}
 		return reading.Plain[0], l.count(len(reading.Plain[0]))
 	}

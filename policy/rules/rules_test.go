@@ -79,7 +79,7 @@ prefix_rule(pattern = [["/usr/bin/two", "two"]])`
 	}
 }
 
-func TestAPathIsNoWayAroundAForbiddance(t *testing.T) {
+func TestPathDoesNotBypassForbidden(t *testing.T) {
 	set := load(t, `prefix_rule(pattern = ["git"], decision = "forbidden")
 host_executable(name = "git", paths = ["/usr/bin/git"])`)
 	if got := matched(set, "/tmp/git x"); len(got) != 1 {
@@ -87,7 +87,7 @@ host_executable(name = "git", paths = ["/usr/bin/git"])`)
 	}
 }
 
-func TestRulesOfAllFilesMatch(t *testing.T) {
+func TestMatchesRulesOfAllFiles(t *testing.T) {
 	set, err := Load(
 		File{"a.rules", []byte(`prefix_rule(pattern=["git"], decision="prompt")`)},
 		File{"b.rules", []byte("\n" + `prefix_rule(pattern=["git", "commit"], decision="forbidden")` + "\n" + `prefix_rule(pattern=["git"])`)})
@@ -126,7 +126,7 @@ network_rule(host = "2606:0:0::0001", protocol = "https", decision = "prompt")`)
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestReportsMistakes(t *testing.T) {
 	for _, test := range []struct{ name, source, want string }{
 		{"syntax", "\nprefix_rule(", "t.rules:2:"},
 		{"unknown name", "x = nothing", "t.rules:1:5: undefined: nothing"},
@@ -173,7 +173,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func TestEveryFileIsReadAndEveryMistakeTold(t *testing.T) {
+func TestReportsMistakesOfAllFiles(t *testing.T) {
 	_, err := Load(File{"a.rules", []byte("x")}, File{"b.rules", nil}, File{"c.rules", []byte("\ny")})
 	want := "a.rules:1:1: undefined: x\nc.rules:2:1: undefined: y"
 	if err == nil || err.Error() != want {

@@ -97,9 +97,9 @@ func runOuter() {
 	stop, err := o.World.Inhabit()
 	must(err)
 	defer stop()
-	o.Options.without = o.Without
+	o.Options.disabledLayers = o.Without
 	o.Options.Environ = os.Environ()
-	o.Options.Held = heldOfGit(o.Options.Folders)
+	o.Options.Restrictions = heldOfGit(o.Options.Folders)
 	all := attempts.On(o.World)
 	if o.Served {
 		all = slices.DeleteFunc(all, func(a attempts.Attempt) bool { return !a.Served })
@@ -269,7 +269,7 @@ func requireTier(t *testing.T, tier string) {
 	t.Helper()
 	base := t.TempDir()
 	box, err := Open(t.Context(), Options{
-		Network: NetworkNone, Require: Level(tier), without: tiers[tier],
+		Network: NetworkNone, Require: Level(tier), disabledLayers: tiers[tier],
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: base, Scratch: t.TempDir(),
 		},
@@ -308,12 +308,12 @@ func TestNothingGetsOut(t *testing.T) {
 func (o *outer) inOverlay(t *testing.T, user int) {
 	t.Helper()
 	base := filepath.Dir(o.World.Workspace)
-	o.World.Changes = filepath.Join(base, "changes")
-	put(t, grants.Upper(o.World.Changes)+"/made", "", 0o644)
-	put(t, filepath.Join(o.World.Changes, "work/.keep"), "", 0o644)
+	o.World.OverlayFolder = filepath.Join(base, "changes")
+	put(t, grants.Upper(o.World.OverlayFolder)+"/made", "", 0o644)
+	put(t, filepath.Join(o.World.OverlayFolder, "work/.keep"), "", 0o644)
 	sandboxtest.Give(t, base, user)
 	if !o.Bare {
-		o.Options.Overlay, o.Options.DenyRead = o.World.Changes, append(o.Options.DenyRead, o.World.Changes)
+		o.Options.Overlay, o.Options.DenyRead = o.World.OverlayFolder, append(o.Options.DenyRead, o.World.OverlayFolder)
 	}
 }
 

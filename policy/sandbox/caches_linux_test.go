@@ -67,7 +67,7 @@ func TestALaterSandboxSeesWhatAnEarlierChangedOfACache(t *testing.T) {
 			for range 2 { // what the later ones change is their own
 				later, o := confined(t, "namespaces", func(o *Options) {
 					cached(cache, home)(o)
-					o.Below = []string{scratch}
+					o.EarlierScratch = []string{scratch}
 				})
 				if got := run(t, later, o, "cd "+cache+" && cat module && test ! -e entry && echo changed >module"); got != "fetched\n" {
 					t.Errorf("got %q", got)

@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// Clues searches a command's output for messages of refused system calls, to explain a failure. It
+// RefusalClues searches a command's output for messages of refused system calls, to explain a failure. It
 // is an io.Writer that forwards everything, for one goroutine.
-type Clues struct {
+type RefusalClues struct {
 	to   io.Writer
 	kept []byte // the end of what came, in which words may begin
 	seen map[string]bool
 }
 
-// Watch returns Clues that forward to w.
-func Watch(w io.Writer) *Clues { return &Clues{to: w, seen: map[string]bool{}} }
+// WatchRefusals returns Clues that forward to w.
+func WatchRefusals(w io.Writer) *RefusalClues { return &RefusalClues{to: w, seen: map[string]bool{}} }
 
-// longestClue bounds the words below.
-const longestClue = 64
+// maxClue bounds the words below.
+const maxClue = 64
 
 // Write is io.Writer's.
-func (c *Clues) Write(p []byte) (int, error) {
+func (c *RefusalClues) Write(p []byte) (int, error) {
 	c.look(p)
 	return c.to.Write(p)
 }
 
 // look searches new output together with the end of the earlier one.
-func (c *Clues) look(p []byte) {
+func (c *RefusalClues) look(p []byte) {
 	if len(c.kept) > 0 {
-		c.find(append(c.kept, p[:min(len(p), longestClue)]...))
+		c.find(append(c.kept, p[:min(len(p), maxClue)]...))
 	}
 	c.find(p)
-	end := append(c.kept, p[max(0, len(p)-longestClue):]...)
-	c.kept = append(c.kept[:0], end[max(0, len(end)-longestClue):]...)
+	end := append(c.kept, p[max(0, len(p)-maxClue):]...)
+	c.kept = append(c.kept[:0], end[max(0, len(end)-maxClue):]...)
 }
 
-func (c *Clues) find(text []byte) {
+func (c *RefusalClues) find(text []byte) {
 	for _, r := range refusals {
 		for _, words := range r.words {
 			if !c.seen[r.words[0]] && bytes.Contains(text, []byte(words)) {
@@ -99,7 +99,7 @@ var refusals = []struct {
 
 // Explain tells a model the probable cause of a failed command in the sandbox, or returns "".
 // Programs can print anything, so the text calls it a guess.
-func (s *Sandbox) Explain(c *Clues, failed Status) string {
+func (s *Sandbox) Explain(c *RefusalClues, failed Status) string {
 	if s.Level() == LevelNone || c == nil || failed.ExitCode == 0 {
 		return ""
 	}
@@ -108,7 +108,7 @@ func (s *Sandbox) Explain(c *Clues, failed Status) string {
 	}
 	var notes strings.Builder
 	for _, r := range refusals {
-		if !c.seen[r.words[0]] || r.network && s.reachesOut || r.overlay && s.tree == "" {
+		if !c.seen[r.words[0]] || r.network && s.hasMachineNetwork || r.overlay && s.tree == "" {
 			continue
 		}
 		notes.WriteString("Note: \"" + r.words[0] + "\" was probably the sandbox (" + r.layer + "): " + r.why + ".")

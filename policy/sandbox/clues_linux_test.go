@@ -26,7 +26,7 @@ func TestExplain(t *testing.T) {
 				t.Skipf("needs %s", c.needs)
 			}
 			box, o := confined(t, "full", nil)
-			clues := Watch(io.Discard)
+			clues := WatchRefusals(io.Discard)
 			status, err := box.Run(t.Context(), bash(o, c.script, clues))
 			if err != nil {
 				t.Fatal(err)

@@ -49,8 +49,8 @@ func environmentBounds() (start, end int64) {
 	return start, end
 }
 
-// shown counts who needs this process to be visible.
-var shown struct {
+// visibility counts who needs this process to be visible.
+var visibility struct {
 	sync.Mutex
 	users int
 }
@@ -58,20 +58,20 @@ var shown struct {
 // showSelf makes this process visible to its user until hide is called. Writing user maps through
 // /proc requires it.
 func showSelf() (hide func()) {
-	shown.Lock()
-	defer shown.Unlock()
-	if shown.users == 0 {
+	visibility.Lock()
+	defer visibility.Unlock()
+	if visibility.users == 0 {
 		was, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
 		if err != nil || was == 1 {
 			return func() {}
 		}
 		_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 	}
-	shown.users++
+	visibility.users++
 	return func() {
-		shown.Lock()
-		defer shown.Unlock()
-		if shown.users--; shown.users == 0 {
+		visibility.Lock()
+		defer visibility.Unlock()
+		if visibility.users--; visibility.users == 0 {
 			_ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 		}
 	}

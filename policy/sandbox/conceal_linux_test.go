@@ -82,7 +82,7 @@ func TestConcealedProcess(t *testing.T) {
 	sandbox.Conceal()
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { sandbox.Begin(sandbox.NetworkNone).End() })
+		all.Go(func() { sandbox.StartEarly(sandbox.NetworkNone).End() })
 	}
 	all.Wait()
 	if os.Getenv(name) != value {

@@ -16,7 +16,7 @@ import (
 // Dial connects to a port of the commands' loopback, 127.0.0.1. The socket is created inside the
 // sandbox, which limits its reach.
 func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
-	if s.inside == nil || s.reachesOut {
+	if s.inside == nil || s.hasMachineNetwork {
 		return nil, errors.New("there is no loopback of the commands' own")
 	}
 	socket, err := s.inside.socketInside()
@@ -35,16 +35,18 @@ func (s *Sandbox) Dial(ctx context.Context, port int) (net.Conn, error) {
 	if err := awaitConnection(ctx, conn); err != nil {
 		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(err, conn.Close()))
 	}
-	if toItself(conn) {
+	if isSelfConnection(conn) {
 		return nil, fmt.Errorf("connect to port %d in the sandbox: %w", port, errors.Join(unix.ECONNREFUSED, conn.Close()))
 	}
 	return conn, nil
 }
 
-// toItself reports whether both ends of a connection are one socket. TCP connects so without a
+// isSelfConnection reports whether both ends of a connection are one socket. TCP connects so without a
 // listener if the kernel picks the same port for both ends (RFC 9293, section 3.5, simultaneous
 // open).
-func toItself(conn net.Conn) bool { return conn.LocalAddr().String() == conn.RemoteAddr().String() }
+func isSelfConnection(conn net.Conn) bool {
+	return conn.LocalAddr().String() == conn.RemoteAddr().String()
+}
 
 func startConnecting(socket *os.File, port int) error {
 	raw, err := socket.SyscallConn()
@@ -91,29 +93,29 @@ func awaitConnection(ctx context.Context, conn net.Conn) error {
 }
 
 // socketInside asks the supervisor for a socket.
-func (i *inside) socketInside() (*os.File, error) {
-	i.asking.Lock()
-	defer i.asking.Unlock()
+func (i *supervisorConn) socketInside() (*os.File, error) {
+	i.socketLock.Lock()
+	defer i.socketLock.Unlock()
 	if err := i.send(stage.Request{Socket: true}); err != nil {
 		return nil, fmt.Errorf("%w: %w", errGone, err)
 	}
 	select {
 	case made := <-i.sockets:
 		return made.file, made.err
-	case <-i.gone:
+	case <-i.supervisorGone:
 		return nil, errGone
 	}
 }
 
-// madeSocket is the supervisor's answer.
-type madeSocket struct {
+// socketReply is the supervisor's answer.
+type socketReply struct {
 	file *os.File
 	err  error
 }
 
 // takeSocket takes an answer with its only file, the socket.
-func (i *inside) takeSocket(e stage.Event, files []*os.File) {
-	made := madeSocket{err: errorOf(e)}
+func (i *supervisorConn) takeSocket(e stage.Event, files []*os.File) {
+	made := socketReply{err: errorOf(e)}
 	if len(files) == 1 && made.err == nil {
 		made.file, files = files[0], nil
 	} else if made.err == nil {

@@ -16,7 +16,7 @@ func TestAConnectionToItselfIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if toItself(other) {
+	if isSelfConnection(other) {
 		t.Error("a listener was reached")
 	}
 	if err := other.Close(); err != nil {
@@ -30,7 +30,7 @@ func TestAConnectionToItselfIsNone(t *testing.T) {
 		t.Skipf("the port can't be bound again: %v", err)
 	}
 	defer same.Close()
-	if !toItself(same) {
+	if !isSelfConnection(same) {
 		t.Errorf("%v reaches %v", same.LocalAddr(), same.RemoteAddr())
 	}
 }

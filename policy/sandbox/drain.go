@@ -11,23 +11,23 @@ import (
 // Drain returns a reader of a pipe or terminal with a read deadline. After the deadline it reads
 // pending bytes without waiting, because a busy machine may be late to read output that was in
 // time.
-func Drain(file *os.File) io.Reader { return &drain{file: file, left: mostLate} }
+func Drain(file *os.File) io.Reader { return &deadlineReader{file: file, lateBytes: maxLate} }
 
-// mostLate bounds the bytes read after the deadline. A pipe holds at most 1 MiB (pipe(7)).
-const mostLate = 1 << 20
+// maxLate bounds the bytes read after the deadline. A pipe holds at most 1 MiB (pipe(7)).
+const maxLate = 1 << 20
 
-type drain struct {
-	file *os.File
-	left int
+type deadlineReader struct {
+	file      *os.File
+	lateBytes int
 }
 
-func (d *drain) Read(to []byte) (n int, err error) {
+func (d *deadlineReader) Read(to []byte) (n int, err error) {
 	n, err = d.file.Read(to)
-	if !errors.Is(err, os.ErrDeadlineExceeded) || d.left == 0 {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || d.lateBytes == 0 {
 		return n, err
 	}
-	n, err = readNow(d.file, to[:min(len(to), d.left)])
-	d.left -= n
+	n, err = readNow(d.file, to[:min(len(to), d.lateBytes)])
+	d.lateBytes -= n
 	return n, err
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 // heldOfGit has a sandbox hold what a run has it hold of git.
-func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Held, error) {
-	return func(writable, homes []string) (grants.Held, error) {
-		held, err := guard.Checkout{Root: f.Workspace, Writable: writable, Home: f.Home, Homes: homes, Environ: f.Environ}.Held()
-		return grants.Held(held), err
+func heldOfGit(f grants.Folders) func(writable, homes []string) (grants.Restrictions, error) {
+	return func(writable, homes []string) (grants.Restrictions, error) {
+		held, err := guard.Checkout{Root: f.Workspace, Writable: writable, Home: f.Home, Homes: homes, Environ: f.Environ}.Restrictions()
+		return grants.Restrictions(held), err
 	}
 }
 
@@ -93,8 +93,8 @@ func TestWithoutNamespacesCredentialsInGitAreRefused(t *testing.T) {
 	requireTier(t, "landlock")
 	workspace := t.TempDir()
 	put(t, filepath.Join(workspace, ".git/config"), "[http]\n\textraheader = x\n", 0o644)
-	o := Options{Network: NetworkNone, without: []string{layerNamespaces}, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}}
-	o.Held = heldOfGit(o.Folders)
+	o := Options{Network: NetworkNone, disabledLayers: []string{layerNamespaces}, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}}
+	o.Restrictions = heldOfGit(o.Folders)
 	_, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "). Check out without credentials (actions/checkout: persist-credentials: false), allow") {
 		t.Errorf("got %v", err)

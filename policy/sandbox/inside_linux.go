@@ -18,8 +18,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// longestEvent bounds a message of the supervisor, in bytes.
-const longestEvent = 1 << 20
+// maxEvent bounds a message of the supervisor, in bytes.
+const maxEvent = 1 << 20
 
 // startWait bounds the time to confine a supervisor and to start a command. Commands can stop a new
 // process between fork and execve (SIGSTOP), which blocks the supervisor. Minutes suffice for a
@@ -32,32 +32,32 @@ const tooSlow = "; this machine may be too busy, or a command stopped it"
 // errGone is why commands end and no more start when the supervisor is gone.
 var errGone = errors.New("the sandbox's supervisor is gone")
 
-// inside is the outer end of a supervisor.
-type inside struct {
-	supervisor *supervisor
-	socket     *net.UnixConn
-	gone       chan struct{}  // closed when nothing more comes from inside
-	empty      chan struct{}  // closed when the supervisor says that nothing lives
-	paused     chan error     // its answer to who wants all stopped
-	listeners  []net.Listener // that the spec asked for
-	shown      *os.File       // the folder that the spec asked for; nil without
-	lent       []*os.File     // mounts of that
-	startWait  time.Duration
+// supervisorConn is the outer end of a supervisor.
+type supervisorConn struct {
+	supervisor     *supervisor
+	socket         *net.UnixConn
+	supervisorGone chan struct{}  // closed when nothing more comes from inside
+	noProcesses    chan struct{}  // closed when the supervisor says that nothing lives
+	paused         chan error     // its answer to who wants all stopped
+	listeners      []net.Listener // that the spec asked for
+	sharedFolder   *os.File       // the folder that the spec asked for; nil without
+	lentMounts     []*os.File     // mounts of that
+	startWait      time.Duration
 
-	asking  sync.Mutex      // for a socket
-	sockets chan madeSocket // the answer
+	socketLock sync.Mutex       // for a socket
+	sockets    chan socketReply // the answer
 
-	sending sync.Mutex
+	sendLock sync.Mutex
 
 	mu       sync.Mutex
 	last     uint64
-	children map[uint64]*insideChild // that have not exited
+	children map[uint64]*supervisedChild // that have not exited
 	closed   bool
 }
 
-// insideChild is a command started by the supervisor.
-type insideChild struct {
-	inside  *inside
+// supervisedChild is a command started by the supervisor.
+type supervisedChild struct {
+	inside  *supervisorConn
 	command Command
 	id      uint64
 	started chan error
@@ -67,31 +67,31 @@ type insideChild struct {
 }
 
 // startInside starts a process that waits for a spec, with attributes.
-func startInside(starter *starter, attributes *syscall.SysProcAttr) (*inside, error) {
+func startInside(starter *threadStarter, attributes *syscall.SysProcAttr) (*supervisorConn, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	in := &inside{socket: ours, gone: make(chan struct{}), empty: make(chan struct{}), paused: make(chan error, 1), sockets: make(chan madeSocket, 1), startWait: startWait, children: make(map[uint64]*insideChild)}
+	in := &supervisorConn{socket: ours, supervisorGone: make(chan struct{}), noProcesses: make(chan struct{}), paused: make(chan error, 1), sockets: make(chan socketReply, 1), startWait: startWait, children: make(map[uint64]*supervisedChild)}
 	err = starter.start(func() (err error) {
 		in.supervisor, err = startSupervisor(theirs, attributes)
 		return err
 	})
 	if err != nil {
 		ours.Close()
-		return nil, &insideError{step: "start in namespaces of its own", why: err.Error()}
+		return nil, &setupError{step: "start in namespaces of its own", why: err.Error()}
 	}
 	return in, nil
 }
 
-// insideError reports a step that failed inside, with a special remedy if there is one.
-type insideError struct {
+// setupError reports a step that failed inside, with a special remedy if there is one.
+type setupError struct {
 	step, why, remedy string
 	cause             error // what the kernel said; nil where that is not known
 }
 
-func (e *insideError) Error() string { return e.step + ": " + e.why }
+func (e *setupError) Error() string { return e.step + ": " + e.why }
 
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -107,23 +107,23 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// build sends the spec and waits until the supervisor serves. It returns an insideError if a step
+// sendSpec sends the spec and waits until the supervisor serves. It returns an setupError if a step
 // failed.
-func (i *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
+func (i *supervisorConn) sendSpec(spec stage.Spec, given ...*os.File) (report stage.Report, err error) {
 	_ = i.socket.SetDeadline(time.Now().Add(i.startWait))
 	defer i.socket.SetDeadline(time.Time{})
 	if err := i.send(spec, given...); err != nil {
-		return report, &insideError{step: "hand over what to confine", why: i.explain(err)}
+		return report, &setupError{step: "hand over what to confine", why: i.explain(err)}
 	}
 	handed, err := i.receiveFiles(&report)
 	if err == nil {
-		err = i.keep(handed, spec)
+		err = i.storeFiles(handed, spec)
 	}
 	if err != nil {
-		return report, &insideError{step: "confine", why: i.explain(err)}
+		return report, &setupError{step: "confine", why: i.explain(err)}
 	}
 	if report.Failed != "" {
-		refused := &insideError{step: report.Failed, why: report.Error}
+		refused := &setupError{step: report.Failed, why: report.Error}
 		if report.Errno != 0 {
 			refused.cause = syscall.Errno(report.Errno)
 		}
@@ -131,40 +131,40 @@ func (i *inside) build(spec stage.Spec, given ...*os.File) (report stage.Report,
 	}
 	var ready stage.Event
 	if err := i.receive(&ready); err != nil {
-		return report, &insideError{step: "start the supervisor", why: i.explain(err)}
+		return report, &setupError{step: "start the supervisor", why: i.explain(err)}
 	}
 	return report, nil
 }
 
 // explain adds the process's last output to an error, and kills a process that does not answer.
-func (i *inside) explain(err error) string {
+func (i *supervisorConn) explain(err error) string {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		i.supervisor.kill()
 		err = fmt.Errorf("it did not answer within %s%s", i.startWait, tooSlow)
 	}
 	i.socket.Close()
-	return cmp.Or(strings.TrimSpace(i.supervisor.lastWords()), err.Error())
+	return cmp.Or(strings.TrimSpace(i.supervisor.readError()), err.Error())
 }
 
 // abandon ends a process after a failed build.
-func (i *inside) abandon() {
+func (i *supervisorConn) abandon() {
 	for _, l := range i.listeners {
 		_ = l.Close()
 	}
-	closeAll(i.lent)
-	i.forgetShown()
+	closeAll(i.lentMounts)
+	i.closeSharedFolder()
 	i.socket.Close()
 	i.supervisor.kill()
 	i.supervisor.wait()
 }
 
-func (i *inside) send(message any, descriptors ...*os.File) error {
+func (i *supervisorConn) send(message any, descriptors ...*os.File) error {
 	frame, err := stage.Frame(message)
 	if err != nil {
 		return err
 	}
-	i.sending.Lock()
-	defer i.sending.Unlock()
+	i.sendLock.Lock()
+	defer i.sendLock.Unlock()
 	n := 0
 	failed := withNumbers(descriptors, nil, func(fds []int) {
 		var rights []byte
@@ -204,17 +204,17 @@ func withNumbers(files []*os.File, numbers []int, use func([]int)) error {
 	return errors.Join(err, later)
 }
 
-func (i *inside) receive(to any) error {
+func (i *supervisorConn) receive(to any) error {
 	return i.receiveRest(make([]byte, stage.HeaderSize), 0, to)
 }
 
 // receiveRest receives a message after its first n bytes.
-func (i *inside) receiveRest(header []byte, n int, to any) error {
+func (i *supervisorConn) receiveRest(header []byte, n int, to any) error {
 	if _, err := io.ReadFull(i.socket, header[n:]); err != nil {
 		return err
 	}
 	size := stage.BodySize(header)
-	if size > longestEvent {
+	if size > maxEvent {
 		return errors.New("what the supervisor says is too long")
 	}
 	body := make([]byte, size)
@@ -225,8 +225,8 @@ func (i *inside) receiveRest(header []byte, n int, to any) error {
 }
 
 // receiveFiles receives a message with its files.
-func (i *inside) receiveFiles(to any) (files []*os.File, err error) {
-	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MostReported))
+func (i *supervisorConn) receiveFiles(to any) (files []*os.File, err error) {
+	header, oob := make([]byte, stage.HeaderSize), make([]byte, unix.CmsgSpace(4*stage.MaxReported))
 	n, size, _, _, err := i.socket.ReadMsgUnix(header, oob)
 	if err != nil {
 		return nil, err
@@ -239,9 +239,9 @@ func (i *inside) receiveFiles(to any) (files []*os.File, err error) {
 	return files, errors.Join(err, i.receiveRest(header, n, to))
 }
 
-// keep stores the files of a report: listeners, the folder and its mounts, as requested by the
+// storeFiles stores the files of a report: listeners, the folder and its mounts, as requested by the
 // spec.
-func (i *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
+func (i *supervisorConn) storeFiles(handed []*os.File, spec stage.Spec) (err error) {
 	for len(i.listeners) < len(spec.Ports) && len(handed) > 0 && err == nil {
 		var l net.Listener
 		if l, err = net.FileListener(handed[0]); err == nil {
@@ -251,36 +251,36 @@ func (i *inside) keep(handed []*os.File, spec stage.Spec) (err error) {
 		handed = handed[1:]
 	}
 	if spec.Shown != "" && len(handed) > 0 {
-		i.shown, handed = handed[0], handed[1:]
+		i.sharedFolder, handed = handed[0], handed[1:]
 	}
-	i.lent = handed
+	i.lentMounts = handed
 	return err
 }
 
 // path returns the folder's path for this process.
-func (i *inside) path() string {
-	if i.shown == nil {
+func (i *supervisorConn) path() string {
+	if i.sharedFolder == nil {
 		return ""
 	}
-	return fmt.Sprintf("/proc/self/fd/%d", i.shown.Fd())
+	return fmt.Sprintf("/proc/self/fd/%d", i.sharedFolder.Fd())
 }
 
-// forgetShown closes the folder, which keeps mounts alive.
-func (i *inside) forgetShown() {
-	if i.shown != nil {
-		_ = i.shown.Close()
+// closeSharedFolder closes the folder, which keeps mounts alive.
+func (i *supervisorConn) closeSharedFolder() {
+	if i.sharedFolder != nil {
+		_ = i.sharedFolder.Close()
 	}
 }
 
 // listen hears the supervisor until it is gone.
-func (i *inside) listen() {
-	defer close(i.gone)
+func (i *supervisorConn) listen() {
+	defer close(i.supervisorGone)
 	for {
 		var e stage.Event
 		files, err := i.receiveFiles(&e)
 		if err != nil {
 			closeAll(files)
-			i.lose()
+			i.failWaiters()
 			return
 		}
 		if e.Socket {
@@ -289,16 +289,16 @@ func (i *inside) listen() {
 		}
 		closeAll(files)
 		if e.Empty { // the last event
-			close(i.empty)
+			close(i.noProcesses)
 			_, _ = io.Copy(io.Discard, i.socket)
-			i.lose()
+			i.failWaiters()
 			return
 		}
-		i.hear(e)
+		i.handleEvent(e)
 	}
 }
 
-func (i *inside) hear(e stage.Event) {
+func (i *supervisorConn) handleEvent(e stage.Event) {
 	if e.Paused {
 		i.paused <- errorOf(e)
 		return
@@ -323,8 +323,8 @@ func (i *inside) hear(e stage.Event) {
 	}
 }
 
-// lose fails everything that waits for a lost supervisor.
-func (i *inside) lose() {
+// failWaiters fails everything that waits for a lost supervisor.
+func (i *supervisorConn) failWaiters() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
@@ -339,18 +339,18 @@ func (i *inside) lose() {
 	}
 }
 
-// drain makes the supervisor end everything it started, and reports success.
-func (i *inside) drain() bool {
+// endAll makes the supervisor end everything it started, and reports success.
+func (i *supervisorConn) endAll() bool {
 	_ = i.socket.CloseWrite() // no more requests come
 	patience := time.NewTimer(closeWait)
 	defer patience.Stop()
 	select {
-	case <-i.empty:
-	case <-i.gone:
+	case <-i.noProcesses:
+	case <-i.supervisorGone:
 	case <-patience.C:
 	}
 	select {
-	case <-i.empty: // it may have said so and be gone
+	case <-i.noProcesses: // it may have said so and be gone
 		return true
 	default:
 		return false
@@ -358,34 +358,34 @@ func (i *inside) drain() bool {
 }
 
 // close ends the supervisor and everything it started.
-func (i *inside) close() {
+func (i *supervisorConn) close() {
 	_ = i.socket.CloseWrite()
 	patience := time.AfterFunc(closeWait, i.supervisor.kill)
 	i.supervisor.wait()
 	patience.Stop()
 	i.socket.Close()
-	<-i.gone
-	i.forgetShown()
+	<-i.supervisorGone
+	i.closeSharedFolder()
 }
 
 // giveUp kills a supervisor that does not serve. A command that it was starting may keep its socket
 // open, so nobody waits for it.
-func (i *inside) giveUp() {
+func (i *supervisorConn) giveUp() {
 	i.supervisor.kill()
 	_ = i.socket.SetDeadline(time.Now())
 }
 
-func (i *inside) child(c Command) *insideChild {
-	return &insideChild{inside: i, command: c, started: make(chan error, 1), exited: make(chan struct{})}
+func (i *supervisorConn) child(c Command) *supervisedChild {
+	return &supervisedChild{inside: i, command: c, started: make(chan error, 1), exited: make(chan struct{})}
 }
 
-func (c *insideChild) start(streams []*os.File, terminal bool) error {
-	if err := c.inside.know(c); err != nil {
+func (c *supervisedChild) start(streams []*os.File, terminal bool) error {
+	if err := c.inside.addChild(c); err != nil {
 		return err
 	}
 	request := stage.Start{ID: c.id, Argv: raw(c.command.Argv), Dir: c.command.Dir, Env: raw(c.command.Env), Terminal: terminal}
 	if err := c.inside.send(stage.Request{Start: &request}, streams...); err != nil {
-		c.inside.forget(c)
+		c.inside.removeChild(c)
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
 	patience := time.NewTimer(c.inside.startWait)
@@ -399,7 +399,7 @@ func (c *insideChild) start(streams []*os.File, terminal bool) error {
 	}
 }
 
-func (i *inside) know(c *insideChild) error {
+func (i *supervisorConn) addChild(c *supervisedChild) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.closed {
@@ -411,7 +411,7 @@ func (i *inside) know(c *insideChild) error {
 	return nil
 }
 
-func (i *inside) forget(c *insideChild) {
+func (i *supervisorConn) removeChild(c *supervisedChild) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	delete(i.children, c.id)
@@ -425,13 +425,13 @@ func raw(texts []string) [][]byte {
 	return all
 }
 
-func (c *insideChild) awaitExit() { <-c.exited }
+func (c *supervisedChild) awaitExit() { <-c.exited }
 
-func (c *insideChild) signal(sig syscall.Signal) {
+func (c *supervisedChild) signal(sig syscall.Signal) {
 	_ = c.inside.send(stage.Request{Signal: &stage.Signal{ID: c.id, Number: int(sig)}}) // gone: so is the command
 }
 
-func (c *insideChild) reap() (Status, error) {
+func (c *supervisedChild) reap() (Status, error) {
 	_ = c.inside.send(stage.Request{End: c.id})
 	if c.lost {
 		return Status{ExitCode: -1}, errGone

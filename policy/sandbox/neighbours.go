@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Neighbours are the relations of a sandbox with others. All require namespaces.
-type Neighbours struct {
+// Sharing are the relations of a sandbox with others. All require namespaces.
+type Sharing struct {
 	// Ports are listened at on the commands' loopback, 127.0.0.1: whoever opened the
 	// sandbox answers there, by Listeners. They need a loopback of the run's own.
 	Ports []int
@@ -32,19 +32,19 @@ type Neighbours struct {
 // User is a user and a group by their numbers.
 type User struct{ UID, GID int }
 
-func (n Neighbours) any() bool {
-	return len(n.Ports) > 0 || n.lends() > 0 || n.Borrowed != nil || n.User != nil
+func (n Sharing) isUsed() bool {
+	return len(n.Ports) > 0 || n.lentCount() > 0 || n.Borrowed != nil || n.User != nil
 }
 
-func (n Neighbours) lends() int { return n.Lend + n.LendToWrite }
+func (n Sharing) lentCount() int { return n.Lend + n.LendToWrite }
 
-// check validates the options.
-func (n Neighbours) check(network Network) error {
+// validate validates the options.
+func (n Sharing) validate(network Network) error {
 	switch {
-	case len(n.Ports) > stage.MostPorts-1:
-		return fmt.Errorf("a sandbox listens at %d ports at most", stage.MostPorts-1)
-	case n.lends() > stage.MostLent:
-		return fmt.Errorf("a workspace is lent %d times at most", stage.MostLent)
+	case len(n.Ports) > stage.MaxPorts-1:
+		return fmt.Errorf("a sandbox listens at %d ports at most", stage.MaxPorts-1)
+	case n.lentCount() > stage.MaxLent:
+		return fmt.Errorf("a workspace is lent %d times at most", stage.MaxLent)
 	case len(n.Ports) > 0 && network != NetworkLoopback && network != NetworkProxied:
 		return fmt.Errorf("a sandbox with the network %q has no loopback of its own to listen on", network)
 	}
@@ -57,8 +57,8 @@ var errNoNeighbours = errors.New("a sandbox without namespaces neither listens f
 // Listeners returns the listeners at Options.Ports, in order. The caller closes them; Close closes
 // the rest.
 func (s *Sandbox) Listeners() ([]net.Listener, error) {
-	if s.opened != nil {
-		if err := s.opened(); err != nil {
+	if s.openLater != nil {
+		if err := s.openLater(); err != nil {
 			return nil, err
 		}
 	}
@@ -70,16 +70,16 @@ func (s *Sandbox) Listeners() ([]net.Listener, error) {
 // Borrow returns the commands' workspace for Options.Borrowed of one other sandbox, or nil after as
 // many as the options permit. The caller closes it.
 func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
-	if s.opened != nil {
-		if err := s.opened(); err != nil {
+	if s.openLater != nil {
+		if err := s.openLater(); err != nil {
 			return nil, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := &s.lent
+	from := &s.readLoans
 	if toWrite {
-		from = &s.lentToWrite
+		from = &s.writeLoans
 	}
 	if len(*from) == 0 {
 		return nil, nil
@@ -89,12 +89,12 @@ func (s *Sandbox) Borrow(toWrite bool) (*os.File, error) {
 	return lent, nil
 }
 
-// letGo closes everything left over.
-func (c *confinement) letGo() {
+// closeLeftovers closes everything left over.
+func (c *confinement) closeLeftovers() {
 	for _, l := range c.listeners {
 		_ = l.Close()
 	}
-	for _, mount := range slices.Concat(c.lent, c.lentToWrite) {
+	for _, mount := range slices.Concat(c.readLoans, c.writeLoans) {
 		_ = mount.Close()
 	}
 }

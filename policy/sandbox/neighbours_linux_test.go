@@ -163,7 +163,7 @@ func TestNeighboursTakeNamespaces(t *testing.T) {
 		if name == "none" {
 			o.Mode = "danger-full-access"
 		}
-		o.without = tiers[name]
+		o.disabledLayers = tiers[name]
 		box, err := Open(t.Context(), o)
 		if err == nil {
 			t.Errorf("%s: it is open", name)

@@ -28,15 +28,15 @@ const (
 	layerSeccomp    = "seccomp"
 )
 
-// leastLandlock is the minimum ABI version for confinement by Landlock alone. Older ones permit
+// minLandlockABI is the minimum ABI version for confinement by Landlock alone. Older ones permit
 // truncating files outside (Linux 6.2).
-const leastLandlock = 3
+const minLandlockABI = 3
 
 // Open returns a Sandbox with the strongest confinement that works on this machine. It returns an
 // UnavailableError if that is less than required. With DangerFullAccess nothing is confined. Close
 // ends it; Scratch stays.
 func Open(ctx context.Context, o Options) (*Sandbox, error) {
-	defer o.Begun.End() // unless it is taken
+	defer o.EarlyProcess.End() // unless it is taken
 	if o.Mode == grants.DangerFullAccess {
 		return openUnconfined(o)
 	}
@@ -52,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Sandbox, error) {
 // openAgain opens a sandbox of an earlier level, with retries. A busy machine may refuse
 // temporarily.
 func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
-	o.Require, o.without = o.At, append(slices.Clone(o.without), beyond[o.At]...)
+	o.Require, o.disabledLayers = o.At, append(slices.Clone(o.disabledLayers), omittedLayers[o.At]...)
 	for pause := 50 * time.Millisecond; ; pause *= 4 {
 		s, err := openConfined(ctx, o)
 		if unavailable := (*UnavailableError)(nil); !errors.As(err, &unavailable) || pause > time.Second {
@@ -68,13 +68,13 @@ func openAgain(ctx context.Context, o Options) (*Sandbox, error) {
 
 // openConfined goes through the ways to confine once, the strongest first.
 func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
-	o.Begun = o.begin()
-	defer o.Begun.End()
+	o.EarlyProcess = o.begin()
+	defer o.EarlyProcess.End()
 	p, err := o.plan()
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(o.takeOverlay(ctx), o.takeCaches(ctx)); err != nil {
+	if err := errors.Join(o.claimOverlay(ctx), o.copyCaches(ctx)); err != nil {
 		return nil, err
 	}
 	unavailable := &UnavailableError{Reached: LevelNone, Asked: o.Require, Remedy: remedy}
@@ -87,7 +87,7 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 		}
 		s := new(Sandbox)
 		err := try(s, o, p)
-		if refused := (*insideError)(nil); errors.As(err, &refused) {
+		if refused := (*setupError)(nil); errors.As(err, &refused) {
 			unavailable.Missing = append(unavailable.Missing, refused.Error())
 			unavailable.Remedy = cmp.Or(refused.remedy, unavailable.Remedy)
 			continue
@@ -96,7 +96,7 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 			return nil, err
 		}
 		if s.level.reaches(o.Require) {
-			s.reachesOut = o.Network == NetworkFull
+			s.hasMachineNetwork = o.Network == NetworkFull
 			return s, nil
 		}
 		unavailable.Reached = s.level
@@ -109,8 +109,8 @@ func openConfined(ctx context.Context, o Options) (*Sandbox, error) {
 
 // openNamespaces confines by namespaces and seccomp, plus Landlock if available.
 func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
-	if slices.Contains(o.without, layerNamespaces) {
-		return &insideError{step: layerNamespaces, why: "left out"}
+	if slices.Contains(o.disabledLayers, layerNamespaces) {
+		return &setupError{step: layerNamespaces, why: "left out"}
 	}
 	programs, err := filter.Programs(filter.Options{Inet: o.Network != NetworkNone, Namespaced: true, Connect: true})
 	if err != nil {
@@ -119,7 +119,7 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	mounts := p.Mounts()
 	spec := stage.Spec{
 		Namespaced: true, OwnNetwork: o.Network != NetworkFull, LoopbackUp: o.Network == NetworkLoopback || o.Network == NetworkProxied,
-		Mounts: mounts, Nothing: o.Nothing(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
+		Mounts: mounts, Nothing: o.EmptyFile(), Processes: o.processes(), PIDMax: ownPIDMax(), Filters: programs,
 	}
 	if abi := o.landlockABI(); abi > 0 {
 		spec.Landlock = &stage.Landlock{
@@ -134,8 +134,8 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 	if o.Overlay != "" {
 		spec.Shown, spec.Lend, spec.LendToWrite = p.Workspace(), o.Lend, o.LendToWrite
 	}
-	report, err := s.enter(spec, o.Begun, o.Borrowed)
-	if refused := (*insideError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
+	report, err := s.becomeSupervisor(spec, o.EarlyProcess, o.Borrowed)
+	if refused := (*setupError)(nil); errors.As(err, &refused) && o.Overlay != "" && refused.step == string(stage.Overlay)+" "+p.Workspace() {
 		return &OverlayError{refused.why, refused.cause}
 	}
 	if err != nil {
@@ -153,9 +153,9 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 		skipped := string(stage.Overlay) + " " + path + ": "
 		return !slices.ContainsFunc(report.Skipped, func(why string) bool { return strings.HasPrefix(why, skipped) })
 	})
-	s.listeners, s.lent = s.inside.listeners, s.inside.lent
-	if n := min(o.Lend, len(s.lent)); o.LendToWrite > 0 {
-		s.lent, s.lentToWrite = s.lent[:n], s.lent[n:]
+	s.listeners, s.readLoans = s.inside.listeners, s.inside.lentMounts
+	if n := min(o.Lend, len(s.readLoans)); o.LendToWrite > 0 {
+		s.readLoans, s.writeLoans = s.readLoans[:n], s.readLoans[n:]
 	}
 	if o.Network == NetworkProxied {
 		s.stopServing, s.listeners = o.Serve(s.listeners[0]), s.listeners[1:]
@@ -170,13 +170,13 @@ func openNamespaces(s *Sandbox, o Options, p *grants.Plan) error {
 func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	abi := o.landlockABI()
 	if o.Network == NetworkProxied {
-		return &insideError{step: layerLandlock, why: "it knows ports, not hosts"}
+		return &setupError{step: layerLandlock, why: "it knows ports, not hosts"}
 	}
-	if o.Neighbours.any() {
-		return &insideError{step: layerLandlock, why: errNoNeighbours.Error()}
+	if o.Sharing.isUsed() {
+		return &setupError{step: layerLandlock, why: errNoNeighbours.Error()}
 	}
-	if abi < leastLandlock {
-		return &insideError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, leastLandlock)}
+	if abi < minLandlockABI {
+		return &setupError{step: layerLandlock, why: fmt.Sprintf("the kernel has ABI version %d, and without namespaces %d is the least", abi, minLandlockABI)}
 	}
 	programs, err := filter.Programs(filter.Options{Inet: o.Network == NetworkFull, Connect: o.Network == NetworkFull})
 	if err != nil {
@@ -185,14 +185,14 @@ func openLandlock(s *Sandbox, o Options, p *grants.Plan) error {
 	granted, err := p.Landlock()
 	if inseparable := (*grants.InseparableError)(nil); errors.As(err, &inseparable) {
 		remedy := inseparable.Remedy + ", allow user namespaces on this machine (" + opensNamespaces + "), or run without confinement by policy.sandbox: danger-full-access."
-		return &insideError{step: layerLandlock, why: inseparable.What, remedy: remedy}
+		return &setupError{step: layerLandlock, why: inseparable.What, remedy: remedy}
 	}
 	if err != nil {
 		return err
 	}
 	granted.Config, granted.DenyNet = abi, o.Network != NetworkFull
 	spec := stage.Spec{Landlock: granted, Processes: o.processes(), ProcessBase: machineProcesses(), Filters: programs}
-	report, err := s.enter(spec, beginHere(o.processes()), nil)
+	report, err := s.becomeSupervisor(spec, beginHere(o.processes()), nil)
 	if err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (s *Sandbox) addCommonLayers(spec stage.Spec, report stage.Report) {
 	s.layers = append(s.layers, processLimit(spec.Processes, by))
 }
 
-// enter turns the begun process into the supervisor.
-func (s *Sandbox) enter(spec stage.Spec, b *Begun, borrowed *os.File) (stage.Report, error) {
+// becomeSupervisor turns the begun process into the supervisor.
+func (s *Sandbox) becomeSupervisor(spec stage.Spec, b *EarlyProcess, borrowed *os.File) (stage.Report, error) {
 	if s.AdoptOrphans || !spec.Namespaced {
 		adoptOrphans()
 	}
@@ -230,7 +230,7 @@ func (s *Sandbox) enter(spec stage.Spec, b *Begun, borrowed *os.File) (stage.Rep
 	if borrowed != nil {
 		given = []*os.File{borrowed}
 	}
-	report, err := in.build(spec, given...)
+	report, err := in.sendSpec(spec, given...)
 	if err != nil {
 		b.abandon(in)
 		return report, err
@@ -240,10 +240,10 @@ func (s *Sandbox) enter(spec stage.Spec, b *Begun, borrowed *os.File) (stage.Rep
 	return report, nil
 }
 
-func (o Options) processes() int { return cmp.Or(o.mostProcesses, defaultProcesses) }
+func (o Options) processes() int { return cmp.Or(o.maxProcesses, defaultProcesses) }
 
 func (o Options) landlockABI() int {
-	if slices.Contains(o.without, layerLandlock) {
+	if slices.Contains(o.disabledLayers, layerLandlock) {
 		return 0
 	}
 	return stage.LandlockABI()
@@ -348,9 +348,9 @@ func proxyVariables() []string {
 	}
 }
 
-// takeCaches copies caches of an earlier sandbox if the kernel cannot overlay them: with Landlock
+// copyCaches copies caches of an earlier sandbox if the kernel cannot overlay them: with Landlock
 // alone, and without a changeable home folder.
-func (o Options) takeCaches(ctx context.Context) error {
+func (o Options) copyCaches(ctx context.Context) error {
 	if o.CachesFrom == "" {
 		return nil
 	}
@@ -363,13 +363,13 @@ func (o Options) takeCaches(ctx context.Context) error {
 	return nil
 }
 
-// takeOverlay records this sandbox as the overlay's owner once it is free, or as a borrower.
-func (o Options) takeOverlay(ctx context.Context) error {
-	if o.Begun == nil || o.Begun.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
+// claimOverlay records this sandbox as the overlay's owner once it is free, or as a borrower.
+func (o Options) claimOverlay(ctx context.Context) error {
+	if o.EarlyProcess == nil || o.EarlyProcess.err != nil || o.Overlay == "" && o.BorrowedFrom == "" {
 		return nil
 	}
 	if o.BorrowedFrom != "" {
-		return layer.Join(o.BorrowedFrom, o.Begun.inside.supervisor.pid)
+		return layer.AddBorrower(o.BorrowedFrom, o.EarlyProcess.inside.supervisor.pid)
 	}
-	return layer.Hold(ctx, o.Overlay, o.Begun.inside.supervisor.pid, o.heldWait)
+	return layer.ClaimOverlay(ctx, o.Overlay, o.EarlyProcess.inside.supervisor.pid, o.overlayWait)
 }

@@ -27,7 +27,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	t.Helper()
 	base := tempDir(t)
 	o := Options{
-		Network: NetworkLoopback, Require: Level(tier), without: tiers[tier],
+		Network: NetworkLoopback, Require: Level(tier), disabledLayers: tiers[tier],
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"), Home: os.Getenv("HOME"), Environ: os.Environ(),
 		},
@@ -38,7 +38,7 @@ func confined(t testing.TB, tier string, change func(*Options)) (*Sandbox, Optio
 	if change != nil {
 		change(&o)
 	}
-	o.Held = heldOfGit(o.Folders)
+	o.Restrictions = heldOfGit(o.Folders)
 	box, err := Open(t.Context(), o)
 	if unavailable := (*UnavailableError)(nil); errors.As(err, &unavailable) {
 		sandboxtest.SkipUnlessOffered(t, tier, err)
@@ -117,7 +117,7 @@ s = socket.create_server(("127.0.0.1", 0)); c = socket.create_connection(s.getso
 
 // What confinement needs is not the operator's to set, where caches lie is.
 func TestSetCachesStay(t *testing.T) {
-	box, o := confined(t, "landlock", func(o *Options) { o.Set = []string{"GOCACHE", "TMPDIR"} })
+	box, o := confined(t, "landlock", func(o *Options) { o.OperatorVariables = []string{"GOCACHE", "TMPDIR"} })
 	var output bytes.Buffer
 	command := bash(o, `echo "$GOCACHE $XDG_CACHE_HOME $TMPDIR"`, &output)
 	command.Env = append(command.Env, "GOCACHE=/set", "XDG_CACHE_HOME=/of-the-machine", "TMPDIR=/set")
@@ -222,7 +222,7 @@ func TestAFileOfCredentialsTakesNothing(t *testing.T) {
 				paths := []string{filepath.Join(home, ".npmrc"), os.DevNull}
 				before := attributes(t, paths)
 				box, o := confined(t, tier, func(o *Options) { o.Home, o.Environ = home, []string{"HOME=" + home} })
-				clues := Watch(io.Discard)
+				clues := WatchRefusals(io.Discard)
 				c := bash(o, write.script, clues)
 				c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
 				status, err := box.Run(t.Context(), c)
@@ -352,7 +352,7 @@ func TestArgumentsNeedNotBeText(t *testing.T) {
 }
 
 func TestProcessesAreLimited(t *testing.T) {
-	box, o := confined(t, "namespaces", func(o *Options) { o.mostProcesses = 400 }) // the kernel takes no fewer than 301
+	box, o := confined(t, "namespaces", func(o *Options) { o.maxProcesses = 400 }) // the kernel takes no fewer than 301
 	got := run(t, box, o, `i=0; while test $i -lt 500; do (sleep 3600 & ) 2>/dev/null || { echo refused; break; }; i=$((i+1)); done; true`)
 	if !strings.Contains(got, "refused") && !strings.Contains(got, "fork") && !strings.Contains(got, "Resource") {
 		t.Errorf("500 processes were started: %q", got)
@@ -366,8 +366,8 @@ func TestWhatIsRequiredMustBeThere(t *testing.T) {
 		change  func(*Options)
 		unready bool
 	}{
-		{"nothing is left", func(o *Options) { o.without = []string{layerNamespaces, layerLandlock} }, true},
-		{"more than there is", func(o *Options) { o.without, o.Require = []string{layerLandlock}, LevelFull }, true},
+		{"nothing is left", func(o *Options) { o.disabledLayers = []string{layerNamespaces, layerLandlock} }, true},
+		{"more than there is", func(o *Options) { o.disabledLayers, o.Require = []string{layerLandlock}, LevelFull }, true},
 		{"something of nothing", func(o *Options) { o.Mode, o.Require = grants.DangerFullAccess, LevelLandlock }, true},
 		{"a mode that is none", func(o *Options) { o.Mode = "x" }, false},
 		{"a network that is none", func(o *Options) { o.Network = "x" }, false},
@@ -431,7 +431,7 @@ func TestALaterSandboxSeesWhatAnEarlierChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // what the later ones change is their own
-		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.Below = home, []string{scratch} })
+		later, o := confined(t, "namespaces", func(o *Options) { o.Home, o.EarlierScratch = home, []string{scratch} })
 		if got := run(t, later, o, "cd "+home+" && cat tool && ls && echo changed >tool"); got != "installed\ntool\n" {
 			t.Errorf("got %q", got)
 		}
@@ -482,7 +482,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := new(Sandbox)
-		if _, err := s.enter(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, Begin(NetworkLoopback), nil); err != nil {
+		if _, err := s.becomeSupervisor(stage.Spec{Namespaced: true, OwnNetwork: true, Nothing: nothing, Mounts: []stage.Mount{gone}, Filters: programs}, StartEarly(NetworkLoopback), nil); err != nil {
 			t.Errorf("file %t: %v", file, err)
 			continue
 		}
@@ -495,7 +495,7 @@ func TestWhatIsGoneBeforeItIsHiddenIsPassedOver(t *testing.T) {
 func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
 		t.Run(string(level), func(t *testing.T) {
-			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.without = level, "", nil })
+			box, _ := confined(t, string(level), func(o *Options) { o.At, o.Require, o.disabledLayers = level, "", nil })
 			if box.Level() != level {
 				t.Errorf("it reaches %q", box.Level())
 			}
@@ -505,7 +505,7 @@ func TestALaterSandboxHasTheLevelThatWasFound(t *testing.T) {
 
 func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 	o := Options{
-		Network: NetworkLoopback, At: LevelFull, without: []string{layerNamespaces}, // as if the kernel refused them this time,
+		Network: NetworkLoopback, At: LevelFull, disabledLayers: []string{layerNamespaces}, // as if the kernel refused them this time,
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir(),
 		},
@@ -521,7 +521,7 @@ func TestALaterSandboxIsNeverLessThanWhatWasFound(t *testing.T) {
 
 func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 	workspace := filepath.Join(t.TempDir(), "not there yet")
-	s := Later(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}})
+	s := OpenOnFirstUse(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: t.TempDir()}})
 	defer s.Close()
 	command := Command{Argv: []string{"/bin/true"}, Dir: "/"}
 	if _, err := s.Run(t.Context(), command); !errors.Is(err, ErrNotStarted) {
@@ -541,7 +541,7 @@ func TestLaterTriesAgainAtTheNextCommand(t *testing.T) {
 
 func TestLaterLeavesNothingRunning(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	s := Later(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}})
+	s := OpenOnFirstUse(t.Context(), Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: t.TempDir()}})
 	if _, err := s.Run(t.Context(), Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != nil {
 		t.Skip(err)
 	}
@@ -553,14 +553,14 @@ func TestLaterLeavesNothingRunning(t *testing.T) {
 
 func TestLaterOpensAtTheFirstCommand(t *testing.T) {
 	unavailable := Options{Network: NetworkLoopback, Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: t.TempDir(), Scratch: filepath.Join(t.TempDir(), "missing", "\x00")}}
-	s := Later(t.Context(), unavailable)
+	s := OpenOnFirstUse(t.Context(), unavailable)
 	if _, err := s.Start(Command{Argv: []string{"true"}, Dir: "/", Env: os.Environ()}); !errors.Is(err, ErrNotStarted) {
 		t.Errorf("a sandbox that cannot be opened starts a command: %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	closed := Later(t.Context(), unavailable)
+	closed := OpenOnFirstUse(t.Context(), unavailable)
 	if err := closed.Close(); err != nil {
 		t.Errorf("Close of what was never opened: %v", err)
 	}
@@ -595,7 +595,7 @@ func TestFoldersTakeSetgidWhereNoProcessIsLeft(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("needs python3")
 	}
-	box, o := confined(t, "full", func(o *Options) { o.mostProcesses = 400 })
+	box, o := confined(t, "full", func(o *Options) { o.maxProcesses = 400 })
 	run(t, box, o, `mkdir folder && python3 -ISc '
 import os, signal
 children = []

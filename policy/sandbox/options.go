@@ -78,14 +78,14 @@ type Options struct {
 	// Variables overrides the commands' environment, NAME=value. Like Shown it requires namespaces.
 	Variables []string
 
-	Neighbours
+	Sharing
 
-	// Begun is a process begun earlier. Open ends it if it does not fit.
-	Begun *Begun `json:"-"`
+	// EarlyProcess is a process begun earlier. Open ends it if it does not fit.
+	EarlyProcess *EarlyProcess `json:"-"`
 
-	mostProcesses int           // at once, for tests; 0 means defaultProcesses
-	without       []string      // layers to do without, for tests
-	heldWait      time.Duration // for who has the overlay, for tests; 0 means a minute
+	maxProcesses   int           // at once, for tests; 0 means defaultProcesses
+	disabledLayers []string      // layers to do without, for tests
+	overlayWait    time.Duration // for who has the overlay, for tests; 0 means a minute
 }
 
 // WritableAt returns the writable folders at a level.
@@ -116,7 +116,7 @@ func NewView(o Options, level Level) (*grants.View, error) {
 
 // plan computes visible and writable files.
 func (o Options) plan() (*grants.Plan, error) {
-	o.Resolver, o.Given = o.Network == NetworkFull, o.Borrowed != nil
+	o.Resolver, o.MountedElsewhere = o.Network == NetworkFull, o.Borrowed != nil
 	return grants.NewPlan(o.Folders)
 }
 
@@ -157,7 +157,7 @@ func openUnconfined(o Options) (*Sandbox, error) {
 	case o.Network == NetworkProxied:
 		refused.Missing = []string{"the mode " + string(grants.DangerFullAccess) + " confines nothing"}
 		refused.Remedy = "A list of hosts needs confinement, and so do secrets: choose another mode, or give the network as full, without policy.secrets."
-	case o.Neighbours.any():
+	case o.Sharing.isUsed():
 		refused.Missing = []string{errNoNeighbours.Error()}
 		refused.Remedy = fmt.Sprintf("The mode %s confines nothing: choose another.", grants.DangerFullAccess)
 	case !LevelNone.reaches(o.Require):
@@ -198,7 +198,7 @@ func (o Options) check() error {
 	if o.Network == NetworkProxied && o.Serve == nil {
 		return errors.New("a network by a proxy has nobody who serves")
 	}
-	if err := o.Neighbours.check(o.Network); err != nil {
+	if err := o.Sharing.validate(o.Network); err != nil {
 		return err
 	}
 	for _, level := range []Level{o.Require, o.At} {

@@ -103,12 +103,12 @@ func TestExplainInAnOverlay(t *testing.T) {
 		"Value too large for defined data type": "belongs to another user or group",
 	} {
 		script := "echo " + words + "; exit 1"
-		clues := Watch(io.Discard)
+		clues := WatchRefusals(io.Discard)
 		status, err := box.Run(t.Context(), bash(o, script, clues))
 		if got := box.Explain(clues, status); err != nil || !strings.Contains(got, want) {
 			t.Errorf("%s: %q, %v", words, got, err)
 		}
-		clues = Watch(io.Discard)
+		clues = WatchRefusals(io.Discard)
 		status, err = bare.Run(t.Context(), bash(of, script, clues))
 		if got := bare.Explain(clues, status); err != nil || got != "" {
 			t.Errorf("%s without an overlay: %q, %v", words, got, err)
@@ -127,7 +127,7 @@ func TestOverlaysAboveFrozenChanges(t *testing.T) {
 		return confined(t, "full", func(next *Options) {
 			scratch := next.Scratch
 			next.Folders = o.Folders
-			next.Scratch, next.Overlay, next.Frozen, next.Git = scratch, filepath.Join(filepath.Dir(scratch), "overlay"), []string{o.Overlay}, git
+			next.Scratch, next.Overlay, next.LowerLayers, next.Git = scratch, filepath.Join(filepath.Dir(scratch), "overlay"), []string{o.Overlay}, git
 		})
 	}
 	one, of := later("")
@@ -168,7 +168,7 @@ func TestAWorkspaceThatCannotBeInAnOverlay(t *testing.T) {
 	if _, err := Probe(t.Context(), hidden); err != nil {
 		t.Errorf("where all files are hidden: %v", err)
 	}
-	o.Frozen = []string{tempDir(t)} // which has no changes
+	o.LowerLayers = []string{tempDir(t)} // which has no changes
 	_, err := Probe(t.Context(), o)
 	if refused := (*OverlayError)(nil); !errors.As(err, &refused) || refused.Why == "" {
 		t.Errorf("got %v", err)
@@ -181,12 +181,12 @@ func TestAnOverlayIsMountedOnce(t *testing.T) {
 	box, o := confined(t, "full", overlaid(t))
 	run(t, box, o, "echo 1 >new")
 	next := o
-	next.Begun, next.heldWait = nil, 1
+	next.EarlyProcess, next.overlayWait = nil, 1
 	_, err := Open(t.Context(), next)
-	if held := (*layer.HeldError)(nil); !errors.As(err, &held) || held.PID != box.inside.supervisor.pid {
+	if held := (*layer.MountedError)(nil); !errors.As(err, &held) || held.PID != box.inside.supervisor.pid {
 		t.Fatalf("got %v", err)
 	}
-	next.heldWait = 0
+	next.overlayWait = 0
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := openConfined(ctx, next); !errors.Is(err, context.Canceled) {

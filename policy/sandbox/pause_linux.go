@@ -23,7 +23,7 @@ func (c *confinement) stop() (resume func() error, err error) {
 }
 
 // pause has the supervisor stop all processes.
-func (i *inside) pause() error {
+func (i *supervisorConn) pause() error {
 	if err := i.send(stage.Request{Pause: true}); err != nil {
 		return fmt.Errorf("%w: %w", errGone, err)
 	}
@@ -32,7 +32,7 @@ func (i *inside) pause() error {
 	select {
 	case err := <-i.paused:
 		return err
-	case <-i.gone:
+	case <-i.supervisorGone:
 		return errGone
 	case <-patience.C:
 		i.giveUp()
@@ -40,7 +40,7 @@ func (i *inside) pause() error {
 	}
 }
 
-func (i *inside) resume() error { return i.send(stage.Request{Resume: true}) }
+func (i *supervisorConn) resume() error { return i.send(stage.Request{Resume: true}) }
 
 // errorOf returns an event's error.
 func errorOf(e stage.Event) error {

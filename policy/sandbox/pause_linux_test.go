@@ -65,11 +65,11 @@ func inGroup(t *testing.T) func(*Options) {
 			g.remove()
 			t.Skipf("no cgroup of use can be made here: %v", err)
 		}
-		o.Begun = &Begun{ownNetwork: true, processes: defaultProcesses, group: g}
-		o.Begun.starter.open()
+		o.EarlyProcess = &EarlyProcess{ownNetwork: true, processes: defaultProcesses, group: g}
+		o.EarlyProcess.starter.open()
 		attributes := namespaceAttributes(true, nil)
 		attributes.UseCgroupFD, attributes.CgroupFD = true, int(g.dir.Fd())
-		o.Begun.inside, o.Begun.err = startInside(&o.Begun.starter, attributes)
+		o.EarlyProcess.inside, o.EarlyProcess.err = startInside(&o.EarlyProcess.starter, attributes)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestPausedWithoutCommandsAndOutsideOfNamespaces(t *testing.T) {
 	done := errors.New("done")
 	do := func() error { return done }
 	opened := func() error { return errors.New("it was opened") }
-	if err := (&Sandbox{opened: opened}).Paused(do); err != done {
+	if err := (&Sandbox{openLater: opened}).Paused(do); err != done {
 		t.Errorf("before anything was started: %v", err)
 	}
 	box, o := confined(t, "landlock", nil)

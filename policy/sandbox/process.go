@@ -59,8 +59,8 @@ func IsMissing(err error) bool {
 func (s *Sandbox) Start(c Command) (*Process, error) {
 	s.pausing.RLock()
 	defer s.pausing.RUnlock()
-	if s.opened != nil {
-		if err := s.opened(); err != nil {
+	if s.openLater != nil {
+		if err := s.openLater(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNotStarted, err)
 		}
 	}

@@ -310,7 +310,7 @@ func TestCommandsFindTheProxy(t *testing.T) {
 
 func TestAListNeedsANetworkNamespace(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"landlock alone": func(o *Options) { o.without = []string{layerNamespaces} },
+		"landlock alone": func(o *Options) { o.disabledLayers = []string{layerNamespaces} },
 		"no confinement": func(o *Options) { o.Mode = grants.DangerFullAccess },
 	} {
 		t.Run(name, func(t *testing.T) {

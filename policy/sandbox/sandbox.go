@@ -35,7 +35,7 @@ type Sandbox struct {
 	// Unconfined describes unconfined commands; nil means those of a run.
 	Unconfined *outside.Use
 
-	opened func() error // opens a sandbox of Later, once; nil for others
+	openLater func() error // opens a sandbox of Later, once; nil for others
 	confinement
 
 	pausing sync.RWMutex // held while commands are stopped; to read, while one starts
@@ -49,18 +49,18 @@ type Sandbox struct {
 
 // confinement is the result of Open; zero is none.
 type confinement struct {
-	inside      *inside       // nil when nothing is confined
-	group       *processGroup // of what is inside; may be nil
-	starter     starter       // of all commands, confined or not
-	level       Level
-	layers      []string
-	reachesOut  bool // commands have the machine's network
-	env         []string
-	tree        string         // what Tree says
-	stopServing func()         // of the proxy; nil without one
-	listeners   []net.Listener // at Options.Ports
-	lent        []*os.File     // for others, to read
-	lentToWrite []*os.File     // and to change
+	inside            *supervisorConn // nil when nothing is confined
+	group             *processGroup   // of what is inside; may be nil
+	starter           threadStarter   // of all commands, confined or not
+	level             Level
+	layers            []string
+	hasMachineNetwork bool // commands have the machine's network
+	env               []string
+	tree              string         // what Tree says
+	stopServing       func()         // of the proxy; nil without one
+	listeners         []net.Listener // at Options.Ports
+	readLoans         []*os.File     // for others, to read
+	writeLoans        []*os.File     // and to change
 }
 
 // Level returns the confinement's level, Layers its parts.
@@ -140,25 +140,25 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Status, error) {
 	}
 }
 
-// Empty kills all commands and reports whether none lives. Afterwards only the caller changes
+// KillAll kills all commands and reports whether none lives. Afterwards only the caller changes
 // files, and nothing starts. Close is still required, and waits for the kernel's cleanup.
-func (s *Sandbox) Empty() bool {
-	left := s.shut()
+func (s *Sandbox) KillAll() bool {
+	left := s.markClosed()
 	if s.inside == nil || killAll(left) > 0 {
 		return false
 	}
-	return s.inside.drain()
+	return s.inside.endAll()
 }
 
 // Close kills all commands and waits up to 5 seconds. The error names survivors. Afterwards nothing
 // starts.
 func (s *Sandbox) Close() error {
-	s.close.Do(func() { s.closeErr = s.end() })
+	s.close.Do(func() { s.closeErr = s.closeAll() })
 	return s.closeErr
 }
 
-func (s *Sandbox) end() error {
-	left := s.shut()
+func (s *Sandbox) closeAll() error {
+	left := s.markClosed()
 	if left == nil && s.inside == nil {
 		return nil // nothing was ever started
 	}
@@ -166,7 +166,7 @@ func (s *Sandbox) end() error {
 	if s.inside != nil {
 		s.inside.close()
 	}
-	s.letGo()
+	s.closeLeftovers()
 	if s.stopServing != nil {
 		s.stopServing()
 	}
@@ -198,8 +198,8 @@ func killAll(processes []*Process) (alive int) {
 	return alive
 }
 
-// shut marks s as closed and returns running commands, or nil if nothing was ever started.
-func (s *Sandbox) shut() []*Process {
+// markClosed marks s as closed and returns running commands, or nil if nothing was ever started.
+func (s *Sandbox) markClosed() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
@@ -220,13 +220,13 @@ func (s *Sandbox) add(p *Process) error {
 	if s.closed {
 		return errClosed
 	}
-	s.begin()
+	s.initialize()
 	s.live[p] = struct{}{}
 	return nil
 }
 
-// begin makes s ready for its first process. s.mu is held.
-func (s *Sandbox) begin() {
+// initialize makes s ready for its first process. s.mu is held.
+func (s *Sandbox) initialize() {
 	if s.live != nil {
 		return
 	}
@@ -251,20 +251,20 @@ func (s *Sandbox) remove(p *Process) {
 	delete(s.live, p)
 }
 
-// Later returns a sandbox that opens at its first command, under ctx, so runs without commands save
+// OpenOnFirstUse returns a sandbox that opens at its first command, under ctx, so runs without commands save
 // the cost. An error of Open becomes that of Start, and the next command tries again. Use Probe to
 // know earlier.
-func Later(ctx context.Context, o Options) *Sandbox {
+func OpenOnFirstUse(ctx context.Context, o Options) *Sandbox {
 	s := new(Sandbox)
 	var one sync.Mutex
 	open := false
-	s.opened = func() error {
+	s.openLater = func() error {
 		one.Lock()
 		defer one.Unlock()
 		if open {
 			return nil
 		}
-		err := s.become(ctx, o)
+		err := s.openWith(ctx, o)
 		open = err == nil
 		return err
 	}
@@ -274,8 +274,8 @@ func Later(ctx context.Context, o Options) *Sandbox {
 // Ready opens a sandbox of Later before its first command. Then Close also ends orphans of other
 // open sandboxes that adopt none.
 func (s *Sandbox) Ready() error {
-	if s.opened != nil {
-		if err := s.opened(); err != nil {
+	if s.openLater != nil {
+		if err := s.openLater(); err != nil {
 			return err
 		}
 	}
@@ -284,12 +284,12 @@ func (s *Sandbox) Ready() error {
 	if s.closed {
 		return errClosed
 	}
-	s.begin()
+	s.initialize()
 	return nil
 }
 
-// become opens s with options o.
-func (s *Sandbox) become(ctx context.Context, o Options) error {
+// openWith opens s with options o.
+func (s *Sandbox) openWith(ctx context.Context, o Options) error {
 	s.mu.Lock()
 	closed := s.closed
 	s.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// inside replaces Linux's supervisor.
-type inside struct{}
+// supervisorConn replaces Linux's supervisor.
+type supervisorConn struct{}
 
-func (*inside) child(Command) child { return nil }
-func (*inside) drain() bool         { return true }
-func (*inside) close()              {}
+func (*supervisorConn) child(Command) child { return nil }
+func (*supervisorConn) endAll() bool        { return true }
+func (*supervisorConn) close()              {}
 
 func (*confinement) stop() (resume func() error, err error) {
 	return nil, errors.New("this system has nothing to stop them with")
@@ -33,14 +33,14 @@ func (*processGroup) remove() {}
 // Conceal does nothing here: the system shows the environment of a process to its user.
 func Conceal() {}
 
-// Begun replaces Linux's begun process.
-type Begun struct{}
+// EarlyProcess replaces Linux's begun process.
+type EarlyProcess struct{}
 
-// Begin starts nothing here.
-func Begin(Network) *Begun { return nil }
+// StartEarly starts nothing here.
+func StartEarly(Network) *EarlyProcess { return nil }
 
 // End ends nothing here.
-func (*Begun) End() {}
+func (*EarlyProcess) End() {}
 
 // Open returns an unconfined Sandbox for DangerFullAccess. Otherwise it fails: macOS has no
 // confinement.
@@ -64,11 +64,11 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }
 
-type starter struct{}
+type threadStarter struct{}
 
-func (starter) open()                          {}
-func (starter) start(start func() error) error { return start() }
-func (starter) stop()                          {}
+func (threadStarter) open()                          {}
+func (threadStarter) start(start func() error) error { return start() }
+func (threadStarter) stop()                          {}
 
 func adoptOrphans()                {}
 func reapGroup(int)                {}

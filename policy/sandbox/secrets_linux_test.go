@@ -73,7 +73,7 @@ func withHidden(t *testing.T, tier string) Options {
 		t.Fatal(err)
 	}
 	o := Options{
-		Network: NetworkNone, without: tiers[tier],
+		Network: NetworkNone, disabledLayers: tiers[tier],
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: workspace, Scratch: filepath.Join(base, "scratch"), Home: base, DenyRead: []string{filepath.Join(workspace, "link/deep/cred"), filepath.Join(workspace, "made/cred"), filepath.Join(workspace, "tool"), filepath.Join(workspace, "vault")},
 		},
@@ -102,7 +102,7 @@ func TestTheWorkspaceStaysWhereItIs(t *testing.T) {
 		t.Run(tier, func(t *testing.T) {
 			requireTier(t, tier)
 			base := place(t)
-			o := Options{Network: NetworkNone, without: tiers[tier], Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}}}
+			o := Options{Network: NetworkNone, disabledLayers: tiers[tier], Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "over/src/work"), Scratch: filepath.Join(base, "scratch"), Writable: []string{filepath.Join(base, "over")}}}
 			put(t, filepath.Join(o.Workspace, "file"), "x", 0o644)
 			box := openOne(t, o)
 			run(t, box, o, `cd ..; for way in "mv ../src ../other" "mv work other"; do if $way 2>/dev/null; then echo "done: $way" >&2; exit 1; fi; done; touch ../made made`)

@@ -28,7 +28,7 @@ func TestFilesAreShownInPlaceOfWhatIsThere(t *testing.T) {
 				o.Workspace, o.Home, o.Scratch = filepath.Join(base, "workspace"), home, filepath.Join(base, "run/scratch")
 				put(t, filepath.Join(o.Workspace, "file"), "", 0o644)
 				o.DenyRead, o.Readable = []string{filepath.Join(base, "run")}, []string{filepath.Join(base, "run/files")}
-				o.Shown = map[string][]byte{
+				o.Replacements = map[string][]byte{
 					filepath.Join(home, ".netrc"): []byte("shown netrc"), made: []byte("shown settings"), link: []byte("shown bundle"),
 					filepath.Join(base, "etc/none"): []byte("never"), filepath.Join(base, "etc"): []byte("never"),
 				}
@@ -76,8 +76,8 @@ func TestWhatIsShownStandsInALaterSandbox(t *testing.T) {
 	}
 	later, o := confined(t, "namespaces", func(later *Options) {
 		later.Folders = o.Folders
-		later.Scratch, later.Below = filepath.Join(base, "later"), []string{o.Scratch}
-		later.Shown = map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")}
+		later.Scratch, later.EarlierScratch = filepath.Join(base, "later"), []string{o.Scratch}
+		later.Replacements = map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")}
 	})
 	if got := run(t, later, o, `cat `+home+`/.m2/settings.xml`); got != "shown" {
 		t.Errorf("commands read %q", got)
@@ -92,7 +92,7 @@ func TestNothingIsMadeInFoldersOfOthers(t *testing.T) {
 	put(t, filepath.Join(base, "workspace/file"), "", 0o644)
 	f := grants.Folders{
 		Mode: grants.WorkspaceWrite, Workspace: filepath.Join(base, "workspace"), Scratch: filepath.Join(base, "scratch"), Home: home, Writable: []string{filepath.Join(home, ".m2")},
-		Shown: map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")},
+		Replacements: map[string][]byte{filepath.Join(home, ".m2/settings.xml"): []byte("shown")},
 	}
 	_, err := grants.NewPlan(f)
 	if unshowable := (*grants.UnshowableError)(nil); !errors.As(err, &unshowable) || unshowable.Path != filepath.Join(home, ".m2/settings.xml") {

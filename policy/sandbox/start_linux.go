@@ -16,9 +16,9 @@ func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// starter starts commands from one thread that lives as long as the sandbox: the kernel sends the
+// threadStarter starts commands from one thread that lives as long as the sandbox: the kernel sends the
 // parent-death signal when that thread ends, and Go ends threads at will (golang.org/issue/27505).
-type starter struct {
+type threadStarter struct {
 	requests chan startRequest
 	ended    chan struct{}
 }
@@ -28,13 +28,13 @@ type startRequest struct {
 	result chan error
 }
 
-func (s *starter) open() {
+func (s *threadStarter) open() {
 	s.requests = make(chan startRequest)
 	s.ended = make(chan struct{})
 	go s.serve()
 }
 
-func (s *starter) serve() {
+func (s *threadStarter) serve() {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer close(s.ended)
 	for request := range s.requests {
@@ -42,13 +42,13 @@ func (s *starter) serve() {
 	}
 }
 
-func (s *starter) start(start func() error) error {
+func (s *threadStarter) start(start func() error) error {
 	result := make(chan error, 1)
 	s.requests <- startRequest{start, result}
 	return <-result
 }
 
-func (s *starter) stop() {
+func (s *threadStarter) stop() {
 	if s.requests == nil {
 		return
 	}
@@ -92,40 +92,42 @@ func endOrphans(wait time.Duration) int {
 	return stage.EndChildren(session, wait)
 }
 
-// Begun is a process that waits for its confinement. Its start takes as long as planning the
+// EarlyProcess is a process that waits for its confinement. Its start takes as long as planning the
 // confinement, so both run in parallel.
-type Begun struct {
+type EarlyProcess struct {
 	ownNetwork bool
 	processes  int
 
-	inside  *inside
+	inside  *supervisorConn
 	err     error
-	starter starter
+	starter threadStarter
 	group   *processGroup
 
 	taken bool // or ended
 }
 
-// Begin starts a process for a sandbox with the given network. Pass it as Options.Begun or call
+// StartEarly starts a process for a sandbox with the given network. Pass it as Options.EarlyProcess or call
 // End.
-func Begin(network Network) *Begun { return beginNamespaces(network, defaultProcesses, nil) }
+func StartEarly(network Network) *EarlyProcess {
+	return beginNamespaces(network, defaultProcesses, nil)
+}
 
-func beginNamespaces(network Network, processes int, as *User) *Begun {
-	b := &Begun{ownNetwork: network != NetworkFull, processes: processes}
+func beginNamespaces(network Network, processes int, as *User) *EarlyProcess {
+	b := &EarlyProcess{ownNetwork: network != NetworkFull, processes: processes}
 	defer showSelf()()
 	b.begin(namespaceAttributes(b.ownNetwork, as))
 	return b
 }
 
 // beginHere starts one in the namespaces of this process.
-func beginHere(processes int) *Begun {
-	b := &Begun{processes: processes}
+func beginHere(processes int) *EarlyProcess {
+	b := &EarlyProcess{processes: processes}
 	b.begin(&syscall.SysProcAttr{Setsid: true})
 	return b
 }
 
 // begin starts the process, in its own cgroup if possible.
-func (b *Begun) begin(attributes *syscall.SysProcAttr) {
+func (b *EarlyProcess) begin(attributes *syscall.SysProcAttr) {
 	hideDescriptors()
 	b.starter.open()
 	if b.group = newProcessGroup(b.processes); b.group != nil {
@@ -143,26 +145,26 @@ func (b *Begun) begin(attributes *syscall.SysProcAttr) {
 
 // begin returns a process for namespaces: the one begun, if it fits o. It returns nil if none is
 // needed.
-func (o Options) begin() *Begun {
-	if slices.Contains(o.without, layerNamespaces) {
-		o.Begun.End()
+func (o Options) begin() *EarlyProcess {
+	if slices.Contains(o.disabledLayers, layerNamespaces) {
+		o.EarlyProcess.End()
 		return nil
 	}
-	if b := o.Begun; b != nil && !b.taken && o.User == nil && b.ownNetwork == (o.Network != NetworkFull) && b.processes == o.processes() {
+	if b := o.EarlyProcess; b != nil && !b.taken && o.User == nil && b.ownNetwork == (o.Network != NetworkFull) && b.processes == o.processes() {
 		return b
 	}
-	o.Begun.End()
+	o.EarlyProcess.End()
 	return beginNamespaces(o.Network, o.processes(), o.User)
 }
 
 // take gives the process away.
-func (b *Begun) take() (*inside, error) {
+func (b *EarlyProcess) take() (*supervisorConn, error) {
 	b.taken = true
 	return b.inside, b.err
 }
 
 // End ends an unused process.
-func (b *Begun) End() {
+func (b *EarlyProcess) End() {
 	if b == nil || b.taken {
 		return
 	}
@@ -171,7 +173,7 @@ func (b *Begun) End() {
 	}
 }
 
-func (b *Begun) abandon(in *inside) {
+func (b *EarlyProcess) abandon(in *supervisorConn) {
 	in.abandon()
 	b.starter.stop()
 	b.group.remove()

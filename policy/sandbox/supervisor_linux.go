@@ -15,8 +15,8 @@ import (
 // supervisor is the process inside. syscall.ForkExec starts it, because package os would first
 // probe pidfds with another process.
 type supervisor struct {
-	pid  int
-	said *os.File // what it writes when it fails
+	pid       int
+	errorPipe *os.File // what it writes when it fails
 
 	mu     sync.Mutex
 	reaped bool // the number may be somebody else's
@@ -24,8 +24,8 @@ type supervisor struct {
 	watch sync.WaitGroup // for its being stopped
 }
 
-// longestSaid bounds its output, in bytes.
-const longestSaid = 500
+// maxErrorBytes bounds its output, in bytes.
+const maxErrorBytes = 500
 
 // startSupervisor starts it with its end of the control socket.
 func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*supervisor, error) {
@@ -53,7 +53,7 @@ func startSupervisor(control *os.File, attributes *syscall.SysProcAttr) (*superv
 		said.Close()
 		return nil, err
 	}
-	return &supervisor{pid: pid, said: said}, nil
+	return &supervisor{pid: pid, errorPipe: said}, nil
 }
 
 func (s *supervisor) kill() {
@@ -100,12 +100,12 @@ func (s *supervisor) wait() {
 			break
 		}
 	}
-	_ = s.said.Close()
+	_ = s.errorPipe.Close()
 }
 
-// lastWords waits for its end and reads why it came.
-func (s *supervisor) lastWords() string {
-	said, _ := io.ReadAll(io.LimitReader(s.said, longestSaid))
+// readError waits for its end and reads why it came.
+func (s *supervisor) readError() string {
+	said, _ := io.ReadAll(io.LimitReader(s.errorPipe, maxErrorBytes))
 	s.wait()
 	return string(said)
 }

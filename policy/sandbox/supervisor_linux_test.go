@@ -193,14 +193,14 @@ func TestASupervisorThatStartsNothingIsEnded(t *testing.T) {
 func TestAProcessThatDoesNotConfineItselfIsEnded(t *testing.T) {
 	confined(t, "full", nil) // or skip
 	base := t.TempDir()
-	begun := Begin(NetworkLoopback)
+	begun := StartEarly(NetworkLoopback)
 	pid := begun.inside.supervisor.pid
 	begun.inside.startWait = time.Millisecond
 	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), Options{
-		Network: NetworkLoopback, Require: LevelFull, Begun: begun,
+		Network: NetworkLoopback, Require: LevelFull, EarlyProcess: begun,
 		Folders: grants.Folders{
 			Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch"),
 		},
@@ -219,18 +219,18 @@ func TestAProcessThatWasBegunServesWhateverIsAsked(t *testing.T) {
 	}{
 		"what it was begun for":  {NetworkLoopback, nil, LevelFull},
 		"another network":        {NetworkFull, nil, LevelFull},
-		"fewer processes":        {NetworkLoopback, func(o *Options) { o.mostProcesses = 100 }, LevelFull},
-		"no namespaces":          {NetworkLoopback, func(o *Options) { o.Require, o.without = "", tiers["landlock"] }, LevelLandlock},
+		"fewer processes":        {NetworkLoopback, func(o *Options) { o.maxProcesses = 100 }, LevelFull},
+		"no namespaces":          {NetworkLoopback, func(o *Options) { o.Require, o.disabledLayers = "", tiers["landlock"] }, LevelLandlock},
 		"no confinement":         {NetworkLoopback, func(o *Options) { o.Mode, o.Require = grants.DangerFullAccess, "" }, LevelNone},
 		"a level found before":   {NetworkLoopback, func(o *Options) { o.At = LevelFull }, LevelFull},
-		"one that is taken":      {NetworkLoopback, func(o *Options) { o.Begun.End() }, LevelFull},
+		"one that is taken":      {NetworkLoopback, func(o *Options) { o.EarlyProcess.End() }, LevelFull},
 		"a folder that is there": {NetworkLoopback, func(o *Options) { o.Writable = []string{"/tmp"} }, LevelFull},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var begun *Begun
+			var begun *EarlyProcess
 			box, o := confined(t, "full", func(o *Options) {
-				o.Begun = Begin(c.begun)
-				begun = o.Begun
+				o.EarlyProcess = StartEarly(c.begun)
+				begun = o.EarlyProcess
 				if c.change != nil {
 					c.change(o)
 				}
@@ -256,13 +256,13 @@ func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base := t.TempDir()
-			o := Options{Network: NetworkLoopback, Begun: Begin(NetworkLoopback), Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch")}}
+			o := Options{Network: NetworkLoopback, EarlyProcess: StartEarly(NetworkLoopback), Folders: grants.Folders{Mode: grants.WorkspaceWrite, Workspace: base, Scratch: filepath.Join(base, "scratch")}}
 			use(&o)
 			if box, err := Open(t.Context(), o); err == nil {
 				_ = box.Close()
 				t.Fatal("it was opened")
 			}
-			pid := o.Begun.inside.supervisor.pid
+			pid := o.EarlyProcess.inside.supervisor.pid
 			if err := unix.Kill(pid, 0); err != unix.ESRCH {
 				t.Errorf("process %d is there: %v", pid, err)
 			}
@@ -274,7 +274,7 @@ func TestAProcessThatWasBegunEndsWithoutASandbox(t *testing.T) {
 func TestEmptyMeansThatNothingLives(t *testing.T) {
 	box, o := confined(t, "namespaces", nil)
 	run(t, box, o, `for i in 1 2 3 4 5; do (trap '' HUP TERM; setsid sh -c 'while :; do echo more >>growing; done' >/dev/null 2>&1 &) ; done; while [ ! -s growing ]; do :; done`)
-	if !box.Empty() {
+	if !box.KillAll() {
 		t.Fatal("something lives")
 	}
 	file := filepath.Join(o.Workspace, "growing")

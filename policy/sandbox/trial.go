@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// beyond lists the layers that a level omits.
-var beyond = map[Level][]string{LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
+// omittedLayers lists the layers that a level omits.
+var omittedLayers = map[Level][]string{LevelNamespaces: {"landlock"}, LevelLandlock: {"namespaces"}}
 
 // Trial is the result of trying one confinement.
 type Trial struct {
@@ -24,7 +24,7 @@ type Trial struct {
 func Trials(ctx context.Context, o Options) []Trial {
 	var all []Trial
 	for _, level := range []Level{LevelFull, LevelNamespaces, LevelLandlock} {
-		o.without, o.Require = beyond[level], level
+		o.disabledLayers, o.Require = omittedLayers[level], level
 		t := Trial{Level: level, Layers: []string{}}
 		box, err := Open(ctx, o)
 		var unavailable *UnavailableError
@@ -52,9 +52,9 @@ type Setting struct {
 	Remedy string `json:"remedy,omitempty"` // empty where it stands in nobody's way
 }
 
-// hindrances lists settings that disable user namespaces or Landlock, with that value and the
+// blockingSettings lists settings that disable user namespaces or Landlock, with that value and the
 // remedy.
-var hindrances = []struct {
+var blockingSettings = []struct {
 	name, hinders, remedy string
 }{
 	{"kernel.apparmor_restrict_unprivileged_userns", "1", "AppArmor keeps ordinary users from namespaces of their own (Ubuntu 23.10 and later): sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
@@ -65,7 +65,7 @@ var hindrances = []struct {
 // Settings reads those of this kernel.
 func Settings() []Setting {
 	all := []Setting{}
-	for _, h := range hindrances {
+	for _, h := range blockingSettings {
 		raw, err := os.ReadFile(filepath.Join("/proc/sys", strings.ReplaceAll(h.name, ".", "/")))
 		if err != nil {
 			continue

@@ -2,11 +2,11 @@ package secrets
 
 import "strings"
 
-// core returns the bounds of a value's really secret part. It excludes published parts: the prefix
+// secretPart returns the bounds of a value's really secret part. It excludes published parts: the prefix
 // of a known token, a JSON Web Token's header, first and last line of a key, the scheme of an
 // Authorization header, and of a URL everything but user and password, or without these, everything
 // up to the host.
-func core(secret string) (from, to int) {
+func secretPart(secret string) (from, to int) {
 	const jwt, pem = "eyJ", "-----BEGIN "
 	switch {
 	case strings.HasPrefix(secret, jwt) && strings.Contains(secret, "."):
@@ -16,7 +16,7 @@ func core(secret string) (from, to int) {
 	}
 	for _, scheme := range []string{"Bearer ", "bearer ", "Basic ", "basic ", "token "} {
 		if rest, ok := strings.CutPrefix(secret, scheme); ok {
-			from, to = core(rest)
+			from, to = secretPart(rest)
 			return from + len(scheme), to + len(scheme)
 		}
 	}

@@ -9,17 +9,17 @@ import (
 
 const (
 	letterGram = 8
-	// leastBroken is the shortest interrupted sequence to report, in bytes.
-	leastBroken = 12
+	// minBroken is the shortest interrupted sequence to report, in bytes.
+	minBroken = 12
 	// window is the number of bytes searched at once. widest is the largest number of text bytes
 	// for one byte of a value.
 	window = 128 << 10
 	widest = 16
 )
 
-// disguises finds values whose letters and digits occur in order in a text, encoded or not, even
+// encodedFinder finds values whose letters and digits occur in order in a text, encoded or not, even
 // with line ends, line prefixes or the separators of a dump between them.
-type disguises struct {
+type encodedFinder struct {
 	filter  []uint64 // of the grams of all spellings
 	shift   int
 	places  []letterPlace
@@ -39,8 +39,8 @@ func (p *letterPlace) gram() uint64 {
 	return binary.LittleEndian.Uint64([]byte(p.letters[p.offset : p.offset+letterGram]))
 }
 
-func newDisguises(values []Value) *disguises {
-	d := &disguises{overlap: shapeOverlap}
+func newDisguises(values []Value) *encodedFinder {
+	d := &encodedFinder{overlap: shapeOverlap}
 	for _, v := range values {
 		d.overlap = max(d.overlap, widest*len(v.Secret))
 		for _, s := range spellings(v) {
@@ -63,7 +63,7 @@ func newDisguises(values []Value) *disguises {
 // add indexes the secret letters of a spelling: every gram of a short one, which may be scattered
 // in small pieces, and every fourth of a longer one, because the search looks at every gram of the
 // text.
-func (d *disguises) add(s *spelling) {
+func (d *encodedFinder) add(s *spelling) {
 	const short, apart = 64, 4
 	step := 1
 	if len(s.letters) > short {
@@ -78,19 +78,19 @@ func (d *disguises) add(s *spelling) {
 	}
 }
 
-func (d *disguises) bit(gram uint64) (word, mask uint64) {
+func (d *encodedFinder) bit(gram uint64) (word, mask uint64) {
 	h := gram * 0x9E3779B97F4A7C15 >> d.shift
 	return h >> 6, 1 << (h & 63)
 }
 
 // find calls found for each value, or part of one, in a text, except plain and uninterrupted ones.
-func (d *disguises) find(text string, found func(finding)) {
-	if len(d.places) == 0 || len(text) < leastLetters {
+func (d *encodedFinder) find(text string, found func(finding)) {
+	if len(d.places) == 0 || len(text) < minLetters {
 		return
 	}
 	l, _ := d.pool.Get().(*letters)
 	if l == nil {
-		l = &letters{followed: map[*spelling]followed{}}
+		l = &letters{followed: map[*spelling]lastTrace{}}
 	}
 	defer d.pool.Put(l)
 	for start := 0; ; start += window {
@@ -106,7 +106,7 @@ func (d *disguises) find(text string, found func(finding)) {
 	}
 }
 
-func (d *disguises) findIn(l *letters, found func(finding)) {
+func (d *encodedFinder) findIn(l *letters, found func(finding)) {
 	if len(l.all) < letterGram {
 		return
 	}
@@ -124,8 +124,8 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 		}
 		found(best.finding())
 		last := best.last
-		if !best.whole() { // a whole one may begin where letters were left out
-			last = best.straight
+		if !best.isComplete() { // a whole one may begin where letters were left out
+			last = best.unbrokenTo
 		}
 		for ; end < last; end++ {
 			gram = gram>>8 | uint64(l.all[end+1])<<56
@@ -134,7 +134,7 @@ func (d *disguises) findIn(l *letters, found func(finding)) {
 }
 
 // longest returns the most telling trace around a gram of a text.
-func (d *disguises) longest(l *letters, gram uint64, at int) trace {
+func (d *encodedFinder) longest(l *letters, gram uint64, at int) trace {
 	best := trace{}
 	for i := d.first[gram] - 1; i >= 0; i = d.places[i].next {
 		place := d.places[i]
@@ -142,17 +142,17 @@ func (d *disguises) longest(l *letters, gram uint64, at int) trace {
 		if old, known := l.followed[place.spelling]; known && old.shift == shift && at <= old.last {
 			continue
 		}
-		r := follow(l, place, at)
-		if r.counts() && r.tellsMoreThan(best) {
+		r := traceAround(l, place, at)
+		if r.isSignificant() && r.isLongerThan(best) {
 			best = r
 		}
-		l.followed[place.spelling] = followed{shift, r.straight}
+		l.followed[place.spelling] = lastTrace{shift, r.unbrokenTo}
 	}
 	return best
 }
 
-// followed is the end of the last trace of a spelling at a given shift.
-type followed struct{ shift, last int }
+// lastTrace is the end of the last trace of a spelling at a given shift.
+type lastTrace struct{ shift, last int }
 
 // finding locates a secret, or a part of a secret, in a text.
 type finding struct {
@@ -168,7 +168,7 @@ type trace struct {
 	spelling    *spelling
 	first, last int  // in the text
 	from, to    int  // in the spelling; to is the last one
-	straight    int  // the last in the text before any was left out
+	unbrokenTo  int  // the last in the text before any was left out
 	changed     bool // other gaps are between them
 	broken      bool // and ends of lines
 	columns     bool // other columns stand behind it in its lines
@@ -186,29 +186,29 @@ const (
 
 func (r *trace) letters() int { return r.to - r.from + 1 }
 
-func (r *trace) whole() bool { return r.from == 0 && r.to == len(r.spelling.letters)-1 }
+func (r *trace) isComplete() bool { return r.from == 0 && r.to == len(r.spelling.letters)-1 }
 
-func (r *trace) tellsMoreThan(other trace) bool {
+func (r *trace) isLongerThan(other trace) bool {
 	switch {
 	case other.spelling == nil:
 		return true
-	case r.whole() != other.whole():
-		return r.whole()
+	case r.isComplete() != other.isComplete():
+		return r.isComplete()
 	}
 	return r.letters() > other.letters()
 }
 
-// counts reports whether a trace is a value, or too long a part for chance.
-func (r *trace) counts() bool {
+// isSignificant reports whether a trace is a value, or too long a part for chance.
+func (r *trace) isSignificant() bool {
 	s := r.spelling
 	switch {
 	case s == nil:
 		return false
 	case s.plain && !r.changed: // is found without
 		return false
-	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < leastBroken:
+	case !s.numbers && (r.broken || r.spacing == apart) && r.bytes(r.from, r.to) < minBroken:
 		return false
-	case r.whole():
+	case r.isComplete():
 		return true
 	}
 	from, to := r.core()
@@ -222,7 +222,7 @@ func (r *trace) core() (from, to int) {
 
 func (r *trace) finding() finding {
 	s, from := r.spelling, r.from
-	f := finding{spelling: s, whole: r.whole()}
+	f := finding{spelling: s, whole: r.isComplete()}
 	if !f.whole {
 		first, last := r.core()
 		from, f.part = first, s.part(first, last)
@@ -233,7 +233,7 @@ func (r *trace) finding() finding {
 		f.end += len(commonStart(r.text.text[f.end:], s.form[s.at[len(s.at)-1]+1:]))
 	}
 	if r.columns {
-		rest := r.text.text[f.end:min(len(r.text.text), f.end+longestGap)]
+		rest := r.text.text[f.end:min(len(r.text.text), f.end+maxGap)]
 		f.end += max(0, strings.IndexAny(rest+"\n", "\r\n"))
 	}
 	return f

@@ -47,7 +47,7 @@ var tools = []string{
 	"xxd -p | tr '\\n' ' '", "base64 | tr '\\n' ' '",
 }
 
-func TestToolsThatPrintAnotherForm(t *testing.T) {
+func TestFindsEncodingsOfTools(t *testing.T) {
 	random := randomTexts()
 	values := []Value{
 		{"OPENAI_API_KEY", "sk-proj-" + random(word+"-_", 156)},
@@ -97,7 +97,7 @@ func looksRemoved(t *testing.T, name string, r *Redactor, v Value, text string) 
 	}
 }
 
-func TestWrittenInAnotherForm(t *testing.T) {
+func TestFindsEncodedValues(t *testing.T) {
 	b64, hexed := base64.StdEncoding.EncodeToString, hex.EncodeToString
 	forms := map[string]func(string) string{
 		"%XX":                eachByte("%%%02X"),
@@ -157,7 +157,7 @@ func inUTF16(text string) string {
 	return b.String()
 }
 
-func TestBrokenIntoLinesOfAnyLength(t *testing.T) {
+func TestFindsValuesBrokenIntoLines(t *testing.T) {
 	forms := map[string]func(string) string{
 		"plain":  func(s string) string { return s },
 		"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(`{"key": "` + s + `"}`)) },
@@ -186,7 +186,7 @@ func TestBrokenIntoLinesOfAnyLength(t *testing.T) {
 	}
 }
 
-func TestAWholeValueBehindAPartOfIt(t *testing.T) {
+func TestFindsValueAfterItsPart(t *testing.T) {
 	v := Value{"KEY", randomTexts()(word, 80)}
 	r := NewRedactor([]Value{v})
 	for name, form := range map[string]func(string) string{"plain": func(s string) string { return s }, "hex": eachByte("%02x ")} {
@@ -197,7 +197,7 @@ func TestAWholeValueBehindAPartOfIt(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyHasTheSameLetters(t *testing.T) {
+func TestIgnoresSameLetters(t *testing.T) {
 	r := NewRedactor([]Value{{"PASSWORD", "postgres-password"}, {"PHRASE", "correct horse battery staple"}, {"PIN", "12345678"}, {"DSN", "postgres://postgres:postgres@localhost:5432/postgres"}})
 	for name, text := range map[string]string{
 		"other punctuation": "postgres password, postgres/password, postgres_password and correct-horse-battery-staple",

@@ -40,8 +40,8 @@ func (r *Redactor) FindNew(from, before io.Reader) ([]string, error) {
 				found[f.name] = true
 			}
 		}
-		if r.disguises != nil {
-			r.disguises().find(text, func(f finding) {
+		if r.encodedFinder != nil {
+			r.encodedFinder().find(text, func(f finding) {
 				if f.whole {
 					found[f.spelling.name] = true
 				}
@@ -66,7 +66,7 @@ func nameOf(s span) string { return s.mark[len("[secret ") : len(s.mark)-1] }
 func (r *Redactor) windows(from io.Reader, search func(text string)) error {
 	overlap := shapeOverlap
 	if len(r.forms) > 0 {
-		overlap = max(r.disguises().overlap, len(r.forms[0].text)-1) // the longest
+		overlap = max(r.encodedFinder().overlap, len(r.forms[0].text)-1) // the longest
 	}
 	window := make([]byte, 0, overlap+windowSize)
 	for {

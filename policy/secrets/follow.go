@@ -10,49 +10,49 @@ const (
 	// longest suffix (the same bytes as characters).
 	margin = 64
 	column = 24
-	// leastStraight is how many bytes of a spelling have to be there before anything
+	// minStraight is how many bytes of a spelling have to be there before anything
 	// is left out.
-	leastStraight = 12
-	// strayed is the number of letters in a margin or column that may match by chance.
-	strayed = 8
-	// longestSeparator is the most bytes between two numbers of a line.
-	longestSeparator = 8
+	minStraight = 12
+	// chanceMatches is the number of letters in a margin or column that may match by chance.
+	chanceMatches = 8
+	// maxSeparator is the most bytes between two numbers of a line.
+	maxSeparator = 8
 )
 
-// follow returns the trace around one common letter of text and spelling.
-func follow(text *letters, place letterPlace, at int) trace {
+// traceAround returns the trace around one common letter of text and spelling.
+func traceAround(text *letters, place letterPlace, at int) trace {
 	offset := int(place.offset)
 	r := trace{text: text, spelling: place.spelling, first: at, last: at, from: offset, to: offset}
 	if !r.same(at, offset) {
 		return trace{}
 	}
-	r.walk(+1)
+	r.extend(+1)
 	if r.letters() < letterGram {
 		return trace{}
 	}
-	r.walk(-1)
+	r.extend(-1)
 	return r
 }
 
 // same reports whether a letter of the text equals that of the spelling.
 func (r *trace) same(at, letter int) bool {
 	s := r.spelling
-	return r.text.all[at] == s.letters[letter] && (s.caseless || r.text.text[r.text.at[at]] == s.form[s.at[letter]])
+	return r.text.all[at] == s.letters[letter] && (s.ignoresCase || r.text.text[r.text.at[at]] == s.form[s.at[letter]])
 }
 
-// walk makes the trace longer at one end, forward (+1) or backward (-1).
-func (r *trace) walk(way int) {
+// extend makes the trace longer at one end, forward (+1) or backward (-1).
+func (r *trace) extend(way int) {
 	at, letter := r.last, r.to
 	if way < 0 {
 		at, letter = r.first, r.from
 	}
 	straight := r.letters() // that were followed without leaving any out
 	for {
-		for r.fits(at, letter, way) {
+		for r.nextMatches(at, letter, way) {
 			at, letter, straight = at+way, letter+way, straight+1
 		}
-		r.straight = cmp.Or(r.straight, at)
-		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < leastStraight {
+		r.unbrokenTo = cmp.Or(r.unbrokenTo, at)
+		if straight < letterGram || r.bytes(letter, letter-way*(straight-1)) < minStraight {
 			break
 		}
 		nextAt, nextLetter, found := r.nextLine(at, letter, way, straight)
@@ -73,9 +73,9 @@ func (r *trace) bytes(one, other int) int {
 	return int(max(r.spelling.at[one], r.spelling.at[other])-min(r.spelling.at[one], r.spelling.at[other])) + 1
 }
 
-// fits reports whether the next letter of the text equals that of the spelling, with a permitted
+// nextMatches reports whether the next letter of the text equals that of the spelling, with a permitted
 // gap before it.
-func (r *trace) fits(at, letter, way int) bool {
+func (r *trace) nextMatches(at, letter, way int) bool {
 	at, letter = at+way, letter+way
 	if at < 0 || at >= len(r.text.all) || letter < 0 || letter >= len(r.spelling.letters) || !r.same(at, letter) {
 		return false
@@ -88,7 +88,7 @@ func (r *trace) fits(at, letter, way int) bool {
 		return false
 	}
 	if want := r.spelling.gap(letter); gap != want || r.spacing == apart {
-		may := r.mayStand(gap, want)
+		may := r.gapMatches(gap, want)
 		r.changed = r.changed || may
 		return may
 	}
@@ -98,17 +98,17 @@ func (r *trace) fits(at, letter, way int) bool {
 	return true
 }
 
-// mayStand reports whether a gap of the text may replace one of the spelling.
-func (r *trace) mayStand(gap, want string) bool {
-	if breaksLine(gap) || r.spelling.code && gap == " " && r.spacing != apart {
-		may := r.spelling.numbers || inOrder(bare(gap), bare(want))
+// gapMatches reports whether a gap of the text may replace one of the spelling.
+func (r *trace) gapMatches(gap, want string) bool {
+	if breaksLine(gap) || r.spelling.unlikeText && gap == " " && r.spacing != apart {
+		may := r.spelling.numbers || isSubsequence(withoutSeparators(gap), withoutSeparators(want))
 		r.broken = r.broken || may
 		return may
 	}
 	if r.spelling.numbers {
-		return want != "" && len(gap) <= longestSeparator && (gap != "" || !r.spelling.parted)
+		return want != "" && len(gap) <= maxSeparator && (gap != "" || !r.spelling.needsSeparator)
 	}
-	found, wanted := bare(gap), bare(want)
+	found, wanted := withoutSeparators(gap), withoutSeparators(want)
 	switch {
 	case found != wanted:
 		return false
@@ -125,8 +125,8 @@ func (r *trace) mayStand(gap, want string) bool {
 	return r.spacing == spacing
 }
 
-// bare removes bytes that may separate any two characters: blanks, bytes of UTF-16, backslashes.
-func bare(gap string) string {
+// withoutSeparators removes bytes that may separate any two characters: blanks, bytes of UTF-16, backslashes.
+func withoutSeparators(gap string) string {
 	return strings.Map(func(c rune) rune {
 		switch c {
 		case ' ', '\t', '\r', '\n', 0, '\uFFFD', '\\':
@@ -136,8 +136,8 @@ func bare(gap string) string {
 	}, gap)
 }
 
-// inOrder says whether the bytes of part stand in text, in their order.
-func inOrder(text, part string) bool {
+// isSubsequence says whether the bytes of part stand in text, in their order.
+func isSubsequence(text, part string) bool {
 	for i := 0; i < len(text) && part != ""; i++ {
 		if text[i] == part[0] {
 			part = part[1:]
@@ -156,13 +156,13 @@ func (r *trace) nextLine(at, letter, way, back int) (nextAt, nextLetter int, fou
 	if way < 0 {
 		near, far = far, near
 	}
-	for ahead := -strayed; ahead < near; ahead++ {
+	for ahead := -chanceMatches; ahead < near; ahead++ {
 		if !r.breaksBehind(at+way*ahead, way) {
 			continue
 		}
 		begin := at + way*(ahead+1)
-		reach := r.reach(begin, way, far)
-		for c := max(0, -ahead); c < min(back, strayed+1) && ahead+c < near; c++ {
+		reach := r.lettersOnLine(begin, way, far)
+		for c := max(0, -ahead); c < min(back, chanceMatches+1) && ahead+c < near; c++ {
 			next := letter - way*(c-1)
 			if skipped := r.resumes(begin, next, way, reach, letterGram+c); skipped >= 0 {
 				r.broken, r.changed = true, true
@@ -190,8 +190,8 @@ func (r *trace) breaksBehind(at, way int) bool {
 	return ok && breaksLine(gap)
 }
 
-// reach is how many letters, far at most, follow a letter on its line.
-func (r *trace) reach(at, way, far int) int {
+// lettersOnLine is how many letters, far at most, follow a letter on its line.
+func (r *trace) lettersOnLine(at, way, far int) int {
 	n := 0
 	for next := at + way; n < far && next >= 0 && next < len(r.text.all) && !r.breaksBehind(next-way, way); next += way {
 		n++
@@ -207,7 +207,7 @@ func (r *trace) resumes(at, letter, way, reach, least int) int {
 	}
 	wanted := r.spelling.letters[letter]
 	for skipped := 0; skipped <= reach; skipped++ {
-		if r.text.all[at] == wanted && r.agrees(at, letter, way, least, skipped > 0) {
+		if r.text.all[at] == wanted && r.matchesFrom(at, letter, way, least, skipped > 0) {
 			return skipped
 		}
 		at += way
@@ -215,12 +215,12 @@ func (r *trace) resumes(at, letter, way, reach, least int) int {
 	return -1
 }
 
-// agrees reports whether at least that many letters match from here on, or all remaining ones at
+// matchesFrom reports whether at least that many letters match from here on, or all remaining ones at
 // the edge of a word.
-func (r *trace) agrees(at, letter, way, least int, word bool) bool {
+func (r *trace) matchesFrom(at, letter, way, least int, word bool) bool {
 	for n := range least {
 		if letter < 0 || letter >= len(r.spelling.letters) {
-			return !word || n > 0 && r.edge(at-way*n, way)
+			return !word || n > 0 && r.atTokenEdge(at-way*n, way)
 		}
 		if at < 0 || at >= len(r.text.all) || !r.same(at, letter) {
 			return false
@@ -230,9 +230,9 @@ func (r *trace) agrees(at, letter, way, least int, word bool) bool {
 	return true
 }
 
-// edge says whether something stands before a letter, or behind it on the way
+// atTokenEdge says whether something stands before a letter, or behind it on the way
 // back.
-func (r *trace) edge(at, way int) bool {
+func (r *trace) atTokenEdge(at, way int) bool {
 	if way < 0 {
 		at++
 	}

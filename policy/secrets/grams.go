@@ -12,19 +12,19 @@ const (
 	// shares more with other texts.
 	minFragment = 12
 	minOfLong   = 16
-	long        = 512
+	longValue   = 512
 
-	// step is the distance of the examined positions in a text. Forms have at least 4+step-1 bytes
+	// positionStep is the distance of the examined positions in a text. Forms have at least 4+step-1 bytes
 	// and fragments 8+step-1, so each has a gram at every offset below step.
-	step         = 5
+	positionStep = 5
 	formGram     = 4
 	fragmentGram = 8
 )
 
 // grams finds possible beginnings of known values without examining every byte.
 type grams struct {
-	forms     places[gramPlace] // of 4 bytes at the beginning of each form
-	fragments places[gramPlace] // of 8 bytes at each place of each value
+	forms     gramIndex[gramPlace] // of 4 bytes at the beginning of each form
+	fragments gramIndex[gramPlace] // of 8 bytes at each place of each value
 }
 
 // gramPlace is the position of a gram in a form or value.
@@ -53,22 +53,22 @@ func (f *filter) has(n uint64) bool {
 	return f[word]&mask != 0
 }
 
-// places maps grams to searched values. The filter rejects most grams of a text.
-type places[P any] struct {
+// gramIndex maps grams to searched values. The filter rejects most grams of a text.
+type gramIndex[P any] struct {
 	filter filter
-	of     map[uint64][]P
+	byGram map[uint64][]P
 }
 
-func (p *places[P]) add(gram uint64, place P) {
-	if p.of == nil {
-		p.of = map[uint64][]P{}
+func (p *gramIndex[P]) add(gram uint64, place P) {
+	if p.byGram == nil {
+		p.byGram = map[uint64][]P{}
 	}
 	p.filter.add(gram)
-	p.of[gram] = append(p.of[gram], place)
+	p.byGram[gram] = append(p.byGram[gram], place)
 }
 
 func (g *grams) addForm(text string) {
-	for offset := range step {
+	for offset := range positionStep {
 		gram := binary.LittleEndian.Uint32([]byte(text[offset : offset+formGram]))
 		g.forms.add(uint64(gram), gramPlace{text: text, offset: offset})
 	}
@@ -79,22 +79,22 @@ func (g *grams) addFragments(v Value) {
 	if len(v.Secret) < fragmentOf {
 		return
 	}
-	from, to := core(v.Secret)
+	from, to := secretPart(v.Secret)
 	text := v.Secret[from:to]
-	least := leastFragment(v.Secret)
+	least := minFragmentLength(v.Secret)
 	if len(text) < least {
 		return
 	}
 	for offset := 0; offset+fragmentGram <= len(text); offset++ {
 		gram := binary.LittleEndian.Uint64([]byte(text[offset : offset+fragmentGram]))
-		if len(g.fragments.of[gram]) < 4 { // a value that repeats itself needs no more
+		if len(g.fragments.byGram[gram]) < 4 { // a value that repeats itself needs no more
 			g.fragments.add(gram, gramPlace{text, offset, v.Name, least})
 		}
 	}
 }
 
-func leastFragment(secret string) int {
-	if len(secret) >= long {
+func minFragmentLength(secret string) int {
+	if len(secret) >= longValue {
 		return minOfLong
 	}
 	return minFragment
@@ -102,12 +102,12 @@ func leastFragment(secret string) int {
 
 // mayHoldForm says whether a form stands in text.
 func (g *grams) mayHoldForm(text string) bool {
-	for at := 0; at+formGram <= len(text); at += step {
+	for at := 0; at+formGram <= len(text); at += positionStep {
 		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24
 		if !g.forms.filter.has(gram) {
 			continue
 		}
-		for _, place := range g.forms.of[gram] {
+		for _, place := range g.forms.byGram[gram] {
 			if start := at - place.offset; start >= 0 && strings.HasPrefix(text[start:], place.text) {
 				return true
 			}
@@ -119,18 +119,18 @@ func (g *grams) mayHoldForm(text string) bool {
 // fragments appends the fragments of values in text to spans.
 func (r *Redactor) fragments(text string, spans []span) []span {
 	g := &r.grams
-	if len(g.fragments.of) == 0 {
+	if len(g.fragments.byGram) == 0 {
 		return spans
 	}
-	for at := 0; at+fragmentGram <= len(text); at += step {
+	for at := 0; at+fragmentGram <= len(text); at += positionStep {
 		gram := uint64(text[at]) | uint64(text[at+1])<<8 | uint64(text[at+2])<<16 | uint64(text[at+3])<<24 |
 			uint64(text[at+4])<<32 | uint64(text[at+5])<<40 | uint64(text[at+6])<<48 | uint64(text[at+7])<<56
 		if !g.fragments.filter.has(gram) {
 			continue
 		}
 		longest := span{start: at, end: at}
-		for _, place := range g.fragments.of[gram] {
-			start, end := place.extent(text, at)
+		for _, place := range g.fragments.byGram[gram] {
+			start, end := place.longestMatch(text, at)
 			if end-start >= place.least && end-start > longest.end-longest.start {
 				longest = span{start, end, partMark(place.name)}
 			}
@@ -138,15 +138,15 @@ func (r *Redactor) fragments(text string, spans []span) []span {
 		if longest.end == at {
 			continue
 		}
-		if r.stands == nil || !r.stands(text[longest.start:longest.end]) {
+		if r.isPublic == nil || !r.isPublic(text[longest.start:longest.end]) {
 			spans = append(spans, longest)
 		}
-		at += (longest.end - at - 1) / step * step // the next look is in the first bytes behind it
+		at += (longest.end - at - 1) / positionStep * positionStep // the next look is in the first bytes behind it
 	}
 	return spans
 }
 
-// extent returns the bounds of the longest match around at.
-func (p gramPlace) extent(text string, at int) (start, end int) {
+// longestMatch returns the bounds of the longest match around at.
+func (p gramPlace) longestMatch(text string, at int) (start, end int) {
 	return at - len(commonEnd(text[:at], p.text[:p.offset])), at + len(commonStart(text[at:], p.text[p.offset:]))
 }

@@ -10,11 +10,11 @@ type letters struct {
 	all  []byte
 	at   []int32
 
-	followed map[*spelling]followed
+	followed map[*spelling]lastTrace
 }
 
-// folded is each letter and digit in lower case, and 0 for all other bytes.
-var folded = func() (table [256]byte) {
+// lowerLetters is each letter and digit in lower case, and 0 for all other bytes.
+var lowerLetters = func() (table [256]byte) {
 	for _, c := range []byte(digits + lower) {
 		table[c] = c
 	}
@@ -31,7 +31,7 @@ func (l *letters) read(text string) {
 	all, at, n := l.all[:len(text)], l.at[:len(text)], 0
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		f := folded[c]
+		f := lowerLetters[c]
 		if f == 'x' && isHexNumber(text, i) {
 			n-- // the 0 before it
 			continue
@@ -48,8 +48,8 @@ func (l *letters) read(text string) {
 
 // isHexNumber says whether the x of a number like 0x41 stands at a place.
 func isHexNumber(text string, at int) bool {
-	return at > 0 && text[at-1] == '0' && (at == 1 || folded[text[at-2]] == 0) &&
-		startsWithHex(text[at+1:]) && (at+3 == len(text) || folded[text[at+3]] == 0)
+	return at > 0 && text[at-1] == '0' && (at == 1 || lowerLetters[text[at-2]] == 0) &&
+		startsWithHex(text[at+1:]) && (at+3 == len(text) || lowerLetters[text[at+3]] == 0)
 }
 
 func startsWithHex(text string) bool {
@@ -93,13 +93,13 @@ func unicodeEscape(rest string) int {
 	return 0
 }
 
-// longestGap is the most bytes between two letters of a value.
-const longestGap = 200
+// maxGap is the most bytes between two letters of a value.
+const maxGap = 200
 
-// gap returns the text between a letter and the one before. It reports false above longestGap.
+// gap returns the text between a letter and the one before. It reports false above maxGap.
 func (l *letters) gap(letter int) (gap string, ok bool) {
 	from, to := l.at[letter-1]+1, l.at[letter]
-	return l.text[from:to], to-from <= longestGap
+	return l.text[from:to], to-from <= maxGap
 }
 
 // breaksLine says whether a line ends in a gap, be it by an escape: the only

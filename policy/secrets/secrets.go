@@ -15,12 +15,12 @@ const MinLength = 8
 // Redactor removes secrets from text. The zero value knows shapes alone, nil
 // removes nothing. It is safe for concurrent use.
 type Redactor struct {
-	replacer  *strings.Replacer
-	forms     []form
-	short     []string
-	grams     grams
-	disguises func() *disguises // nil where no value is known
-	stands    func(fragment string) bool
+	replacer      *strings.Replacer
+	forms         []form
+	short         []string
+	grams         grams
+	encodedFinder func() *encodedFinder // nil where no value is known
+	isPublic      func(fragment string) bool
 }
 
 // form is one spelling of a value.
@@ -63,14 +63,14 @@ func NewRedactor(values []Value) *Redactor {
 	}
 	if len(list) > 0 {
 		r.replacer = strings.NewReplacer(list...)
-		r.disguises = sync.OnceValue(func() *disguises { return newDisguises(known) }) // not every redactor gets a text
+		r.encodedFinder = sync.OnceValue(func() *encodedFinder { return newDisguises(known) }) // not every redactor gets a text
 	}
 	return r
 }
 
-// Except exempts fragments that are public according to stands. stands must be safe for concurrent
+// ExemptPublic exempts fragments that are public according to stands. stands must be safe for concurrent
 // use. Call Except before any other method.
-func (r *Redactor) Except(stands func(fragment string) bool) { r.stands = stands }
+func (r *Redactor) ExemptPublic(stands func(fragment string) bool) { r.isPublic = stands }
 
 func mark(name string) string     { return "[secret " + name + "]" }
 func partMark(name string) string { return "[part of secret " + name + "]" }
@@ -83,23 +83,23 @@ func (r *Redactor) Redact(text string) string {
 	if r.replacer != nil && r.grams.mayHoldForm(text) {
 		text = r.replacer.Replace(text)
 	}
-	spans := r.disguised(text, r.fragments(text, shapesIn(text)))
+	spans := r.addEncoded(text, r.fragments(text, shapesIn(text)))
 	if len(spans) == 0 {
 		return text
 	}
 	return replaceSpans(text, spans)
 }
 
-// disguised appends encoded values in text to spans.
-func (r *Redactor) disguised(text string, spans []span) []span {
-	if r.disguises == nil {
+// addEncoded appends encoded values in text to spans.
+func (r *Redactor) addEncoded(text string, spans []span) []span {
+	if r.encodedFinder == nil {
 		return spans
 	}
-	r.disguises().find(text, func(f finding) {
+	r.encodedFinder().find(text, func(f finding) {
 		switch {
 		case f.whole:
 			spans = append(spans, span{f.start, f.end, mark(f.spelling.name)})
-		case r.stands == nil || !r.stands(f.part):
+		case r.isPublic == nil || !r.isPublic(f.part):
 			spans = append(spans, span{f.start, f.end, partMark(f.spelling.name)})
 		}
 	})

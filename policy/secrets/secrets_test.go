@@ -43,7 +43,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestFindSeesValuesAcrossReads(t *testing.T) {
+func TestFindsValuesAcrossReads(t *testing.T) {
 	secret := "s3cr3t-value-of-the-key"
 	r := NewRedactor([]Value{{Name: "KEY", Secret: secret}, {Name: "OTHER", Secret: "another-secret"}})
 	for _, before := range []int{0, 64<<10 - 5, 64<<10 + 1, 200_000} {

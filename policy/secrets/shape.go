@@ -15,38 +15,38 @@ type measure func(rest string) (length, barren int)
 
 // shapes are the well-known ones, as their issuers publish them.
 var shapes = []shape{
-	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, run(wordBytes, 30, 0)},
-	{"GitHub fine-grained token", []string{"github_pat_"}, run(wordBytes, 36, 0)},
-	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, run(urlBytes, 20, 0)},
-	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, run(urlBytes, 20, 0)},
-	{"Anthropic key", []string{"sk-ant-"}, run(urlBytes, 20, 0)},
-	{"API key", []string{"sk-or-v1-", "sk-"}, run(alnum, 32, 0)},
-	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, run(base32Bytes, 16, 16)},
-	{"AWS Bedrock key", []string{"ABSK"}, run(base64Bytes, 100, 0)},
-	{"Google API key", []string{"AIza"}, run(urlBytes, 35, 35)},
-	{"Google OAuth secret", []string{"GOCSPX-"}, run(urlBytes, 28, 28)},
-	{"Google OAuth token", []string{"ya29."}, run(urlBytes, 30, 0)},
-	{"Azure storage key", []string{"AccountKey="}, run(base64Bytes, 80, 0)},
-	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, run(dashBytes, 20, 0)},
-	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, run(pathBytes, 30, 0)},
-	{"npm token", []string{"npm_"}, run(alnum, 36, 36)},
-	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, run(urlBytes, 50, 0)},
-	{"RubyGems key", []string{"rubygems_"}, run(hexBytes, 48, 48)},
-	{"crates.io token", []string{"cio"}, run(alnum, 32, 32)},
-	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, run(urlBytes, 24, 0)},
-	{"Hugging Face token", []string{"hf_"}, run(alnum, 34, 40)},
-	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, run(alnum, 20, 0)},
-	{"SendGrid key", []string{"SG."}, dotted(run(urlBytes, 22, 22), run(urlBytes, 43, 43))},
-	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, run(hexBytes, 64, 64)},
-	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, run(urlBytes, 24, 0)},
-	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, run(hexBytes, 32, 32)},
-	{"Databricks token", []string{"dapi"}, run(hexBytes, 32, 32)},
-	{"Linear key", []string{"lin_api_"}, run(alnum, 40, 40)},
-	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, run(urlBytes, 50, 0)},
-	{"Grafana token", []string{"glsa_", "glc_"}, run(wordBytes, 32, 0)},
-	{"New Relic key", []string{"NRAK-"}, run(alnum, 27, 27)},
-	{"age key", []string{"AGE-SECRET-KEY-1"}, run(alnum, 58, 58)},
-	{"JSON Web Token", []string{"eyJ"}, dotted(run(urlBytes, 10, 0), dotted(after("eyJ", run(urlBytes, 10, 0)), run(urlBytes, 20, 0)))},
+	{"GitHub token", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}, sequence(wordBytes, 30, 0)},
+	{"GitHub fine-grained token", []string{"github_pat_"}, sequence(wordBytes, 36, 0)},
+	{"GitLab token", []string{"glpat-", "gldt-", "glrt-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-", "gloas-", "glsoat-"}, sequence(urlBytes, 20, 0)},
+	{"OpenAI key", []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}, sequence(urlBytes, 20, 0)},
+	{"Anthropic key", []string{"sk-ant-"}, sequence(urlBytes, 20, 0)},
+	{"API key", []string{"sk-or-v1-", "sk-"}, sequence(alnum, 32, 0)},
+	{"AWS access key ID", []string{"AKIA", "ASIA", "ABIA", "ACCA"}, sequence(base32Bytes, 16, 16)},
+	{"AWS Bedrock key", []string{"ABSK"}, sequence(base64Bytes, 100, 0)},
+	{"Google API key", []string{"AIza"}, sequence(urlBytes, 35, 35)},
+	{"Google OAuth secret", []string{"GOCSPX-"}, sequence(urlBytes, 28, 28)},
+	{"Google OAuth token", []string{"ya29."}, sequence(urlBytes, 30, 0)},
+	{"Azure storage key", []string{"AccountKey="}, sequence(base64Bytes, 80, 0)},
+	{"Slack token", []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxe-", "xoxe.", "xapp-"}, sequence(dashBytes, 20, 0)},
+	{"Slack webhook", []string{"https://hooks.slack.com/services/"}, sequence(pathBytes, 30, 0)},
+	{"npm token", []string{"npm_"}, sequence(alnum, 36, 36)},
+	{"PyPI token", []string{"pypi-AgEIcHlwaS5vcmc", "pypi-AgENdGVzdC5weXBpLm9yZw"}, sequence(urlBytes, 50, 0)},
+	{"RubyGems key", []string{"rubygems_"}, sequence(hexBytes, 48, 48)},
+	{"crates.io token", []string{"cio"}, sequence(alnum, 32, 32)},
+	{"Docker Hub token", []string{"dckr_pat_", "dckr_oat_"}, sequence(urlBytes, 24, 0)},
+	{"Hugging Face token", []string{"hf_"}, sequence(alnum, 34, 40)},
+	{"Stripe key", []string{"sk_live_", "rk_live_", "sk_test_", "rk_test_", "whsec_"}, sequence(alnum, 20, 0)},
+	{"SendGrid key", []string{"SG."}, dotted(sequence(urlBytes, 22, 22), sequence(urlBytes, 43, 43))},
+	{"DigitalOcean token", []string{"dop_v1_", "doo_v1_", "dor_v1_"}, sequence(hexBytes, 64, 64)},
+	{"Vault token", []string{"hvs.", "hvb.", "hvr."}, sequence(urlBytes, 24, 0)},
+	{"Shopify token", []string{"shpat_", "shpca_", "shppa_", "shpss_"}, sequence(hexBytes, 32, 32)},
+	{"Databricks token", []string{"dapi"}, sequence(hexBytes, 32, 32)},
+	{"Linear key", []string{"lin_api_"}, sequence(alnum, 40, 40)},
+	{"Atlassian token", []string{"ATATT3xFfGF0", "ATCTT3xFfGN0"}, sequence(urlBytes, 50, 0)},
+	{"Grafana token", []string{"glsa_", "glc_"}, sequence(wordBytes, 32, 0)},
+	{"New Relic key", []string{"NRAK-"}, sequence(alnum, 27, 27)},
+	{"age key", []string{"AGE-SECRET-KEY-1"}, sequence(alnum, 58, 58)},
+	{"JSON Web Token", []string{"eyJ"}, dotted(sequence(urlBytes, 10, 0), dotted(prefixed("eyJ", sequence(urlBytes, 10, 0)), sequence(urlBytes, 20, 0)))},
 	{"private key", []string{"-----BEGIN "}, privateKey},
 }
 
@@ -77,9 +77,9 @@ var (
 	hexBytes    = setOf(digits + "abcdefABCDEF")
 )
 
-// run measures a sequence of bytes of a set, from least to most bytes (0 for no limit). It rejects
+// sequence measures a sequence of bytes of a set, from least to most bytes (0 for no limit). It rejects
 // sequences of few different bytes, or with EXAMPLE at the end, as placeholders.
-func run(set *bytesOf, least, most int) measure {
+func sequence(set *bytesOf, least, most int) measure {
 	return func(rest string) (int, int) {
 		n := 0
 		for n < len(rest) && set[rest[n]] && (most == 0 || n <= most) {
@@ -95,8 +95,8 @@ func run(set *bytesOf, least, most int) measure {
 	}
 }
 
-// leastVaried is how many different bytes a token of any length has.
-const leastVaried = 6
+// minVaried is how many different bytes a token of any length has.
+const minVaried = 6
 
 func isPlaceholder(body string) bool {
 	if strings.HasSuffix(body, "EXAMPLE") {
@@ -104,13 +104,13 @@ func isPlaceholder(body string) bool {
 	}
 	var seen bytesOf
 	varied := 0
-	for i := 0; i < len(body) && varied < leastVaried; i++ {
+	for i := 0; i < len(body) && varied < minVaried; i++ {
 		if !seen[body[i]] {
 			seen[body[i]] = true
 			varied++
 		}
 	}
-	return varied < leastVaried
+	return varied < minVaried
 }
 
 // dotted measures two things with a dot between them.
@@ -131,8 +131,8 @@ func dotted(first, second measure) measure {
 	}
 }
 
-// after measures a prefix followed by what.
-func after(prefix string, what measure) measure {
+// prefixed measures a prefix followed by what.
+func prefixed(prefix string, what measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {
 			return -1, 0
@@ -144,8 +144,8 @@ func after(prefix string, what measure) measure {
 	}
 }
 
-// longestKey is how far the end of a private key is looked for.
-const longestKey = 16 << 10
+// maxKey is how far the end of a private key is looked for.
+const maxKey = 16 << 10
 
 // privateKey measures a PEM or OpenSSH private key behind its first words. One
 // without an end goes as far as its lines are those of a key.
@@ -155,7 +155,7 @@ func privateKey(rest string) (length, barren int) {
 	if !ok || !strings.HasSuffix(kind, "PRIVATE KEY") && !strings.HasSuffix(kind, "PRIVATE KEY BLOCK") {
 		return -1, 0
 	}
-	body := rest[len(kind)+len("-----") : min(len(rest), longestKey)]
+	body := rest[len(kind)+len("-----") : min(len(rest), maxKey)]
 	end := strings.Index(body, "-----END "+kind+"-----")
 	if end < 0 {
 		end = 0
@@ -180,7 +180,7 @@ type candidate struct {
 }
 
 // anchors are the prefixes of all shapes, by their first three bytes.
-var anchors = func() (p places[candidate]) {
+var anchors = func() (p gramIndex[candidate]) {
 	for i := range shapes {
 		for _, prefix := range shapes[i].prefixes {
 			p.add(headOf(prefix, 0), candidate{prefix, &shapes[i]})
@@ -202,7 +202,7 @@ func shapesIn(text string) []span {
 		if !anchors.filter.has(head) {
 			continue
 		}
-		if s, ok := shapeAt(text, at, anchors.of[head], barren); ok {
+		if s, ok := shapeAt(text, at, anchors.byGram[head], barren); ok {
 			spans = append(spans, s)
 			at = s.end - 1
 		}

@@ -88,7 +88,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestWhatOnlyLooksAlike(t *testing.T) {
+func TestIgnoresSimilarText(t *testing.T) {
 	r := NewRedactor(nil)
 	for name, text := range map[string]string{
 		"too short":             "ghp_" + body(wordAlphabet, 10) + " sk-learn sk-proj-x npm_config_cache hf_hub",
@@ -110,7 +110,7 @@ func TestWhatOnlyLooksAlike(t *testing.T) {
 	}
 }
 
-func TestFindNewLeavesOutWhatMoved(t *testing.T) {
+func TestFindNewIgnoresMovedSecrets(t *testing.T) {
 	moved, added := tokens["npm token"][0], tokens["GitLab token"][0]
 	r := NewRedactor([]Value{{"KEY", "the-value-of-the-key"}})
 	found, err := r.FindNew(strings.NewReader("a "+moved+"\n"+added+" the-value-of-the-key"), strings.NewReader("b\n"+moved+" the-value-of-the-key"))
@@ -146,13 +146,13 @@ func TestFragments(t *testing.T) {
 	if err != nil || len(found) > 0 {
 		t.Errorf("a fragment stops a publish: %v, %v", found, err)
 	}
-	r.Except(func(fragment string) bool { return fragment == secret[7:] })
+	r.ExemptPublic(func(fragment string) bool { return fragment == secret[7:] })
 	if got := r.Redact(secret[7:] + " " + secret[8:]); got != secret[7:]+" [part of secret KEY]" {
 		t.Errorf("with what stands elsewhere: %q", got)
 	}
 }
 
-func TestWhatIsPublishedIsNoFragment(t *testing.T) {
+func TestPublicPartsAreNoFragments(t *testing.T) {
 	for name, text := range map[string]string{
 		"the prefix of a token":  "github_pat_11ABCDE",
 		"the header of a JWT":    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.",
@@ -227,7 +227,7 @@ func BenchmarkRedact(b *testing.B) {
 }
 
 // What looks like the beginning of a token again and again is measured once, and hides none behind.
-func TestBeginningsOfTokensTakeLinearTime(t *testing.T) {
+func TestTokenPrefixesTakeLinearTime(t *testing.T) {
 	looked := 0 // bytes that were measured
 	for i := range shapes {
 		of := shapes[i].measure

@@ -11,32 +11,32 @@ import (
 	"strings"
 )
 
-// leastLetters is the shortest searched spelling, in letters and digits.
-const leastLetters = 8
+// minLetters is the shortest searched spelling, in letters and digits.
+const minLetters = 8
 
 // encoding is one way of tools to write bytes as letters and digits.
 type encoding struct {
 	spell func(value string) []string
-	// caseless ignores case.
-	caseless bool
-	// code marks encodings unlike ordinary text, so a blank may be a line end.
-	code bool
+	// ignoresCase ignores case.
+	ignoresCase bool
+	// unlikeText marks encodings unlike ordinary text, so a blank may be a line end.
+	unlikeText bool
 	// numbers marks spellings of numbers with any short separator; with parted, the separator is
 	// required.
-	numbers, parted bool
+	numbers, needsSeparator bool
 }
 
 // encodings lists the usual output of tools for a value. A value inside a longer text has one
 // spelling for each position in a group of the encoding.
 var encodings = []encoding{
 	{spell: texts},
-	{spell: inBase64, code: true},
-	{spell: inBase32, code: true, caseless: true},
-	{spell: numbers(1, 16, 2), numbers: true, caseless: true},
+	{spell: inBase64, unlikeText: true},
+	{spell: inBase32, unlikeText: true, ignoresCase: true},
+	{spell: numbers(1, 16, 2), numbers: true, ignoresCase: true},
 	{spell: numbers(1, 8, 3), numbers: true},
-	{spell: numbers(1, 10, 1), numbers: true, parted: true},
-	{spell: numbers(2, 16, 4), numbers: true, caseless: true}, // hexdump and od -x without further flags
-	{spell: numbers(2, 8, 6), numbers: true},                  // od without flags
+	{spell: numbers(1, 10, 1), numbers: true, needsSeparator: true},
+	{spell: numbers(2, 16, 4), numbers: true, ignoresCase: true}, // hexdump and od -x without further flags
+	{spell: numbers(2, 8, 6), numbers: true},                     // od without flags
 }
 
 // texts returns spellings with most letters unchanged.
@@ -66,8 +66,8 @@ func quoted(value string) string { return strings.Trim(strconv.Quote(value), `"`
 func inBase64(value string) []string {
 	var all []string
 	for before := range 3 {
-		standard := grouped(base64.StdEncoding.EncodeToString, value, before, 6)
-		all = append(all, standard, url.QueryEscape(standard), grouped(base64.URLEncoding.EncodeToString, value, before, 6))
+		standard := encodedPart(base64.StdEncoding.EncodeToString, value, before, 6)
+		all = append(all, standard, url.QueryEscape(standard), encodedPart(base64.URLEncoding.EncodeToString, value, before, 6))
 	}
 	return all
 }
@@ -75,14 +75,14 @@ func inBase64(value string) []string {
 func inBase32(value string) []string {
 	var all []string
 	for before := range 5 {
-		all = append(all, grouped(base32.StdEncoding.EncodeToString, value, before, 5))
+		all = append(all, encodedPart(base32.StdEncoding.EncodeToString, value, before, 5))
 	}
 	return all
 }
 
-// grouped returns the part of an encoded value that is independent of the before bytes in front and
+// encodedPart returns the part of an encoded value that is independent of the before bytes in front and
 // of anything behind (RFC 4648). bits is the size of an encoded character.
-func grouped(encode func([]byte) string, value string, before, bits int) string {
+func encodedPart(encode func([]byte) string, value string, before, bits int) string {
 	all := encode(append(make([]byte, before), value...))
 	first := (8*before + bits - 1) / bits
 	last := 8 * (before + len(value)) / bits
@@ -132,7 +132,7 @@ func spellings(v Value) []*spelling {
 				continue
 			}
 			seen[form] = true
-			if s := newSpelling(&encodings[i], v, form); len(s.letters) >= leastLetters {
+			if s := newSpelling(&encodings[i], v, form); len(s.letters) >= minLetters {
 				all = append(all, s)
 			}
 		}
@@ -145,14 +145,14 @@ func newSpelling(e *encoding, v Value, form string) *spelling {
 	var l letters
 	l.read(form)
 	s.letters, s.at = string(l.all), slices.Clone(l.at)
-	from, to := core(v.Secret)
+	from, to := secretPart(v.Secret)
 	for s.first < len(s.at) && s.inValue(s.first) < from {
 		s.first++
 	}
 	for s.last = s.first; s.last < len(s.at) && s.inValue(s.last) < to; s.last++ {
 	}
 	if len(v.Secret) >= fragmentOf {
-		s.leastPart = (leastFragment(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
+		s.leastPart = (minFragmentLength(v.Secret)*len(form) + len(v.Secret) - 1) / len(v.Secret)
 	}
 	return s
 }

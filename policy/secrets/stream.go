@@ -18,22 +18,22 @@ type Stream struct {
 	Redact func(text string) string
 	Put    func(clean string) // gets what is without secrets, in order
 
-	pending []byte
-	enough  int // how much of pending is worth the next attempt to cut it
+	pending   []byte
+	nextCutAt int // how much of pending is worth the next attempt to cut it
 }
 
 // Write takes the next piece. It never fails.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.pending = append(s.pending, p...)
-	if len(s.pending) < max(streamWindow, s.enough) {
+	if len(s.pending) < max(streamWindow, s.nextCutAt) {
 		return len(p), nil
 	}
 	n, clean := s.cut()
 	if n == 0 {
-		s.enough = len(s.pending) + streamWindow
+		s.nextCutAt = len(s.pending) + streamWindow
 		return len(p), nil
 	}
-	s.enough = 0
+	s.nextCutAt = 0
 	s.pending = append(s.pending[:0], s.pending[n:]...)
 	s.Put(clean)
 	return len(p), nil

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestStreamSeesWhatComesInPieces(t *testing.T) {
+func TestStreamFindsSplitSecrets(t *testing.T) {
 	key := "sk-proj-" + randomTexts()(word+"-_", 156)
 	r := NewRedactor([]Value{{"KEY", key}})
 	encoded := wrap(base64.StdEncoding.EncodeToString([]byte("{\"key\":\""+key+"\"}")), 76, "", "")

@@ -7,18 +7,18 @@ import (
 
 // command records a command and reads the commands that it starts.
 func (r *reader) command(words []Word, from origin) {
-	if r.reading.Excess != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
+	if r.reading.TooComplex != "" || len(words) == 0 || !r.record(words, from) || !words[0].Known {
 		return
 	}
 	if len(from.via) > maxDepth {
-		r.reading.Excess = "programs start one another too many times"
+		r.reading.TooComplex = "programs start one another too many times"
 		return
 	}
 	name, args := base(words[0].Text), words[1:]
 	inner := from.through(name)
 	switch name {
 	case "cd", "pushd", "popd", "chdir":
-		r.reading.Moves = true
+		r.reading.ChangesDir = true
 	case "git":
 		r.git(words, from)
 	case "find":
@@ -32,15 +32,15 @@ func (r *reader) command(words []Word, from origin) {
 	case "bundle", "poetry", "pipenv", "uv", "pdm", "rye", "conda", "rbenv", "pyenv", "nvm", "pnpm", "yarn", "npm", "opam":
 		r.afterOption(args, inner, "exec", "run", "x", "dlx")
 	default:
-		r.wrapped(name, args, inner)
+		r.readWrapped(name, args, inner)
 	}
 }
 
-// wrapped reads the commands started by a shell or a wrapper.
-func (r *reader) wrapped(name string, args []Word, inner origin) {
+// readWrapped reads the commands started by a shell or a wrapper.
+func (r *reader) readWrapped(name string, args []Word, inner origin) {
 	if shells[name] {
 		if script, ok := scriptOption(args); ok {
-			r.known(script, inner)
+			r.readCertain(script, inner)
 		}
 		return
 	}
@@ -50,17 +50,17 @@ func (r *reader) wrapped(name string, args []Word, inner origin) {
 	}
 	s := w.skip(args)
 	for _, script := range s.scripts {
-		r.known(script, inner)
+		r.readCertain(script, inner)
 	}
 	rest := args[min(s.at, len(args)):]
 	switch {
 	case s.nothing:
 	case s.unsure:
-		r.anywhere(args, inner)
+		r.readFromEveryWord(args, inner)
 	case w.joins:
-		r.joined(rest, inner)
+		r.readJoined(rest, inner)
 	case name == "flock" && len(rest) > 1 && rest[0].Text == "-c":
-		r.known(rest[1], inner)
+		r.readCertain(rest[1], inner)
 	default:
 		if w.appends && len(rest) > 0 {
 			rest = append(rest[:len(rest):len(rest)], Word{Text: "…"})
@@ -68,48 +68,48 @@ func (r *reader) wrapped(name string, args []Word, inner origin) {
 		r.command(rest, inner)
 	}
 	if name == "sudo" || name == "env" {
-		r.movesBy(args[:len(args)-len(rest)])
+		r.noteMoves(args[:len(args)-len(rest)])
 	}
 }
 
-// movesBy notes options for another working directory.
-func (r *reader) movesBy(options []Word) {
+// noteMoves notes options for another working directory.
+func (r *reader) noteMoves(options []Word) {
 	for _, o := range options {
 		if strings.HasPrefix(o.Text, "-C") || strings.HasPrefix(o.Text, "-D") || strings.HasPrefix(o.Text, "--chdir") || strings.HasPrefix(o.Text, "HOME=") {
-			r.reading.Moves = true
+			r.reading.ChangesDir = true
 		}
 	}
 }
 
-// known reads a word as a script if its text is certain.
-func (r *reader) known(script Word, inner origin) {
+// readCertain reads a word as a script if its text is certain.
+func (r *reader) readCertain(script Word, inner origin) {
 	if script.Known {
 		r.script(script.Text, inner)
 	}
 }
 
-// joined reads words as a script, as eval does.
-func (r *reader) joined(words []Word, inner origin) {
+// readJoined reads words as a script, as eval does.
+func (r *reader) readJoined(words []Word, inner origin) {
 	if known := (Command{Words: words}).Prefix(); len(known) == len(words) {
 		r.script(strings.Join(known, " "), inner)
 	}
 }
 
-// mostStarts is how many words a command is looked for behind when it may
+// maxStarts is how many words a command is looked for behind when it may
 // begin at any of them.
-const mostStarts = 200
+const maxStarts = 200
 
-// anywhere reads a command from every word on, because the program's position is unknown.
-func (r *reader) anywhere(args []Word, inner origin) {
-	if len(args) > mostStarts {
-		r.reading.Excess = "it cannot be told which of its many words is the program"
+// readFromEveryWord reads a command from every word on, because the program's position is unknown.
+func (r *reader) readFromEveryWord(args []Word, inner origin) {
+	if len(args) > maxStarts {
+		r.reading.TooComplex = "it cannot be told which of its many words is the program"
 		return
 	}
 	for i, word := range args {
 		if word.Known && !strings.HasPrefix(word.Text, "-") {
 			r.record(args[i:], inner)
 			if shells[base(word.Text)] {
-				r.wrapped(base(word.Text), args[i+1:], inner.through(base(word.Text)))
+				r.readWrapped(base(word.Text), args[i+1:], inner.through(base(word.Text)))
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (r *reader) startedByGit(name string, args []Word, inner origin) {
 			for len(args) > 0 && strings.HasPrefix(args[0].Text, "-") {
 				args = args[1:]
 			}
-			r.joined(args, inner)
+			r.readJoined(args, inner)
 		}
 	case "bisect":
 		r.afterOption(args, inner, "run")
@@ -164,11 +164,11 @@ func (r *reader) optionScripts(args []Word, inner origin, options ...string) {
 			switch value, attached := strings.CutPrefix(arg.Text, option); {
 			case !attached:
 			case value == "" && i+1 < len(args):
-				r.known(args[i+1], inner)
+				r.readCertain(args[i+1], inner)
 			case strings.HasPrefix(option, "--"):
-				r.known(Word{strings.TrimPrefix(value, "="), arg.Known}, inner)
+				r.readCertain(Word{strings.TrimPrefix(value, "="), arg.Known}, inner)
 			default:
-				r.known(Word{value, arg.Known}, inner)
+				r.readCertain(Word{value, arg.Known}, inner)
 			}
 		}
 	}
@@ -198,7 +198,7 @@ func (r *reader) find(args []Word, inner origin) {
 func (r *reader) afterOption(args []Word, inner origin, options ...string) {
 	i := slices.IndexFunc(args, func(arg Word) bool { return arg.Known && slices.Contains(options, arg.Text) })
 	if i >= 0 {
-		r.anywhere(args[i+1:], inner)
+		r.readFromEveryWord(args[i+1:], inner)
 	}
 }
 
@@ -207,14 +207,14 @@ func (r *reader) trap(args []Word, inner origin) {
 		args = args[1:]
 	}
 	if len(args) > 1 && !strings.HasPrefix(args[0].Text, "-") {
-		r.known(args[0], inner)
+		r.readCertain(args[0], inner)
 	}
 }
 
 func (r *reader) aliases(args []Word, inner origin) {
 	for _, arg := range args {
 		if _, value, ok := strings.Cut(arg.Text, "="); ok {
-			r.known(Word{value, arg.Known}, inner)
+			r.readCertain(Word{value, arg.Known}, inner)
 		}
 	}
 }

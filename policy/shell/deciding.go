@@ -6,9 +6,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Deciding returns the words of each command that can decide a script's exit status. It excludes
+// DecidingCommands returns the words of each command that can decide a script's exit status. It excludes
 // commands in substitutions and those before a pipe. It returns nothing for an invalid script.
-func Deciding(script string) (all [][]string) {
+func DecidingCommands(script string) (all [][]string) {
 	r := newReader()
 	file, err := r.parse(script)
 	if err != nil || file == nil {
@@ -47,7 +47,7 @@ func decidingIn(argv []string) [][]string {
 			return len(word) > 1 && word[0] == '-' && word[1] != '-' && word[len(word)-1] == 'c'
 		}
 		if at := slices.IndexFunc(argv, option); at > 0 && at+1 < len(argv) {
-			return Deciding(argv[at+1])
+			return DecidingCommands(argv[at+1])
 		}
 	}
 	return [][]string{argv}

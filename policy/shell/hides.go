@@ -14,9 +14,9 @@ func IsShell(program string) bool {
 	return shells[name] && slices.Contains(systemFolders, strings.TrimSuffix(program, name))
 }
 
-// Hides reports whether a command starts another one that its words do not show: through a
+// MayHideCommand reports whether a command starts another one that its words do not show: through a
 // variable, a script with one, or a program outside systemFolders with a shell's name.
-func (c Command) Hides() bool {
+func (c Command) MayHideCommand() bool {
 	switch {
 	case len(c.Words) == 0:
 		return false

@@ -18,14 +18,14 @@ func (r *reader) pipes(node syntax.Node, from origin) {
 	}
 	syntax.Walk(pipe.X, func(node syntax.Node) bool {
 		if r.piped++; r.piped > maxPiped {
-			r.reading.Excess = "too much is piped into shells"
+			r.reading.TooComplex = "too much is piped into shells"
 		}
 		if stmt, ok := node.(*syntax.Stmt); ok {
 			if text := written(stmt); text != "" {
 				r.script(text, from.through(shell))
 			}
 		}
-		return r.reading.Excess == ""
+		return r.reading.TooComplex == ""
 	})
 }
 

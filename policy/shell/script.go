@@ -79,7 +79,7 @@ func keywords(script string) int {
 // script reads a script started at from.
 func (r *reader) script(script string, from origin) {
 	if len(from.via) > maxDepth {
-		r.reading.Excess = "programs start one another too many times"
+		r.reading.TooComplex = "programs start one another too many times"
 		return
 	}
 	file, err := r.parse(script)
@@ -89,12 +89,12 @@ func (r *reader) script(script string, from origin) {
 // read reads a parsed script.
 func (r *reader) read(script string, file *syntax.File, err error, from origin) {
 	if errors.Is(err, errTooLong) {
-		r.reading.Excess = err.Error()
+		r.reading.TooComplex = err.Error()
 		return
 	}
 	if err != nil {
 		// A shell runs the part before a mistake, and it may accept more than this parser.
-		r.loose(script, from)
+		r.readUnparsable(script, from)
 	}
 	if file == nil {
 		return
@@ -105,7 +105,7 @@ func (r *reader) read(script string, file *syntax.File, err error, from origin) 
 				r.statement(s, from)
 			}
 			r.pipes(node, from)
-			return r.reading.Excess == ""
+			return r.reading.TooComplex == ""
 		})
 	}
 }
@@ -124,14 +124,14 @@ func (r *reader) statement(stmt *syntax.Stmt, from origin) {
 		r.assignments(cmd.Args)
 		words := []Word{{cmd.Variant.Value, true}}
 		for _, arg := range cmd.Args {
-			words = append(words, declared(arg))
+			words = append(words, declarationWord(arg))
 		}
 		r.command(words, from)
 	}
 }
 
-// declared returns an argument of export and similar builtins as a word.
-func declared(a *syntax.Assign) Word {
+// declarationWord returns an argument of export and similar builtins as a word.
+func declarationWord(a *syntax.Assign) Word {
 	value := Word{Known: true}
 	if a.Value != nil {
 		value = wordOf(a.Value)
@@ -149,7 +149,7 @@ func declared(a *syntax.Assign) Word {
 func (r *reader) assignments(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		if a.Name != nil && a.Name.Value == "HOME" {
-			r.reading.Moves = true
+			r.reading.ChangesDir = true
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (r *reader) input(stmt *syntax.Stmt, words []Word, from origin) {
 		return
 	}
 	for _, document := range documents(stmt) {
-		r.known(document, from.through(name))
+		r.readCertain(document, from.through(name))
 	}
 }
 
@@ -179,16 +179,16 @@ func readsInput(args []Word) bool {
 	return true
 }
 
-// mostLoose is the longest command that loose records, in words.
-const mostLoose = 16
+// maxLoose is the longest command that loose records, in words.
+const maxLoose = 16
 
-// loose reads text that the parser rejects. It records a command from every word on: too many
+// readUnparsable reads text that the parser rejects. It records a command from every word on: too many
 // commands rather than one missed.
-func (r *reader) loose(text string, from origin) {
+func (r *reader) readUnparsable(text string, from origin) {
 	for line := range strings.FieldsFuncSeq(text, endsCommand) {
 		words := literals(strings.FieldsFunc(line, isSpace))
 		for i := range words {
-			if !r.record(words[i:min(i+mostLoose, len(words))], from) {
+			if !r.record(words[i:min(i+maxLoose, len(words))], from) {
 				return
 			}
 		}

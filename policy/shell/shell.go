@@ -33,11 +33,11 @@ type Reading struct {
 	// Commands lists the commands at any depth, in order: in control flow and substitutions, and
 	// behind programs that start others.
 	Commands []Command
-	// Excess says why not everything was read: something is nested too deeply
+	// TooComplex says why not everything was read: something is nested too deeply
 	// or too long. It is empty when all was read.
-	Excess string
-	// Moves reports a change of the working directory or HOME. Relative paths are then unknown.
-	Moves bool
+	TooComplex string
+	// ChangesDir reports a change of the working directory or HOME. Relative paths are then unknown.
+	ChangesDir bool
 }
 
 // Command is a simple command.
@@ -123,14 +123,14 @@ func (r *reader) top(script string, outer origin) {
 	for _, stmt := range file.Stmts {
 		syntax.Walk(stmt, func(node syntax.Node) bool {
 			r.pipes(node, origin{outer.via, -1})
-			return r.reading.Excess == ""
+			return r.reading.TooComplex == ""
 		})
 	}
 }
 
 func (r *reader) record(words []Word, from origin) bool {
 	if len(r.reading.Commands) >= maxCommands {
-		r.reading.Excess = "there are too many commands in it"
+		r.reading.TooComplex = "there are too many commands in it"
 		return false
 	}
 	r.reading.Commands = append(r.reading.Commands, Command{Words: words, Via: from.via, Top: from.top})

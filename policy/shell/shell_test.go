@@ -54,9 +54,9 @@ func TestPlainLists(t *testing.T) {
 	}
 }
 
-// TestCommandsAreFoundAnywhere looks for `git push` in everything that can
+// TestFindsNestedCommands looks for `git push` in everything that can
 // hold it.
-func TestCommandsAreFoundAnywhere(t *testing.T) {
+func TestFindsNestedCommands(t *testing.T) {
 	for _, script := range []string{
 		`git push`, `git push origin main`, `/usr/bin/git push`, `git -C dir push`, `git -c a.b=c --no-pager push`, `git --git-dir=x push`,
 		`ls; git push`, `ls && git push`, `true || git push`, `git push | cat`, `git push &`, `! git push`,
@@ -95,7 +95,7 @@ func TestCommandsAreFoundAnywhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnlyTextIsNoCommand(t *testing.T) {
+func TestIgnoresTextArguments(t *testing.T) {
 	for _, script := range []string{
 		`echo git push`, `echo 'git push'`, `echo "a; git push"`, "cat <<E\ngit push\nE", `# git push`, `grep 'git push' README.md`, `timeout 5 echo git push`,
 		`sudo -u git push`, `command -v git push`, `git log push`, `x="git push"`, `sh script.sh git push`, `bash -c "$x" git push`, `git commit -m 'git push'`,
@@ -129,7 +129,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestWhereACommandComesFrom(t *testing.T) {
+func TestReportsStartingPrograms(t *testing.T) {
 	got := ReadScript(`ls; sudo env A=1 git push`)
 	want := []Command{
 		{Words: literals([]string{"ls"}), Top: 0},
@@ -142,7 +142,7 @@ func TestWhereACommandComesFrom(t *testing.T) {
 	}
 }
 
-func TestXargsGivesMoreArguments(t *testing.T) {
+func TestXargsCommandMayHaveMoreArguments(t *testing.T) {
 	got := ReadScript(`xargs rm -rf`).Commands
 	want := []Word{{"rm", true}, {"-rf", true}, {"…", false}}
 	if diff := cmp.Diff(want, got[len(got)-1].Words); diff != "" {
@@ -150,17 +150,17 @@ func TestXargsGivesMoreArguments(t *testing.T) {
 	}
 }
 
-func TestMoves(t *testing.T) {
+func TestDetectsDirectoryChanges(t *testing.T) {
 	for script, want := range map[string]bool{
 		`cd x && ls`: true, `pushd x`: true, `env -C x ls`: true, `HOME=/x ls`: true, `export HOME=/x`: true, `sudo env HOME=/x ls`: true, `ls x`: false, `A=1 ls`: false,
 	} {
-		if got := ReadScript(script).Moves; got != want {
+		if got := ReadScript(script).ChangesDir; got != want {
 			t.Errorf("%s: Moves = %v, want %v", script, got, want)
 		}
 	}
 }
 
-func TestReadingIsBounded(t *testing.T) {
+func TestBoundsReading(t *testing.T) {
 	deep := "git push"
 	for range maxDepth + 2 {
 		deep = "sudo " + deep
@@ -170,9 +170,9 @@ func TestReadingIsBounded(t *testing.T) {
 		"too long":                 strings.Repeat("x", MaxScript+1),
 		"too many commands":        strings.Repeat("a;", maxCommands+1),
 		"too many pipes":           strings.Repeat("true | sh | ", MaxScript/20) + "true",
-		"too many words":           "npx " + strings.Repeat("a ", mostStarts+1),
+		"too many words":           "npx " + strings.Repeat("a ", maxStarts+1),
 	} {
-		if got := ReadScript(script); got.Excess == "" {
+		if got := ReadScript(script); got.TooComplex == "" {
 			t.Errorf("%s: all was read", name)
 		}
 	}

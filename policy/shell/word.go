@@ -147,10 +147,10 @@ func ansiC(s string) (text string, known bool) {
 	return b.String(), true
 }
 
-// mostBraced is how many words are made of one by its braces.
-const mostBraced = 64
+// maxBraced is how many words are made of one by its braces.
+const maxBraced = 64
 
-// wordsOf expands lists in braces into several words. A sequence, or a longer list than mostBraced,
+// wordsOf expands lists in braces into several words. A sequence, or a longer list than maxBraced,
 // stays one unknown word.
 func wordsOf(w *syntax.Word) []Word {
 	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // the script is walked on, by what knows no braces
@@ -168,12 +168,12 @@ func wordsOf(w *syntax.Word) []Word {
 	return words
 }
 
-// alternatives expands lists in braces, in the shell's order. It reports false above mostBraced.
+// alternatives expands lists in braces, in the shell's order. It reports false above maxBraced.
 func alternatives(parts []syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	all = [][]syntax.WordPart{nil}
 	for _, part := range parts {
 		next, ok := choices(part)
-		if !ok || len(all)*len(next) > mostBraced {
+		if !ok || len(all)*len(next) > maxBraced {
 			return nil, false
 		}
 		var longer [][]syntax.WordPart
@@ -195,7 +195,7 @@ func choices(part syntax.WordPart) (all [][]syntax.WordPart, ok bool) {
 	}
 	for _, element := range list.Elems {
 		more, ok := alternatives(element.Parts)
-		if !ok || len(all)+len(more) > mostBraced {
+		if !ok || len(all)+len(more) > maxBraced {
 			return nil, false
 		}
 		all = append(all, more...)

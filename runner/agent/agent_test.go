@@ -194,8 +194,8 @@ turns:
 	}
 }
 
-// TestCommentaryIsNotTheLastWord gives messages with a phase, as newer models do.
-func TestCommentaryIsNotTheLastWord(t *testing.T) {
+// TestCommentaryDoesNotEndRun gives messages with a phase, as newer models do.
+func TestCommentaryDoesNotEndRun(t *testing.T) {
 	t.Parallel()
 	message := func(phase, text string) string {
 		return fmt.Sprintf("{item: {type: message, role: assistant, phase: %s, content: [{type: output_text, text: %s, annotations: []}]}}", phase, text)
@@ -227,7 +227,7 @@ func TestCommentaryIsNotTheLastWord(t *testing.T) {
 	}
 }
 
-func TestBuiltInCallsAreAnsweredInKind(t *testing.T) {
+func TestAnswersBuiltInCallsInTheirForm(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -253,7 +253,7 @@ turns:
 	}
 }
 
-func TestABuiltInCallThatFailedSaysSo(t *testing.T) {
+func TestReportsFailedBuiltInCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -342,7 +342,7 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
-func TestRunForgivesFailuresThatDiffer(t *testing.T) {
+func TestDifferingFailuresDoNotEndRun(t *testing.T) {
 	t.Parallel()
 	var s strings.Builder
 	s.WriteString("version: 1\nturns:\n")
@@ -359,7 +359,7 @@ func TestRunForgivesFailuresThatDiffer(t *testing.T) {
 	}
 }
 
-func TestCallsBeyondTheLimitAreNotRun(t *testing.T) {
+func TestRunsNoCallBeyondLimit(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
 	f.Limits.Calls = 2
@@ -370,7 +370,7 @@ func TestCallsBeyondTheLimitAreNotRun(t *testing.T) {
 	}
 }
 
-func TestRepeatsInOneAnswerCountOnce(t *testing.T) {
+func TestCountsRepeatsInOneAnswerOnce(t *testing.T) {
 	t.Parallel()
 	six := strings.Repeat("{call: broken, arguments: {a: 1}}, ", 6)
 	f := converse(t, "version: 1\nturns:\n  - output: ["+six+"]\n  - output: [{say: Gave up.}]\n")
@@ -401,9 +401,9 @@ func (f fixture) text(t *testing.T) string {
 
 func dollarForToken() *price.List { return &price.List{Rates: price.Rates{Input: 1e6, Output: 1e6}} }
 
-// TestAnImageIsShownAndNotRecorded sends an image over HTTP to a server that
+// TestRecordsNoImageBytes sends an image over HTTP to a server that
 // holds requests against the API's description.
-func TestAnImageIsShownAndNotRecorded(t *testing.T) {
+func TestRecordsNoImageBytes(t *testing.T) {
 	t.Parallel()
 	server, err := modeltest.StartScript("session.yml", strings.NewReader(`
 version: 1

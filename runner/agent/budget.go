@@ -22,21 +22,21 @@ type Limits struct {
 // How much of a budget is used when the model is told, and when it gets its
 // last turn.
 const (
-	toldAt = 0.80
-	lastAt = 0.95
+	warnShare     = 0.80
+	lastTurnShare = 0.95
 )
 
 // LastTurnAt returns the time of the model's last turn; false without a time limit.
 func (l Limits) LastTurnAt() (at time.Time, limited bool) {
-	return l.Began.Add(time.Duration(lastAt * float64(l.Time))), l.Time > 0
+	return l.Began.Add(time.Duration(lastTurnShare * float64(l.Time))), l.Time > 0
 }
 
 // budget is one limit and its use.
 type budget struct {
 	reason, key string
 	used, limit float64
-	amount      string // used and limit, for a reader
-	left        string
+	usedOfLimit string // used and limit, for a reader
+	remaining   string
 	last        bool // there is one more turn at most, whatever the share
 }
 
@@ -44,27 +44,27 @@ type budget struct {
 func (c *Conversation) budgets() []budget {
 	l, spent := c.Limits, c.Spent()
 	cost, _ := c.Cost()
-	others := c.others()
+	others := c.othersUse()
 	elapsed := time.Duration(0)
 	if l.Time > 0 {
 		elapsed = time.Since(l.Began)
 	}
 	all := []budget{
-		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, left(l.Turns, others.Turns, 1)),
-		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, left(l.Calls, others.Calls, 1)),
-		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), left(l.Tokens, others.Tokens, 1)),
-		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, left(l.CostUSD, others.CostUSD, 1e-6)),
+		budgetOf("turns", "limits.turns", "%d", "turns", spent.Turns, remaining(l.Turns, others.Turns, 1)),
+		budgetOf("tool_calls", "limits.tool_calls", "%d", "tool calls", spent.Calls, remaining(l.Calls, others.Calls, 1)),
+		budgetOf("tokens", "limits.tokens", "%d", "tokens", spent.Usage.Total(), remaining(l.Tokens, others.Tokens, 1)),
+		budgetOf("cost", "limits.cost_usd", "%.4f", "US dollars", cost, remaining(l.CostUSD, others.CostUSD, 1e-6)),
 		{
 			reason: "time", key: "limits.time", used: float64(elapsed), limit: float64(l.Time),
-			amount: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), left: (l.Time - elapsed).Round(time.Second).String(),
+			usedOfLimit: fmt.Sprintf("%s of %s are used", elapsed.Round(time.Second), l.Time), remaining: (l.Time - elapsed).Round(time.Second).String(),
 		},
 	}
-	all[0].last = left(l.Turns, others.Turns, 1)-spent.Turns <= 1
+	all[0].last = remaining(l.Turns, others.Turns, 1)-spent.Turns <= 1
 	return slices.DeleteFunc(all, func(b budget) bool { return b.limit <= 0 })
 }
 
-// left returns the rest of a limit after others' use, at least least: 0 means no limit.
-func left[N int | int64 | float64](limit, others, least N) N {
+// remaining returns the rest of a limit after others' use, at least least: 0 means no limit.
+func remaining[N int | int64 | float64](limit, others, least N) N {
 	if limit <= 0 || others == 0 {
 		return limit
 	}
@@ -76,27 +76,27 @@ func left[N int | int64 | float64](limit, others, least N) N {
 func budgetOf[N int | int64 | float64](reason, key, verb, unit string, used, limit N) budget {
 	return budget{
 		reason: reason, key: key, used: float64(used), limit: float64(limit),
-		amount: fmt.Sprintf(verb+" of "+verb+" "+unit+" are used", used, limit), left: fmt.Sprintf(verb+" "+unit, limit-used),
+		usedOfLimit: fmt.Sprintf(verb+" of "+verb+" "+unit+" are used", used, limit), remaining: fmt.Sprintf(verb+" "+unit, limit-used),
 	}
 }
 
-func (b budget) isLast() bool { return b.last || b.used >= lastAt*b.limit }
+func (b budget) isLast() bool { return b.last || b.used >= lastTurnShare*b.limit }
 
-// ends returns the stop for the budget. happened precedes the used amount.
-func (b budget) ends(happened string) *outcome.Stop {
-	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.amount, b.key)
+// stop returns the stop for the budget. happened precedes the used amount.
+func (b budget) stop(happened string) *outcome.Stop {
+	return outcome.Stopf(outcome.BudgetExceeded, b.reason, "%s %s; raise %s or give a smaller task.", happened, b.usedOfLimit, b.key)
 }
 
 // nearlyExceeded returns the stop after an unfinished last turn.
 func (b budget) nearlyExceeded() *outcome.Stop {
-	return b.ends("The agent did not finish in its last turn, which it got when")
+	return b.stop("The agent did not finish in its last turn, which it got when")
 }
 
-// withinLimits is the hard stop.
-func (c *Conversation) withinLimits() error {
+// stopOverLimits is the hard stop.
+func (c *Conversation) stopOverLimits() error {
 	for _, b := range c.budgets() {
 		if b.used >= b.limit {
-			return b.ends("The agent was stopped before it was done:")
+			return b.stop("The agent was stopped before it was done:")
 		}
 	}
 	return nil
@@ -118,43 +118,43 @@ func (c *Conversation) lastBudget() *budget {
 	return nil
 }
 
-// NearlySpent returns the stop of an ended agent in need of another turn, if no budget is left for
+// StopWithoutTurn returns the stop of an ended agent in need of another turn, if no budget is left for
 // one: its last turn is over, or its share is used up. It is nil with a turn left.
-func (c *Conversation) NearlySpent() *outcome.Stop {
+func (c *Conversation) StopWithoutTurn() *outcome.Stop {
 	for _, b := range c.budgets() {
-		if b.used >= lastAt*b.limit {
-			return b.ends("The agent has ended and gets no further turn to mend what is left, since")
+		if b.used >= lastTurnShare*b.limit {
+			return b.stop("The agent has ended and gets no further turn to mend what is left, since")
 		}
 	}
 	return nil
 }
 
-// hadLastTurn returns the stop of a run killed in its budget's last turn, or nil.
-func (c *Conversation) hadLastTurn() error {
+// stopInLastTurn returns the stop of a run killed in its budget's last turn, or nil.
+func (c *Conversation) stopInLastTurn() error {
 	last := c.lastBudget()
-	if last == nil || !strings.Contains(c.lastTold, "("+last.key+")") {
+	if last == nil || !strings.Contains(c.lastTurnMessage, "("+last.key+")") {
 		return nil
 	}
 	return last.nearlyExceeded()
 }
 
-// tellBudgets reports scarce budgets to the model, once each. It returns the budget making the next
+// reportBudgets reports scarce budgets to the model, once each. It returns the budget making the next
 // turn the last, or nil.
-func (c *Conversation) tellBudgets() (*budget, error) {
+func (c *Conversation) reportBudgets() (*budget, error) {
 	if last := c.lastBudget(); last != nil {
 		return last, c.Tell(fmt.Sprintf(lastWords+"%s (%s). Calls in this answer still run, but you will not see their outputs. "+
-			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.amount, last.key))
+			"Leave the checkout in a state that can be kept, and say in this answer what is done and what is left.", last.usedOfLimit, last.key))
 	}
 	var left []string
 	news := false
 	for _, b := range c.budgets() {
-		if b.used < toldAt*b.limit {
+		if b.used < warnShare*b.limit {
 			continue
 		}
-		left = append(left, fmt.Sprintf("%s (%s)", b.left, b.key))
-		if !slices.Contains(c.told, b.reason) {
+		left = append(left, fmt.Sprintf("%s (%s)", b.remaining, b.key))
+		if !slices.Contains(c.reportedBudgets, b.reason) {
 			news = true
-			c.told = append(c.told, b.reason)
+			c.reportedBudgets = append(c.reportedBudgets, b.reason)
 		}
 	}
 	if !news {

@@ -128,7 +128,7 @@ func chatting(t *testing.T) (fixture, *chatServer) {
 		t.Fatal(err)
 	}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond}
 	f.Settings.Tools = []json.RawMessage{
 		json.RawMessage(`{"type":"function","name":"read_file","description":"Reads.","strict":false,"parameters":{"type":"object"}}`),
 		json.RawMessage(`{"type":"custom","name":"apply_patch","description":"x","format":{}}`),
@@ -144,7 +144,7 @@ func TestChatCompletions(t *testing.T) {
 	for name, whole := range map[string]bool{"streamed": false, "in one piece": true} {
 		t.Run(name, func(t *testing.T) {
 			f, server := chatting(t)
-			f.Settings.Whole, f.Settings.Effort, f.Settings.MaxOutputTokens = whole, "low", 99
+			f.Settings.NoStream, f.Settings.Effort, f.Settings.MaxOutputTokens = whole, "low", 99
 			f.Settings.ServiceTier = "flex"
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 				t.Fatalf("Run = %q, %v", said, err)
@@ -189,7 +189,7 @@ func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	}
 	defer file.Close()
 	var digests, again []string
-	rebuilt := model.Rebuilt{Body: chat.Body}
+	rebuilt := model.RequestRebuilder{Body: chat.Body}
 	for event, err := range transcript.Read(file) {
 		if err != nil {
 			t.Fatal(err)
@@ -241,7 +241,7 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 	}
 }
 
-func TestChatContentInParts(t *testing.T) {
+func TestChatReadsContentInParts(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
@@ -252,9 +252,9 @@ func TestChatContentInParts(t *testing.T) {
 	}
 }
 
-// TestChatExtrasOfCallsGoBack makes a call as Gemini does, which refuses calls that
+// TestChatReturnsExtrasOfCalls makes a call as Gemini does, which refuses calls that
 // come back without the signature that they came with.
-func TestChatExtrasOfCallsGoBack(t *testing.T) {
+func TestChatReturnsExtrasOfCalls(t *testing.T) {
 	t.Parallel()
 	const extra = `"extra_content":{"google":{"thought_signature":"AbC+/="}}`
 	f, server := chatting(t)
@@ -271,9 +271,9 @@ func TestChatExtrasOfCallsGoBack(t *testing.T) {
 	}
 }
 
-// TestChatThoughtsGoBack answers with thoughts: DeepSeek and Kimi refuse calls
+// TestChatReturnsThoughts answers with thoughts: DeepSeek and Kimi refuse calls
 // that come back without the thoughts that they came with.
-func TestChatThoughtsGoBack(t *testing.T) {
+func TestChatReturnsThoughts(t *testing.T) {
 	t.Parallel()
 	const call = `"tool_calls":[{"index":0,"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"}}]`
 	for name, first := range map[string]http.HandlerFunc{
@@ -296,15 +296,15 @@ func TestChatThoughtsGoBack(t *testing.T) {
 	}
 }
 
-// TestChatArgumentsAreAnObject makes calls whose arguments are none: vLLM and
+// TestChatSendsArgumentsAsObject makes calls whose arguments are none: vLLM and
 // others refuse a history with such calls for good.
-func TestChatArgumentsAreAnObject(t *testing.T) {
+func TestChatSendsArgumentsAsObject(t *testing.T) {
 	t.Parallel()
 	for arguments, sent := range map[string]string{
 		`{"a":1}`: `{"a":1}`, "": "{}", " ": "{}", `{"a":`: `{"malformed":"{\"a\":"}`, `"a"`: `{"malformed":"\"a\""}`, `"{\"a\":1}"`: `{"a":1}`, "null": `{"malformed":"null"}`,
 	} {
 		f, server := chatting(t)
-		f.Settings.Whole = true
+		f.Settings.NoStream = true
 		server.replace[1] = answer(200, "", fmt.Sprintf(`{"id":"c1","choices":[{"message":{"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":%q}}]},"finish_reason":"tool_calls"}]}`, arguments))
 		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 			t.Fatalf("Run = %q, %v", said, err)
@@ -315,7 +315,7 @@ func TestChatArgumentsAreAnObject(t *testing.T) {
 	}
 }
 
-func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
+func TestChatAdaptsToEndpointWithoutStreams(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	server.replace[1], server.replace[2] = answer(200, "", chatWholes[0]), answer(200, "", chatWholes[1])
@@ -324,7 +324,7 @@ func TestAChatEndpointThatKnowsNoStreams(t *testing.T) {
 	}
 }
 
-func TestChatCallsAreToldApart(t *testing.T) {
+func TestChatDistinguishesCalls(t *testing.T) {
 	t.Parallel()
 	chunk := func(calls string) string {
 		return `data: {"id":"c2","choices":[{"delta":{"tool_calls":[` + calls + `]}}]}` + "\n\n"
@@ -362,8 +362,8 @@ func TestChatCallsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestChatCallsWithoutIDs has calls told apart, and given ids of their own.
-func TestChatCallsWithoutIDs(t *testing.T) {
+// TestChatNumbersCallsWithoutIDs has calls told apart, and given ids of their own.
+func TestChatNumbersCallsWithoutIDs(t *testing.T) {
 	t.Parallel()
 	for name, calls := range map[string]string{
 		"none":              `{"function":{"name":"read_file","arguments":"{}"}},{"function":{"name":"read_file","arguments":"{}"}}`,
@@ -379,7 +379,7 @@ func TestChatCallsWithoutIDs(t *testing.T) {
 	}
 }
 
-func TestChatFailuresThatPass(t *testing.T) {
+func TestChatRetriesTemporaryFailures(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]http.HandlerFunc{
 		"500":             answer(500, "", "<html>"),
@@ -401,9 +401,9 @@ func TestChatFailuresThatPass(t *testing.T) {
 	}
 }
 
-// TestChatStreamsCutAtEveryChunk cuts each answer after each of its chunks, and
+// TestChatSurvivesStreamCutAtAnyChunk cuts each answer after each of its chunks, and
 // has it fall silent there.
-func TestChatStreamsCutAtEveryChunk(t *testing.T) {
+func TestChatSurvivesStreamCutAtAnyChunk(t *testing.T) {
 	t.Parallel()
 	for turn, outputs := range []int{0, 1, 3} {
 		chunks := strings.SplitAfter(chatStreams[outputs], "\n\n")
@@ -448,7 +448,7 @@ func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
 	}
 }
 
-func TestChatFailuresThatLast(t *testing.T) {
+func TestChatEndsOnPermanentFailures(t *testing.T) {
 	t.Parallel()
 	for reason, handler := range map[string]http.HandlerFunc{
 		"unauthorized": answer(401, "", `{"error":{"message":"bad key"}}`),

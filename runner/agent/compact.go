@@ -15,25 +15,25 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// fullAt is the share of the window to start compaction at, trimTo the share left by trimming.
+// compactShare is the share of the window to start compaction at, trimShare the share left by trimming.
 const (
-	fullAt = 0.85
-	trimTo = 0.50
+	compactShare = 0.85
+	trimShare    = 0.50
 )
 
-// measure is the provider's latest count.
-type measure struct {
-	tokens     int64 // of the last request and its answer
-	items      int   // of the history that tokens are of
-	found      int   // of what the function found, how much the model was told of by then
-	lastAnswer int   // where the last answer begins in the history
+// tokenCount is the provider's latest count.
+type tokenCount struct {
+	tokens        int64 // of the last request and its answer
+	items         int   // of the history that tokens are of
+	reportedTools int   // of what the function found, how much the model was told of by then
+	lastAnswer    int   // where the last answer begins in the history
 }
 
 // tokens returns the estimated length of the next request.
 func (c *Conversation) tokens() int64 {
 	found := c.foundTokens(c.found.Added)
 	if c.measure.tokens > 0 {
-		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.found])
+		return c.measure.tokens + rawitem.Estimate(c.history[c.measure.items:]) + found - c.foundTokens(c.found.Added[:c.measure.reportedTools])
 	}
 	return rawitem.Estimate(c.history) + int64(len(c.Settings.Instructions))/rawitem.BytesInToken + rawitem.Estimate(c.Settings.Tools) + found
 }
@@ -49,63 +49,65 @@ const (
 // shortens says whether a compaction made the conversation shorter.
 func shortens(reason string) bool { return reason != reasonInterrupted && reason != transcript.Refused }
 
-// fit makes the conversation shorter before it fills the window.
-func (c *Conversation) fit(ctx context.Context) error {
-	if c.Window <= 0 || len(c.history) == c.pinned || float64(c.tokens()) < fullAt*float64(c.Window) || c.tokens() < c.settled+c.Window/10 {
+// compactIfFull makes the conversation shorter before it fills the window.
+func (c *Conversation) compactIfFull(ctx context.Context) error {
+	if c.Window <= 0 || len(c.history) == c.pinnedItems || float64(c.tokens()) < compactShare*float64(c.Window) || c.tokens() < c.compactedTokens+c.Window/10 {
 		return nil
 	}
 	if err := c.mayCompact(ctx, reasonWindow); err != nil {
 		return err
 	}
-	trim := func(context.Context) (*compaction, error) { return c.byTrimming(int64(trimTo * float64(c.Window))) }
-	for _, compact := range []func(context.Context) (*compaction, error){c.byEndpoint, c.bySummary, trim} {
+	trim := func(context.Context) (*compaction, error) {
+		return c.compactByTrimming(int64(trimShare * float64(c.Window)))
+	}
+	for _, compact := range []func(context.Context) (*compaction, error){c.compactByEndpoint, c.compactBySummary, trim} {
 		found, err := compact(ctx)
 		if err != nil {
 			return err
 		}
 		if found != nil {
-			return c.adopt(found, reasonWindow)
+			return c.adoptCompaction(found, reasonWindow)
 		}
 	}
 	// It is sent unchanged. If the API refuses it, shrink is next.
-	return c.adopt(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
+	return c.adoptCompaction(&compaction{method: "trimming", items: c.history, before: c.tokens()}, reasonWindow)
 }
 
 // mayCompact asks whether the conversation may be made shorter.
 func (c *Conversation) mayCompact(ctx context.Context, reason string) error {
-	if c.Compacting == nil {
+	if c.BeforeCompaction == nil {
 		return nil
 	}
-	return c.Compacting(ctx, reason)
+	return c.BeforeCompaction(ctx, reason)
 }
 
 // overflowLimit is the number of shortenings in a row.
 const overflowLimit = 4
 
-// shrink shortens a conversation refused for its length: first by the endpoint's own means, then by
+// shortenRefused shortens a conversation refused for its length: first by the endpoint's own means, then by
 // half each time.
-func (c *Conversation) shrink(ctx context.Context) (bool, error) {
-	c.overflow++
-	if c.overflow > overflowLimit {
+func (c *Conversation) shortenRefused(ctx context.Context) (bool, error) {
+	c.overlongRequests++
+	if c.overlongRequests > overflowLimit {
 		return false, nil
 	}
 	if err := c.mayCompact(ctx, reasonLength); err != nil {
 		return false, err
 	}
-	if c.overflow == 1 {
-		found, err := c.byEndpoint(ctx)
+	if c.overlongRequests == 1 {
+		found, err := c.compactByEndpoint(ctx)
 		if err != nil {
 			return false, err
 		}
 		if found != nil {
-			return true, c.adopt(found, reasonLength)
+			return true, c.adoptCompaction(found, reasonLength)
 		}
 	}
-	found, err := c.byTrimming(rawitem.Estimate(c.history) / 2)
+	found, err := c.compactByTrimming(rawitem.Estimate(c.history) / 2)
 	if found == nil || err != nil {
 		return false, err
 	}
-	return true, c.adopt(found, reasonLength)
+	return true, c.adoptCompaction(found, reasonLength)
 }
 
 // compaction is a conversation made shorter.
@@ -116,23 +118,23 @@ type compaction struct {
 	before int64 // tokens
 }
 
-// adopt puts a shorter conversation in the place of the history.
-func (c *Conversation) adopt(found *compaction, reason string) error {
+// adoptCompaction puts a shorter conversation in the place of the history.
+func (c *Conversation) adoptCompaction(found *compaction, reason string) error {
 	c.replace(found.items, reason)
-	c.settled = c.tokens()
-	c.told = nil // what was said of budgets may be gone
+	c.compactedTokens = c.tokens()
+	c.reportedBudgets = nil // what was said of budgets may be gone
 	_, err := c.Log.Append(transcript.TypeCompaction, transcript.Compaction{
-		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.settled,
+		Turn: c.spent.Turns, Method: found.method, Reason: reason, Before: found.before, After: c.compactedTokens,
 		Items: rawitem.WithoutImages(c.history), Usage: found.usage,
 	})
 	return err
 }
 
-// byEndpoint lets the provider compact the conversation. Its items replace all but the beginning;
+// compactByEndpoint lets the provider compact the conversation. Its items replace all but the beginning;
 // it may repeat that.
-func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
+func (c *Conversation) compactByEndpoint(ctx context.Context) (*compaction, error) {
 	compacter, able := c.Model.(model.Compacter)
-	if !able || c.noOwn {
+	if !able || c.noEndpointCompaction {
 		return nil, nil
 	}
 	response, err := compacter.Compact(ctx, model.Request{Settings: c.Settings, History: c.history})
@@ -140,42 +142,42 @@ func (c *Conversation) byEndpoint(ctx context.Context) (*compaction, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case errors.Is(err, model.ErrNoCompaction):
-		c.noOwn = true
+		c.noEndpointCompaction = true
 		return nil, nil
 	case err != nil:
 		c.warn("no_compaction", "The endpoint could not shorten the conversation, so agent-ci did: %v", err)
-		c.noOwn = true
+		c.noEndpointCompaction = true
 		return nil, nil
 	}
 	c.charge(response.Usage)
-	items := slices.Clone(c.history[:c.pinned])
+	items := slices.Clone(c.history[:c.pinnedItems])
 	for _, item := range response.Output {
 		if !c.repeatsBeginning(item) {
 			items = append(items, item)
 		}
 	}
 	usage := transcript.Usage(response.Usage)
-	return c.shorter("endpoint", callitem.Paired(items), &usage)
+	return c.newCompaction("endpoint", callitem.Paired(items), &usage)
 }
 
 // repeatsBeginning reports whether an item has the words of a pinned one.
 func (c *Conversation) repeatsBeginning(item json.RawMessage) bool {
 	words := rawitem.WordsOf(item)
-	return words != "" && slices.ContainsFunc(c.history[:c.pinned], func(kept json.RawMessage) bool { return rawitem.WordsOf(kept) == words })
+	return words != "" && slices.ContainsFunc(c.history[:c.pinnedItems], func(kept json.RawMessage) bool { return rawitem.WordsOf(kept) == words })
 }
 
-// shorter is a compaction with the plan at its end, or nil when it saves
+// newCompaction is a compaction with the plan at its end, or nil when it saves
 // nothing.
-func (c *Conversation) shorter(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
-	items, err := c.withKept(items)
+func (c *Conversation) newCompaction(method string, items []json.RawMessage, usage *transcript.Usage) (*compaction, error) {
+	items, err := c.withKeptTexts(items)
 	if err == nil {
 		items, err = c.withPlan(items)
 	}
 	if err == nil {
-		items, err = c.retold(items)
+		items, err = c.withSearchedTools(items)
 	}
 	before := rawitem.Estimate(c.history) + c.foundTokens(c.found.Added)
-	if err != nil || rawitem.Estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.found)) >= before {
+	if err != nil || rawitem.Estimate(items)+c.foundTokens(c.found.survivesCompaction(c.measure.reportedTools)) >= before {
 		return nil, err
 	}
 	return &compaction{method: method, items: items, usage: usage, before: c.tokens()}, nil
@@ -201,13 +203,13 @@ func (c *Conversation) withPlan(items []json.RawMessage) ([]json.RawMessage, err
 // keptWords begin the message with a kept text.
 const keptWords = "You had loaded this before the conversation was made shorter:\n"
 
-// withKept appends kept texts missing from items.
-func (c *Conversation) withKept(items []json.RawMessage) ([]json.RawMessage, error) {
+// withKeptTexts appends kept texts missing from items.
+func (c *Conversation) withKeptTexts(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return strings.HasPrefix(rawitem.WordsOf(item), keptWords) })
-	if c.Kept == nil {
+	if c.KeptTexts == nil {
 		return items, nil
 	}
-	for _, text := range c.Kept() {
+	for _, text := range c.KeptTexts() {
 		encoded, err := rawitem.Encode(text)
 		if err != nil {
 			return nil, err
@@ -229,14 +231,14 @@ const summaryOrder = "The conversation has grown nearly too long and will be rep
 	"yourself: what is done and in which files, what you found out (paths, names, commands, exact error texts), what failed and why, and what is " +
 	"left to do. The task, the repository's instructions and your plan are kept word for word beside it."
 
-// bySummary requests a summary from the model. It replaces all but the beginning and the last turn.
-func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
+// compactBySummary requests a summary from the model. It replaces all but the beginning and the last turn.
+func (c *Conversation) compactBySummary(ctx context.Context) (*compaction, error) {
 	kept, before := c.position, c.tokens()
 	if err := c.Tell(summaryOrder); err != nil {
 		return nil, err
 	}
 	settings := c.Settings
-	settings.Speaking = true
+	settings.WordsOnly = true
 	said, err := c.ask(ctx, settings)
 	c.position = kept
 	var failure *model.Failure
@@ -246,7 +248,7 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 	case err != nil:
 		return nil, err
 	}
-	said.abort() // none of its calls ran
+	said.cancelCalls() // none of its calls ran
 	if said.Text() == "" || said.Asks() {
 		return nil, nil
 	}
@@ -254,8 +256,8 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := append(slices.Clone(c.history[:c.pinned]), summary)
-	found, err := c.shorter("summary", append(items, c.lastTurn()...), nil)
+	items := append(slices.Clone(c.history[:c.pinnedItems]), summary)
+	found, err := c.newCompaction("summary", append(items, c.lastTurn()...), nil)
 	if found != nil {
 		found.before = before
 	}
@@ -264,31 +266,31 @@ func (c *Conversation) bySummary(ctx context.Context) (*compaction, error) {
 
 // lastTurn is the last answer with the outputs of its calls, when it is short.
 func (c *Conversation) lastTurn() []json.RawMessage {
-	last := c.history[max(c.measure.lastAnswer, c.pinned):]
+	last := c.history[max(c.measure.lastAnswer, c.pinnedItems):]
 	if rawitem.Estimate(last) < c.Window/10 {
 		return last
 	}
 	return nil
 }
 
-// byTrimming shortens the conversation to target tokens, if its beginning allows, without a
+// compactByTrimming shortens the conversation to target tokens, if its beginning allows, without a
 // request. It empties the oldest outputs, then removes the oldest items, calls together with
 // outputs.
-func (c *Conversation) byTrimming(target int64) (*compaction, error) {
+func (c *Conversation) compactByTrimming(target int64) (*compaction, error) {
 	items := slices.Clone(c.history)
-	if err := callitem.EmptyOutputs(items[c.pinned:], rawitem.Estimate(items)-target); err != nil {
+	if err := callitem.EmptyOutputs(items[c.pinnedItems:], rawitem.Estimate(items)-target); err != nil {
 		return nil, err
 	}
-	rest := callitem.DropOldest(items[c.pinned:], rawitem.Estimate(items)-target)
-	dropped := len(c.history) - c.pinned - len(rest)
-	items = append(slices.Clone(c.history[:c.pinned]), rest...)
+	rest := callitem.DropOldest(items[c.pinnedItems:], rawitem.Estimate(items)-target)
+	dropped := len(c.history) - c.pinnedItems - len(rest)
+	items = append(slices.Clone(c.history[:c.pinnedItems]), rest...)
 	if dropped > 0 {
 		note, err := rawitem.Words("developer", fmt.Sprintf("The runner left out the %d oldest items after the task to make room. "+
 			"What you did stands in the checkout, and git status and git diff show it: look there before you repeat anything.", dropped))
 		if err != nil {
 			return nil, err
 		}
-		items = slices.Insert(items, c.pinned, note)
+		items = slices.Insert(items, c.pinnedItems, note)
 	}
-	return c.shorter("trimming", items, nil)
+	return c.newCompaction("trimming", items, nil)
 }

@@ -78,7 +78,7 @@ func kept() []string { return []string{"Say \"please\" <first> & \\ last."} }
 func TestCompactionByTheEndpoint(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
+	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -100,12 +100,12 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestWhatTheRunnerSaidSurvivesTheEndpoint keeps what only messages tell: a red
+// TestEndpointCompactionKeepsRunnerMessages keeps what only messages tell: a red
 // check that was given back, a budget.
-func TestWhatTheRunnerSaidSurvivesTheEndpoint(t *testing.T) {
+func TestEndpointCompactionKeepsRunnerMessages(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
-	f.Window, f.Plan, f.Kept = 4_000, func() string { return "- [pending] mend it\n" }, kept
+	f.Window, f.Plan, f.KeptTexts = 4_000, func() string { return "- [pending] mend it\n" }, kept
 	if err := f.Tell("The check lint is red."); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestCompactionBySummary(t *testing.T) {
 	session := long(8, "  - expect: [replaced by your summary]\n    output: [{say: I read nine files.}]\n    usage: {input: 9500}\n"+
 		done)
 	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
+	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -152,7 +152,7 @@ func TestCompactionBySummary(t *testing.T) {
 	}
 }
 
-func TestBudgetsLeaveRoomForTheLastTurn(t *testing.T) {
+func TestBudgetsReserveLastTurn(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		tokens int64
@@ -186,7 +186,7 @@ func TestCompactionByTrimming(t *testing.T) {
 	t.Parallel()
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, server := talk(t, session, modeltest.Options{})
-	f.Window, f.Plan, f.Kept = 10_000, func() string { return "- [pending] mend it\n" }, kept
+	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -201,11 +201,11 @@ func TestCompactionByTrimming(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsToldAgainOnlyWhereItIsGone(t *testing.T) {
+func TestRepeatsKeptTextsOnlyIfMissing(t *testing.T) {
 	t.Parallel()
 	session := long(8, "  - fail: {status: 400, code: invalid_request_error, message: no summaries here}\n"+done)
 	f, _ := talk(t, session, modeltest.Options{})
-	f.Window, f.Kept = 10_000, func() []string { return append(kept(), "gone") }
+	f.Window, f.KeptTexts = 10_000, func() []string { return append(kept(), "gone") }
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000) + kept()[0]}
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -217,7 +217,7 @@ func TestWhatIsKeptIsToldAgainOnlyWhereItIsGone(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
+func TestShortensOverlongRequest(t *testing.T) {
 	t.Parallel()
 	tooLong := answer(400, "", `{"error":{"message":"Your input exceeds the context window","code":"context_length_exceeded"}}`)
 	f, server := talk(t, long(6, done), modeltest.Options{})
@@ -240,9 +240,9 @@ func TestARequestThatIsTooLongIsMadeShorter(t *testing.T) {
 	}
 }
 
-// TestARemovedShellOutputKeepsItsForm makes a conversation with the API's own
+// TestRemovedShellOutputKeepsForm makes a conversation with the API's own
 // shell too long: the API takes the output of a shell_call only as a list.
-func TestARemovedShellOutputKeepsItsForm(t *testing.T) {
+func TestRemovedShellOutputKeepsForm(t *testing.T) {
 	t.Parallel()
 	session := "version: 1\nturns:\n  - output: [{item: {type: shell_call, id: sh_1, call_id: c1, status: completed, action: {commands: [make]}}}]\n" + done
 	f, server := talk(t, session, modeltest.Options{})
@@ -269,7 +269,7 @@ var tooLongWords = map[string]http.HandlerFunc{
 	"a proxy":   answer(413, "", "<html>"),
 }
 
-func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
+func TestRecognisesOverlongRefusals(t *testing.T) {
 	t.Parallel()
 	for name, handler := range tooLongWords {
 		f, server := talk(t, long(6, done), modeltest.Options{})
@@ -281,7 +281,7 @@ func TestATooLongRequestIsKnownByItsWords(t *testing.T) {
 	}
 }
 
-func TestATaskThatIsTooLongEndsTheRun(t *testing.T) {
+func TestEndsOnOverlongTask(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
@@ -292,9 +292,9 @@ func TestATaskThatIsTooLongEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestTheTranscriptHasTheWholeConversation rebuilds each request from the
+// TestTranscriptHasWholeConversation rebuilds each request from the
 // events, through compactions too.
-func TestTheTranscriptHasTheWholeConversation(t *testing.T) {
+func TestTranscriptHasWholeConversation(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(20, done), modeltest.Options{Compacts: true})
 	f.Window = 10_000
@@ -386,8 +386,8 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 	})
 }
 
-// TestToolsInTheInputOutliveEveryCompaction makes a conversation shorter in each way.
-func TestToolsInTheInputOutliveEveryCompaction(t *testing.T) {
+// TestCompactionKeepsToolsInInput makes a conversation shorter in each way.
+func TestCompactionKeepsToolsInInput(t *testing.T) {
 	t.Parallel()
 	for method, of := range map[string]struct {
 		answers string
@@ -399,7 +399,7 @@ func TestToolsInTheInputOutliveEveryCompaction(t *testing.T) {
 	} {
 		t.Run(method, func(t *testing.T) {
 			f, server := talk(t, of.answers, of.options)
-			f.Settings.Additional, f.Window = true, 10_000
+			f.Settings.ToolsInInput, f.Window = true, 10_000
 			f.Settings.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","name":"read_file","strict":false,"parameters":{"type":"object"}}`)}
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {

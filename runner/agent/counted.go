@@ -2,16 +2,16 @@ package agent
 
 import "sync"
 
-// counted counts a run's calls for limits.tool_calls. Scripts make calls even while an answer is
+// callCounter counts a run's calls for limits.tool_calls. Scripts make calls even while an answer is
 // arriving.
-type counted struct {
+type callCounter struct {
 	mu      sync.Mutex
 	direct  int // of the model, and those that the API ran itself, of the answer that comes too
 	scripts int // of scripts
 }
 
-// nest counts a script's call within the limit; 0 means none.
-func (c *counted) nest(limit int) bool {
+// countScriptCall counts a script's call within the limit; 0 means none.
+func (c *callCounter) countScriptCall(limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if limit > 0 && c.direct+c.scripts >= limit {
@@ -21,8 +21,8 @@ func (c *counted) nest(limit int) bool {
 	return true
 }
 
-// call counts the model's next call if within the limit. made is the number of its calls so far.
-func (c *counted) call(made, limit int) bool {
+// countCall counts the model's next call if within the limit. made is the number of its calls so far.
+func (c *callCounter) countCall(made, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.direct = made
@@ -33,21 +33,21 @@ func (c *counted) call(made, limit int) bool {
 	return true
 }
 
-// settle takes how many calls the model has made.
-func (c *counted) settle(made int) {
+// setCalls takes how many calls the model has made.
+func (c *callCounter) setCalls(made int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.direct = made
 }
 
 // restore sets the counts from before a restart.
-func (c *counted) restore(made, scripts int) {
+func (c *callCounter) restore(made, scripts int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.direct, c.scripts = made, scripts
 }
 
-func (c *counted) ofScripts() int {
+func (c *callCounter) scriptCalls() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.scripts

@@ -17,11 +17,11 @@ type Facts struct {
 
 func factsOf(s *state) Facts {
 	return Facts{
-		string(slices.Concat(s.history[:s.logged]...)), s.sent, s.logged, fmt.Sprint(s.measure), fmt.Sprint(s.found),
-		s.numbered, s.spent.Turns, s.spent.Calls, s.spent.Hosted, int(s.tries), s.said,
+		string(slices.Concat(s.history[:s.loggedItems]...)), s.sentItems, s.loggedItems, fmt.Sprint(s.measure), fmt.Sprint(s.found),
+		s.callNumber, s.spent.Turns, s.spent.Calls, s.spent.HostedCalls, int(s.editFailures), s.lastWords,
 	}
 }
 
 func (c *Conversation) Facts() Facts { return factsOf(&c.state) }
 
-func (p *Past) Facts() Facts { return factsOf(&p.state) }
+func (p *ResumeState) Facts() Facts { return factsOf(&p.state) }

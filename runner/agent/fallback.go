@@ -25,7 +25,7 @@ type Speaker struct {
 
 // Use sends later requests to s and books their usage separately.
 func (c *Conversation) Use(s Speaker) {
-	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.Serial = s.Model, s.Effort, s.Summary, s.Serial
+	c.Settings.Model, c.Settings.Effort, c.Settings.Summary, c.Settings.SerialCalls = s.Model, s.Effort, s.Summary, s.Serial
 	c.Window = s.Window
 	c.spent.Models = append(slices.Clip(c.spent.Models), transcript.ModelUse{Model: s.Model, Price: s.Price})
 }
@@ -35,9 +35,9 @@ func (c *Conversation) Use(s Speaker) {
 func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) error {
 	next, from := c.Fallbacks[0], c.Settings.Model
 	c.Fallbacks = c.Fallbacks[1:]
-	left, lost := unreadable(c.history[:c.logged])
-	c.leaveOut(left)
-	c.settled, c.noOwn, c.overflow = 0, false, 0
+	left, lost := unreadableItems(c.history[:c.loggedItems])
+	c.removeItems(left)
+	c.compactedTokens, c.noEndpointCompaction, c.overlongRequests = 0, false, 0
 	c.Use(next)
 	_, err := c.Log.Append(transcript.TypeModelFallback, transcript.ModelFallback{
 		Turn: c.spent.Turns, From: from, To: next.Model, Reason: string(failure.Kind), Why: failure.Error(), LeftOut: left, Price: next.Price,
@@ -48,7 +48,7 @@ func (c *Conversation) fallBack(ctx context.Context, failure *model.Failure) err
 	if err != nil || c.lastBudget() != nil {
 		return err
 	}
-	return c.fit(ctx)
+	return c.compactIfFull(ctx)
 }
 
 // readable lists item types readable by any model with the same tools. Reasoning and compactions
@@ -68,8 +68,8 @@ const lostBeginning = "The beginning of the conversation was kept in a sealed fo
 // lostWords tell a model about unreadable parts of the conversation.
 const lostWords = "The API can't read all of this conversation any more. %s: look at the checkout and its changes for what is done, before you go on with the task."
 
-// unreadable returns the places of items unreadable for the next model, and describes the loss.
-func unreadable(items []json.RawMessage) (places []int, lost string) {
+// unreadableItems returns the places of items unreadable for the next model, and describes the loss.
+func unreadableItems(items []json.RawMessage) (places []int, lost string) {
 	for i, raw := range items {
 		kind := rawitem.Of(raw)
 		switch {
@@ -83,8 +83,8 @@ func unreadable(items []json.RawMessage) (places []int, lost string) {
 	return places, lost
 }
 
-// goOnWith selects the run's latest model.
-func (c *Conversation) goOnWith(name string) {
+// selectModel selects the run's latest model.
+func (c *Conversation) selectModel(name string) {
 	at := slices.IndexFunc(c.Fallbacks, func(s Speaker) bool { return s.Model == name })
 	if at < 0 {
 		return

@@ -47,7 +47,7 @@ const begun = `[{"type":"message","role":"user","content":[{"type":"input_text",
 	{"type":"web_search_call","id":"ws","status":"completed"},
 	{"type":"function_call_output","call_id":"one","output":"found"}]`
 
-func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
+func TestFallbackKeepsReadableItems(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{fail: {status: 404, code: model_not_found, message: gone}}, {output: [{say: Done.}], usage: {input: 1000000, output: 3}}]\n")
 	f.Use(agent.Speaker{Model: "first", Effort: "high", Window: 9, Price: &price.List{Rates: price.Rates{Input: 1}}})
@@ -82,7 +82,7 @@ func TestAnotherModelGoesOnWithWhatItCanRead(t *testing.T) {
 	}
 }
 
-func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
+func TestResumeKeepsFallbackModel(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	f.Use(agent.Speaker{Model: "first"})
@@ -111,7 +111,7 @@ func TestARunGoesOnWithTheModelThatItHadComeTo(t *testing.T) {
 	}
 }
 
-func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
+func TestCostNeedsPriceOfEachModel(t *testing.T) {
 	t.Parallel()
 	price := &price.List{Rates: price.Rates{Input: 1}}
 	used := transcript.Usage{Input: 1_000_000}
@@ -123,7 +123,7 @@ func TestACostIsKnownWhereEachPriceIs(t *testing.T) {
 		{nil, 0, false},
 		{[]transcript.ModelUse{{Price: price}}, 0, true},
 		{[]transcript.ModelUse{{Price: price, Usage: used}, {Usage: used}}, 0, false},
-		{transcript.Booked([]transcript.ModelUse{{}, {Price: price}}, used), 1, true},
+		{transcript.WithUsage([]transcript.ModelUse{{}, {Price: price}}, used), 1, true},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			if cost, known := transcript.CostOf(test.models); cost != test.cost || known != test.known {

@@ -32,15 +32,15 @@ func (c *Conversation) definition(name string, deferred bool) (json.RawMessage, 
 	return rawitem.Encode(d)
 }
 
-// fitting returns the definitions of tools by name, in order, up to the size limit.
-func (c *Conversation) fitting(names []string, deferred bool) (map[string]json.RawMessage, error) {
+// fittingDefinitions returns the definitions of tools by name, in order, up to the size limit.
+func (c *Conversation) fittingDefinitions(names []string, deferred bool) (map[string]json.RawMessage, error) {
 	told, size := map[string]json.RawMessage{}, 0
 	for _, name := range distinct(names) {
 		raw, err := c.definition(name, deferred)
 		if err != nil {
 			return nil, err
 		}
-		if raw != nil && (len(told) == 0 || size+len(raw) <= c.mostFound()) {
+		if raw != nil && (len(told) == 0 || size+len(raw) <= c.maxFoundBytes()) {
 			told[name] = raw
 			size += len(raw)
 		}
@@ -50,7 +50,7 @@ func (c *Conversation) fitting(names []string, deferred bool) (map[string]json.R
 
 // definitions returns the fitting definitions in the order of names.
 func (c *Conversation) definitions(names []string, deferred bool) ([]json.RawMessage, error) {
-	told, err := c.fitting(names, deferred)
+	told, err := c.fittingDefinitions(names, deferred)
 	return inOrder(names, told), err
 }
 
@@ -64,19 +64,19 @@ func inOrder(names []string, told map[string]json.RawMessage) []json.RawMessage 
 	return all
 }
 
-// mostFoundBytes limits the definitions of found tools, in bytes.
-const mostFoundBytes = 128 << 10
+// foundBytesLimit limits the definitions of found tools, in bytes.
+const foundBytesLimit = 128 << 10
 
-// mostFound is how many they may have together in this conversation: a quarter of the window.
-func (c *Conversation) mostFound() int {
+// maxFoundBytes is how many they may have together in this conversation: a quarter of the window.
+func (c *Conversation) maxFoundBytes() int {
 	if c.Window > 0 {
-		return int(min(mostFoundBytes, c.Window*rawitem.BytesInToken/4))
+		return int(min(foundBytesLimit, c.Window*rawitem.BytesInToken/4))
 	}
-	return mostFoundBytes
+	return foundBytesLimit
 }
 
-// adopt records a call and the tools it found.
-func (f *foundTools) adopt(call tools.Call, result tools.Result) {
+// recordCall records a call and the tools it found.
+func (f *foundTools) recordCall(call tools.Call, result tools.Result) {
 	if call.Form == tools.Search {
 		f.Answers = append(f.Answers, result.Found...)
 	} else {
@@ -89,21 +89,21 @@ func (f *foundTools) adopt(call tools.Call, result tools.Result) {
 	}
 }
 
-// used returns the names called since the last compaction.
-func (f *foundTools) used(names []string) []string {
+// calledNames returns the names called since the last compaction.
+func (f *foundTools) calledNames(names []string) []string {
 	return distinct(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.Called, name) }))
 }
 
 // survivesCompaction returns the found tools to keep after compaction: those called, and those not
 // announced to the model yet. told is the number of tools already announced.
 func (f *foundTools) survivesCompaction(told int) []string {
-	return append(f.used(f.Added[:told]), f.Added[told:]...)
+	return append(f.calledNames(f.Added[:told]), f.Added[told:]...)
 }
 
-// shortened forgets found but unused tools after a compaction; a search can find them again. items
+// forgetUnused forgets found but unused tools after a compaction; a search can find them again. items
 // are the shortened conversation. told is the number of tools already announced.
-func (f *foundTools) shortened(items []json.RawMessage, told int) {
-	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, tellsOf(name)) })
+func (f *foundTools) forgetUnused(items []json.RawMessage, told int) {
+	inItems := slices.DeleteFunc(distinct(f.Answers), func(name string) bool { return !slices.ContainsFunc(items, definesTool(name)) })
 	*f = foundTools{Added: f.survivesCompaction(told), Answers: inItems}
 }
 
@@ -118,18 +118,18 @@ func distinct(names []string) []string {
 	return all
 }
 
-// added returns the definitions following a request's tools: the function's latest finds, up to the
+// definitionsAfterTools returns the definitions following a request's tools: the function's latest finds, up to the
 // size limit, in order of discovery.
-func (c *Conversation) added(names []string) ([]json.RawMessage, error) {
+func (c *Conversation) definitionsAfterTools(names []string) ([]json.RawMessage, error) {
 	newest := slices.Clone(names)
 	slices.Reverse(newest)
-	told, err := c.fitting(newest, false)
+	told, err := c.fittingDefinitions(newest, false)
 	return inOrder(names, told), err
 }
 
-// withFound returns settings with found tools after the others.
-func (c *Conversation) withFound(s model.Settings) (model.Settings, error) {
-	added, err := c.added(c.found.Added)
+// withFoundTools returns settings with found tools after the others.
+func (c *Conversation) withFoundTools(s model.Settings) (model.Settings, error) {
+	added, err := c.definitionsAfterTools(c.found.Added)
 	if err == nil && len(added) > 0 {
 		s.Tools = slices.Concat(s.Tools, added)
 	}
@@ -138,18 +138,18 @@ func (c *Conversation) withFound(s model.Settings) (model.Settings, error) {
 
 // foundTokens returns the estimated tokens of the function's finds.
 func (c *Conversation) foundTokens(names []string) int64 {
-	added, err := c.added(names)
+	added, err := c.definitionsAfterTools(names)
 	if err != nil {
 		return 0 // the request tells of it
 	}
 	return rawitem.Estimate(added)
 }
 
-// retold appends tools found by tool_search_calls and called since, but missing from a shortened
+// withSearchedTools appends tools found by tool_search_calls and called since, but missing from a shortened
 // conversation's items.
-func (c *Conversation) retold(items []json.RawMessage) ([]json.RawMessage, error) {
+func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMessage, error) {
 	items = slices.DeleteFunc(items, func(item json.RawMessage) bool { return rawitem.Of(item).Type == rawitem.AdditionalToolsType })
-	gone := slices.DeleteFunc(c.found.used(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, tellsOf(name)) })
+	gone := slices.DeleteFunc(c.found.calledNames(c.found.Answers), func(name string) bool { return slices.ContainsFunc(items, definesTool(name)) })
 	definitions, err := c.definitions(gone, true)
 	if err != nil || len(definitions) == 0 {
 		return items, err
@@ -158,8 +158,8 @@ func (c *Conversation) retold(items []json.RawMessage) ([]json.RawMessage, error
 	return append(items, raw), err
 }
 
-// tellsOf says of an item whether it has the definition of a tool.
-func tellsOf(name string) func(item json.RawMessage) bool {
+// definesTool says of an item whether it has the definition of a tool.
+func definesTool(name string) func(item json.RawMessage) bool {
 	return func(item json.RawMessage) bool {
 		var told struct {
 			Type  string

@@ -91,7 +91,7 @@ const byFunction = "version: 1\nturns:\n" +
 	"  - expect: [weather_tomorrow, Tells it.]\n    output: [{call: weather_now, arguments: {place: here}}]\n" +
 	"  - output: [{call: search_tool_bm25, arguments: {query: weather}}]\n" + done
 
-func TestAFunctionPutsWhatItFindsBehindTheTools(t *testing.T) {
+func TestAppendsFoundTools(t *testing.T) {
 	t.Parallel()
 	f, server := looking(t, search.FunctionName, byFunction, modeltest.Options{})
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -123,7 +123,7 @@ const byItem = "version: 1\nturns:\n" +
 	"      - item: {type: tool_search_call, id: ts_4, call_id: null, status: completed, execution: server, arguments: {}}\n" +
 	"  - expect: [query has no words, No tool has any of these words]\n    output: [{call: weather_now, arguments: {place: here}}]\n" + done
 
-func TestToolSearchIsAnsweredInKind(t *testing.T) {
+func TestAnswersToolSearchInItsForm(t *testing.T) {
 	t.Parallel()
 	f, server := looking(t, search.BuiltinName, byItem, modeltest.Options{})
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
@@ -151,14 +151,14 @@ func TestToolSearchIsAnsweredInKind(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if spent := f.Spent(); spent.Hosted != 1 || spent.Calls != 5 {
+	if spent := f.Spent(); spent.HostedCalls != 1 || spent.Calls != 5 {
 		t.Errorf("spent: %+v", spent)
 	}
 }
 
-// TestWhatIsUsedOutlivesCompactions makes the conversation shorter in each way: of what was found
+// TestCompactionKeepsUsedTools makes the conversation shorter in each way: of what was found
 // the model is told of that which it calls, and no more of the rest.
-func TestWhatIsUsedOutlivesCompactions(t *testing.T) {
+func TestCompactionKeepsUsedTools(t *testing.T) {
 	t.Parallel()
 	for by, begin := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
 		session := strings.Replace(begin, done, "", 1)
@@ -196,9 +196,9 @@ func large(name string, bytes int) tools.Spec {
 	return tools.Spec{Name: name, Description: strings.Repeat("whale ", bytes/6), Parameters: json.RawMessage(`{"type":"object"}`)}
 }
 
-// TestWhatIsFoundCounts has a large definition fill the window: the model is told of it once, and
+// TestCountsTokensOfFoundTools has a large definition fill the window: the model is told of it once, and
 // as it does not call it, no more.
-func TestWhatIsFoundCounts(t *testing.T) {
+func TestCountsTokensOfFoundTools(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns:\n"+
 		"  - output: [{call: search_tool_bm25, arguments: {query: whale}}]\n    usage: {input: 14000}\n"+
@@ -225,8 +225,8 @@ func TestWhatIsFoundCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsFoundHasBounds finds more than the model can be told of at once.
-func TestWhatIsFoundHasBounds(t *testing.T) {
+// TestBoundsFoundTools finds more than the model can be told of at once.
+func TestBoundsFoundTools(t *testing.T) {
 	t.Parallel()
 	for by, call := range map[string]string{
 		search.FunctionName: "{call: search_tool_bm25, arguments: {query: whale}}",
@@ -259,9 +259,9 @@ func (s sent) found() (names []string) {
 	return names
 }
 
-// TestWhatWasFoundOutlivesARestart stops a run behind each of its events, and goes on: its
+// TestResumeKeepsFoundTools stops a run behind each of its events, and goes on: its
 // requests are those of the run that was not stopped.
-func TestWhatWasFoundOutlivesARestart(t *testing.T) {
+func TestResumeKeepsFoundTools(t *testing.T) {
 	t.Parallel()
 	for by, session := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
 		f, server := looking(t, by, session, modeltest.Options{})

@@ -12,62 +12,62 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// intake receives an answer and runs each call once its item is complete. If the answer breaks off,
+// answerIntake receives an answer and runs each call once its item is complete. If the answer breaks off,
 // items up to the last started call are kept as a complete answer, so no call runs twice. Later
 // calls are dropped. See tools.Batch for the starting order.
-type intake struct {
-	c        *Conversation
-	speaking bool               // words alone are asked for: no call is run, and none counts
-	ctx      context.Context    // of the calls
-	abort    context.CancelFunc // ends the calls that run, and is called in any case
-	intaken
+type answerIntake struct {
+	c           *Conversation
+	wordsOnly   bool               // words alone are asked for: no call is run, and none counts
+	ctx         context.Context    // of the calls
+	cancelCalls context.CancelFunc // ends the calls that run, and is called in any case
+	receivedAnswer
 }
 
-// intaken is the received part of one attempt at an answer.
-type intaken struct {
+// receivedAnswer is the received part of one attempt at an answer.
+type receivedAnswer struct {
 	callitem.Answer
-	batch   *tools.Batch
-	ids     rawitem.CallIDs
-	items   []json.RawMessage
-	upTo    []int  // of each call: the items there are with its own
-	handed  int    // calls that the tools were given, the first ones
-	unrun   string // why the calls behind those are not run
-	problem error  // with the first item that cannot be read
-	kept    bool   // the answer broke off, and this is what stays of it
-	refused string // why the call of the last item is not looked at
-	cutDown bool   // an item is not as it came
+	batch         *tools.Batch
+	ids           rawitem.CallIDs
+	items         []json.RawMessage
+	itemsUpToCall []int  // of each call: the items there are with its own
+	handedOver    int    // calls that the tools were given, the first ones
+	whyNotRun     string // why the calls behind those are not run
+	parseError    error  // with the first item that cannot be read
+	interrupted   bool   // the answer broke off, and this is what stays of it
+	refusedInput  string // why the call of the last item is not looked at
+	inputRemoved  bool   // an item is not as it came
 }
 
-func (c *Conversation) intake(ctx context.Context, speaking bool) *intake {
+func (c *Conversation) newIntake(ctx context.Context, speaking bool) *answerIntake {
 	ctx, abort := context.WithCancel(ctx)
-	return &intake{c, speaking, ctx, abort, intaken{batch: c.Tools.Begin(ctx), ids: c.ids.Within()}}
+	return &answerIntake{c, speaking, ctx, abort, receivedAnswer{batch: c.Tools.Begin(ctx), ids: c.ids.Within()}}
 }
 
-// item takes the next item.
-func (t *intake) item(raw json.RawMessage) {
+// takeItem takes the next item.
+func (t *answerIntake) takeItem(raw json.RawMessage) {
 	before := len(t.Calls)
-	raw, err := t.named(raw)
+	raw, err := t.withOwnIDs(raw)
 	if err == nil {
-		raw, err = t.bounded(raw)
+		raw, err = t.withInputLimit(raw)
 	}
 	if err == nil {
 		err = t.Add(raw)
 	}
-	if err != nil && t.problem == nil {
-		t.problem = err
+	if err != nil && t.parseError == nil {
+		t.parseError = err
 	}
 	t.items = append(t.items, raw)
-	if len(t.Calls) == before || t.problem != nil {
+	if len(t.Calls) == before || t.parseError != nil {
 		return
 	}
-	t.upTo = append(t.upTo, len(t.items))
-	t.Calls[before].Refused = t.refused
-	t.Calls[before] = numbered(t.Calls[before], t.c.numbered+len(t.Calls), t.c.spent.Turns, t.c.Name)
-	if t.unrun == "" {
-		t.unrun = t.obstacle()
+	t.itemsUpToCall = append(t.itemsUpToCall, len(t.items))
+	t.Calls[before].Refused = t.refusedInput
+	t.Calls[before] = withNumber(t.Calls[before], t.c.callNumber+len(t.Calls), t.c.spent.Turns, t.c.Name)
+	if t.whyNotRun == "" {
+		t.whyNotRun = t.whyLastNotRun()
 	}
-	if t.unrun == "" {
-		t.handed++
+	if t.whyNotRun == "" {
+		t.handedOver++
 		t.batch.Start(t.Calls[before])
 	}
 }
@@ -79,78 +79,78 @@ const (
 	speakingWords = "Not run: this answer was to be words alone."
 )
 
-// obstacle is why the last call, and those behind it, are not run.
-func (t *intake) obstacle() string {
+// whyLastNotRun is why the last call, and those behind it, are not run.
+func (t *answerIntake) whyLastNotRun() string {
 	switch {
-	case t.speaking:
+	case t.wordsOnly:
 		return speakingWords
 	case t.Cut:
 		return cutWords
-	case !t.c.mayCall(func(limit int) bool { return t.c.counted.call(t.made(), limit) }):
+	case !t.c.mayCall(func(limit int) bool { return t.c.callCount.countCall(t.callsMade(), limit) }):
 		return limitWords
 	}
 	return ""
 }
 
-// broken handles the loss of an answer, maybe repeatedly. Without a started call nothing is kept:
+// keepInterrupted handles the loss of an answer, maybe repeatedly. Without a started call nothing is kept:
 // the next attempt starts at its first item.
-func (t *intake) broken() (kept bool) {
-	if t.kept {
+func (t *answerIntake) keepInterrupted() (kept bool) {
+	if t.interrupted {
 		return true
 	}
 	started := t.batch.Discard()
 	if started == 0 {
 		t.batch.Wait()
-		t.intaken = intaken{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
-		t.c.counted.settle(t.made())
+		t.receivedAnswer = receivedAnswer{batch: t.c.Tools.Begin(t.ctx), ids: t.c.ids.Within()}
+		t.c.callCount.setCalls(t.callsMade())
 		return false
 	}
 	calls := t.Calls[:started]
-	t.items, t.Answer = t.items[:t.upTo[started-1]], callitem.Answer{}
+	t.items, t.Answer = t.items[:t.itemsUpToCall[started-1]], callitem.Answer{}
 	for _, item := range t.items {
 		_ = t.Add(item) // an item that cannot be read keeps calls behind it from starting
 	}
-	t.Calls, t.handed, t.kept = calls, started, true
+	t.Calls, t.handedOver, t.interrupted = calls, started, true
 	return true
 }
 
-// settle counts the received calls.
-func (t *intake) settle() {
+// countCalls counts the received calls.
+func (t *answerIntake) countCalls() {
 	numbered := len(t.Calls)
-	if t.speaking {
+	if t.wordsOnly {
 		numbered = 0
 	}
-	t.c.count(numbered, t.handed, t.Hosted)
-	t.c.counted.settle(t.c.spent.Calls)
+	t.c.countCalls(numbered, t.handedOver, t.Hosted)
+	t.c.callCount.setCalls(t.c.spent.Calls)
 }
 
-// made is how many calls count, with those of the answer so far.
-func (t *intake) made() int { return t.c.spent.Calls + t.Hosted + t.handed }
+// callsMade is how many calls count, with those of the answer so far.
+func (t *answerIntake) callsMade() int { return t.c.spent.Calls + t.Hosted + t.handedOver }
 
-// drop discards an answer.
-func (t *intake) drop() {
+// discard discards an answer.
+func (t *answerIntake) discard() {
 	t.batch.Discard()
-	t.abort()
+	t.cancelCalls()
 	t.batch.Wait()
 }
 
 // outputs waits for the calls. It returns the output items in order, and the results of calls run.
-func (t *intake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
-	defer t.abort()
+func (t *answerIntake) outputs() (items []json.RawMessage, results []tools.Result, err error) {
+	defer t.cancelCalls()
 	results = t.batch.Wait()
-	results = append(results, t.c.inTurn(t.ctx, t.Calls[len(results):t.handed], false)...) // those that were written
+	results = append(results, t.c.runWrittenCalls(t.ctx, t.Calls[len(results):t.handedOver], false)...) // those that were written
 	items, err = callitem.Outputs(t.Calls, t.c.definitions, func(n int, _ tools.Call) tools.Result {
 		if n < len(results) {
 			return results[n]
 		}
-		return tools.Refuse(t.unrun)
+		return tools.Refuse(t.whyNotRun)
 	})
 	return append(items, t.Denials...), results, err
 }
 
-// named returns an item for the conversation and its record, giving local calls their own IDs.
+// withOwnIDs returns an item for the conversation and its record, giving local calls their own IDs.
 // Items paired by the API stay unchanged.
-func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
+func (t *answerIntake) withOwnIDs(raw json.RawMessage) (json.RawMessage, error) {
 	var item callitem.OutputItem
 	_ = json.Unmarshal(raw, &item) // whoever reads on tells what is wrong
 	if _, ours := item.Call(); !ours {
@@ -161,15 +161,15 @@ func (t *intake) named(raw json.RawMessage) (json.RawMessage, error) {
 		return raw, err
 	}
 	if !bytes.Equal(own, raw) {
-		t.cutDown = true
+		t.inputRemoved = true
 	}
 	return own, nil
 }
 
-// bounded returns an item for the conversation. A call with an input over tools.MaxInput is refused
+// withInputLimit returns an item for the conversation. A call with an input over tools.MaxInput is refused
 // and stored without it: every later request would repeat the input.
-func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
-	if t.refused = ""; len(raw) <= tools.MaxInput {
+func (t *answerIntake) withInputLimit(raw json.RawMessage) (json.RawMessage, error) {
+	if t.refusedInput = ""; len(raw) <= tools.MaxInput {
 		return raw, nil
 	}
 	var item callitem.OutputItem
@@ -190,9 +190,9 @@ func (t *intake) bounded(raw json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return raw, err
 	}
-	t.refused = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
+	t.refusedInput = fmt.Sprintf("%s: the arguments have %d bytes, more than the %d that a call may have, and were thrown away unread. "+
 		"Do it in several smaller calls, or have a command make what is large.", call.Name, len(call.Input), tools.MaxInput)
-	t.cutDown = true
+	t.inputRemoved = true
 	return short, nil
 }
 
@@ -209,14 +209,14 @@ func withoutInput(item map[string]any) map[string]any {
 	}
 	for _, key := range [...]string{"operation", "action"} {
 		if inner, ok := item[key].(map[string]any); ok {
-			item[key] = emptied(inner)
+			item[key] = emptyLongValues(inner)
 		}
 	}
 	return item
 }
 
-// emptied empties an object's long texts and lists.
-func emptied(object map[string]any) map[string]any {
+// emptyLongValues empties an object's long texts and lists.
+func emptyLongValues(object map[string]any) map[string]any {
 	const short = 1 << 10
 	for key, value := range object {
 		switch v := value.(type) {

@@ -63,7 +63,7 @@ func conversing(t *testing.T, answers ...func(context.Context, model.Observer) (
 	seen := make(started, 16)
 	f.Tools = f.box.dispatcher(seen)
 	l := live(answers)
-	f.requests.next = &model.Retrying{Next: &l, First: time.Microsecond}
+	f.requests.next = &model.Retrying{Next: &l, FirstPause: time.Microsecond}
 	t.Cleanup(func() {
 		if len(l) > 0 {
 			t.Errorf("%d answers were not asked for", len(l))
@@ -80,7 +80,7 @@ func (f fixture) names() []string {
 	return names
 }
 
-func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
+func TestRunsCallsWhileAnswerArrives(t *testing.T) {
 	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(ctx context.Context, o model.Observer) (*model.Response, error) {
@@ -98,7 +98,7 @@ func TestACallRunsWhileItsAnswerIsOnItsWay(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
+func TestContinuesFromInterruptedAnswer(t *testing.T) {
 	t.Parallel()
 	var seen started
 	f, seen := conversing(t, whole(look("zero")), func(_ context.Context, o model.Observer) (*model.Response, error) {
@@ -133,7 +133,7 @@ func TestAnAnswerThatBreaksOffIsGoneOnFrom(t *testing.T) {
 	}
 }
 
-func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
+func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
 	t.Parallel()
 	f, _ := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
 		o.Item(json.RawMessage(change))
@@ -154,7 +154,7 @@ func TestAnAnswerWithoutACallThatRanIsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
+func TestEndsWhenAnswerCannotBeRepeated(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]error{
 		"refused":   &model.Failure{Kind: model.Refused, Message: "no"},
@@ -179,7 +179,7 @@ func TestTheRunEndsWithAnAnswerThatCannotBeHadAgain(t *testing.T) {
 	}
 }
 
-func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
+func TestStopsCallsOfFinalAnswer(t *testing.T) {
 	t.Parallel()
 	var seen started
 	f, seen := conversing(t, func(_ context.Context, o model.Observer) (*model.Response, error) {
@@ -193,7 +193,7 @@ func TestCallsOfAnAnswerThatEndsTheRunAreEnded(t *testing.T) {
 	}
 }
 
-func TestACallThatIsCutOffIsNotRun(t *testing.T) {
+func TestRunsNoIncompleteCall(t *testing.T) {
 	t.Parallel()
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
@@ -210,7 +210,7 @@ func TestACallThatIsCutOffIsNotRun(t *testing.T) {
 	}
 }
 
-func TestShellItemsAreAnsweredInKind(t *testing.T) {
+func TestAnswersShellItemsInTheirForm(t *testing.T) {
 	t.Parallel()
 	const action = `{"commands":["ls","false"],"timeout_ms":null,"max_output_length":4096}`
 	ran := []tools.Ran{{Output: "a\n"}, {Output: "late", ExitCode: 124, TimedOut: true}}
@@ -253,7 +253,7 @@ func TestShellItemsAreAnsweredInKind(t *testing.T) {
 	}
 }
 
-func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
+func TestCountsHostedCalls(t *testing.T) {
 	t.Parallel()
 	search := `{"type":"web_search_call","id":"ws_1","status":"completed","action":{"type":"search","query":"x"}}`
 	container := `{"type":"shell_call","id":"sh_1","call_id":"far","status":"completed","environment":{"type":"container_reference","container_id":"c"},"action":{"commands":["ls"]}}`
@@ -266,12 +266,12 @@ func TestCallsThatTheAPIRunsAreCounted(t *testing.T) {
 	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
 		t.Errorf("calls that ran here (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, Hosted: 2, Models: []transcript.ModelUse{{}}}, f.Spent()); diff != "" {
+	if diff := cmp.Diff(agent.Spent{Turns: 1, Calls: 3, HostedCalls: 2, Models: []transcript.ModelUse{{}}}, f.Spent()); diff != "" {
 		t.Errorf("spent (-want +got):\n%s", diff)
 	}
 }
 
-func TestNobodyApproves(t *testing.T) {
+func TestDeniesApprovalRequests(t *testing.T) {
 	t.Parallel()
 	f, _ := conversing(t, whole(`{"type":"mcp_approval_request","id":"mcpr_1","server_label":"docs","name":"ask","arguments":"{}"}`), says("Done."))
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHowStreamsEnd has both wires end, and break, their lines in other ways.
-func TestHowStreamsEnd(t *testing.T) {
+// TestHandlesEndsOfStreams has both wires end, and break, their lines in other ways.
+func TestHandlesEndsOfStreams(t *testing.T) {
 	t.Parallel()
 	answers := map[string]string{
 		"responses": ev("output_item.done", `"output_index":0,`+`"item":`+look("one")) + completed,

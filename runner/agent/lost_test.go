@@ -15,12 +15,12 @@ import (
 )
 
 // pastOf folds events as they stand in a transcript.
-func pastOf(t *testing.T, events ...transcript.Event) *agent.Past {
+func pastOf(t *testing.T, events ...transcript.Event) *agent.ResumeState {
 	t.Helper()
-	p := &agent.Past{}
+	p := &agent.ResumeState{}
 	for i, e := range events {
 		e.Seq = int64(i + 1)
-		if err := p.Take(e); err != nil {
+		if err := p.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,7 +31,7 @@ func event(kind transcript.Type, data string) transcript.Event {
 	return transcript.Event{Type: kind, Data: json.RawMessage(data)}
 }
 
-func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
+func TestReportsCallsOfLostAnswer(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{expect: [make all], output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
 	p := pastOf(
@@ -44,7 +44,7 @@ func TestCallsOfAnAnswerThatIsLostAreTold(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfALostCallStaysTakenBehindTheNextRequest(t *testing.T) {
+func TestKeepsNumberOfLostCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{call: read_file, id: two}]}, {output: [{say: Done.}]}]\n")
 	p := pastOf(
@@ -59,7 +59,7 @@ func TestTheNumberOfALostCallStaysTakenBehindTheNextRequest(t *testing.T) {
 }
 
 // numberOfNext goes on with a past to its end, and returns the number of the first call.
-func (f fixture) numberOfNext(t *testing.T, p *agent.Past) int {
+func (f fixture) numberOfNext(t *testing.T, p *agent.ResumeState) int {
 	t.Helper()
 	f.Restore(p, nil, 0)
 	if err := f.Resume(t.Context(), p, nil); err != nil {
@@ -71,7 +71,7 @@ func (f fixture) numberOfNext(t *testing.T, p *agent.Past) int {
 	return f.box.asked[0].Number
 }
 
-func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
+func TestReplacesUnrecordedImageByText(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	image := `{"type":"input_image","image_url":"sha256:` + strings.Repeat("a", 64) + ` (image/png, 6 bytes)","detail":"auto"}`
@@ -89,7 +89,7 @@ func TestAnImageThatTheTranscriptDoesNotHaveIsSentAsWords(t *testing.T) {
 	}
 }
 
-func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
+func TestResumeRunsNoIncompleteCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
@@ -113,10 +113,10 @@ func TestACallThatIsCutOffIsNotRunAfterARestart(t *testing.T) {
 	}
 }
 
-func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
+func TestResumeRunsNoRefusedCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
-	p := &agent.Past{CallLimit: 5, OthersCalls: 2}
+	p := &agent.ResumeState{CallLimit: 5, OthersCalls: 2}
 	for i, e := range []transcript.Event{
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),
@@ -124,7 +124,7 @@ func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
 		event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("three")+`,`+look("four")+`]}`),
 	} {
 		e.Seq = int64(i + 1)
-		if err := p.Take(e); err != nil {
+		if err := p.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestCallsThatALimitRefusedAreNotRunAfterARestart(t *testing.T) {
 	}
 }
 
-func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
+func TestResumeAnswersCallsInWords(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	p := pastOf(
@@ -167,7 +167,7 @@ func TestCallsInWordsThatWereAskedForAreAnsweredAfterARestart(t *testing.T) {
 	}
 }
 
-func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
+func TestResumeKeepsLastTurn(t *testing.T) {
 	t.Parallel()
 	first := []transcript.Event{
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
@@ -203,9 +203,9 @@ func TestALastTurnIsTheLastAfterARestart(t *testing.T) {
 	}
 }
 
-// TestASummaryThatReplacedNothingIsDropped stops a run at each event of a
+// TestResumeDropsUnfinishedSummary stops a run at each event of a
 // compaction, and resumes it twice.
-func TestASummaryThatReplacedNothingIsDropped(t *testing.T) {
+func TestResumeDropsUnfinishedSummary(t *testing.T) {
 	t.Parallel()
 	f, _ := talk(t, long(8, "  - output: [{say: I read nine files.}, {call: read_file, id: aside}]\n    usage: {input: 9500}\n"+done), modeltest.Options{})
 	f.Window = 10_000

@@ -45,7 +45,7 @@ func named(id, group, name string) string {
 	return "{item: {type: function_call, id: fc_" + id + ", call_id: " + id + ", namespace: " + group + ", name: " + name + ", arguments: '{}', status: completed}}"
 }
 
-func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
+func TestOffersAndCallsToolsInNamespaces(t *testing.T) {
 	t.Parallel()
 	for form, want := range map[string]string{
 		"tools": `"tools":[` + inGroup + `,{"type":"function","name":"look",`,
@@ -56,7 +56,7 @@ func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
 			f, server := talk(t, session(named("one", "collaboration", "spawn_agent")+","+named("two", "functions", "look")+","+
 				named("three", "collaboration", "wait")+","+named("four", "functions", "wait")+",{call: collaboration.wait_agent, id: five, arguments: {}}", "{say: Done.}"), modeltest.Options{})
 			led(t, f)
-			f.Settings.Additional = form == "input"
+			f.Settings.ToolsInInput = form == "input"
 			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 				t.Fatalf("Run = %q, %v", said, err)
 			}
@@ -80,9 +80,9 @@ func TestToolsAreToldOfAndCalledInNamespaces(t *testing.T) {
 	}
 }
 
-// TestAnEndpointWithoutNamespaces refuses them once: from then on tools stand by themselves, after
+// TestAdaptsToEndpointWithoutNamespaces refuses them once: from then on tools stand by themselves, after
 // a restart too.
-func TestAnEndpointWithoutNamespaces(t *testing.T) {
+func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns:\n  - fail: {status: 400, message: \"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.\"}\n"+
 		"  - output: [{call: spawn_agent, id: one, arguments: {}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
@@ -121,13 +121,13 @@ func TestAnEndpointWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestARunThatGoesOnKeepsItsNamespaces is of one whose endpoint knows them.
-func TestARunThatGoesOnKeepsItsNamespaces(t *testing.T) {
+// TestResumeKeepsNamespaces is of one whose endpoint knows them.
+func TestResumeKeepsNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, additional := range []bool{false, true} {
 		f, server := talk(t, session("{say: Done.}"), modeltest.Options{})
 		led(t, f)
-		f.Settings.Additional = additional
+		f.Settings.ToolsInInput = additional
 		settings, err := f.Settings.SettingsJSON()
 		if err != nil {
 			t.Fatal(err)

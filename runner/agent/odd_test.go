@@ -122,7 +122,7 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 // ask has a conversation ask an endpoint over a wire.
 func (f fixture) ask(t *testing.T, wire string, at model.Endpoint) {
 	t.Helper()
-	retrying := &model.Retrying{First: time.Microsecond}
+	retrying := &model.Retrying{FirstPause: time.Microsecond}
 	api, err := responses.New(at)
 	retrying.Next = api
 	if wire == "chat" {
@@ -189,7 +189,7 @@ func (f fixture) ids() (ids []string) {
 	return ids
 }
 
-func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
+func TestGivesCallsUniqueIDs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answers [][]string
@@ -231,7 +231,7 @@ func TestCallsHaveIDsOfTheirOwn(t *testing.T) {
 // rebuilds checks that the transcript has each request as it was sent.
 func (f fixture) rebuilds(t *testing.T, server *odd) {
 	t.Helper()
-	rebuilt := model.Rebuilt{}
+	rebuilt := model.RequestRebuilder{}
 	if server.wire == "chat" {
 		rebuilt.Body = chat.Body
 	}
@@ -266,8 +266,8 @@ func (f fixture) rebuilds(t *testing.T, server *odd) {
 	}
 }
 
-// TestCallsKeepTheirIDsAfterARestart restarts a run after each of its events.
-func TestCallsKeepTheirIDsAfterARestart(t *testing.T) {
+// TestResumeKeepsCallIDs restarts a run after each of its events.
+func TestResumeKeepsCallIDs(t *testing.T) {
 	t.Parallel()
 	for _, wire := range wires {
 		one := func() http.HandlerFunc { return calling(wire, `"terminal:0"`) }

@@ -21,11 +21,11 @@ func (u Used) Add(v Used) Used {
 	return Used{u.Turns + v.Turns, u.Calls + v.Calls, u.Tokens + v.Tokens, u.CostUSD + v.CostUSD}
 }
 
-func (c *Conversation) others() Used {
-	if c.Others == nil {
+func (c *Conversation) othersUse() Used {
+	if c.OthersUse == nil {
 		return Used{}
 	}
-	return c.Others()
+	return c.OthersUse()
 }
 
 // mayCall reports whether the limit allows a call and counts it; 0 means no limit.
@@ -34,25 +34,25 @@ func (c *Conversation) mayCall(count func(limit int) bool) bool {
 	if limit == 0 {
 		return count(0)
 	}
-	limit -= c.others().Calls
+	limit -= c.othersUse().Calls
 	return limit > 0 && count(limit)
 }
 
-// hear adds new messages to the conversation.
-func (c *Conversation) hear() error {
-	if c.News == nil {
+// addNews adds new messages to the conversation.
+func (c *Conversation) addNews() error {
+	if c.NewMessages == nil {
 		return nil
 	}
-	for _, text := range c.News() {
-		if err := c.Hear(text); err != nil {
+	for _, text := range c.NewMessages() {
+		if err := c.AddExternal(text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Hear adds a message from outside the runner.
-func (c *Conversation) Hear(text string) error {
+// AddExternal adds a message from outside the runner.
+func (c *Conversation) AddExternal(text string) error {
 	raw, err := rawitem.Words("user", text)
 	if err != nil {
 		return err
@@ -61,30 +61,30 @@ func (c *Conversation) Hear(text string) error {
 	return nil
 }
 
-// Order adds a message to the beginning of a conversation, in the name of the runner.
-func Order(text string) (json.RawMessage, error) { return rawitem.Words("developer", text) }
+// RunnerMessage adds a message to the beginning of a conversation, in the name of the runner.
+func RunnerMessage(text string) (json.RawMessage, error) { return rawitem.Words("developer", text) }
 
-// asked is a conversation as its last request had it: each call in it has its output.
-type asked struct {
+// requestedConversation is a conversation as its last request had it: each call in it has its output.
+type requestedConversation struct {
 	mu    sync.Mutex
 	items []json.RawMessage
-	of    string // the model
+	model string // the model
 }
 
-func (a *asked) note(items []json.RawMessage, of string) {
+func (a *requestedConversation) set(items []json.RawMessage, of string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.items, a.of = slices.Clip(items), of
+	a.items, a.model = slices.Clip(items), of
 }
 
-// SoFar is the conversation as its last request had it, as far as a model can read it. It may be
+// LastRequest is the conversation as its last request had it, as far as a model can read it. It may be
 // called from any goroutine.
-func (c *Conversation) SoFar(by string) []json.RawMessage {
-	c.asked.mu.Lock()
-	defer c.asked.mu.Unlock()
-	if by == c.asked.of {
-		return slices.Clone(c.asked.items)
+func (c *Conversation) LastRequest(by string) []json.RawMessage {
+	c.lastRequest.mu.Lock()
+	defer c.lastRequest.mu.Unlock()
+	if by == c.lastRequest.model {
+		return slices.Clone(c.lastRequest.items)
 	}
-	left, _ := unreadable(c.asked.items)
-	return rawitem.Without(c.asked.items, left)
+	left, _ := unreadableItems(c.lastRequest.items)
+	return rawitem.Without(c.lastRequest.items, left)
 }

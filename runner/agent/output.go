@@ -13,14 +13,14 @@ const outputAttempts = 2
 // answers need not fit. check returns a value's error. The second result is the last value's error.
 func (c *Conversation) Output(ctx context.Context, schema json.RawMessage, check func(json.RawMessage) error) (json.RawMessage, error, error) {
 	settings := c.Settings
-	settings.Speaking, settings.Schema = true, schema
+	settings.WordsOnly, settings.Schema = true, schema
 	order := "Now give the result of the task as one JSON value that fits this schema, and nothing else: " + string(schema)
 	var wrong error
 	for range outputAttempts {
 		if err := c.Tell(order); err != nil {
 			return nil, nil, err
 		}
-		if err := c.withinLimits(); err != nil {
+		if err := c.stopOverLimits(); err != nil {
 			return nil, nil, err
 		}
 		said, err := c.turn(ctx, settings)

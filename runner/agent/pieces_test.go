@@ -19,8 +19,8 @@ const (
 	argsDone    = `"item_id":"fc_1","output_index":0,"arguments":"{\"file_path\":\"a\"}"`
 )
 
-// TestCallsWhoseTextCameInEvents has the text of an item anywhere but in the item.
-func TestCallsWhoseTextCameInEvents(t *testing.T) {
+// TestJoinsCallTextFromEvents has the text of an item anywhere but in the item.
+func TestJoinsCallTextFromEvents(t *testing.T) {
 	t.Parallel()
 	const want = `{"file_path":"a"}`
 	pieces := ev("function_call_arguments.delta", `"item_id":"fc_1","output_index":0,"delta":"{\"file_path\":"`) +
@@ -76,8 +76,8 @@ func TestCallsWhoseTextCameInEvents(t *testing.T) {
 	}
 }
 
-// TestWordsThatCameInEvents has the text of a message in its events alone.
-func TestWordsThatCameInEvents(t *testing.T) {
+// TestJoinsMessageTextFromEvents has the text of a message in its events alone.
+func TestJoinsMessageTextFromEvents(t *testing.T) {
 	t.Parallel()
 	empty := ev("output_item.done", `"output_index":0,"item":{"type":"message","id":"m","role":"assistant","content":[]}`)
 	for name, events := range map[string]string{
@@ -93,8 +93,8 @@ func TestWordsThatCameInEvents(t *testing.T) {
 	}
 }
 
-// TestACallThatIsCutNeverRuns breaks an answer off before its call is known to be whole.
-func TestACallThatIsCutNeverRuns(t *testing.T) {
+// TestNeverRunsCutCall breaks an answer off before its call is known to be whole.
+func TestNeverRunsCutCall(t *testing.T) {
 	t.Parallel()
 	piece := ev("function_call_arguments.delta", `"item_id":"fc_1","output_index":0,"delta":"{\"file_path\":\"a"`)
 	chunk := `data: {"id":"c","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","function":{"name":"read_file","arguments":"{\"file_path\":\"a"}}]}}]}` + "\n\n"

@@ -15,9 +15,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// TestAQuirkIsFoundOnce has an endpoint refuse a field: from then on no request has it, after a
+// TestDetectsQuirkOnce has an endpoint refuse a field: from then on no request has it, after a
 // restart too.
-func TestAQuirkIsFoundOnce(t *testing.T) {
+func TestDetectsQuirkOnce(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.Settings.Effort = "low"
@@ -55,9 +55,9 @@ func TestAQuirkIsFoundOnce(t *testing.T) {
 	}
 }
 
-// TestRefusalsThatNoQuirkMends end a run at once: of a value, of a field that was not sent, and
+// TestEndsOnRefusalWithoutQuirk end a run at once: of a value, of a field that was not sent, and
 // of what is refused again although it was mended.
-func TestRefusalsThatNoQuirkMends(t *testing.T) {
+func TestEndsOnRefusalWithoutQuirk(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		message  string
@@ -91,9 +91,9 @@ func wholeText(text string) http.HandlerFunc {
 	return answer(200, "", `{"id":"c1","choices":[{"message":{"content":`+string(raw)+`},"finish_reason":"stop"}]}`)
 }
 
-// TestCallsInText has calls in the text of an answer made where all that follows is such, and by
+// TestReadsCallsInText has calls in the text of an answer made where all that follows is such, and by
 // nobody else.
-func TestCallsInText(t *testing.T) {
+func TestReadsCallsInText(t *testing.T) {
 	t.Parallel()
 	const one = "<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"a\"}}\n</tool_call>"
 	for name, c := range map[string]struct {
@@ -122,7 +122,7 @@ func TestCallsInText(t *testing.T) {
 	} {
 		for _, quirks := range [][]model.Quirk{{chat.TextCalls}, nil} {
 			f, server := chatting(t)
-			f.Settings.Whole, f.Settings.Chat = true, quirks
+			f.Settings.NoStream, f.Settings.ChatQuirks = true, quirks
 			server.replace[1] = wholeText(c.text)
 			server.replace[2] = wholeText("Done.")
 			said, err := f.Run(t.Context())
@@ -140,11 +140,11 @@ func TestCallsInText(t *testing.T) {
 	}
 }
 
-// TestNoCallsInTextBesideRealOnes holds also where words alone are asked for.
-func TestNoCallsInTextBesideRealOnes(t *testing.T) {
+// TestIgnoresTextCallsBesideRealCalls holds also where words alone are asked for.
+func TestIgnoresTextCallsBesideRealCalls(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
-	f.Settings.Whole, f.Settings.Chat = true, []model.Quirk{chat.TextCalls}
+	f.Settings.NoStream, f.Settings.ChatQuirks = true, []model.Quirk{chat.TextCalls}
 	server.replace[1] = answer(200, "", `{"id":"c1","choices":[{"message":{"content":"<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",`+
 		`"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`)
 	server.replace[2] = wholeText("Done.")
@@ -153,8 +153,8 @@ func TestNoCallsInTextBesideRealOnes(t *testing.T) {
 	}
 }
 
-// TestThoughtsInTheText are no words, and go back as they came.
-func TestThoughtsInTheText(t *testing.T) {
+// TestSeparatesThoughtsFromText are no words, and go back as they came.
+func TestSeparatesThoughtsFromText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]struct{ said, back string }{
 		"<think>\nHm.\n</think>\n\nDone.":       {"Done.", "<think>\nHm.\n</think>\n\nDone."},
@@ -166,7 +166,7 @@ func TestThoughtsInTheText(t *testing.T) {
 		"```\nx\n</think>\n```\nis how it ends": {"```\nx\n</think>\n```\nis how it ends", "```\nx\n</think>\n```\nis how it ends"},
 	} {
 		f, server := chatting(t)
-		f.Settings.Whole = true
+		f.Settings.NoStream = true
 		server.replace[1], server.replace[2] = wholeText(text), wholeText("Done.")
 		said, err := f.Run(t.Context())
 		if err != nil || said != want.said {

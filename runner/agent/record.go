@@ -19,32 +19,32 @@ import (
 // recordRequest encodes a request and records its new parts. Settings are recorded first, and after
 // every change.
 func (c *Conversation) recordRequest(r *model.Request) (err error) {
-	if r.Encoded, err = c.bodies.For(c.Model, *r); err != nil {
+	if r.Encoded, err = c.bodies.Encode(c.Model, *r); err != nil {
 		return err
 	}
 	digest := sha256.Sum256(r.Encoded)
 	event := transcript.ModelRequest{
 		Turn: c.spent.Turns, Model: r.Settings.Model, SHA256: hex.EncodeToString(digest[:]), Bytes: len(r.Encoded),
-		Input: rawitem.WithoutImages(r.History[c.logged:]), Aside: r.Settings.Speaking,
+		Input: rawitem.WithoutImages(r.History[c.loggedItems:]), Aside: r.Settings.WordsOnly,
 	}
-	c.logged = len(r.History)
-	if event.Settings, err = c.otherSettings(r.Settings); err != nil {
+	c.loggedItems = len(r.History)
+	if event.Settings, err = c.changedSettings(r.Settings); err != nil {
 		return err
 	}
 	_, err = c.Log.Append(transcript.TypeModelRequest, event)
 	return err
 }
 
-// otherSettings returns a request's settings for the transcript; nil if unchanged.
-func (c *Conversation) otherSettings(s model.Settings) (json.RawMessage, error) {
-	if c.recorded != nil && reflect.DeepEqual(s, c.last) {
+// changedSettings returns a request's settings for the transcript; nil if unchanged.
+func (c *Conversation) changedSettings(s model.Settings) (json.RawMessage, error) {
+	if c.recorded != nil && reflect.DeepEqual(s, c.lastSettings) {
 		return nil, nil
 	}
 	settings, err := s.SettingsJSON()
 	if err != nil {
 		return nil, err
 	}
-	if c.last = s; bytes.Equal(settings, c.recorded) {
+	if c.lastSettings = s; bytes.Equal(settings, c.recorded) {
 		return nil, nil
 	}
 	c.recorded = settings
@@ -98,7 +98,7 @@ func (c *Conversation) recordRetry(f *model.Failure, wait time.Duration) error {
 func (c *Conversation) Started(s tools.Started) error {
 	_, err := c.Log.Append(transcript.TypeToolStarted, transcript.ToolStarted{
 		Turn: s.Call.Turn, Number: s.Call.Number, Caller: s.Call.Caller, CallID: s.Call.ID, Tool: s.Tool, Input: s.Call.Input, Offered: s.Offered, Mutates: s.Mutates,
-		Ready: s.Ready, Refused: s.Refused, Written: s.Call.Form == tools.Written,
+		Ready: s.ConvertedInput, Refused: s.Refused, Written: s.Call.Form == tools.Written,
 	})
 	if err == nil {
 		err = c.Log.Sync() // commands change things too, whatever the tool says
@@ -110,18 +110,18 @@ func (c *Conversation) Started(s tools.Started) error {
 func (c *Conversation) Finished(f tools.Finished) {
 	event := transcript.ToolFinished{
 		Turn: f.Call.Turn, Number: f.Call.Number, Caller: f.Call.Caller, CallID: f.Call.ID, Tool: f.Tool, Failed: f.Result.Failed, Output: f.Result.Output,
-		Truncated: f.Whole.Truncated, File: f.Whole.File, Bytes: f.Whole.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
-		NotRun: !f.Ran, Made: f.Made,
+		Truncated: f.Uncut.Truncated, File: f.Uncut.File, Bytes: f.Uncut.Bytes, Seconds: f.Duration.Seconds(), Detail: f.Result.Detail,
+		NotRun: !f.Ran, Made: f.GateInput,
 	}
-	if f.Call.Caller > 0 && f.Foreign { // a replay has the script get the same
+	if f.Call.Caller > 0 && f.IsExternal { // a replay has the script get the same
 		event.Object = f.Result.Object
 	}
 	_, _ = c.Log.Append(transcript.TypeToolFinished, event) // the next request meets the same error and ends the run
 	if broken, ok := errors.AsType[*tools.Panic](f.Fault); ok {
 		c.warn("tool_panic", "%s crashed: %v\n%s", f.Tool, broken.Value, broken.Stack)
 	}
-	if f.Whole.Err != nil {
-		c.warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Whole.Err)
+	if f.Uncut.Err != nil {
+		c.warn("output_not_kept", "The whole output of call %s could not be kept: %v", f.Call.ID, f.Uncut.Err)
 	}
 }
 

@@ -23,8 +23,8 @@ func refused(message string) http.HandlerFunc {
 var signed = stream(`data: {"id":"c","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","function":{"name":"read_file","arguments":"{}"},` +
 	`"extra_content":{"google":{"thought_signature":"gAAA"}}}]}}]}` + "\n\n" + finish("tool_calls"))
 
-// TestWhatAProviderCanNoLongerOpen is left out, and the request made once more; resume does so too.
-func TestWhatAProviderCanNoLongerOpen(t *testing.T) {
+// TestDropsUndecryptableItems is left out, and the request made once more; resume does so too.
+func TestDropsUndecryptableItems(t *testing.T) {
 	t.Parallel()
 	thinking := answering(sealedThought, look("one"))
 	for name, c := range map[string]struct {
@@ -83,8 +83,8 @@ func TestWhatAProviderCanNoLongerOpen(t *testing.T) {
 	}
 }
 
-// TestARefusalThatStays ends the run.
-func TestARefusalThatStays(t *testing.T) {
+// TestEndsOnRepeatedRefusal ends the run.
+func TestEndsOnRepeatedRefusal(t *testing.T) {
 	t.Parallel()
 	f, server := oddly(t, "responses", answering(sealedThought, look("one")), refused(refusedSeal), refused(refusedSeal))
 	if _, err := f.Run(t.Context()); err == nil || len(server.bodies) != 3 {
@@ -92,8 +92,8 @@ func TestARefusalThatStays(t *testing.T) {
 	}
 }
 
-// TestReasoningThatNobodyKeeps is not sent back: the API would look for it by its name.
-func TestReasoningThatNobodyKeeps(t *testing.T) {
+// TestDropsUnstoredReasoning is not sent back: the API would look for it by its name.
+func TestDropsUnstoredReasoning(t *testing.T) {
 	t.Parallel()
 	for reasoning, sent := range map[string]bool{
 		`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":null}`:                                                         false,

@@ -12,19 +12,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// startedInOrder returns started calls missing from the history, in starting order.
-func (p *Past) startedInOrder(which func(transcript.CallRef) bool) []start {
-	all := slices.SortedFunc(maps.Values(p.started), func(a, b start) int { return cmp.Compare(a.seq, b.seq) })
-	return slices.DeleteFunc(all, func(began start) bool { return !which(began.Ref()) })
+// startedCalls returns started calls missing from the history, in starting order.
+func (p *ResumeState) startedCalls(which func(transcript.CallRef) bool) []startedCall {
+	all := slices.SortedFunc(maps.Values(p.started), func(a, b startedCall) int { return cmp.Compare(a.eventSeq, b.eventSeq) })
+	return slices.DeleteFunc(all, func(began startedCall) bool { return !which(began.Ref()) })
 }
 
 // waitedWords answer a script's call not yet run at the kill.
 const waitedWords = "Not run: the runner was killed while a call before this one changed something, and this one waited for that."
 
 // endScripts ends the calls of a killed run's scripts. Calls after a mutating one had not run.
-func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
+func (c *Conversation) endScripts(p *ResumeState, interrupted Interrupted) {
 	waited := false
-	for _, began := range p.startedInOrder(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
+	for _, began := range p.startedCalls(func(ref transcript.CallRef) bool { return ref.Caller > 0 && p.finished[ref].Number == 0 }) {
 		call := tools.Call{
 			ID: began.CallID, Number: began.Number, Caller: began.Caller, Turn: began.Turn, Name: began.Tool, Input: began.Input,
 		}
@@ -39,12 +39,12 @@ func (c *Conversation) endScripts(p *Past, interrupted Interrupted) {
 }
 
 // tellCallsOfScripts reports calls since the last request by scripts with an answered call.
-func (c *Conversation) tellCallsOfScripts(p *Past) error {
+func (c *Conversation) tellCallsOfScripts(p *ResumeState) error {
 	open := map[int]bool{}
-	for _, call := range p.open {
+	for _, call := range p.openCalls {
 		open[call.Number] = true
 	}
-	words := p.wordsOfScript("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",
+	words := p.describeScriptCalls("The runner was killed while scripts ran, and was started again: the scripts are gone. The last calls that they made",
 		func(ref transcript.CallRef) bool { return ref.Caller > 0 && !open[ref.Caller] })
 	if words == "" {
 		return nil
@@ -60,9 +60,9 @@ const (
 	toldOutput = 600
 )
 
-// wordsOfScript lists scripts' calls after a head; "" without calls.
-func (p *Past) wordsOfScript(head string, which func(transcript.CallRef) bool) string {
-	calls := p.startedInOrder(which)
+// describeScriptCalls lists scripts' calls after a head; "" without calls.
+func (p *ResumeState) describeScriptCalls(head string, which func(transcript.CallRef) bool) string {
+	calls := p.startedCalls(which)
 	if len(calls) == 0 {
 		return ""
 	}

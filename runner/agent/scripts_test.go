@@ -20,9 +20,9 @@ func callEnded(number, caller int, output, more string) transcript.Event {
 	return event(transcript.TypeToolFinished, fmt.Sprintf(`{"turn":1,"number":%d,"caller":%d,"call_id":"c","tool":"t","output":%q%s}`, number, caller, output, more))
 }
 
-// TestAScriptThatWasBrokenOffIsTold kills a run while a script waits for its calls: one patch was
+// TestReportsInterruptedScript kills a run while a script waits for its calls: one patch was
 // being applied, and what stood behind it had not run, whatever the journal of patches says.
-func TestAScriptThatWasBrokenOffIsTold(t *testing.T) {
+func TestReportsInterruptedScript(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	p := pastOf(t,
@@ -62,8 +62,8 @@ func TestAScriptThatWasBrokenOffIsTold(t *testing.T) {
 	}
 }
 
-// TestCallsThatScriptsGoOnWithAreTold is of a script whose own call was answered before.
-func TestCallsThatScriptsGoOnWithAreTold(t *testing.T) {
+// TestReportsContinuedScriptCalls is of a script whose own call was answered before.
+func TestReportsContinuedScriptCalls(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	p := pastOf(t,

@@ -25,7 +25,7 @@ func (m *tireless) Respond(_ context.Context, r model.Request, o model.Observer)
 		bytes += len(item)
 	}
 	item := map[string]any{"type": "message", "role": "assistant", "content": []any{map[string]any{"type": "output_text", "text": "Done."}}}
-	if !r.Settings.Speaking && m.asked < m.turns {
+	if !r.Settings.WordsOnly && m.asked < m.turns {
 		m.asked++
 		m.watch(m.asked)
 		item = map[string]any{"type": "function_call", "call_id": fmt.Sprintf("call_%d", m.asked), "name": "read_file", "arguments": `{"path":"a"}`}

@@ -13,22 +13,22 @@ import (
 // methods.
 type state struct {
 	position
-	spent    Spent
-	found    foundTools
-	numbered int // calls that got a number
-	ids      rawitem.CallIDs
-	said     string // the last words
-	tries    tries
-	recorded json.RawMessage // settings as the transcript last saw them
-	lastTold string          // that its turn is the last, in the request whose answer a killed run had last
+	spent           Spent
+	found           foundTools
+	callNumber      int // calls that got a number
+	ids             rawitem.CallIDs
+	lastWords       string // the last words
+	editFailures    editFailures
+	recorded        json.RawMessage // settings as the transcript last saw them
+	lastTurnMessage string          // that its turn is the last, in the request whose answer a killed run had last
 }
 
 // position is how far a conversation is.
 type position struct {
-	history []json.RawMessage
-	sent    int // items up to the last answer
-	logged  int // items that the transcript has
-	measure measure
+	history     []json.RawMessage
+	sentItems   int // items up to the last answer
+	loggedItems int // items that the transcript has
+	measure     tokenCount
 }
 
 // add puts items into the conversation before the next request.
@@ -37,47 +37,47 @@ func (s *state) add(items []json.RawMessage) {
 	s.ids.Note(items...) // a conversation may begin with that of another agent
 }
 
-// answered adds an answer's items. usage is nil for an interrupted answer.
-func (s *state) answered(items []json.RawMessage, usage *model.Usage) {
+// addAnswerItems adds an answer's items. usage is nil for an interrupted answer.
+func (s *state) addAnswerItems(items []json.RawMessage, usage *model.Usage) {
 	s.measure.lastAnswer = len(s.history)
 	s.add(items)
-	s.sent, s.logged = len(s.history), len(s.history)
+	s.sentItems, s.loggedItems = len(s.history), len(s.history)
 	if usage != nil {
-		s.measure.tokens, s.measure.items, s.measure.found = usage.Input+usage.Output, len(s.history), len(s.found.Added)
+		s.measure.tokens, s.measure.items, s.measure.reportedTools = usage.Input+usage.Output, len(s.history), len(s.found.Added)
 	}
 }
 
-// count counts an answer's calls: numbered ones, those given to tools, and those run by the API.
-func (s *state) count(numbered, handed, hosted int) {
-	s.numbered += numbered
+// countCalls counts an answer's calls: numbered ones, those given to tools, and those run by the API.
+func (s *state) countCalls(numbered, handed, hosted int) {
+	s.callNumber += numbered
 	s.spent.Calls += handed + hosted
-	s.spent.Hosted += hosted
+	s.spent.HostedCalls += hosted
 }
 
-// took records the result of a call.
-func (s *state) took(call tools.Call, result tools.Result) {
-	s.found.adopt(call, result)
-	s.tries.see(call, result.Failed)
+// recordResult records the result of a call.
+func (s *state) recordResult(call tools.Call, result tools.Result) {
+	s.found.recordCall(call, result)
+	s.editFailures.count(call, result.Failed)
 }
 
 // replace puts another conversation, mostly a shorter one, in the place of the history.
 func (s *state) replace(items []json.RawMessage, reason string) {
-	told := s.measure.found
+	told := s.measure.reportedTools
 	s.history = slices.Clip(items)
 	s.ids.Note(items...)
 	if shortens(reason) {
-		s.found.shortened(items, told)
+		s.found.forgetUnused(items, told)
 	}
-	s.begin(len(items))
+	s.resendFrom(len(items))
 }
 
-// leaveOut removes items unreadable for the next model.
-func (s *state) leaveOut(places []int) {
+// removeItems removes items unreadable for the next model.
+func (s *state) removeItems(places []int) {
 	s.history = rawitem.Without(s.history, places)
-	s.begin(s.logged - len(places))
+	s.resendFrom(s.loggedItems - len(places))
 }
 
-// begin makes the next request carry the whole history. The transcript has its first logged items.
-func (s *state) begin(logged int) {
-	s.position = position{history: s.history, logged: logged, measure: measure{lastAnswer: len(s.history), found: len(s.found.Added)}}
+// resendFrom makes the next request carry the whole history. The transcript has its first logged items.
+func (s *state) resendFrom(logged int) {
+	s.position = position{history: s.history, loggedItems: logged, measure: tokenCount{lastAnswer: len(s.history), reportedTools: len(s.found.Added)}}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // A run that was killed goes on with the state that it had.
-func TestARecordFoldsToTheConversationThatWroteIt(t *testing.T) {
+func TestRecordFoldsToItsConversation(t *testing.T) {
 	t.Parallel()
 	for name, session := range map[string]string{
 		"calls, and some that the API ran": `version: 1

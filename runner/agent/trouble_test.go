@@ -48,7 +48,7 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 		t.Fatal(err)
 	}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond}
 	if err := f.Tell("The task."); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (u *unreachable) Respond(ctx context.Context, r model.Request, o model.Obse
 	return u.Responder.Respond(ctx, r, o)
 }
 
-func TestConnectionsRefusedAtEachTurn(t *testing.T) {
+func TestRetriesRefusedConnectionAtEachTurn(t *testing.T) {
 	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		f, server := talk(t, threeTurns, modeltest.Options{})
@@ -115,7 +115,7 @@ func TestConnectionsRefusedAtEachTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		var failed []model.Kind
-		f.Model = &model.Retrying{First: time.Microsecond, Next: &unreachable{
+		f.Model = &model.Retrying{FirstPause: time.Microsecond, Next: &unreachable{
 			Responder: api, at: turn, stop: func() { front.Close() },
 			open: func() {
 				if listener, err = net.Listen("tcp", address); err != nil {
@@ -155,7 +155,7 @@ var passing = map[string]http.HandlerFunc{
 	"error event":                     stream("data: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"x\"}\n\n"),
 }
 
-func TestFailuresThatPassAtEachTurn(t *testing.T) {
+func TestRetriesTemporaryFailureAtEachTurn(t *testing.T) {
 	t.Parallel()
 	for name, handler := range passing {
 		for turn := 1; turn <= 3; turn++ {
@@ -189,7 +189,7 @@ func (f fixture) wholeAndOnce(t *testing.T, server *modeltest.Server) {
 	}
 }
 
-func TestStreamsCutAtEveryEvent(t *testing.T) {
+func TestSurvivesStreamCutAtAnyEvent(t *testing.T) {
 	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		for events := 1; ; events++ {
@@ -209,7 +209,7 @@ func TestStreamsCutAtEveryEvent(t *testing.T) {
 	}
 }
 
-func TestServersThatFallSilentAtEveryEvent(t *testing.T) {
+func TestSurvivesSilenceAtAnyEvent(t *testing.T) {
 	t.Parallel()
 	for turn := 1; turn <= 3; turn++ {
 		t.Run(fmt.Sprintf("turn %d", turn), func(t *testing.T) {
@@ -229,7 +229,7 @@ func fallsSilent(t *testing.T, turn, events int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond, Attempts: 1000}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
 	server.Stall(turn, events)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("turn %d silent after %d events: Run = %q, %v", turn, events, said, err)
@@ -260,7 +260,7 @@ var lasting = map[string]struct {
 	"asked to wait too long": {answer(429, "Retry-After: 3600", `{"error":{"message":"later"}}`), "rate_limited", "it asks to wait 1h0m0s"},
 }
 
-func TestFailuresThatLastAtEachTurn(t *testing.T) {
+func TestEndsOnPermanentFailureAtEachTurn(t *testing.T) {
 	t.Parallel()
 	for name, c := range lasting {
 		for turn := 1; turn <= 3; turn++ {
@@ -284,7 +284,7 @@ func TestFailuresThatLastAtEachTurn(t *testing.T) {
 	}
 }
 
-func TestAMalformedEventIsKept(t *testing.T) {
+func TestRecordsMalformedEvent(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	server.Replace(1, stream("data: {\"type\": oops}\n\n"))
@@ -296,7 +296,7 @@ func TestAMalformedEventIsKept(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
+func TestChargesNamedServiceTier(t *testing.T) {
 	t.Parallel()
 	const answer = `{"status":%q,"service_tier":%s,"usage":{"input_tokens":1000,"input_tokens_details":{"cached_tokens":0,"cache_write_tokens":400},"output_tokens":100},` +
 		`"incomplete_details":{"reason":"max_output_tokens"},"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]}`
@@ -341,7 +341,7 @@ func TestAnAnswerIsBookedAtTheTierThatItNames(t *testing.T) {
 }
 
 // The request of this conversation has 231 bytes, the answer 86.
-func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
+func TestEstimatesImpossibleUsage(t *testing.T) {
 	t.Parallel()
 	estimated := model.Usage{Input: 58, Output: 22}
 	for name, c := range map[string]struct {
@@ -389,7 +389,7 @@ func TestUsageThatCannotBeTrueIsEstimated(t *testing.T) {
 	}
 }
 
-func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
+func TestLimitsHoldDespiteFalseUsage(t *testing.T) {
 	t.Parallel()
 	for name, usage := range map[string]string{"negative": `{"input_tokens":-1000000,"output_tokens":-1}`, "nothing": `null`, "huge": `{"input_tokens":9e18,"output_tokens":9e18}`} {
 		for reason, limits := range map[string]agent.Limits{"tokens": {Tokens: 600}, "cost": {CostUSD: 0.0006}} {
@@ -411,7 +411,7 @@ func TestAServerThatTellsNonsenseDoesNotDefeatTheLimits(t *testing.T) {
 	}
 }
 
-func TestTokensOfFailedAnswersCount(t *testing.T) {
+func TestCountsTokensOfFailedAnswers(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	for n := 1; n <= 2; n++ {
@@ -427,14 +427,14 @@ func TestTokensOfFailedAnswersCount(t *testing.T) {
 	}
 }
 
-func TestSilentServer(t *testing.T) {
+func TestEndsSilentAnswer(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	api, err := responses.New(model.Endpoint{BaseURL: server.BaseURL(), Idle: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Model = &model.Retrying{Next: api, First: time.Microsecond, Attempts: 1000}
+	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond, Attempts: 1000}
 	server.Replace(2, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, ": still here\n\n")
@@ -447,10 +447,10 @@ func TestSilentServer(t *testing.T) {
 	f.wholeAndOnce(t, server)
 }
 
-func TestAnswersInOnePiece(t *testing.T) {
+func TestReadsAnswersInOnePiece(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
-	f.Settings.Whole = true
+	f.Settings.NoStream = true
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -460,7 +460,7 @@ func TestAnswersInOnePiece(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatKnowsNoStreams(t *testing.T) {
+func TestAdaptsToEndpointWithoutStreams(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, strings.Replace(threeTurns, "  - output: [{say: Done.}]\n", "", 1), modeltest.Options{})
 	server.Replace(3, answer(200, "Content-Type: application/json", `{"id":"r","status":"completed","usage":{"input_tokens":7},`+
@@ -475,7 +475,7 @@ func TestSettingsReachTheWire(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	f.Settings.Effort, f.Settings.Summary = "xhigh", "auto"
-	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.Serial = "flex", 5000, true
+	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.SerialCalls = "flex", 5000, true
 	if _, err := f.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -493,7 +493,7 @@ func TestSettingsReachTheWire(t *testing.T) {
 	}
 }
 
-func TestBudgetsAreTold(t *testing.T) {
+func TestReportsScarceBudgets(t *testing.T) {
 	t.Parallel()
 	calls := strings.Repeat("  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 10}\n", 20)
 	for name, c := range map[string]struct {
@@ -529,7 +529,7 @@ func TestBudgetsAreTold(t *testing.T) {
 	}
 }
 
-func TestTheLastTurn(t *testing.T) {
+func TestGivesLastTurn(t *testing.T) {
 	t.Parallel()
 	session := func(last string) string {
 		return "version: 1\nturns:\n  - output: [{call: read_file, arguments: {}}]\n    usage: {input: 96}\n  - output: [" + last + "]\n    usage: {input: 1}\n"

@@ -11,12 +11,12 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// Writing parses the text of a model without tools to calls, in running order. They have no IDs
+// WrittenParser parses the text of a model without tools to calls, in running order. They have no IDs
 // yet.
-type Writing func(text string) []tools.Call
+type WrittenParser func(text string) []tools.Call
 
-// written returns the calls in an answer's words.
-func (w Writing) written(said callitem.Answer) []tools.Call {
+// callsIn returns the calls in an answer's words.
+func (w WrittenParser) callsIn(said callitem.Answer) []tools.Call {
 	if w == nil {
 		return nil
 	}
@@ -32,8 +32,8 @@ func (w Writing) written(said callitem.Answer) []tools.Call {
 	return calls
 }
 
-// numbered returns a call with its number in the conversation. Written calls get an ID from it.
-func numbered(call tools.Call, n, turn int, by string) tools.Call {
+// withNumber returns a call with its number in the conversation. Written calls get an ID from it.
+func withNumber(call tools.Call, n, turn int, by string) tools.Call {
 	call.Number, call.Turn, call.Agent = n, turn, by
 	if call.Form == tools.Written {
 		call.ID = fmt.Sprintf("written_%d", n)
@@ -41,18 +41,18 @@ func numbered(call tools.Call, n, turn int, by string) tools.Call {
 	return call
 }
 
-// write adds the calls in a complete answer's words.
-func (t *intake) write() {
-	if t.speaking {
+// addWrittenCalls adds the calls in a complete answer's words.
+func (t *answerIntake) addWrittenCalls() {
+	if t.wordsOnly {
 		return
 	}
-	for _, call := range t.c.Written.written(t.Answer) {
-		t.Calls = append(t.Calls, numbered(call, t.c.numbered+len(t.Calls)+1, t.c.spent.Turns, t.c.Name))
-		if t.unrun == "" {
-			t.unrun = t.obstacle()
+	for _, call := range t.c.ParseWritten.callsIn(t.Answer) {
+		t.Calls = append(t.Calls, withNumber(call, t.c.callNumber+len(t.Calls)+1, t.c.spent.Turns, t.c.Name))
+		if t.whyNotRun == "" {
+			t.whyNotRun = t.whyLastNotRun()
 		}
-		if t.unrun == "" {
-			t.handed++
+		if t.whyNotRun == "" {
+			t.handedOver++
 		}
 	}
 }
@@ -60,8 +60,8 @@ func (t *intake) write() {
 // uneditedWords answer commands after failed edits in the same answer: their files would be wrong.
 const uneditedWords = "Not run: the edits of the same answer were not made. Write the command again with edits that fit."
 
-// inTurn runs written calls in sequence. failed means earlier edits of the answer have failed.
-func (c *Conversation) inTurn(ctx context.Context, calls []tools.Call, failed bool) []tools.Result {
+// runWrittenCalls runs written calls in sequence. failed means earlier edits of the answer have failed.
+func (c *Conversation) runWrittenCalls(ctx context.Context, calls []tools.Call, failed bool) []tools.Result {
 	results := make([]tools.Result, len(calls))
 	for i, call := range calls {
 		if failed && dialect.Is(call.Name, dialect.Commands) {
@@ -81,13 +81,13 @@ func isEdit(call tools.Call) bool {
 	return call.Form == tools.Written && call.Name == dialect.ApplyPatch
 }
 
-// mostTries is the number of messages in a row about failed edits, before the run ends.
-const mostTries = 3
+// maxEditFailures is the number of messages in a row about failed edits, before the run ends.
+const maxEditFailures = 3
 
-// tries counts answers in a row with failed edits. Answers without edits do not reset it.
-type tries int
+// editFailures counts answers in a row with failed edits. Answers without edits do not reset it.
+type editFailures int
 
-func (t *tries) see(call tools.Call, failed bool) {
+func (t *editFailures) count(call tools.Call, failed bool) {
 	switch {
 	case !isEdit(call):
 	case failed:
@@ -97,9 +97,9 @@ func (t *tries) see(call tools.Call, failed bool) {
 	}
 }
 
-// usedUp returns the stop of a run after too many failed edits.
-func (t tries) usedUp() error {
-	if t <= mostTries {
+// stopAfterTooMany returns the stop of a run after too many failed edits.
+func (t editFailures) stopAfterTooMany() error {
+	if t <= maxEditFailures {
 		return nil
 	}
 	return outcome.Stopf(outcome.ModelFailed, "failed_edits",

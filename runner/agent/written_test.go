@@ -26,7 +26,7 @@ func writes(text string) []tools.Call {
 	return calls
 }
 
-func TestWhatIsWrittenIsCalledAndAnsweredInOneMessage(t *testing.T) {
+func TestAnswersWrittenCallsInOneMessage(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -35,7 +35,7 @@ turns:
   - expect: ["What came of your last answer", "read_file written_1", "read_file written_2"]
     output: [{say: Done.}]
 `)
-	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -47,11 +47,11 @@ turns:
 	}
 }
 
-func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
+func TestEndsAfterRepeatedEditFailures(t *testing.T) {
 	t.Parallel()
 	turn := func(n string) string { return "  - output: [{say: \"!apply_patch\\n" + n + "\"}]\n" }
 	f := converse(t, "version: 1\nturns:\n"+turn("a")+turn("b")+"  - output: [{say: \"!read_file\"}]\n"+turn("c")+turn("d")+turn("e"))
-	f.Written = func(text string) []tools.Call {
+	f.ParseWritten = func(text string) []tools.Call {
 		calls := writes(text)
 		calls[0].Input = text // each is another
 		return calls
@@ -68,7 +68,7 @@ func TestEditsThatFailOverAndOverEndTheRun(t *testing.T) {
 }
 
 // An answer that the API stopped is not asked for again as it was: the model is told, and writes less.
-func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
+func TestReportsStoppedAnswer(t *testing.T) {
 	t.Parallel()
 	const stopped = "data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}," +
 		"\"output\":[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"!apply_patch\"}]}]}}\n\n"
@@ -82,7 +82,7 @@ func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, server := talk(t, "version: 1\nturns:\n  - output: [{say: \"!read_file\"}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
-			f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+			f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 			for n := range test.stopped {
 				server.Replace(n+1, stream(stopped))
 			}
@@ -110,7 +110,7 @@ func TestAnAnswerThatWasStoppedIsTold(t *testing.T) {
 
 // What came of words is emptied and left out like outputs of calls, never without the words that it
 // answers, and the summary of a model that writes is words.
-func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
+func TestCompactsWrittenConversation(t *testing.T) {
 	t.Parallel()
 	var session strings.Builder
 	session.WriteString("version: 1\nturns:\n")
@@ -125,7 +125,7 @@ func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, server := talk(t, session.String()+test.summary+done, modeltest.Options{})
-			f.Written, f.Settings.Wordy, f.Window, f.Tools = func(text string) []tools.Call {
+			f.ParseWritten, f.Settings.NoTools, f.Window, f.Tools = func(text string) []tools.Call {
 				name, _, is := strings.Cut(strings.TrimPrefix(text, "!"), " ")
 				if is && strings.HasPrefix(text, "!") {
 					return []tools.Call{{Name: name, Input: "{}"}}
@@ -158,7 +158,7 @@ func TestWhatIsWrittenWhereAConversationIsMadeShorter(t *testing.T) {
 }
 
 // Another model goes on with what the first one wrote, and by writing.
-func TestAnotherModelThatWritesGoesOn(t *testing.T) {
+func TestFallbackToTextEditModelContinues(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -172,7 +172,7 @@ turns:
 `)
 	f.Use(agent.Speaker{Model: "first", Window: 1 << 30})
 	f.Fallbacks = []agent.Speaker{{Model: "second", Window: 1 << 30}}
-	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	if said, err := f.Run(t.Context()); err != nil || said != "Done." || len(f.fallbacks(t)) != 1 {
 		t.Fatalf("Run = %q, %v", said, err)
 	}
@@ -182,7 +182,7 @@ turns:
 }
 
 // A remark does not end the work, with a block in it that is done; a refusal ends it.
-func TestRemarksAndRefusalsOfAModelThatWrites(t *testing.T) {
+func TestHandlesRemarksAndRefusalsInText(t *testing.T) {
 	t.Parallel()
 	f := converse(t, `
 version: 1
@@ -193,7 +193,7 @@ turns:
   - expect: ["Your last answer was commentary"]
     output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: "I won't."}]}}]
 `)
-	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	var stop *outcome.Stop
 	if _, err := f.Run(t.Context()); !errors.As(err, &stop) || stop.Reason != "refused" {
 		t.Fatalf("the run ends as %v", err)
@@ -204,12 +204,12 @@ turns:
 }
 
 // A run that was killed between an answer and its first call finds the same calls in its words.
-func TestWhatWasWrittenIsDoneAfterARestart(t *testing.T) {
+func TestResumeRunsWrittenCalls(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{expect: [read_file written_2, 'Not run: the edits', 'Not run: limits.tool_calls'], output: [{say: Done.}]}]\n")
-	f.Written, f.Settings.Wordy, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
+	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
 	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")
-	p := &agent.Past{Written: writes, CallLimit: 3}
+	p := &agent.ResumeState{ParseWritten: writes, CallLimit: 3}
 	said := func(text string) string {
 		return `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`
 	}
@@ -220,7 +220,7 @@ func TestWhatWasWrittenIsDoneAfterARestart(t *testing.T) {
 		event(transcript.TypeModelResponse, `{"turn":2,"id":"r","status":"completed","output":[`+said(`!apply_patch\n!read_file\n!shell_command\n!read_file`)+`]}`),
 	} {
 		e.Seq = int64(i + 1)
-		if err := p.Take(e); err != nil {
+		if err := p.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -117,7 +117,7 @@ func wrongs() []wrong {
 	}
 }
 
-func TestWhatEndpointsGetWrong(t *testing.T) {
+func TestToleratesEndpointErrors(t *testing.T) {
 	t.Parallel()
 	for _, row := range wrongs() {
 		for _, wire := range wires {

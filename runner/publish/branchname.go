@@ -11,22 +11,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 )
 
-// nameFits verifies that a branch fits among a repository's branches. git stores branches as paths,
+// requireBranchFits verifies that a branch fits among a repository's branches. git stores branches as paths,
 // so "a" and "a/b" exclude each other. If branches cannot be listed, the push reports the problem.
-func nameFits(ctx context.Context, to remote.Remote, branch string) error {
+func requireBranchFits(ctx context.Context, to remote.Remote, branch string) error {
 	branches, err := remote.Branches(ctx, to)
 	if err != nil {
 		return ctx.Err()
 	}
-	if other := inTheWay(branches, branch); other != "" {
+	if other := conflictingBranch(branches, branch); other != "" {
 		return outcome.Stopf(outcome.InvalidInput, "branch_name",
 			"%s has the branch %s, and %s cannot be beside it: give another name as pull_request.branch, or delete %s there.", to.Name(), other, branch, other)
 	}
 	return nil
 }
 
-// inTheWay returns the first branch above or below the given one, or "".
-func inTheWay(branches map[string]string, branch string) string {
+// conflictingBranch returns the first branch above or below the given one, or "".
+func conflictingBranch(branches map[string]string, branch string) string {
 	for at := path.Dir(branch); at != "."; at = path.Dir(at) {
 		if _, there := branches[at]; there {
 			return at

@@ -29,8 +29,8 @@ const (
 // this moment.
 const transcriptTrailer = "Agent-CI-Transcript"
 
-func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
-	defer m.Record.Begins(record.PhasePublishing, "commit on "+p.Task.Branch)()
+func (m Publisher) commitHere(ctx context.Context, p *Proposal, message string) (string, error) {
+	defer m.Record.BeginStep(record.PhasePublishing, "commit on "+p.Task.Branch)()
 	options := m.commitOptions(message, time.Now())
 	if p.Key != nil {
 		options.Sign = func(commit []byte) (string, error) { return p.Key.Sign(sshsig.Git, commit) }
@@ -39,16 +39,16 @@ func (m Means) commitHere(ctx context.Context, p *Proposal, message string) (str
 	if err != nil {
 		return "", fmt.Errorf("commit the change: %w", err)
 	}
-	return commit, m.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
+	return commit, m.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit})
 }
 
-func (m Means) commitOptions(message string, when time.Time) gitops.CommitOptions {
+func (m Publisher) commitOptions(message string, when time.Time) gitops.CommitOptions {
 	return gitops.CommitOptions{Message: message, Author: m.signature("AUTHOR", when), Committer: m.signature("COMMITTER", when)}
 }
 
 // TrialCommit returns the commit for checks: as published, but without signature and transcript
 // head, which continues to change.
-func (m Means) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
+func (m Publisher) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, error) {
 	view, err := m.Record.View()
 	if err != nil {
 		return gitops.CommitOptions{}, err
@@ -56,19 +56,19 @@ func (m Means) TrialCommit(p *Proposal, when time.Time) (gitops.CommitOptions, e
 	return m.commitOptions(p.message(p.title(view), "", m.Repository, m.coAuthor(p)), when), nil
 }
 
-func (m Means) record(step transcript.Publish) error {
-	step.Of = m.of
+func (m Publisher) recordStep(step transcript.Publish) error {
+	step.Of = m.subject
 	return m.Record.Append(transcript.TypePublish, step)
 }
 
 // signature is who GIT_AUTHOR_… or GIT_COMMITTER_… names, else agent-ci.
-func (m Means) signature(role string, when time.Time) gitops.Signature {
+func (m Publisher) signature(role string, when time.Time) gitops.Signature {
 	name, email := m.Env.Get("GIT_"+role+"_NAME"), m.Env.Get("GIT_"+role+"_EMAIL")
 	return gitops.Signature{Name: cmp.Or(name, committerName), Email: cmp.Or(email, committerEmail), When: when}
 }
 
 // commitMessage returns the message with the synced transcript's chain head.
-func (m Means) commitMessage(p *Proposal) (string, error) {
+func (m Publisher) commitMessage(p *Proposal) (string, error) {
 	head := p.ChainHead
 	if head == "" {
 		if err := m.Record.SyncLog(); err != nil {
@@ -122,7 +122,7 @@ func Closing(issue *form.Issue, repository string) string {
 
 // coAuthor returns the requester, or else the issue's author, with the forge's address of the
 // account. Bots are none.
-func (m Means) coAuthor(p *Proposal) string {
+func (m Publisher) coAuthor(p *Proposal) string {
 	if !p.Job.PullRequest.Commit.CoAuthor {
 		return ""
 	}

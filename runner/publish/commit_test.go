@@ -62,7 +62,7 @@ func TestCoAuthors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := Means{ServerURL: "https://github.com"}
+			m := Publisher{ServerURL: "https://github.com"}
 			if test.server != "" {
 				m.ServerURL = test.server
 			}
@@ -192,16 +192,16 @@ func TestPointingTheBranchOfAnotherRun(t *testing.T) {
 	p.Job.PullRequest.Commit.Sign = signGitHub
 	theirs := w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
 	var out Publication
-	wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "foreign_commit")
+	wantStop(t, w.toForge().commitAndPush(t.Context(), &p, nil, &out), "foreign_commit")
 	if w.tipOn(w.repo.Dir, taskBranch) != theirs || out.Commit != "" {
 		t.Errorf("publication: %+v", out)
 	}
 	no := forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}
 	w.forge.On(http.MethodPost, "/repos/octo/widgets/git/refs", no, 1)
-	wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "forbidden")
+	wantStop(t, w.toForge().commitAndPush(t.Context(), &p, nil, &out), "forbidden")
 	for _, path := range []string{"blobs", "commits"} {
 		w.forge.On(http.MethodPost, "/repos/octo/widgets/git/"+path, no, 1)
-		wantStop(t, w.toForge().release(t.Context(), &p, nil, &out), "forbidden")
+		wantStop(t, w.toForge().commitAndPush(t.Context(), &p, nil, &out), "forbidden")
 	}
 }
 

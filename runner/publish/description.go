@@ -25,7 +25,7 @@ type description struct {
 }
 
 // describe writes the pull request's body to the run directory and returns it with its comments.
-func (m Means) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
+func (m Publisher) describe(p *Proposal, options body.Options, out *Publication) (description, error) {
 	view, err := m.Record.View()
 	if err != nil {
 		return description{}, err
@@ -38,8 +38,8 @@ func (m Means) describe(p *Proposal, options body.Options, out *Publication) (de
 			return description{}, err
 		}
 	}
-	if p.Found != nil { // which a closed transcript does not tell
-		view.Inspection = *p.Found
+	if p.Inspection != nil { // which a closed transcript does not tell
+		view.Inspection = *p.Inspection
 	}
 	posts, err := body.Compose(view, options)
 	if err != nil {
@@ -60,10 +60,10 @@ func (p *Proposal) title(view *transcript.View) string {
 }
 
 // BodyOptions returns the options of a pull request's body before the commit, without comments.
-func (m Means) BodyOptions(p *Proposal) body.Options {
+func (m Publisher) BodyOptions(p *Proposal) body.Options {
 	options := body.Options{
-		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.ShownAs, filepath.Base(m.Record.Path())),
-		Notes: p.notes, Facts: p.facts, Earlier: p.earlier, Closing: Closing(p.Task.Issue, m.Repository),
+		Mode: body.Mode(p.Job.PullRequest.Transcript), RunDir: cmp.Or(p.TranscriptFolder, filepath.Base(m.Record.Path())),
+		Notes: p.notes, Facts: p.facts, Earlier: p.earlierRequests, Closing: Closing(p.Task.Issue, m.Repository),
 		Site: m.site(),
 	}
 	for _, reason := range p.draftReasons() {
@@ -72,7 +72,7 @@ func (m Means) BodyOptions(p *Proposal) body.Options {
 	if p.Task.Mode == intake.Join { // it becomes a comment on a person's
 		return options
 	}
-	if options.Template = m.pullTemplate(); p.draft() {
+	if options.Template = m.pullTemplate(); p.isDraft() {
 		options.Head = draftMark
 	}
 	return options
@@ -93,32 +93,32 @@ func (p *Proposal) draftReasons() []string {
 	}
 	var before []string
 	for _, row := range p.Table.Rows {
-		if row.Passed && row.NotRun != transcript.NotConcerned && !transcript.Good(row.After, row.Flaky) {
+		if row.Passed && row.NotRun != transcript.NotConcerned && !transcript.CountsAsGreen(row.After, row.Flaky) {
 			before = append(before, row.Name)
 		}
 	}
 	if len(before) > 0 {
 		reasons = append(reasons, strings.Join(before, ", ")+" did not pass before the change either.")
 	}
-	return append(append(reasons, p.unproven()...), p.found()...)
+	return append(append(reasons, p.missingProofs()...), p.inspectionReasons()...)
 }
 
-// found says what was found in the change that makes a draft.
-func (p *Proposal) found() (reasons []string) {
-	if p.Found == nil {
+// inspectionReasons says what was found in the change that makes a draft.
+func (p *Proposal) inspectionReasons() (reasons []string) {
+	if p.Inspection == nil {
 		return nil
 	}
-	if p.Job.Policy.Silenced == "draft" && p.Found.Silences() {
-		reasons = append(reasons, "a check may pass without testing: see "+transcript.Count(len(p.Found.Silenced)+p.Found.SilencedMore, "place")+" in this text (policy.silenced).")
+	if p.Job.Policy.Silenced == "draft" && p.Inspection.RefusesSilenced() {
+		reasons = append(reasons, "a check may pass without testing: see "+transcript.Count(len(p.Inspection.Silenced)+p.Inspection.SilencedMore, "place")+" in this text (policy.silenced).")
 	}
-	if p.Job.Policy.WorkflowRisk == "draft" && p.Found.Risky() {
+	if p.Job.Policy.WorkflowRisk == "draft" && p.Inspection.Risky() {
 		reasons = append(reasons, "the branch starts workflows with rights that run files of the change (policy.workflow_risk).")
 	}
 	return reasons
 }
 
-// unproven describes missing proofs by tests, if the job requires them.
-func (p *Proposal) unproven() []string {
+// missingProofs describes missing proofs by tests, if the job requires them.
+func (p *Proposal) missingProofs() []string {
 	required := func(row transcript.VerifyRow) bool {
 		i := slices.IndexFunc(p.Job.Verify, func(c job.VerifyCheck) bool { return c.Name == row.Name })
 		return i >= 0 && p.Job.Verify[i].Proves == job.ProvesRequired && row.NotRun != transcript.NotConcerned
@@ -146,7 +146,7 @@ func (p *Proposal) unprovenTests() []string {
 	if more := p.Table.MoreProofs(); more > 0 {
 		doubtful = append(doubtful, transcript.Count(more, "more file"))
 	}
-	return inOne("tests of the change are not proven to fail without it: ", doubtful)
+	return joinReasons("tests of the change are not proven to fail without it: ", doubtful)
 }
 
 // doubtfulBase lists the base's tests that the change removed or breaks.
@@ -158,11 +158,11 @@ func (p *Proposal) doubtfulBase() []string {
 	if why := p.Table.OldTestsUnknown(); why != "" {
 		doubtful = append(doubtful, "not known ("+why+")")
 	}
-	return inOne("tests of the base are not what they were: ", doubtful)
+	return joinReasons("tests of the base are not what they were: ", doubtful)
 }
 
-// inOne joins the first parts of a reason, or returns nil without any.
-func inOne(reason string, parts []string) []string {
+// joinReasons joins the first parts of a reason, or returns nil without any.
+func joinReasons(reason string, parts []string) []string {
 	const shown = 10
 	if more := len(parts) - shown; more > 0 {
 		parts = append(parts[:shown], fmt.Sprintf("%d more", more))
@@ -173,13 +173,13 @@ func inOne(reason string, parts []string) []string {
 	return []string{reason + strings.Join(parts, ", ") + " (proves: required)."}
 }
 
-// draft says whether the pull request must not be merged as it is.
-func (p *Proposal) draft() bool {
+// isDraft says whether the pull request must not be merged as it is.
+func (p *Proposal) isDraft() bool {
 	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }
 
 // warn adds a warning to the pull request, also for a closed transcript.
-func (m Means) warn(p *Proposal, code, format string, args ...any) {
+func (m Publisher) warn(p *Proposal, code, format string, args ...any) {
 	m.Record.Warn(code, format, args...)
 	if p.ChainHead != "" {
 		p.notes = append(p.notes, m.Record.Redact(fmt.Sprintf(format, args...)))
@@ -197,7 +197,7 @@ const maxTemplate = 64 << 10
 
 // pullTemplate returns the base commit's pull request template, or "". An unreadable one is a
 // warning.
-func (m Means) pullTemplate() string {
+func (m Publisher) pullTemplate() string {
 	checkout := m.Workspace.Checkout()
 	for _, folder := range templateFolders {
 		names, err := checkout.BaseFiles(folder)

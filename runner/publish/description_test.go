@@ -40,7 +40,7 @@ func TestClosingIsOfTheSameRepository(t *testing.T) {
 func TestWarningsOfAClosedTranscript(t *testing.T) {
 	t.Parallel()
 	const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
-	m := Means{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
+	m := Publisher{Record: record.New("", []secrets.Value{{Name: "TOKEN", Secret: token}})}
 	open, closed := &Proposal{}, &Proposal{ChainHead: "ab12"}
 	for _, p := range []*Proposal{open, closed} {
 		m.warn(p, "said", "Said with %s.", token)
@@ -67,12 +67,12 @@ func TestWhyAPullRequestIsADraft(t *testing.T) {
 		want  []string
 	}{
 		"green":        {p: Proposal{Table: green}},
-		"no checks":    {p: Proposal{Table: transcript.Verify{Passed: true}, madeOn: old}},
+		"no checks":    {p: Proposal{Table: transcript.Verify{Passed: true}, movedFrom: old}},
 		"red":          {p: Proposal{Table: transcript.Verify{}}, draft: true},
 		"still red":    {p: Proposal{Table: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{row("lint", "red", "red", true), row("slow", "timeout", "timeout", true)}}}, draft: true, want: []string{"lint, slow did not pass before the change either."}},
 		"stopped":      {p: Proposal{Table: green, Stopped: stop}, draft: true, want: []string{"a budget ended the work before it was done: Out of tokens."}},
 		"told by end":  {p: Proposal{Table: green, Stopped: stop, ChainHead: "ab12"}, draft: true},
-		"moved on":     {p: Proposal{Table: green, madeOn: old, Base: gitops.Base{Branch: "main", SHA: "2222222222222222"}}, draft: true, want: []string{"verified on 111111111111, not on 222222222222: main moved in between, and the change was merged onto it."}},
+		"moved on":     {p: Proposal{Table: green, movedFrom: old, Base: gitops.Base{Branch: "main", SHA: "2222222222222222"}}, draft: true, want: []string{"verified on 111111111111, not on 222222222222: main moved in between, and the change was merged onto it."}},
 		"never moved":  {p: Proposal{Table: green, Base: old}},
 		"asked for it": {p: Proposal{Table: green, Job: &job.Job{PullRequest: job.PullRequest{Draft: true}}}, draft: true, want: []string{"the job asks for one (pull_request.draft)."}},
 	} {
@@ -84,7 +84,7 @@ func TestWhyAPullRequestIsADraft(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.p.draftReasons()); diff != "" {
 				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
-			if got := test.p.draft(); got != test.draft {
+			if got := test.p.isDraft(); got != test.draft {
 				t.Errorf("draft: %v", got)
 			}
 		})
@@ -101,8 +101,8 @@ func TestFinishedBodies(t *testing.T) {
 		{"a person's", "My own words.", true},
 		{"of this commit", draftMark + intake.FinishedMark(sha) + "Done.", true},
 		{"of another", intake.FinishedMark("9"+sha[1:]) + "Done.", false},
-		{"not finished", unfinished(intake.FinishedMark(sha)+"Done.", sha, intake.UnfinishedMark), false},
-		{"without its comments", unfinished(draftMark+intake.FinishedMark(sha)+"Done.", sha, intake.UncommentedMark), false},
+		{"not finished", markUnfinished(intake.FinishedMark(sha)+"Done.", sha, intake.UnfinishedMark), false},
+		{"without its comments", markUnfinished(draftMark+intake.FinishedMark(sha)+"Done.", sha, intake.UncommentedMark), false},
 		{"edited on its page", "<!-- agent-ci: commit " + sha + " -->\r\nDone.", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {

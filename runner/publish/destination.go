@@ -17,32 +17,32 @@ import (
 )
 
 type Destination interface {
-	// Ready ends a run whose change of base cannot be published on branch, as far as known.
-	Ready(ctx context.Context, branch string, base gitops.Base) error
+	// RequirePublishable ends a run whose change of base cannot be published on branch, as far as known.
+	RequirePublishable(ctx context.Context, branch string, base gitops.Base) error
 
 	// tip returns the published branch's tip, or nil.
 	tip(ctx context.Context, branch string) (*tip, error)
-	// permits ends a run whose push to branch, with tip there, a rule would refuse.
-	permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
-	// follow puts the change on the newest commit of its base branch.
-	follow(ctx context.Context, p *Proposal) error
-	// mayPush ends a run whose change may not be pushed.
-	mayPush(ctx context.Context, p *Proposal) error
-	// release commits the change and moves its branch, exactly from before.
-	release(ctx context.Context, p *Proposal, before *tip, out *Publication) error
-	// present writes the pull request's body and opens or updates the pull request, if any.
-	present(ctx context.Context, p *Proposal, out *Publication) error
-	// staysOpen returns the open pull request of a task that ended without a change, or nil, also
+	// requirePermitted ends a run whose push to branch, with tip there, a rule would refuse.
+	requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error
+	// followBase puts the change on the newest commit of its base branch.
+	followBase(ctx context.Context, p *Proposal) error
+	// requirePushable ends a run whose change may not be pushed.
+	requirePushable(ctx context.Context, p *Proposal) error
+	// commitAndPush commits the change and moves its branch, exactly from before.
+	commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error
+	// publishPull writes the pull request's body and opens or updates the pull request, if any.
+	publishPull(ctx context.Context, p *Proposal, out *Publication) error
+	// openPullOfTask returns the open pull request of a task that ended without a change, or nil, also
 	// if unknown.
-	staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest
+	openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest
 
-	means() Means
+	publisher() Publisher
 	// mode is that of --publish.
 	mode() string
 }
 
-// Means are the tools of publishing for all destinations.
-type Means struct {
+// Publisher are the tools of publishing for all destinations.
+type Publisher struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace
 	Env       settings.Environment
@@ -50,13 +50,13 @@ type Means struct {
 	Repository string // OWNER/NAME of what the change is of; empty where it is not known
 	ServerURL  string // of the forge's pages and repositories
 
-	of string // what is published where it is not the change, for the transcript
+	subject string // what is published where it is not the change, for the transcript
 }
 
-func (m Means) means() Means { return m }
+func (m Publisher) publisher() Publisher { return m }
 
 // remote returns a git remote.
-func (m Means) remote(url, token string) remote.Remote {
+func (m Publisher) remote(url, token string) remote.Remote {
 	path := m.Env.Get("PATH")
 	if m.Workspace != nil {
 		path = workspace.SearchPath(path, m.Workspace.Root())
@@ -65,13 +65,13 @@ func (m Means) remote(url, token string) remote.Remote {
 }
 
 // site returns the target of links.
-func (m Means) site() transcript.Site {
+func (m Publisher) site() transcript.Site {
 	return transcript.Site{Server: m.ServerURL, Repository: m.Repository}
 }
 
-// adopt takes what the branch holds for the publication: an earlier run, or another
+// adoptExisting takes what the branch holds for the publication: an earlier run, or another
 // one, published the same.
-func (m Means) adopt(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
+func (m Publisher) adoptExisting(ctx context.Context, p *Proposal, there *tip, out *Publication) error {
 	out.Commit, out.Branch, out.Unchanged = there.SHA, p.Task.Branch, true
 	return nil
 }
@@ -89,17 +89,17 @@ func tipOf(info *forge.Commit, pushed bool) *tip {
 	return &tip{info, pushed}
 }
 
-// foreign reports a branch that a change of base may not replace.
-func (t *tip) foreign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
+// isForeign reports a branch that a change of base may not replace.
+func (t *tip) isForeign(base gitops.Base) bool { return t != nil && !t.Ours() && t.SHA != base.SHA }
 
-// holds reports the same change on the same base.
-func (t *tip) holds(p *Proposal) bool {
+// hasChange reports the same change on the same base.
+func (t *tip) hasChange(p *Proposal) bool {
 	return t.Tree == string(p.Change.Tree) && len(t.Parents) == 1 && t.Parents[0] == p.Base.SHA
 }
 
 // madeBy reports a commit of this run before it was killed.
 func (t *tip) madeBy(p *Proposal) bool {
-	return t != nil && t.SHA == p.Committed && t.Tree == string(p.Change.Tree)
+	return t != nil && t.SHA == p.EarlierCommit && t.Tree == string(p.Change.Tree)
 }
 
 // lease returns the commit expected by a push, or "" for a new branch.
@@ -117,30 +117,30 @@ func foreignCommit(branch string, t *tip) error {
 }
 
 // push moves a branch in another repository to a commit, exactly from before. out records refusals.
-func (m Means) push(ctx context.Context, p *Proposal, to remote.Remote, commit string, before *tip, out *Publication) error {
+func (m Publisher) push(ctx context.Context, p *Proposal, to remote.Remote, commit string, before *tip, out *Publication) error {
 	if out.NotPushed = m.whyNotPushed(p, to); out.NotPushed != "" {
 		return nil
 	}
 	branch := p.Task.Branch
-	defer m.Record.Begins(record.PhasePublishing, "push of "+branch+" to "+to.Name())()
+	defer m.Record.BeginStep(record.PhasePublishing, "push of "+branch+" to "+to.Name())()
 	from, err := m.Workspace.Store()
 	if err != nil {
 		return err
 	}
 	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
-	if err := workspace.Patiently(ctx, func() error { return m.pushOnce(ctx, p.Change, to, options) }); err != nil {
+	if err := workspace.RetryUnreachable(ctx, func() error { return m.pushOnce(ctx, p.Change, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be pushed to %s", branch, to.Name()), err)
 	}
-	return m.pushed(branch, commit, to, out)
+	return m.recordPushed(branch, commit, to, out)
 }
 
 // whyNotPushed says why a change is not pushed to a repository on this machine.
-func (m Means) whyNotPushed(p *Proposal, to remote.Remote) string {
+func (m Publisher) whyNotPushed(p *Proposal, to remote.Remote) string {
 	path, local := to.Local()
 	if !local {
 		return ""
 	}
-	if m.commandsWrite(p, path) { // a push runs the hooks of that repository
+	if m.commandsMayWrite(p, path) { // a push runs the hooks of that repository
 		return fmt.Sprintf("commands of the run can write %s", to.Name())
 	}
 	if holds, err := gitops.Holds(path, p.Base.SHA); err == nil && !holds {
@@ -149,14 +149,14 @@ func (m Means) whyNotPushed(p *Proposal, to remote.Remote) string {
 	return ""
 }
 
-// commandsWrite reports whether commands can write a path or something on its way.
-func (m Means) commandsWrite(p *Proposal, path string) bool {
+// commandsMayWrite reports whether commands can write a path or something on its way.
+func (m Publisher) commandsMayWrite(p *Proposal, path string) bool {
 	root := m.Workspace.Root()
 	folders := append(m.Env.Absolute(root, p.Job.Policy.Writable), root)
-	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.LeadsThrough(path, folder) })
+	return slices.ContainsFunc(folders, func(folder string) bool { return gitops.PassesThrough(path, folder) })
 }
 
-func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, options remote.PushOptions) error {
+func (m Publisher) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, options remote.PushOptions) error {
 	if err := m.uploadLFS(ctx, change, to, options.Branch); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (m Means) pushOnce(ctx context.Context, change *gitops.ChangeSet, to remote
 }
 
 // uploadLFS uploads Git LFS contents, without which a pushed branch cannot be checked out.
-func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
+func (m Publisher) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remote.Remote, branch string) error {
 	files, err := m.Workspace.Checkout().LFSFiles(ctx, change)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remot
 	var list []remote.LFSObject
 	for _, f := range files {
 		object := remote.LFSObject{OID: f.OID, Size: f.Size}
-		if f.Here {
+		if f.Available {
 			object.Open = f.Open
 		}
 		list = append(list, object)
@@ -180,7 +180,7 @@ func (m Means) uploadLFS(ctx context.Context, change *gitops.ChangeSet, to remot
 	return remote.UploadLFS(ctx, to, branch, list)
 }
 
-func (m Means) pushed(branch, commit string, to remote.Remote, out *Publication) error {
+func (m Publisher) recordPushed(branch, commit string, to remote.Remote, out *Publication) error {
 	out.Remote = to.Name()
-	return m.record(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
+	return m.recordStep(transcript.Publish{Step: "push", Branch: branch, HeadSHA: commit, Remote: out.Remote})
 }

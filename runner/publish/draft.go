@@ -8,12 +8,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/hooks"
 )
 
-// askOfDraft asks hooks of what is about to be published. Nothing was pushed by then.
-func askOfDraft(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+// askPublishHooks asks hooks of what is about to be published. Nothing was pushed by then.
+func askPublishHooks(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	if p.Hooks == nil {
 		return nil
 	}
-	m := to.means()
+	m := to.publisher()
 	told, err := m.describe(p, m.BodyOptions(p), out)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func askOfDraft(ctx context.Context, to Destination, p *Proposal, out *Publicati
 	}
 	d := hooks.Draft{
 		Base: p.Base.Branch, BaseSHA: p.Base.SHA, Branch: p.Task.Branch, To: to.mode(), As: "pull_request", Title: told.title, Body: told.Body, Labels: append([]string{}, p.Job.PullRequest.Labels...),
-		Draft: p.draft(), Diff: diff.String(),
+		Draft: p.isDraft(), Diff: diff.String(),
 	}
 	for _, file := range p.Change.Files {
 		d.Files = append(d.Files, file.Path)

@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// End returns the outcome of a run with a change, also if not published. stopped is the limit that
+// Outcome returns the outcome of a run with a change, also if not published. stopped is the limit that
 // ended the work, or nil. branch is the task's. where names the checkout for a person.
-func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
+func (p *Publication) Outcome(rec *record.Record, stopped *outcome.Stop, branch, where string) *outcome.Stop {
 	committed := ""
 	if p.Commit != "" {
 		committed = " " + p.Sentence(where)
@@ -30,7 +30,7 @@ func (p *Publication) End(rec *record.Record, stopped *outcome.Stop, branch, whe
 		return &stop
 	case !p.Table.Passed:
 		return outcome.Stopf(outcome.VerifyFailed, "red", "%s", red+committed)
-	case p.HeldAlready():
+	case p.AlreadyPublished():
 		return outcome.Stopf(outcome.NoChanges, "already_published",
 			"Branch %s already has this change (commit %s); nothing was pushed.", branch, gitops.Short(p.Commit))
 	}
@@ -67,7 +67,7 @@ func (p *Publication) redChecks(rec *record.Record) string {
 		if tests != "" {
 			tests += ", "
 		}
-		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.Whereabouts(row.Log)))
+		red = append(red, fmt.Sprintf("%s is %s (%swas %s, %s)", row.Name, row.After, tests, row.Before, rec.DescribeLogPlace(row.Log)))
 	}
 	if len(red) == 0 {
 		return ""

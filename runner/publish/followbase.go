@@ -17,19 +17,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// mostRebases bounds how often a change follows a moving base during its verification. Further
+// maxRebases bounds how often a change follows a moving base during its verification. Further
 // moves are left to the merge.
-const mostRebases = 3
+const maxRebases = 3
 
-// follow puts the change on the newest commit of its base branch, each file merged
+// followBase puts the change on the newest commit of its base branch, each file merged
 // three ways, and verifies it there. What goes on top of a person's commits stays
 // there.
-func (f Forge) follow(ctx context.Context, p *Proposal) error {
+func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 	if p.Task.Mode == intake.Join {
 		return nil
 	}
-	for range mostRebases {
-		over := f.Record.Begins(record.PhasePublishing, "look at "+p.Base.Branch)
+	for range maxRebases {
+		over := f.Record.BeginStep(record.PhasePublishing, "look at "+p.Base.Branch)
 		now, err := LookUpBase(ctx, f.repository(), p.Base)
 		over()
 		if err == nil && p.Follow.Allow != nil {
@@ -87,13 +87,13 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 		return err
 	}
 	if p.InCheckout == p.Change {
-		if err := f.Workspace.KeepWork(); err != nil {
+		if err := f.Workspace.SaveOriginalPack(); err != nil {
 			return err
 		}
 	}
 	f.warn(p, "base_moved", "%s moved from %s to %s during the run; the change was merged onto it.", base.Branch, gitops.Short(p.Base.SHA), gitops.Short(base.SHA))
-	if p.madeOn.SHA == "" {
-		p.madeOn = p.Base
+	if p.movedFrom.SHA == "" {
+		p.movedFrom = p.Base
 	}
 	p.Base, p.Change = base, moved
 	if p.Follow.Configure != nil {
@@ -105,7 +105,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 		kept, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
 		return cmp.Or(err, f.Record.Append(transcript.TypeChange, kept))
 	}
-	return f.Workspace.Keep(ctx, moved, base.SHA)
+	return f.Workspace.SaveChange(ctx, moved, base.SHA)
 }
 
 // mergeOnto is the change on the newest commit of its base branch.
@@ -117,8 +117,8 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 		return base, nil, workspace.CheckoutFailure(err)
 	}
 	onto := f.Workspace.Checkout().Rebase
-	if p.Follow.Onto != nil {
-		onto = p.Follow.Onto
+	if p.Follow.MoveOnto != nil {
+		onto = p.Follow.MoveOnto
 	}
 	moved, err = onto(ctx, p.Change, base)
 	if conflict, ok := errors.AsType[*gitops.MergeError](err); ok {
@@ -129,30 +129,30 @@ func (f Forge) mergeOnto(ctx context.Context, p *Proposal, now BaseBranch) (base
 	return base, moved, err
 }
 
-const mostNamed = 10
+const maxNamed = 10
 
 func conflictsIn(conflict *gitops.MergeError) string {
 	var files []string
 	for _, c := range conflict.Conflicts {
 		files = append(files, fmt.Sprintf("%s (%s)", markdown.FileName(c.Path), c.Why))
 	}
-	if more := len(files) - mostNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(files[:mostNamed], ", "), more)
+	if more := len(files) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(files[:maxNamed], ", "), more)
 	}
 	return strings.Join(files, ", ")
 }
 
 // unverified returns the draft reason of a change whose checks ran on another base, or "".
 func (p *Proposal) unverified() string {
-	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.madeOn.SHA == "" {
+	if len(p.Table.Rows) == 0 || p.Follow.Verify != nil || p.movedFrom.SHA == "" {
 		return ""
 	}
 	return fmt.Sprintf("verified on %s, not on %s: %s moved in between, and the change was merged onto it.",
-		gitops.Short(p.madeOn.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
+		gitops.Short(p.movedFrom.SHA), gitops.Short(p.Base.SHA), p.Base.Branch)
 }
 
-// Laid is a pull request's earlier change in a continuing run.
-type Laid struct {
+// MergedChange is a pull request's earlier change in a continuing run.
+type MergedChange struct {
 	Change    *gitops.ChangeSet
 	Moved     bool // the base did since the change was made
 	Conflicts []gitops.MergeConflict
@@ -160,13 +160,13 @@ type Laid struct {
 }
 
 // Clean reports no conflict with the current base.
-func (l *Laid) Clean() bool { return len(l.Conflicts) == 0 }
+func (l *MergedChange) Clean() bool { return len(l.Conflicts) == 0 }
 
 // Names lists the conflicting files with reasons.
-func (l *Laid) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
+func (l *MergedChange) Names() string { return conflictsIn(&gitops.MergeError{Conflicts: l.Conflicts}) }
 
-// Words tells the agent the unmerged files, or returns "".
-func (l *Laid) Words() string {
+// DescribeUnmerged tells the agent the unmerged files, or returns "".
+func (l *MergedChange) DescribeUnmerged() string {
 	if l.Clean() {
 		return ""
 	}
@@ -174,7 +174,7 @@ func (l *Laid) Words() string {
 	fmt.Fprintf(&b, "The base moved on since the earlier change was made, and the two conflict. The checkout has the new base with the earlier change merged in, but for these files:\n\n")
 	marked := false
 	for i, c := range l.Conflicts {
-		if i == mostTold {
+		if i == maxTold {
 			fmt.Fprintf(&b, "- and %d more\n", len(l.Conflicts)-i)
 			break
 		}
@@ -188,7 +188,7 @@ func (l *Laid) Words() string {
 		marked = marked || c.Marked
 	}
 	if marked {
-		lines := l.Labels.Marks()
+		lines := l.Labels.Markers()
 		fmt.Fprintf(&b, "\nBetween the marks stand, in this order: after %q the lines of the new base, after %q those that both began from, and after %q, up to %q, those of the earlier change.",
 			lines[0], lines[1], lines[2], lines[3])
 	}
@@ -196,15 +196,15 @@ func (l *Laid) Words() string {
 	return b.String()
 }
 
-// mostTold bounds the conflicting files told to the agent.
-const mostTold = 100
+// maxTold bounds the conflicting files told to the agent.
+const maxTold = 100
 
 // EarlierChange returns the content of a run's pull request, merged onto the current base, for a
 // continuing run, or nil without the branch. A branch with a person's commit on top ends the run.
 // apart removes parts to be made anew.
 func (f Forge) EarlierChange(
 	ctx context.Context, in forge.Repository, pull *forge.PullRequest, base gitops.Base, apart func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error),
-) (*Laid, error) {
+) (*MergedChange, error) {
 	tip, err := intake.LookUpBranch(ctx, in, pull.Head)
 	if err != nil || tip == nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (f Forge) EarlierChange(
 	if err != nil {
 		return nil, err
 	}
-	laid := &Laid{Change: change, Moved: before.SHA != base.SHA}
+	laid := &MergedChange{Change: change, Moved: before.SHA != base.SHA}
 	if laid.Moved {
 		laid.Labels = gitops.Labels{Ours: workspace.BaseName(base), Base: "before", Theirs: fmt.Sprintf("pull request #%d", pull.Number)}
 		laid.Change, laid.Conflicts, err = f.Workspace.Checkout().RebaseMarked(ctx, change, base, laid.Labels)
@@ -239,6 +239,6 @@ func (f Forge) fetchChange(ctx context.Context, tip *forge.Commit, base gitops.B
 	if before, err = checkout.BaseAt(base.Branch, made); err != nil {
 		return before, nil, workspace.CheckoutFailure(err)
 	}
-	change, err = checkout.Between(ctx, before, gitops.Tree(tip.Tree))
+	change, err = checkout.ChangeBetween(ctx, before, gitops.Tree(tip.Tree))
 	return before, change, err
 }

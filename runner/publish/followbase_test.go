@@ -110,7 +110,7 @@ func TestChecksOnANewBase(t *testing.T) {
 			if err := Publish(t.Context(), w.toForge(), p, &out); !errors.Is(err, test.err) {
 				t.Fatal(err)
 			}
-			if wanted := moves[:min(len(moves)-1, mostRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Table.Attempt != len(ran) {
+			if wanted := moves[:min(len(moves)-1, maxRebases)]; test.err == nil && !cmp.Equal(ran, wanted) || out.Table.Attempt != len(ran) {
 				t.Errorf("checked on %q, the base was %q; attempt %d", ran, moves, out.Table.Attempt)
 			}
 			if (out.Commit != "") != test.passed || out.Base.SHA != ran[len(ran)-1] {
@@ -129,7 +129,7 @@ func TestABaseThatHasTheChange(t *testing.T) {
 	p := w.proposal("README.md", greeted)
 	w.onForge("main", "README.md", greeted, "The same")
 	out := w.publish(w.toForge(), p)
-	if !out.InBase || !out.Change.Empty() || out.StaysOpen.Number != first.Pull.Number || w.pull().State != "open" {
+	if !out.InBase || !out.Change.Empty() || out.OpenPullOfTask.Number != first.Pull.Number || w.pull().State != "open" {
 		t.Errorf("publication: %+v", out)
 	}
 }
@@ -212,7 +212,7 @@ func TestHowABaseStands(t *testing.T) {
 func TestManyConflictsAreCounted(t *testing.T) {
 	t.Parallel()
 	conflict := &gitops.MergeError{}
-	for i := range mostNamed + 3 {
+	for i := range maxNamed + 3 {
 		conflict.Conflicts = append(conflict.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f%d", i), Why: "both changed it"})
 	}
 	if got := conflictsIn(conflict); !strings.HasSuffix(got, "f9 (both changed it) and 3 more") {
@@ -227,7 +227,7 @@ func TestTheEarlierChange(t *testing.T) {
 	w.publish(w.toForge(), w.proposal("README.md", greeted))
 	w.git(w.dir, "checkout", "--quiet", "main")
 	pull := &forge.PullRequest{Number: 1, Head: taskBranch, Base: "main"}
-	earlier := func() (*Laid, error) {
+	earlier := func() (*MergedChange, error) {
 		w.t.Helper()
 		w.run("20260301T100000Z-00000002")
 		to := w.toForge()
@@ -239,7 +239,7 @@ func TestTheEarlierChange(t *testing.T) {
 	}
 	w.onForge("main", "README.md", begun, "Begin earlier")
 	w.git(w.dir, "pull", "--quiet", "forge", "main")
-	if laid, err = earlier(); err != nil || laid.Change.Insertions != 1 || laid.Change.Deletions != 1 || !laid.Moved || !laid.Clean() || laid.Words() != "" {
+	if laid, err = earlier(); err != nil || laid.Change.Insertions != 1 || laid.Change.Deletions != 1 || !laid.Moved || !laid.Clean() || laid.DescribeUnmerged() != "" {
 		t.Errorf("on a base that moved: %+v, %v", laid, err)
 	}
 	w.onForge("main", "README.md", "Bye.\n", "Leave")
@@ -253,14 +253,14 @@ func TestTheEarlierChange(t *testing.T) {
 	}
 	defer text.Close()
 	merged, err := io.ReadAll(text)
-	for _, line := range laid.Labels.Marks() {
-		if !strings.Contains(string(merged), line+"\n") || !strings.Contains(laid.Words(), line) {
-			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.Words())
+	for _, line := range laid.Labels.Markers() {
+		if !strings.Contains(string(merged), line+"\n") || !strings.Contains(laid.DescribeUnmerged(), line) {
+			t.Errorf("%v: it lacks %q:\n%s\n%s", err, line, merged, laid.DescribeUnmerged())
 		}
 	}
 	for _, want := range []string{`"README.md": both changed the same lines`, "after \"<<<<<<< main (agent-ci)\" the lines of the new base", "leave no mark in it"} {
-		if !strings.Contains(laid.Words(), want) {
-			t.Errorf("it lacks %q: %s", want, laid.Words())
+		if !strings.Contains(laid.DescribeUnmerged(), want) {
+			t.Errorf("it lacks %q: %s", want, laid.DescribeUnmerged())
 		}
 	}
 	w.onForge(taskBranch, "theirs.txt", "Theirs.\n", "By hand")
@@ -275,11 +275,11 @@ func TestTheEarlierChange(t *testing.T) {
 // What has no lines to merge is as on the new base, and the agent is told of both sides.
 func TestWhatTheAgentIsToldOfConflicts(t *testing.T) {
 	t.Parallel()
-	laid := &Laid{}
-	for i := range mostTold + 2 {
+	laid := &MergedChange{}
+	for i := range maxTold + 2 {
 		laid.Conflicts = append(laid.Conflicts, gitops.MergeConflict{Path: fmt.Sprintf("f\n%d", i), Why: "deleted here and changed on the new base"})
 	}
-	words := laid.Words()
+	words := laid.DescribeUnmerged()
 	for _, want := range []string{`- "f\n0": deleted here and changed on the new base ("here" is the earlier change); it is as on the new base`, "- and 2 more\n"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("it lacks %q: %.600s", want, words)

@@ -17,7 +17,7 @@ import (
 // Forge publishes on a forge: it pushes to the task's branch there, or lets the
 // forge make the commit, and opens a pull request.
 type Forge struct {
-	Means
+	Publisher
 	Server forge.Forge
 }
 
@@ -31,10 +31,10 @@ func (f Forge) Remote() remote.Remote {
 	return f.remote(f.ServerURL+"/"+f.Repository+".git", f.Env.Token())
 }
 
-// Ready verifies that git pushes to the same repository, the branch fits, and a pull request is
+// RequirePublishable verifies that git pushes to the same repository, the branch fits, and a pull request is
 // possible.
-func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error {
-	if err := f.pushesAsGit(ctx, branch); err != nil {
+func (f Forge) RequirePublishable(ctx context.Context, branch string, base gitops.Base) error {
+	if err := f.requireGitPushTarget(ctx, branch); err != nil {
 		return err
 	}
 	known, err := f.repository().HasCommit(ctx, base.SHA)
@@ -45,20 +45,20 @@ func (f Forge) Ready(ctx context.Context, branch string, base gitops.Base) error
 		return outcome.Stopf(outcome.InvalidInput, "base_not_pushed",
 			"The base commit %s is not in %s; push %s first.", gitops.Short(base.SHA), f.Repository, workspace.BaseName(base))
 	}
-	if err := nameFits(ctx, f.Remote(), branch); err != nil {
+	if err := requireBranchFits(ctx, f.Remote(), branch); err != nil {
 		return err
 	}
-	return f.notClosedByPerson(ctx, branch, base)
+	return f.requireNotClosed(ctx, branch, base)
 }
 
-// notClosedByPerson ends a run whose pull request somebody closed: that is an answer.
-func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops.Base) error {
+// requireNotClosed ends a run whose pull request somebody closed: that is an answer.
+func (f Forge) requireNotClosed(ctx context.Context, branch string, base gitops.Base) error {
 	pull, err := intake.FindPullRequest(ctx, f.repository(), branch, base.Branch)
 	switch {
 	case err != nil || pull == nil || pull.Merged:
 		return err
 	case pull.State == "open" && pull.Base != base.Branch:
-		return otherBase(pull, branch, base)
+		return refuseOtherBase(pull, branch, base)
 	case pull.State == "open":
 		return nil
 	}
@@ -66,9 +66,9 @@ func (f Forge) notClosedByPerson(ctx context.Context, branch string, base gitops
 		"Pull request #%d for %s was closed without being merged; reopen it if you want agent-ci to work on it again.", pull.Number, branch)
 }
 
-// otherBase ends a run whose pull request has another base: a change on this one would include all
+// refuseOtherBase ends a run whose pull request has another base: a change on this one would include all
 // of it, and runs do not choose bases.
-func otherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
+func refuseOtherBase(pull *forge.PullRequest, branch string, base gitops.Base) error {
 	return outcome.Stopf(outcome.Conflict, "other_base",
 		"Pull request #%d for %s has the base %s, and this run has the base %s; run with --set repository.base=%s, change its base back, or close it.",
 		pull.Number, branch, pull.Base, base.Branch, pull.Base)
@@ -85,9 +85,9 @@ func (f Forge) tip(ctx context.Context, branch string) (*tip, error) {
 // workflowsFolder requires more than push permission.
 const workflowsFolder = ".github/workflows/"
 
-// mayPush detects before any push that the token may not change workflows: GITHUB_TOKEN never may,
+// requirePushable detects before any push that the token may not change workflows: GITHUB_TOKEN never may,
 // a classic token needs the scope workflow. Other tokens are unknown.
-func (f Forge) mayPush(ctx context.Context, p *Proposal) error {
+func (f Forge) requirePushable(ctx context.Context, p *Proposal) error {
 	file := ""
 	for _, changed := range p.Change.Files {
 		if strings.HasPrefix(changed.Path, workflowsFolder) {
@@ -108,9 +108,9 @@ func (f Forge) mayPush(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// release lets the push decide; the checkout follows it.
-func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
-	if err := f.recall(ctx, p); err != nil {
+// commitAndPush lets the push decide; the checkout follows it.
+func (f Forge) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
+	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
 	commit, made, err := f.commit(ctx, p)
@@ -121,7 +121,7 @@ func (f Forge) release(ctx context.Context, p *Proposal, before *tip, out *Publi
 		return err
 	}
 	if made {
-		err = f.pointBranch(ctx, p, commit, before, out)
+		err = f.moveBranch(ctx, p, commit, before, out)
 	} else {
 		err = f.push(ctx, p, f.Remote(), commit, before, out)
 	}
@@ -144,8 +144,8 @@ func (f Forge) afterLostRace(ctx context.Context, p *Proposal, failed error, out
 		return failed
 	case !now.Ours():
 		return foreignCommit(p.Task.Branch, now)
-	case now.holds(p):
-		return f.adopt(ctx, p, now, out)
+	case now.hasChange(p):
+		return f.adoptExisting(ctx, p, now, out)
 	}
 	return outcome.Stopf(outcome.Skipped, "other_run",
 		"Another run of this task (%s) pushed to %s first, and its change is there.", now.Trailer(forge.TrailerRun), p.Task.Branch).Because(failed)
@@ -159,7 +159,7 @@ func (f Forge) followInCheckout(ctx context.Context, p *Proposal, commit string,
 	}
 	err := f.Workspace.Fetch(ctx, f.Remote(), commit, false) // it is here unless the forge made it
 	if err == nil {
-		out.Aside, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
+		out.WhyNotSwitched, err = f.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change)
 	}
 	if err != nil {
 		f.Record.Warn("checkout_not_switched", "The change is pushed, but the checkout could not be switched to %s: %v", p.Task.Branch, err)

@@ -21,7 +21,7 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool,
 		return "", false, err
 	}
 	if p.Job.PullRequest.Commit.Sign == signGitHub {
-		if sha, err = f.commitThere(ctx, p, message); err != nil || sha != "" {
+		if sha, err = f.commitOnForge(ctx, p, message); err != nil || sha != "" {
 			return sha, true, err
 		}
 	}
@@ -29,10 +29,10 @@ func (f Forge) commit(ctx context.Context, p *Proposal) (sha string, there bool,
 	return sha, false, err
 }
 
-// commitThere lets the forge make the commit and sign it. What its API cannot do
+// commitOnForge lets the forge make the commit and sign it. What its API cannot do
 // is to be committed here instead, unsigned: sha is empty then.
-func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sha string, err error) {
-	if path := notForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
+func (f Forge) commitOnForge(ctx context.Context, p *Proposal, message string) (sha string, err error) {
+	if path := fileUnfitForAPI(f.Workspace.Checkout(), p.Change.Files); path != "" {
 		f.warn(p, "unsigned", "The commit is not signed: GitHub's API cannot make one with the file %s.", workspace.JSONPath(path))
 		return "", nil
 	}
@@ -51,11 +51,11 @@ func (f Forge) commitThere(ctx context.Context, p *Proposal, message string) (sh
 	if !commit.Verified {
 		f.warn(p, "unsigned", "GitHub made the commit and did not sign it (%s): it signs for the tokens of apps and of GitHub Actions alone.", commit.Reason)
 	}
-	return commit.SHA, f.record(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
+	return commit.SHA, f.recordStep(transcript.Publish{Step: "commit", Branch: p.Task.Branch, HeadSHA: commit.SHA})
 }
 
-// notForAPI returns a file unfit for JSON or too large for one call, or "".
-func notForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
+// fileUnfitForAPI returns a file unfit for JSON or too large for one call, or "".
+func fileUnfitForAPI(in *gitops.Checkout, files []changeset.File) (path string) {
 	for _, file := range files {
 		if !utf8.ValidString(file.Path) || !blobFits(in, file) {
 			return file.Path
@@ -142,16 +142,16 @@ func foldersOf(path string) []string {
 	return list
 }
 
-// pointBranch moves or makes the branch for a commit on the forge, under the lease of a push.
-func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
+// moveBranch moves or makes the branch for a commit on the forge, under the lease of a push.
+func (f Forge) moveBranch(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	branch, to := p.Task.Branch, f.Remote()
-	if err := workspace.Patiently(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
+	if err := workspace.RetryUnreachable(ctx, func() error { return f.uploadLFS(ctx, p.Change, to, branch) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be made in %s", branch, to.Name()), err)
 	}
 	if before == nil {
 		err := f.repository().CreateBranch(ctx, branch, commit)
 		if err == nil {
-			return f.pushed(branch, commit, to, out)
+			return f.recordPushed(branch, commit, to, out)
 		}
 		if forge.KindOf(err) != forge.Invalid { // else the lease says why
 			return intake.ForgeFailure("The branch "+branch+" cannot be made", err)
@@ -165,8 +165,8 @@ func (f Forge) pointBranch(ctx context.Context, p *Proposal, commit string, befo
 		return err
 	}
 	options := remote.PushOptions{Branch: branch, Commit: commit, From: from, Expected: before.lease()}
-	if err := workspace.Patiently(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
+	if err := workspace.RetryUnreachable(ctx, func() error { return remote.Push(ctx, to, options) }); err != nil {
 		return workspace.RemoteFailure(fmt.Sprintf("The branch %s cannot be moved in %s", branch, to.Name()), err)
 	}
-	return f.pushed(branch, commit, to, out)
+	return f.recordPushed(branch, commit, to, out)
 }

@@ -12,16 +12,16 @@ import (
 // Lessons opens or updates a separate pull request for lessons, on a branch named by their content.
 // It takes author, change and base from p. A closed one stays closed: that is an answer.
 func Lessons(ctx context.Context, to Forge, p Proposal, told transcript.Lessons, name string) error {
-	p.lessons, p.Summary, p.Stopped, p.InCheckout, p.Committed, p.notes, p.facts, p.earlier = &told, "", nil, nil, "", nil, nil, nil
+	p.lessons, p.Summary, p.Stopped, p.InCheckout, p.EarlierCommit, p.notes, p.facts, p.earlierRequests = &told, "", nil, nil, "", nil, nil, nil
 	p.Table = transcript.Verify{Passed: true}
 	p.Task = intake.Task{Key: name, Branch: intake.BranchPrefix + name, Actor: p.Task.Actor, ActorID: p.Task.ActorID}
-	to.of = transcript.OfLessons
-	err := to.Ready(ctx, p.Task.Branch, p.Base)
+	to.subject = transcript.OfLessons
+	err := to.RequirePublishable(ctx, p.Task.Branch, p.Base)
 	if stop := (*outcome.Stop)(nil); errors.As(err, &stop) && stop.Outcome == outcome.Skipped {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return publishOver(ctx, to, &p, new(Publication))
+	return publishOverTip(ctx, to, &p, new(Publication))
 }

@@ -10,17 +10,17 @@ import (
 )
 
 // Local publishes on this machine: it commits to the task's branch and pushes to a local origin.
-type Local struct{ Means }
+type Local struct{ Publisher }
 
 func (Local) mode() string { return ToLocal }
 
-// Ready verifies that git pushes to one place and the branch fits.
-func (l Local) Ready(ctx context.Context, branch string, _ gitops.Base) error {
+// RequirePublishable verifies that git pushes to one place and the branch fits.
+func (l Local) RequirePublishable(ctx context.Context, branch string, _ gitops.Base) error {
 	to, err := l.pushesTo(ctx, branch)
 	if _, local := to.Local(); err != nil || !local {
 		return err
 	}
-	return nameFits(ctx, to, branch)
+	return requireBranchFits(ctx, to, branch)
 }
 
 // tip looks into the repositories on this machine.
@@ -44,19 +44,21 @@ func (l Local) tip(ctx context.Context, branch string) (*tip, error) {
 	return tipOf(there, true), nil
 }
 
-// permits leaves a local repository's rules, its hooks, to the push.
-func (Local) permits(context.Context, string, gitops.Base, job.PullRequest, *tip) error { return nil }
+// requirePermitted leaves a local repository's rules, its hooks, to the push.
+func (Local) requirePermitted(context.Context, string, gitops.Base, job.PullRequest, *tip) error {
+	return nil
+}
 
-func (Local) follow(context.Context, *Proposal) error { return nil }
+func (Local) followBase(context.Context, *Proposal) error { return nil }
 
-func (Local) mayPush(context.Context, *Proposal) error { return nil }
+func (Local) requirePushable(context.Context, *Proposal) error { return nil }
 
-func (l Local) release(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
+func (l Local) commitAndPush(ctx context.Context, p *Proposal, before *tip, out *Publication) error {
 	commit, err := l.commit(ctx, p, before, out)
 	if err != nil {
 		return err
 	}
-	if out.Aside, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
+	if out.WhyNotSwitched, err = l.Workspace.Switch(ctx, p.Task.Branch, commit, p.Change); err != nil {
 		return err
 	}
 	out.Commit, out.Branch = commit, p.Task.Branch
@@ -80,7 +82,7 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 	if err != nil {
 		return "", err
 	}
-	return commit, l.present(ctx, p, out) // the body is there also when the push is refused
+	return commit, l.publishPull(ctx, p, out) // the body is there also when the push is refused
 }
 
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
@@ -103,10 +105,10 @@ func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, bef
 	return nil
 }
 
-// present writes the body: there is nobody to show it to.
-func (l Local) present(_ context.Context, p *Proposal, out *Publication) error {
+// publishPull writes the body: there is nobody to show it to.
+func (l Local) publishPull(_ context.Context, p *Proposal, out *Publication) error {
 	_, err := l.describe(p, l.BodyOptions(p), out)
 	return err
 }
 
-func (Local) staysOpen(context.Context, *Proposal) *forge.PullRequest { return nil }
+func (Local) openPullOfTask(context.Context, *Proposal) *forge.PullRequest { return nil }

@@ -88,24 +88,24 @@ func (p Project) Holds(url string) bool {
 	return strings.EqualFold(intake.NameInURL(url, p.serverURL), p.Name())
 }
 
-// Means returns the means to publish a change of ws, which may be nil.
-func (p Project) Means(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Means {
-	return Means{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}
+// Publisher returns the means to publish a change of ws, which may be nil.
+func (p Project) Publisher(rec *record.Record, env settings.Environment, ws *workspace.Workspace) Publisher {
+	return Publisher{Record: rec, Workspace: ws, Env: env, Repository: p.Name(), ServerURL: p.serverURL}
 }
 
 // Destination returns the destination for the mode, or nil for Nowhere.
-func (p Project) Destination(m Means) Destination {
+func (p Project) Destination(m Publisher) Destination {
 	switch p.Mode {
 	case ToForge:
 		return p.OnForge(m)
 	case ToLocal:
-		return Local{Means: m}
+		return Local{Publisher: m}
 	}
 	return nil
 }
 
 // OnForge publishes on the project's forge.
-func (p Project) OnForge(m Means) Forge { return Forge{Means: m, Server: p.Forge} }
+func (p Project) OnForge(m Publisher) Forge { return Forge{Publisher: m, Server: p.Forge} }
 
 // NoTokenForIssue refuses to run an issue's task without a token: the user most likely expects a
 // pull request, but the run could only commit here.

@@ -32,15 +32,15 @@ type Proposal struct {
 	// InCheckout is the change in the work tree; nil for one made elsewhere, which leaves the work
 	// tree alone.
 	InCheckout *gitops.ChangeSet
-	// Committed is the commit made before a kill, or "".
-	Committed string
+	// EarlierCommit is the commit made before a kill, or "".
+	EarlierCommit string
 	// ChainHead is a closed transcript's chain head, or "" while it is written.
 	ChainHead string
-	// ShownAs is the transcript's folder in the body; "" means the record's.
-	ShownAs string
+	// TranscriptFolder is the transcript's folder in the body; "" means the record's.
+	TranscriptFolder string
 
-	// Found is what was found in the change beside what is refused. Judge of Follow keeps it up to date.
-	Found *transcript.Inspection
+	// Inspection is what was found in the change beside what is refused. Judge of Follow keeps it up to date.
+	Inspection *transcript.Inspection
 
 	Follow Follow
 	// Hooks may refuse the change before anything of it is published; nil for none.
@@ -51,11 +51,11 @@ type Proposal struct {
 
 	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
 
-	madeOn gitops.Base // where the change followed its base to another one; else zero
-	notes  []string    // warnings that a closed transcript does not tell of
-	facts  []string    // of the pull request, which are no warnings
+	movedFrom gitops.Base // where the change followed its base to another one; else zero
+	notes     []string    // warnings that a closed transcript does not tell of
+	facts     []string    // of the pull request, which are no warnings
 
-	earlier []body.Request // that the pull request came of before; nil before they are recalled
+	earlierRequests []body.Request // that the pull request came of before; nil before they are recalled
 }
 
 // Follow has the functions for a moved base.
@@ -64,8 +64,8 @@ type Follow struct {
 	Allow func(base gitops.Base, now BaseBranch) error
 	// Configure reads the job on a new base; nil keeps the job.
 	Configure func(ctx context.Context, base gitops.Base) (*job.Job, error)
-	// Onto puts the change on another base; nil merges each of its files.
-	Onto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
+	// MoveOnto puts the change on another base; nil merges each of its files.
+	MoveOnto func(ctx context.Context, change *gitops.ChangeSet, base gitops.Base) (*gitops.ChangeSet, error)
 	// Judge refuses an unpublishable change.
 	Judge func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error
 	// Verify repeats the checks on a new base; nil if impossible. It returns the latest table, also
@@ -73,11 +73,11 @@ type Follow struct {
 	Verify func(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error)
 }
 
-// red reports a failing change that is not published.
-func (p *Proposal) red() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
+// failsUnpublished reports a failing change that is not published.
+func (p *Proposal) failsUnpublished() bool { return !p.Table.Passed && p.Job.OnVerifyFailed == "none" }
 
-// inBase reports that the moved base contains the whole change.
-func (p *Proposal) inBase() bool { return p.madeOn.SHA != "" && p.Change.Empty() }
+// containedInBase reports that the moved base contains the whole change.
+func (p *Proposal) containedInBase() bool { return p.movedFrom.SHA != "" && p.Change.Empty() }
 
 // Publication is the result of publishing so far.
 type Publication struct {
@@ -87,16 +87,16 @@ type Publication struct {
 	Draft  bool              // it must not be merged as it is, for reasons that the body gives
 	InBase bool              // there was a change, and the base has all of it since it moved
 
-	Commit    string // on Branch; empty when nothing was committed
-	Branch    string
-	Unchanged bool   // the branch held the same change already
-	Aside     string // why the checkout stays as it was, as a sentence; empty where it was switched
-	Remote    string // where the commit was pushed, for people; empty: nowhere
-	NotPushed string // why not
-	Pull      *forge.PullRequest
-	Operation string             // on Pull: created, updated, none
-	StaysOpen *forge.PullRequest // of the task, beside a run without a change; nil for none
-	BodyFile  string             // of the pull request, in the run directory; empty: not written
+	Commit         string // on Branch; empty when nothing was committed
+	Branch         string
+	Unchanged      bool   // the branch held the same change already
+	WhyNotSwitched string // why the checkout stays as it was, as a sentence; empty where it was switched
+	Remote         string // where the commit was pushed, for people; empty: nowhere
+	NotPushed      string // why not
+	Pull           *forge.PullRequest
+	Operation      string             // on Pull: created, updated, none
+	OpenPullOfTask *forge.PullRequest // of the task, beside a run without a change; nil for none
+	BodyFile       string             // of the pull request, in the run directory; empty: not written
 }
 
 // Reason is how a change was published, in a word.
@@ -117,7 +117,7 @@ const GoneTree = "the replay's temporary tree"
 
 // Sentence describes the change's place and the next step. where names the checkout.
 func (p *Publication) Sentence(where string) string {
-	said, next := p.published(where)
+	said, next := p.describePlace(where)
 	switch {
 	case p.Commit != "" && !p.Table.Passed:
 		said += ". Do not merge it."
@@ -128,11 +128,11 @@ func (p *Publication) Sentence(where string) string {
 	default:
 		said += "; " + next + "."
 	}
-	return strings.TrimSpace(said + " " + p.Aside)
+	return strings.TrimSpace(said + " " + p.WhyNotSwitched)
 }
 
-// published describes the change's place, without a full stop, and a person's next step, or "".
-func (p *Publication) published(where string) (said, next string) {
+// describePlace describes the change's place, without a full stop, and a person's next step, or "".
+func (p *Publication) describePlace(where string) (said, next string) {
 	short := gitops.Short(p.Commit)
 	switch {
 	case p.Commit == "" && where == GoneTree:
@@ -141,7 +141,7 @@ func (p *Publication) published(where string) (said, next string) {
 		return fmt.Sprintf("The change is in %s, uncommitted", where), "look at it with git diff"
 	case p.Pull != nil && p.Operation == "none":
 		return fmt.Sprintf("Pull request #%d holds the same change since an earlier run: %s", p.Pull.Number, p.Pull.URL), ""
-	case p.HeldAlready():
+	case p.AlreadyPublished():
 		return fmt.Sprintf("Branch %s holds the same change since an earlier run (commit %s)", p.Branch, short), ""
 	case p.Pull != nil:
 		return fmt.Sprintf("Pull request #%d was %s: %s", p.Pull.Number, p.Operation, p.Pull.URL), ""
@@ -151,14 +151,14 @@ func (p *Publication) published(where string) (said, next string) {
 	return fmt.Sprintf("The change is commit %s on %s in %s, not pushed as %s", short, p.Branch, where, p.NotPushed), "review it, and push the branch"
 }
 
-// HeldAlready reports that the branch already had the change.
-func (p *Publication) HeldAlready() bool { return p.Unchanged && p.Operation != "created" }
+// AlreadyPublished reports that the branch already had the change.
+func (p *Publication) AlreadyPublished() bool { return p.Unchanged && p.Operation != "created" }
 
 // OpenSentence names an earlier run's open pull request beside a run without a change, as the end
 // of a message, or "".
 func (p *Publication) OpenSentence() string {
-	if p.StaysOpen == nil {
+	if p.OpenPullOfTask == nil {
 		return ""
 	}
-	return fmt.Sprintf(" Pull request #%d of an earlier run stays open: %s. Comment on it to ask for more, or close it.", p.StaysOpen.Number, p.StaysOpen.URL)
+	return fmt.Sprintf(" Pull request #%d of an earlier run stays open: %s. Comment on it to ask for more, or close it.", p.OpenPullOfTask.Number, p.OpenPullOfTask.URL)
 }

@@ -19,34 +19,34 @@ func Prepare(ctx context.Context, to Destination, t intake.Task, base gitops.Bas
 		if t.Issue != nil { // its user most likely expects a pull request
 			return nil, NoTokenForIssue()
 		}
-		if to.means().Env.Token() != "" {
+		if to.publisher().Env.Token() != "" {
 			if err := local.knowsOrigin(ctx, branch); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := canBranch(to.means().Workspace.Checkout(), branch, base); err != nil {
+	if err := requireBranchPossible(to.publisher().Workspace.Checkout(), branch, base); err != nil {
 		return nil, err
 	}
-	key, err := ReadKey(ctx, to.means().Env, j.PullRequest.Commit)
+	key, err := ReadKey(ctx, to.publisher().Env, j.PullRequest.Commit)
 	if err != nil {
 		return nil, err
 	}
-	if err := to.Ready(ctx, branch, base); err != nil {
+	if err := to.RequirePublishable(ctx, branch, base); err != nil {
 		return nil, err
 	}
 	there, err := to.tip(ctx, branch)
-	if err == nil && there.foreign(base) {
+	if err == nil && there.isForeign(base) {
 		err = foreignCommit(branch, there)
 	}
 	if err == nil && j.Task.Expects != "answer" { // which needs no push
-		err = to.permits(ctx, branch, base, j.PullRequest, there)
+		err = to.requirePermitted(ctx, branch, base, j.PullRequest, there)
 	}
 	return key, err
 }
 
-// canBranch verifies that the branch fits among others.
-func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
+// requireBranchPossible verifies that the branch fits among others.
+func requireBranchPossible(in *gitops.Checkout, branch string, base gitops.Base) error {
 	if branch == base.Branch {
 		return outcome.Stopf(outcome.InvalidInput, "branch_name",
 			"pull_request.branch is %s, which is the base itself; give another name.", branch)
@@ -61,51 +61,51 @@ func canBranch(in *gitops.Checkout, branch string, base gitops.Base) error {
 // handler knows the effects.
 func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) error {
 	*out = Publication{}
-	defer func() { out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.inBase() }()
-	if !p.Change.Empty() && !p.red() {
-		if err := to.follow(ctx, &p); err != nil {
+	defer func() { out.Base, out.Change, out.Table, out.InBase = p.Base, p.Change, p.Table, p.containedInBase() }()
+	if !p.Change.Empty() && !p.failsUnpublished() {
+		if err := to.followBase(ctx, &p); err != nil {
 			return err
 		}
 	}
 	switch {
 	case p.Change.Empty():
-		out.StaysOpen = to.staysOpen(ctx, &p)
+		out.OpenPullOfTask = to.openPullOfTask(ctx, &p)
 		return nil
-	case p.red():
+	case p.failsUnpublished():
 		return nil
 	}
-	if err := to.mayPush(ctx, &p); err != nil {
+	if err := to.requirePushable(ctx, &p); err != nil {
 		return err
 	}
-	return publishOver(ctx, to, &p, out)
+	return publishOverTip(ctx, to, &p, out)
 }
 
-func publishOver(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
-	out.Draft = p.draft()
-	if err := askOfDraft(ctx, to, p, out); err != nil {
+func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
+	out.Draft = p.isDraft()
+	if err := askPublishHooks(ctx, to, p, out); err != nil {
 		return err
 	}
 	before, err := to.tip(ctx, p.Task.Branch)
 	if err != nil {
 		return err
 	}
-	take := to.release
+	take := to.commitAndPush
 	switch {
-	case before.foreign(p.Base):
+	case before.isForeign(p.Base):
 		return foreignCommit(p.Task.Branch, before)
 	case p.Task.Repair != nil && !before.madeBy(p) && before.lease() != p.Task.Repair.Head:
-		return overtaken(p.Task.Branch, before)
-	case before != nil && !before.madeBy(p) && before.holds(p):
-		take = to.means().adopt
+		return refuseOvertaken(p.Task.Branch, before)
+	case before != nil && !before.madeBy(p) && before.hasChange(p):
+		take = to.publisher().adoptExisting
 	}
 	if err := take(ctx, p, before, out); err != nil {
 		return err
 	}
-	return to.present(ctx, p, out)
+	return to.publishPull(ctx, p, out)
 }
 
-// overtaken ends a repair whose pull request got another commit meanwhile.
-func overtaken(branch string, now *tip) error {
+// refuseOvertaken ends a repair whose pull request got another commit meanwhile.
+func refuseOvertaken(branch string, now *tip) error {
 	if now == nil {
 		return outcome.Stopf(outcome.Skipped, "other_run", "Branch %s was deleted during the repair; nothing was pushed.", branch)
 	}

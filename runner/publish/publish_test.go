@@ -69,7 +69,7 @@ func TestAPullRequestThatIsMissing(t *testing.T) {
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.State, p.Merged = "closed", true })
 	w.run("20260301T100000Z-00000002")
 	out := w.publish(w.toForge(), w.proposal("hello.txt", "Hello.\n"))
-	if !out.Unchanged || out.HeldAlready() || out.Operation != "created" || out.Pull.Number != 2 {
+	if !out.Unchanged || out.AlreadyPublished() || out.Operation != "created" || out.Pull.Number != 2 {
 		t.Errorf("publication: %+v", out)
 	}
 }
@@ -132,7 +132,7 @@ func TestRaces(t *testing.T) {
 			}
 			theirs := w.onForge(taskBranch, "hello.txt", test.content, message)
 			var out Publication
-			err := to.release(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
+			err := to.commitAndPush(t.Context(), &p, nil, &out) // the branch was not there when it was looked for
 			if test.reason != "" {
 				wantStop(t, err, test.reason)
 				return
@@ -170,7 +170,7 @@ func TestPublicationInWords(t *testing.T) {
 	if got := (&Publication{}).Sentence(GoneTree); got != "The change was made in the replay's temporary tree, which is removed; give --out to keep it." {
 		t.Errorf("of a tree that is gone: %q", got)
 	}
-	if got := (&Publication{StaysOpen: pull}).OpenSentence(); got != " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it." {
+	if got := (&Publication{OpenPullOfTask: pull}).OpenSentence(); got != " Pull request #7 of an earlier run stays open: https://example.invalid/7. Comment on it to ask for more, or close it." {
 		t.Errorf("open: %q", got)
 	}
 }

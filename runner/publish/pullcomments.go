@@ -37,7 +37,7 @@ func (f Forge) putComments(ctx context.Context, p *Proposal, told description, r
 		f.Record.Warn("comment_not_written", "The text of the pull request refers to missing comments: %v", err)
 		alone = told
 	}
-	alone.Body = unfinished(alone.Body, out.Commit, intake.UncommentedMark)
+	alone.Body = markUnfinished(alone.Body, out.Commit, intake.UncommentedMark)
 	return alone
 }
 
@@ -71,12 +71,12 @@ func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read 
 	return nil
 }
 
-// emptied is the content of a comment that could not be deleted.
-const emptied = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
+// deletedCommentText is the content of a comment that could not be deleted.
+const deletedCommentText = body.CommentMark + "\n*The transcript of the last run is shorter: nothing of it is here.*\n"
 
 func (f Forge) dropComment(ctx context.Context, id int64) error {
 	if f.repository().DeleteComment(ctx, id) == nil {
 		return nil
 	}
-	return f.repository().EditComment(ctx, id, emptied)
+	return f.repository().EditComment(ctx, id, deletedCommentText)
 }

@@ -17,10 +17,10 @@ func hasMetadata(wanted job.PullRequest) bool {
 // addMetadata adds the job's missing metadata. Failures are warnings, since the pull request
 // exists. Reviews are requested at opening only.
 func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *forge.PullRequest, opening bool) {
-	if labels := missing(wanted.Labels, pull.Labels); len(labels) > 0 {
+	if labels := absentNames(wanted.Labels, pull.Labels); len(labels) > 0 {
 		f.metadataSet("labels", f.repository().AddLabels(ctx, pull.Number, labels))
 	}
-	if assignees := missing(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
+	if assignees := absentNames(wanted.Assignees, pull.Assignees); len(assignees) > 0 {
 		f.metadataSet("assignees", f.repository().AddAssignees(ctx, pull.Number, assignees))
 	}
 	if opening {
@@ -32,7 +32,7 @@ func (f Forge) addMetadata(ctx context.Context, wanted job.PullRequest, pull *fo
 				users = append(users, reviewer)
 			}
 		}
-		f.askForReviews(ctx, pull.Number, missing(users, pull.Reviewers), missing(teams, pull.Teams))
+		f.askForReviews(ctx, pull.Number, absentNames(users, pull.Reviewers), absentNames(teams, pull.Teams))
 	}
 }
 
@@ -66,8 +66,8 @@ func (f Forge) metadataSet(what string, err error) {
 	f.Record.Warn("pull_request_"+kind, "The pull request's %s could not be set: %v", what, err)
 }
 
-// missing returns the absent names, ignoring case like GitHub.
-func missing(wanted, there []string) []string {
+// absentNames returns the absent names, ignoring case like GitHub.
+func absentNames(wanted, there []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(name string) bool {
 		return slices.ContainsFunc(there, func(other string) bool { return strings.EqualFold(name, other) })
 	})

@@ -19,16 +19,16 @@ import (
 // joinTime bounds the comment about a commit on a person's branch.
 const joinTime = 20 * time.Second
 
-// present writes the body and opens or updates the branch's pull request.
-func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error {
-	defer f.Record.Begins(record.PhasePublishing, "pull request of "+p.Task.Branch)()
+// publishPull writes the body and opens or updates the branch's pull request.
+func (f Forge) publishPull(ctx context.Context, p *Proposal, out *Publication) error {
+	defer f.Record.BeginStep(record.PhasePublishing, "pull request of "+p.Task.Branch)()
 	if p.Task.Mode == intake.Join { // no other run would write the comment that a stopped one owes
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), joinTime)
 		defer cancel()
 	}
 	f.noteChecks(ctx, p)
-	if err := f.recall(ctx, p); err != nil {
+	if err := f.readEarlierRequests(ctx, p); err != nil {
 		return err
 	}
 	told, err := f.describe(p, f.bodyOptions(p, out.Commit, body.MaxComments), out)
@@ -39,10 +39,10 @@ func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error
 	switch {
 	case err != nil:
 		return f.notProposed(err, p, told)
-	case open != nil && out.Unchanged && saysAll(open, p, out.Commit):
+	case open != nil && out.Unchanged && isUpToDate(open, p, out.Commit):
 		out.Pull, out.Operation = open, "none" // recorded all the same: the run that opened it may have died before
 	case p.Task.Mode == intake.Join:
-		f.tellOfJoin(ctx, p.Task.Pull, told.Body)
+		f.commentOnJoin(ctx, p.Task.Pull, told.Body)
 		out.Pull, out.Operation = p.Task.Pull, "updated"
 	case open != nil:
 		err = f.updatePull(ctx, p, told, open, out)
@@ -55,8 +55,8 @@ func (f Forge) present(ctx context.Context, p *Proposal, out *Publication) error
 	return f.recordPull(p.Task.Branch, out.Commit, out)
 }
 
-func (m Means) recordPull(branch, commit string, out *Publication) error {
-	return m.record(transcript.Publish{
+func (m Publisher) recordPull(branch, commit string, out *Publication) error {
+	return m.recordStep(transcript.Publish{
 		Step: "pull_request", Branch: branch, HeadSHA: commit, Number: out.Pull.Number, URL: out.Pull.URL, Operation: out.Operation,
 	})
 }
@@ -78,7 +78,7 @@ func (f Forge) bodyOptions(p *Proposal, commit string, comments int) body.Option
 	options := f.BodyOptions(p)
 	if p.Task.Mode != intake.Join {
 		options.Head += intake.FinishedMark(commit)
-		options.Comments, options.Remember = comments, true
+		options.Comments, options.KeepRequest = comments, true
 	}
 	return options
 }
@@ -90,14 +90,14 @@ func (f Forge) openPull(ctx context.Context, p *Proposal) (*forge.PullRequest, e
 	case err != nil || pull == nil || pull.State != "open":
 		return nil, err
 	case pull.Base != p.Base.Branch: // it was given another while the work was done
-		return nil, otherBase(pull, p.Task.Branch, p.Base)
+		return nil, refuseOtherBase(pull, p.Task.Branch, p.Base)
 	}
 	return pull, nil
 }
 
-// staysOpen returns the open pull request of a task that ended without a change. Only people close
+// openPullOfTask returns the open pull request of a task that ended without a change. Only people close
 // it: the earlier change may be right.
-func (f Forge) staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest {
+func (f Forge) openPullOfTask(ctx context.Context, p *Proposal) *forge.PullRequest {
 	if p.Job.Task.Expects == "answer" || p.Stopped != nil || p.Task.Branch == "" || p.Task.Mode == intake.Join {
 		return nil
 	}
@@ -108,27 +108,27 @@ func (f Forge) staysOpen(ctx context.Context, p *Proposal) *forge.PullRequest {
 	return pull
 }
 
-// saysAll reports whether an open pull request of the same change says everything. Its draft state
+// isUpToDate reports whether an open pull request of the same change says everything. Its draft state
 // depends on checks, which may differ now.
-func saysAll(open *forge.PullRequest, p *Proposal, commit string) bool {
+func isUpToDate(open *forge.PullRequest, p *Proposal, commit string) bool {
 	if !intake.IsFinished(open.Body, commit) {
 		return false
 	}
-	return !strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit))) || draftOfRun(open) == p.draft()
+	return !strings.Contains(open.Body, strings.TrimSpace(intake.FinishedMark(commit))) || draftOfRun(open) == p.isDraft()
 }
 
 func draftOfRun(pull *forge.PullRequest) bool {
 	return strings.HasPrefix(pull.Body, strings.TrimSpace(draftMark))
 }
 
-// unfinished marks a body as unfinished.
-func unfinished(body, commit, mark string) string {
+// markUnfinished marks a body as unfinished.
+func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }
 
-// tellOfJoin tells of the commit in a comment: title, text and state of a person's
+// commentOnJoin tells of the commit in a comment: title, text and state of a person's
 // pull request are its author's.
-func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body string) {
+func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, body string) {
 	if _, err := f.repository().CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {
 		f.Record.Warn("comment_not_written", "The change is pushed, but the comment about it could not be written: %v", err)
 	}
@@ -137,9 +137,9 @@ func (f Forge) tellOfJoin(ctx context.Context, pull *forge.PullRequest, body str
 // createPull opens the pull request with a body marked unfinished until comments and metadata
 // exist. The next run repairs an interruption.
 func (f Forge) createPull(ctx context.Context, p *Proposal, told description, out *Publication) error {
-	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.draft()}
+	wanted := forge.NewPullRequest{Title: told.title, Head: p.Task.Branch, Base: p.Base.Branch, Body: told.Body, Draft: p.isDraft()}
 	if len(told.Comments) > 0 || hasMetadata(p.Job.PullRequest) {
-		wanted.Body = unfinished(told.Body, out.Commit, intake.UnfinishedMark)
+		wanted.Body = markUnfinished(told.Body, out.Commit, intake.UnfinishedMark)
 	}
 	pull, err := f.repository().CreatePullRequest(ctx, wanted)
 	if wanted.Draft && errors.Is(err, forge.ErrNoDrafts) {
@@ -182,7 +182,7 @@ func (f Forge) adoptPull(ctx context.Context, p *Proposal, told description, out
 // commit.
 func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, open *forge.PullRequest, out *Publication) error {
 	out.Pull, out.Operation = open, "updated"
-	wanted, madeDraft := p.draft(), draftOfRun(open)
+	wanted, madeDraft := p.isDraft(), draftOfRun(open)
 	if wanted {
 		if err := f.makeDraft(ctx, open, out); err != nil {
 			return err
@@ -201,7 +201,7 @@ func (f Forge) updatePull(ctx context.Context, p *Proposal, told description, op
 // no draft ready that looks like a person's.
 func (f Forge) makeDraft(ctx context.Context, open *forge.PullRequest, out *Publication) error {
 	if !open.Draft && !draftOfRun(open) {
-		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + unfinished(open.Body, out.Commit, intake.UncommentedMark)}}
+		marked := description{title: open.Title, Posts: body.Posts{Body: draftMark + markUnfinished(open.Body, out.Commit, intake.UncommentedMark)}}
 		if err := f.editPull(ctx, marked, open.Title, open.Body, out); err != nil {
 			return err
 		}
@@ -217,7 +217,7 @@ func (f Forge) makeReady(ctx context.Context, pull *forge.PullRequest, body, com
 	err := f.repository().SetDraft(ctx, pull, false)
 	f.metadataSet("draft", err)
 	if err != nil {
-		return draftMark + unfinished(body, commit, intake.UncommentedMark)
+		return draftMark + markUnfinished(body, commit, intake.UncommentedMark)
 	}
 	return body
 }
@@ -255,19 +255,19 @@ func (f Forge) notProposed(err error, p *Proposal, told description) error {
 		return err
 	}
 	full := *stop
-	full.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", p.Task.Branch) + f.proposeByHand(p, told.title)
+	full.Message += fmt.Sprintf(" The change is pushed to the branch %s; ", p.Task.Branch) + f.describeManualPull(p, told.title)
 	return &full
 }
 
-// proposeByHand explains how to open the pull request by hand. A GitHub Actions step's files are
+// describeManualPull explains how to open the pull request by hand. A GitHub Actions step's files are
 // gone by then.
-func (f Forge) proposeByHand(p *Proposal, title string) string {
+func (f Forge) describeManualPull(p *Proposal, title string) string {
 	if f.Env.InActions() {
 		return fmt.Sprintf("once that is allowed the same event opens the pull request, or by hand: %s/%s/compare/%s...%s?expand=1",
 			f.ServerURL, f.Repository, url.PathEscape(p.Base.Branch), url.PathEscape(p.Task.Branch))
 	}
 	draft := ""
-	if p.draft() {
+	if p.isDraft() {
 		draft = " --draft"
 	}
 	file := f.Record.Join(record.PullRequestFile)

@@ -47,7 +47,7 @@ func TestMetadataThatCannotBeSet(t *testing.T) {
 
 func TestNamesThatAreMissing(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff([]string{"new"}, missing([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
+	if diff := cmp.Diff([]string{"new"}, absentNames([]string{"Bug", "new", "help"}, []string{"bug", "HELP", "other"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -143,7 +143,7 @@ func TestDraftsBecomeReady(t *testing.T) {
 				w.forge.On(http.MethodPost, "/api/graphql", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 9)
 			}
 			p.Stopped, out.Unchanged = nil, true
-			w.must(w.toForge().present(t.Context(), &p, &out))
+			w.must(w.toForge().publishPull(t.Context(), &p, &out))
 			pull := w.pull()
 			if pull.Draft != test.draft || strings.HasPrefix(pull.Body, draftMark) != test.fails {
 				t.Errorf("draft %v:\n%s", pull.Draft, pull.Body)
@@ -164,12 +164,12 @@ func TestSamePullRequestStaysAsItIs(t *testing.T) {
 	out := w.publish(w.toForge(), p)
 	w.repo.SetPullRequest(1, func(p *forgetest.PullRequest) { p.Body = "My own words." })
 	out.Unchanged = true
-	w.must(w.toForge().present(t.Context(), &p, &out))
+	w.must(w.toForge().publishPull(t.Context(), &p, &out))
 	if pull := w.pull(); pull.Body != "My own words." || out.Operation != "none" {
 		t.Errorf("%s: %s", out.Operation, pull.Body)
 	}
 	out.Unchanged = false
-	w.must(w.toForge().present(t.Context(), &p, &out))
+	w.must(w.toForge().publishPull(t.Context(), &p, &out))
 	if pull := w.pull(); !intake.IsFinished(pull.Body, out.Commit) || out.Operation != "updated" {
 		t.Errorf("%s: %s", out.Operation, pull.Body)
 	}
@@ -216,7 +216,7 @@ func TestCommentsAreReplaced(t *testing.T) {
 	ids := w.repo.Comments(1)
 	w.forge.On(http.MethodDelete, "/repos/octo/widgets/issues/comments/*", forgetest.Reply{Status: http.StatusForbidden, Body: `{"message": "no"}`}, 1)
 	put()
-	if text := w.repo.Comments(1)[0].Body; len(w.repo.Comments(1)) != len(ids) || text != emptied {
+	if text := w.repo.Comments(1)[0].Body; len(w.repo.Comments(1)) != len(ids) || text != deletedCommentText {
 		t.Errorf("a comment that cannot be deleted: %q", text)
 	}
 

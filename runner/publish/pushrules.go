@@ -69,16 +69,16 @@ var pushRefusals = map[string]pushRefusal{
 	},
 }
 
-// permits checks the token's push permission and binding rules. Unknown ones are left to the push.
-func (f Forge) permits(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
-	if err := f.tokenPushes(ctx, branch, base); err != nil {
+// requirePermitted checks the token's push permission and binding rules. Unknown ones are left to the push.
+func (f Forge) requirePermitted(ctx context.Context, branch string, base gitops.Base, pull job.PullRequest, there *tip) error {
+	if err := f.requireTokenPush(ctx, branch, base); err != nil {
 		return err
 	}
 	rules, err := f.repository().PushRules(ctx, branch, there != nil)
 	if err != nil {
 		return ctx.Err()
 	}
-	planned := f.plan(branch, base, pull, there)
+	planned := f.plannedPush(branch, base, pull, there)
 	for _, rule := range rules {
 		if known, is := pushRefusals[rule.Kind]; is && known.refuses(planned, rule) {
 			return f.refusedBy(rule, known, branch)
@@ -87,7 +87,7 @@ func (f Forge) permits(ctx context.Context, branch string, base gitops.Base, pul
 	return nil
 }
 
-func (f Forge) plan(branch string, base gitops.Base, pull job.PullRequest, there *tip) plannedPush {
+func (f Forge) plannedPush(branch string, base gitops.Base, pull job.PullRequest, there *tip) plannedPush {
 	p := plannedPush{branch: branch, exists: there != nil, forced: there != nil && there.SHA != base.SHA, title: pull.Title, signed: pull.Commit.Sign != ""}
 	if pull.Commit.Sign != signGitHub {
 		p.author, p.committer = f.signature("AUTHOR", time.Time{}).Email, f.signature("COMMITTER", time.Time{}).Email
@@ -108,8 +108,8 @@ func (f Forge) refusedBy(rule forge.PushRule, known pushRefusal, branch string) 
 		branch, f.Repository, rule.Setting, what, known.remedy)
 }
 
-// tokenPushes ends a run whose token may not push at all. Other failures are left to the push.
-func (f Forge) tokenPushes(ctx context.Context, branch string, base gitops.Base) error {
+// requireTokenPush ends a run whose token may not push at all. Other failures are left to the push.
+func (f Forge) requireTokenPush(ctx context.Context, branch string, base gitops.Base) error {
 	from, err := f.Workspace.Store()
 	if err != nil {
 		return err

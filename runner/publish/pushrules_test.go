@@ -91,7 +91,7 @@ func TestRulesOnPushes(t *testing.T) {
 		t.Run(test.kind+" "+test.branch+" "+test.says, func(t *testing.T) {
 			w := worlds[test.branch]
 			w.repo.Rules = []forgetest.Rule{{Type: test.kind, Parameters: test.parameters, Bypass: "never", Ruleset: "Ours"}}
-			err := w.toForge().permits(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch])
+			err := w.toForge().requirePermitted(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch])
 			if test.reason == "" {
 				w.must(err)
 				return
@@ -100,7 +100,7 @@ func TestRulesOnPushes(t *testing.T) {
 				t.Error(stop)
 			}
 			w.repo.Rules[0].Bypass = "always"
-			w.must(w.toForge().permits(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch]))
+			w.must(w.toForge().requirePermitted(t.Context(), taskBranch, w.Workspace.Base(), test.pull, tips[test.branch]))
 		})
 	}
 	for _, kind := range slices.Sorted(maps.Keys(pushRefusals)) {

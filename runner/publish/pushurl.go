@@ -16,9 +16,9 @@ func pushElsewhere(url, setting, but, remedy string) error {
 	return outcome.Stopf(outcome.InvalidInput, "push_elsewhere", "Git would push to %.300s (%.300s), and %s; %s.", cmp.Or(url, `""`), setting, but, remedy)
 }
 
-// pushesAsGit refuses to push where git would not, since a person may have configured that
+// requireGitPushTarget refuses to push where git would not, since a person may have configured that
 // deliberately. If git also pushes elsewhere, it warns: a pull request has one place.
-func (f Forge) pushesAsGit(ctx context.Context, branch string) error {
+func (f Forge) requireGitPushTarget(ctx context.Context, branch string) error {
 	urls, setting, err := f.Workspace.Checkout().PushesTo(ctx, branch)
 	if err != nil || len(urls) == 0 {
 		return err

@@ -10,34 +10,34 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/intake"
 )
 
-// recall finds earlier requests on a continued pull request. Permission does not depend on them:
+// readEarlierRequests finds earlier requests on a continued pull request. Permission does not depend on them:
 // they decide nothing.
-func (f Forge) recall(ctx context.Context, p *Proposal) error {
-	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlier != nil {
+func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
+	if p.Task.Request == "" || p.Task.Mode == intake.Join || p.earlierRequests != nil {
 		return nil
 	}
 	open, err := f.openPull(ctx, p)
 	if err != nil || open == nil {
 		return err
 	}
-	p.earlier = slices.DeleteFunc(body.Requests(open.Body), func(r body.Request) bool { return r.Run == p.RunID })
+	p.earlierRequests = slices.DeleteFunc(body.Requests(open.Body), func(r body.Request) bool { return r.Run == p.RunID })
 	return nil
 }
 
-// mostOfEarlier is how much a commit tells of an earlier request, in UTF-16 code units,
+// maxEarlierText is how much a commit tells of an earlier request, in UTF-16 code units,
 // and of how many.
 const (
-	mostOfEarlier   = 1_000
+	maxEarlierText  = 1_000
 	earlierInCommit = 10
 )
 
 // earlierParagraphs describes earlier requests in a commit message.
 func (p *Proposal) earlierParagraphs() []string {
 	var all []string
-	for _, r := range p.earlier[:min(len(p.earlier), earlierInCommit)] {
+	for _, r := range p.earlierRequests[:min(len(p.earlierRequests), earlierInCommit)] {
 		text := fmt.Sprintf("Earlier, asked for as %q:", markdown.Cut(markdown.Headline(r.Asked), 100))
 		if r.Summary != "" {
-			text += "\n" + markdown.Cut(r.Summary, mostOfEarlier)
+			text += "\n" + markdown.Cut(r.Summary, maxEarlierText)
 		}
 		all = append(all, markdown.Commit(text))
 	}

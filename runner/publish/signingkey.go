@@ -20,28 +20,28 @@ const (
 	signSSH    = "ssh"    // with the key in pull_request.commit.key_env
 )
 
-// mostKey is how many bytes of a file are read for a key.
-const mostKey = 64 << 10
+// maxKeyBytes is how many bytes of a file are read for a key.
+const maxKeyBytes = 64 << 10
 
 // ReadKey reads the signing key in advance, or returns nil.
 func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (*sshsig.Key, error) {
 	if commit.Sign != signSSH {
 		return nil, nil
 	}
-	key, err := keyIn(ctx, env, commit.KeyEnv)
+	key, err := readKey(ctx, env, commit.KeyEnv)
 	if err != nil {
-		return nil, outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", outcome.Trimmed(err)).Because(err)
+		return nil, outcome.Stopf(outcome.InvalidInput, "signing_key", "The commit cannot be signed: %s.", outcome.WithoutFullStop(err)).Because(err)
 	}
 	return key, nil
 }
 
-func keyIn(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
+func readKey(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
 	value := env.Get(name)
 	if name == "" || value == "" {
 		return nil, errors.New("pull_request.commit.sign is ssh, and the variable that pull_request.commit.key_env names has no key")
 	}
 	if filepath.IsAbs(value) && !strings.Contains(value, "\n") {
-		pem, err := boundedfile.Read(ctx, value, mostKey)
+		pem, err := boundedfile.Read(ctx, value, maxKeyBytes)
 		if err != nil {
 			return nil, fmt.Errorf("the file that %s names cannot be read", name)
 		}

@@ -48,8 +48,8 @@ func TestARunWithoutAChangeLeavesThePullRequestOpen(t *testing.T) {
 			if w.pull().State != "open" || len(w.repo.Comments(1)) > 0 || out.Pull != nil {
 				t.Errorf("%+v: %+v", out, w.pull())
 			}
-			if silent := out.StaysOpen == nil; silent != test.silent {
-				t.Errorf("named: %+v", out.StaysOpen)
+			if silent := out.OpenPullOfTask == nil; silent != test.silent {
+				t.Errorf("named: %+v", out.OpenPullOfTask)
 			}
 		})
 	}

@@ -33,7 +33,7 @@ type world struct {
 	forge *forgetest.Forge
 	repo  *forgetest.Repository
 	dir   string // the checkout
-	Means
+	Publisher
 }
 
 // newWorld has main with README.md, which a checkout stands on.
@@ -53,7 +53,7 @@ func newWorldOf(t *testing.T, bot string) *world {
 	w.git(w.dir, "commit", "--quiet", "--message=Begin")
 	w.git(w.dir, "remote", "add", "forge", w.repo.Dir)
 	w.git(w.dir, "push", "--quiet", "forge", "main")
-	w.Means = Means{Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}, Repository: "octo/widgets", ServerURL: f.URL}
+	w.Publisher = Publisher{Env: settings.Environment{"PATH=" + os.Getenv("PATH"), "GITHUB_TOKEN=" + f.Token, "GITHUB_REPOSITORY=octo/widgets"}, Repository: "octo/widgets", ServerURL: f.URL}
 	w.run("20260301T090000Z-0a1b2c3d")
 	return w
 }
@@ -136,7 +136,7 @@ func (w *world) proposal(name, content string) Proposal {
 	gittest.Repo{T: w.t, Dir: string(tree)}.Write(name, content)
 	change, err := w.Workspace.Changes(w.t.Context())
 	w.must(err)
-	w.must(w.Workspace.Keep(w.t.Context(), change, ""))
+	w.must(w.Workspace.SaveChange(w.t.Context(), change, ""))
 	return Proposal{
 		RunID: w.Record.ID, Job: w.job(), Base: w.Workspace.Base(), Change: change, InCheckout: change,
 		Task:  intake.Task{Key: "greet", Title: "Greet the reader", Branch: taskBranch},
@@ -155,7 +155,7 @@ func (w *world) toForge() Forge {
 	w.t.Helper()
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
 	w.must(err)
-	return Forge{Means: w.Means, Server: client}
+	return Forge{Publisher: w.Publisher, Server: client}
 }
 
 // here makes the repository of the forge the checkout's origin, as one on this machine.
@@ -165,7 +165,7 @@ func (w *world) here() {
 	w.openCheckout()
 }
 
-func (w *world) toLocal() Local { return Local{w.Means} }
+func (w *world) toLocal() Local { return Local{w.Publisher} }
 
 // publish publishes a proposal that is to come through.
 func (w *world) publish(to Destination, p Proposal) Publication {
@@ -234,14 +234,14 @@ var _ forge.Forge = (*github.Client)(nil)
 // privateTree is the copy of the checkout that an agent works in.
 type privateTree string
 
-func (privateTree) Take() error                    { return nil }
-func (p privateTree) Private() bool                { return true }
-func (privateTree) Git(string) string              { return "" }
-func (privateTree) GiveGit(context.Context) error  { return nil }
-func (p privateTree) Seen() string                 { return string(p) }
-func (p privateTree) Folder() string               { return string(p) }
-func (p privateTree) Any(workspace.Changes) bool   { return true }
-func (p privateTree) Drop(workspace.Changes) error { return os.RemoveAll(string(p)) }
+func (privateTree) ClaimPath() error                    { return nil }
+func (p privateTree) Private() bool                     { return true }
+func (privateTree) GitFolder(string) string             { return "" }
+func (privateTree) CopySetupGit(context.Context) error  { return nil }
+func (p privateTree) SandboxPath() string               { return string(p) }
+func (p privateTree) ChangesFolder() string             { return string(p) }
+func (p privateTree) HasChanges(workspace.Changes) bool { return true }
+func (p privateTree) Drop(workspace.Changes) error      { return os.RemoveAll(string(p)) }
 
 func (p privateTree) Open(context.Context, workspace.Changes) (gitops.Layer, error) {
 	root, err := os.OpenRoot(string(p))

@@ -12,14 +12,14 @@ const (
 	PhasePublishing   Phase = "Publishing"
 )
 
-// Onlooker shows the beginning of a step until over is called. An empty phase means the current
+// StepObserver shows the beginning of a step until over is called. An empty phase means the current
 // one.
-type Onlooker func(phase Phase, what string) (over func())
+type StepObserver func(phase Phase, what string) (over func())
 
-// Begins shows the user the current step until over is called. The transcript records results only.
-func (r *Record) Begins(phase Phase, what string) (over func()) {
-	if r.Onlooker == nil {
+// BeginStep shows the user the current step until over is called. The transcript records results only.
+func (r *Record) BeginStep(phase Phase, what string) (over func()) {
+	if r.StepObserver == nil {
 		return func() {}
 	}
-	return r.Onlooker(phase, r.Redact(what))
+	return r.StepObserver(phase, r.Redact(what))
 }

@@ -23,8 +23,8 @@ import (
 // that can be regenerated, and files outside the record.
 var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
-// mostDigested is how many files the last event tells of at most.
-const mostDigested = 100_000
+// maxDigests is how many files the last event tells of at most.
+const maxDigests = 100_000
 
 // Digests returns the digests of the run directory's files.
 func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error) {
@@ -37,8 +37,8 @@ func (d *Directory) Digests(ctx context.Context) ([]transcript.FileDigest, error
 			return fs.SkipDir
 		case slices.Contains(undigested, name), entry.IsDir():
 			return nil
-		case len(files) == mostDigested:
-			return fmt.Errorf("the run directory has more than %d files", mostDigested)
+		case len(files) == maxDigests:
+			return fmt.Errorf("the run directory has more than %d files", maxDigests)
 		case !entry.Type().IsRegular(): // nothing of a run's, and nothing to read
 			files = append(files, transcript.FileDigest{Path: name})
 			return nil
@@ -162,8 +162,8 @@ func (d *Directory) CheckResult(view *transcript.View) error {
 	return nil
 }
 
-// madeAgain lists the files that agent-ci publish recreates in a bundle's directory.
-var madeAgain = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
+// recreatedFiles lists the files that agent-ci publish recreates in a bundle's directory.
+var recreatedFiles = []string{PatchFile, PackFile, WorkPackFile, PullRequestFile}
 
 // checkFiles compares the files of the directory with their digests. A workflow run with only
 // report, transcript and result is an artifact; the action uploads no more.
@@ -183,7 +183,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		delete(left, was.Path)
 		switch {
 		case there && is == was:
-		case published && slices.Contains(madeAgain, was.Path):
+		case published && slices.Contains(recreatedFiles, was.Path):
 			checked.Notes = append(checked.Notes, was.Path+" was made again by agent-ci publish, and the transcript does not tell its digest")
 		case !there:
 			missing = append(missing, was.Path)
@@ -199,7 +199,7 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 		checked.Wrong = append(checked.Wrong, name+" is missing")
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		if published && slices.Contains(madeAgain, name) {
+		if published && slices.Contains(recreatedFiles, name) {
 			continue
 		}
 		checked.Wrong = append(checked.Wrong, name+" was added")
@@ -207,9 +207,9 @@ func (d *Directory) checkFiles(ctx context.Context, view *transcript.View, check
 	return nil
 }
 
-// Unaltered verifies that files match the digests of the run's end. It ignores missing files, and
+// RequireUnaltered verifies that files match the digests of the run's end. It ignores missing files, and
 // files without a recorded digest.
-func (d *Directory) Unaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
+func (d *Directory) RequireUnaltered(ctx context.Context, end *transcript.RunFinished, names ...string) error {
 	if end == nil {
 		return nil
 	}

@@ -251,7 +251,7 @@ func TestFilesThatAreBelievedAreThoseOfTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unaltered := func(names ...string) error { return dir.Unaltered(t.Context(), view.Finished, names...) }
+	unaltered := func(names ...string) error { return dir.RequireUnaltered(t.Context(), view.Finished, names...) }
 	if err := unaltered(PackFile, WorkPackFile, PatchesFolder); err != nil {
 		t.Error(err)
 	}
@@ -262,12 +262,12 @@ func TestFilesThatAreBelievedAreThoseOfTheEnd(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := dir.Unaltered(t.Context(), nil, PatchesFolder); err != nil {
+	if err := dir.RequireUnaltered(t.Context(), nil, PatchesFolder); err != nil {
 		t.Errorf("a run without an end: %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	if err := dir.Unaltered(stopped, view.Finished, PatchFile); !errors.Is(err, context.Canceled) {
+	if err := dir.RequireUnaltered(stopped, view.Finished, PatchFile); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the end of time: %v", err)
 	}
 	if _, err := dir.Digests(stopped); !errors.Is(err, context.Canceled) {

@@ -48,9 +48,9 @@ const PlaceholdersFile = StateFolder + "/placeholders.json"
 
 // Directory is a run directory. Only its owner may read it.
 type Directory struct {
-	path string // absolute
-	root *os.Root
-	held *os.File // by which the directory is locked; may be nil
+	path     string // absolute
+	root     *os.Root
+	lockFile *os.File // by which the directory is locked; may be nil
 }
 
 // idTime is the time in the id of a run, in UTC.
@@ -192,9 +192,9 @@ const (
 )
 
 func (d *Directory) Reserve() error {
-	err := d.fill(reserveFile, reserveSize)
+	err := d.writeFilled(reserveFile, reserveSize)
 	if err == nil {
-		err = d.fill(reservePlace, 0)
+		err = d.writeFilled(reservePlace, 0)
 	}
 	if err != nil {
 		return outcome.Stopf(outcome.InvalidInput, "run_directory",
@@ -203,7 +203,7 @@ func (d *Directory) Reserve() error {
 	return nil
 }
 
-func (d *Directory) fill(name string, size int) error {
+func (d *Directory) writeFilled(name string, size int) error {
 	f, err := d.Create(name)
 	if err == nil {
 		_, err = f.Write(make([]byte, size))
@@ -221,8 +221,8 @@ func (d *Directory) DropReserve() {
 // Close lets go of the directory, and of its lock.
 func (d *Directory) Close() {
 	_ = d.root.Close()
-	if d.held != nil {
-		_ = d.held.Close()
+	if d.lockFile != nil {
+		_ = d.lockFile.Close()
 	}
 }
 
@@ -344,12 +344,12 @@ func (d *Directory) Lock() error {
 		f.Close()
 		return outcome.Stopf(outcome.InvalidInput, "run_directory", "Another agent-ci works in %s (%v); wait until it has ended.", d.path, err).Because(err)
 	}
-	d.held = f
+	d.lockFile = f
 	return nil
 }
 
-// Held says whether some agent-ci works in the directory.
-func (d *Directory) Held() bool {
+// Locked says whether some agent-ci works in the directory.
+func (d *Directory) Locked() bool {
 	f, err := os.Open(d.path)
 	if err != nil {
 		return false
@@ -358,12 +358,12 @@ func (d *Directory) Held() bool {
 	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// lockWait is how long LockSoon waits, and lockLook how often a lock is tried.
-const lockWait, lockLook = 2 * time.Second, 20 * time.Millisecond
+// lockWait is how long LockWithRetry waits, and lockInterval how often a lock is tried.
+const lockWait, lockInterval = 2 * time.Second, 20 * time.Millisecond
 
-// LockSoon is Lock for resuming a run that may just have been killed. Its children hold the lock
+// LockWithRetry is Lock for resuming a run that may just have been killed. Its children hold the lock
 // for a moment.
-func (d *Directory) LockSoon(ctx context.Context) error {
+func (d *Directory) LockWithRetry(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	return AwaitLock(ctx, func() (bool, error) {
@@ -374,7 +374,7 @@ func (d *Directory) LockSoon(ctx context.Context) error {
 
 // AwaitLock tries a lock until others let go of it. At ctx's end it returns the error of the last try.
 func AwaitLock(ctx context.Context, try func() (held bool, err error)) error {
-	look := time.NewTicker(lockLook)
+	look := time.NewTicker(lockInterval)
 	defer look.Stop()
 	for {
 		held, err := try()

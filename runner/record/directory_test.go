@@ -172,7 +172,7 @@ func TestOneProcessWorksInADirectory(t *testing.T) {
 	if err := second.Lock(); err != nil {
 		t.Fatalf("after the first has ended: %v", err)
 	}
-	second.held.Close()
+	second.lockFile.Close()
 	if err := (&Directory{path: filepath.Join(first.path, "gone")}).Lock(); err == nil {
 		t.Error("a folder that is not there is locked")
 	}

@@ -15,11 +15,11 @@ var idPattern = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 // IsID says whether a text is the id of a run.
 func IsID(text string) bool { return idPattern.MatchString(text) }
 
-// mostElsewhere is how many runs with directories elsewhere are known, the newest;
-// mostNote how long the path of one may be.
+// maxElsewhere is how many runs with directories elsewhere are known, the newest;
+// maxNoteBytes how long the path of one may be.
 const (
-	mostElsewhere = 200
-	mostNote      = 8 << 10
+	maxElsewhere = 200
+	maxNoteBytes = 8 << 10
 )
 
 // elsewherePath returns the folder of notes on run directories outside the usual folder: files
@@ -46,7 +46,7 @@ func NoteElsewhere(get func(variable string) string, id, path string) {
 	}
 	defer root.Close()
 	if notes, err := os.ReadDir(folder); err == nil { // sorted by name, and with that by time
-		for _, old := range notes[:max(len(notes)-mostElsewhere+1, 0)] {
+		for _, old := range notes[:max(len(notes)-maxElsewhere+1, 0)] {
 			_ = root.Remove(old.Name())
 		}
 	}
@@ -67,7 +67,7 @@ func Elsewhere(get func(variable string) string) map[string]string {
 	defer root.Close()
 	notes, _ := os.ReadDir(folder) // what could be read of it
 	for _, n := range notes {
-		raw, err := boundedfile.ReadIn(root, n.Name(), mostNote)
+		raw, err := boundedfile.ReadIn(root, n.Name(), maxNoteBytes)
 		if path := strings.TrimSuffix(string(raw), "\n"); err == nil && IsID(n.Name()) && filepath.IsAbs(path) {
 			all[n.Name()] = path
 		}

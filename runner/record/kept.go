@@ -37,8 +37,8 @@ func CachePath(get func(variable string) string) (string, error) {
 	return ownFolder(filepath.Join(os.TempDir(), fmt.Sprintf("agent-ci-%d", os.Getuid())))
 }
 
-// KeptFor is the lifetime of a cached baseline.
-const KeptFor = 7 * 24 * time.Hour
+// BaselineLifetime is the lifetime of a cached baseline.
+const BaselineLifetime = 7 * 24 * time.Hour
 
 // Baselines caches baseline results of checks, one file per key. It caches green ones only, which
 // can never make a verdict more lenient.
@@ -84,33 +84,33 @@ func isOwn(path string) (bool, error) {
 
 func (b *Baselines) Close() error { return b.root.Close() }
 
-// kept is the content of a file.
-type kept struct {
+// cachedBaseline is the content of a file.
+type cachedBaseline struct {
 	RunID string    `json:"run_id"`
 	At    time.Time `json:"at"`
 	State string    `json:"state"`
 }
 
-// keptRunID matches run ids.
-var keptRunID = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
+// runIDPattern matches run ids.
+var runIDPattern = regexp.MustCompile(`^[0-9A-Za-z-]{1,64}$`)
 
 // Green returns the run with a green baseline for a key, or "". It ignores unreadable files.
 func (b *Baselines) Green(key string, now time.Time) (runID string) {
 	const most = 4 << 10
 	raw, err := boundedfile.ReadIn(b.root, key, most)
-	var k kept
-	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !keptRunID.MatchString(k.RunID) {
+	var k cachedBaseline
+	if err != nil || json.Unmarshal(raw, &k) != nil || k.State != "green" || !runIDPattern.MatchString(k.RunID) {
 		return ""
 	}
-	if age := now.Sub(k.At); age < 0 || age > KeptFor {
+	if age := now.Sub(k.At); age < 0 || age > BaselineLifetime {
 		return ""
 	}
 	return k.RunID
 }
 
-// Keep caches a green baseline.
-func (b *Baselines) Keep(key, runID string, now time.Time) error {
-	raw, err := json.Marshal(kept{runID, now.UTC(), "green"})
+// Put caches a green baseline.
+func (b *Baselines) Put(key, runID string, now time.Time) error {
+	raw, err := json.Marshal(cachedBaseline{runID, now.UTC(), "green"})
 	if err != nil {
 		return fmt.Errorf("keep a baseline: %w", err)
 	}
@@ -120,14 +120,14 @@ func (b *Baselines) Keep(key, runID string, now time.Time) error {
 	return nil
 }
 
-// Forget removes expired baselines.
-func (b *Baselines) Forget(now time.Time) {
+// RemoveExpired removes expired baselines.
+func (b *Baselines) RemoveExpired(now time.Time) {
 	entries, err := fs.ReadDir(b.root.FS(), ".")
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > KeptFor {
+		if info, err := e.Info(); err == nil && now.Sub(info.ModTime()) > BaselineLifetime {
 			_ = b.drop(e.Name()) // the next run tries again
 		}
 	}

@@ -15,7 +15,7 @@ func TestKeptBaselines(t *testing.T) {
 	}
 	defer b.Close()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
-	if err := b.Keep("key", "run-1", now); err != nil {
+	if err := b.Put("key", "run-1", now); err != nil {
 		t.Fatal(err)
 	}
 	write := func(name, content string) {
@@ -38,8 +38,8 @@ func TestKeptBaselines(t *testing.T) {
 		want string
 	}{
 		{"key", now, "run-1"},
-		{"key", now.Add(KeptFor), "run-1"},
-		{"key", now.Add(KeptFor + time.Second), ""},
+		{"key", now.Add(BaselineLifetime), "run-1"},
+		{"key", now.Add(BaselineLifetime + time.Second), ""},
 		{"key", now.Add(-time.Second), ""},
 		{"red", now, ""},
 		{"torn", now, ""},
@@ -52,14 +52,14 @@ func TestKeptBaselines(t *testing.T) {
 			t.Errorf("%s at %s: %q", c.key, c.at, got)
 		}
 	}
-	if err := b.Keep("key", "run-2", now); err != nil || b.Green("key", now) != "run-2" {
+	if err := b.Put("key", "run-2", now); err != nil || b.Green("key", now) != "run-2" {
 		t.Errorf("kept by another run: %v", err)
 	}
-	b.Forget(time.Now())
+	b.RemoveExpired(time.Now())
 	if b.Green("key", now) == "" {
 		t.Error("what is good was forgotten")
 	}
-	b.Forget(time.Now().Add(2 * KeptFor))
+	b.RemoveExpired(time.Now().Add(2 * BaselineLifetime))
 	if b.Green("key", now) != "" {
 		t.Error("what is no good is there")
 	}

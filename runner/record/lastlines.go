@@ -9,13 +9,13 @@ import (
 
 // The part of a failed command's log to show.
 const (
-	shownLines     = 30
-	shownLineBytes = 400
-	shownBytes     = 6 << 10
-	lastLinesRead  = 64 << 10 // of the log, to find them
+	maxShownLines     = 30
+	maxShownLineBytes = 400
+	maxShownBytes     = 6 << 10
+	lastLinesRead     = 64 << 10 // of the log, to find them
 )
 
-// LastLines returns the last lines of a log for people: at most shownLines lines and shownBytes
+// LastLines returns the last lines of a log for people: at most maxShownLines lines and maxShownBytes
 // bytes, with long ones shortened in the middle, and without control characters. It only reads the
 // end of the log.
 func (d *Directory) LastLines(name string) (string, error) {
@@ -28,11 +28,11 @@ func (d *Directory) LastLines(name string) (string, error) {
 
 func lastLines(text string) string {
 	all := strings.Split(strings.TrimRight(text, "\r\n\t "), "\n")
-	all = all[max(0, len(all)-shownLines):]
+	all = all[max(0, len(all)-maxShownLines):]
 	bytes, first := 0, len(all)
 	for i := len(all) - 1; i >= 0; i-- {
 		all[i] = shownLine(all[i])
-		if bytes += len(all[i]) + 1; bytes > shownBytes {
+		if bytes += len(all[i]) + 1; bytes > maxShownBytes {
 			break
 		}
 		first = i
@@ -42,9 +42,9 @@ func lastLines(text string) string {
 
 func shownLine(line string) string {
 	line = strings.TrimRight(markdown.Screen(line), " \t")
-	if len(line) <= shownLineBytes {
+	if len(line) <= maxShownLineBytes {
 		return line
 	}
-	const half = shownLineBytes / 2
+	const half = maxShownLineBytes / 2
 	return clip.Bytes(line, half) + clip.End(line, half)
 }

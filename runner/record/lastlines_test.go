@@ -11,7 +11,7 @@ import (
 
 func TestTheLastLinesOfALog(t *testing.T) {
 	d := directory(t)
-	long := strings.Repeat("é", shownLineBytes)
+	long := strings.Repeat("é", maxShownLineBytes)
 	for name, c := range map[string]struct{ log, want string }{
 		"empty":             {"", ""},
 		"only ends":         {"\n\n\r\n", ""},
@@ -19,8 +19,8 @@ func TestTheLastLinesOfALog(t *testing.T) {
 		"no more than 30":   {numbered(0, 100), strings.TrimSuffix(numbered(70, 100), "\n")},
 		"progress bars":     {"10 %\r50 %\rdone\r\nnext\n", "done\nnext"},
 		"colours, a title":  {"\x1b]0;gone\a\x1b[1;31mred\x1b[0m\x00\n", "red␀"},
-		"a long line":       {"first\n" + long + "\n", "first\n" + long[:shownLineBytes/2] + "…" + long[:shownLineBytes/2]},
-		"one without end":   {strings.Repeat("x", 2*lastLinesRead) + "THE END\n", strings.Repeat("x", shownLineBytes/2) + "…" + strings.Repeat("x", shownLineBytes/2-7) + "THE END"},
+		"a long line":       {"first\n" + long + "\n", "first\n" + long[:maxShownLineBytes/2] + "…" + long[:maxShownLineBytes/2]},
+		"one without end":   {strings.Repeat("x", 2*lastLinesRead) + "THE END\n", strings.Repeat("x", maxShownLineBytes/2) + "…" + strings.Repeat("x", maxShownLineBytes/2-7) + "THE END"},
 		"not Unicode":       {"a\xff\xfeb\n", "a�b"},
 		"markers of format": {"a\u202eb\u200b\n", "ab"},
 	} {
@@ -31,7 +31,7 @@ func TestTheLastLinesOfALog(t *testing.T) {
 	}
 	put(t, d.Join("log"), strings.Repeat(strings.Repeat("x", 4000)+"\n", 100))
 	got, err := d.LastLines("log")
-	if err != nil || len(got) > shownBytes || strings.Count(got, "\n") < 5 {
+	if err != nil || len(got) > maxShownBytes || strings.Count(got, "\n") < 5 {
 		t.Errorf("of wide lines %d bytes are shown: %v", len(got), err)
 	}
 	if _, err := d.LastLines("none"); err == nil {
@@ -74,7 +74,7 @@ func TestTheLastLinesOfALogOf200MB(t *testing.T) {
 func TestOfALongOutputTheEndIsKept(t *testing.T) {
 	var file strings.Builder
 	w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-	w.left, w.most = 10, 20
+	w.headLeft, w.maxTail = 10, 20
 	for i := range 1000 {
 		fmt.Fprintf(w, "line %d\n", i)
 	}
@@ -88,7 +88,7 @@ func TestOfALongLineTheEndIsKept(t *testing.T) {
 	for _, end := range []string{"", "\n", "\n\n"} {
 		var file strings.Builder
 		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-		w.left, w.most = 10, 20
+		w.headLeft, w.maxTail = 10, 20
 		for range 100 {
 			fmt.Fprint(w, "ééééé")
 		}

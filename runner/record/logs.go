@@ -23,19 +23,19 @@ const (
 
 // LogWriter keeps the beginning and the end of an output, without secrets.
 type LogWriter struct {
-	mu      sync.Mutex
-	file    io.Writer
-	clean   secrets.Stream
-	left    int    // bytes of the beginning that may still come
-	most    int    // bytes of the end
-	end     []byte // what came after the beginning, its last bytes
-	dropped int    // bytes between the two
+	mu       sync.Mutex
+	file     io.Writer
+	clean    secrets.Stream
+	headLeft int    // bytes of the beginning that may still come
+	maxTail  int    // bytes of the end
+	end      []byte // what came after the beginning, its last bytes
+	dropped  int    // bytes between the two
 }
 
 // NewLogWriter keeps so many bytes in file.
 func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
-	w := &LogWriter{file: file, left: limit - logEnd, most: logEnd}
-	w.clean = secrets.Stream{Redact: redact, Put: w.put}
+	w := &LogWriter{file: file, headLeft: limit - logEnd, maxTail: logEnd}
+	w.clean = secrets.Stream{Redact: redact, Put: w.write}
 	return w
 }
 
@@ -50,7 +50,7 @@ func (w *LogWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.clean.Flush()
-	w.drop(len(w.end) - w.most)
+	w.drop(len(w.end) - w.maxTail)
 	end := string(w.end)
 	if w.dropped > 0 {
 		end = afterCut(end)
@@ -72,12 +72,12 @@ func afterCut(text string) string {
 	return text
 }
 
-func (w *LogWriter) put(text string) {
-	n := min(len(text), w.left)
-	w.left -= n
+func (w *LogWriter) write(text string) {
+	n := min(len(text), w.headLeft)
+	w.headLeft -= n
 	_, _ = io.WriteString(w.file, text[:n]) // a log that cannot be written doesn't change what the command did
-	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.most {
-		w.drop(len(w.end) - w.most)
+	if w.end = append(w.end, text[n:]...); len(w.end) > 2*w.maxTail {
+		w.drop(len(w.end) - w.maxTail)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 
 func TestLogWriterRedactsAcrossWritesAndCuts(t *testing.T) {
 	var file strings.Builder
-	w := &LogWriter{file: &file, left: 24, most: 6}
-	w.clean = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.put}
+	w := &LogWriter{file: &file, headLeft: 24, maxTail: 6}
+	w.clean = secrets.Stream{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter22", "[secret]") }, Put: w.write}
 	for _, part := range []string{"pass hun", "ter22\nnext", " line\nthird\n", "fourth\nfifth\n", "end\n"} {
 		if _, err := w.Write([]byte(part)); err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestALogIsCutBehindItsLastByte(t *testing.T) {
 	} {
 		var file strings.Builder
 		w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-		w.left, w.most = 5, 0
+		w.headLeft, w.maxTail = 5, 0
 		for i := range len(output) {
 			if n, err := w.Write([]byte{output[i]}); n != 1 || err != nil {
 				t.Errorf("a byte is not taken: %d, %v", n, err)

@@ -2,8 +2,8 @@ package record
 
 // MadeTree is the place of a private work tree.
 type MadeTree struct {
-	Folder string `json:"folder,omitempty"` // empty for PrivateTree
-	Seen   string `json:"seen"`             // by commands, which may have kept that path
+	Folder      string `json:"folder,omitempty"` // empty for PrivateTree
+	SandboxPath string `json:"seen"`             // by commands, which may have kept that path
 }
 
 // MadeTree returns the place of the run's complete private work tree.
@@ -12,8 +12,8 @@ func (d *Directory) MadeTree() (made MadeTree, is bool) {
 	return made, is && err == nil
 }
 
-// PutMadeTree records a complete tree in a folder.
-func (d *Directory) PutMadeTree(folder, seen string) error {
+// RecordMadeTree records a complete tree in a folder.
+func (d *Directory) RecordMadeTree(folder, seen string) error {
 	if folder == d.Join(PrivateTree) { // the run directory may move
 		folder = ""
 	}

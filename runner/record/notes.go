@@ -14,14 +14,14 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// mostNoted is how many transcripts are known, the newest.
-const mostNoted = 5000
+// maxDigestFiles is how many transcripts are known, the newest.
+const maxDigestFiles = 5000
 
-// NotesPath returns the user's folder with digests of this machine's transcripts, or "" if the
+// DigestsPath returns the user's folder with digests of this machine's transcripts, or "" if the
 // environment names none. It is outside of run directories, which may be foreign. A GitHub Actions
 // job leaves nothing in its home folder, which belongs to the next job or nobody, so XDG_STATE_HOME
 // must name the folder there.
-func NotesPath(get func(variable string) string) string {
+func DigestsPath(get func(variable string) string) string {
 	state := StatePath(get)
 	if get("RUNNER_TEMP") != "" && get("XDG_STATE_HOME") == "" || !filepath.IsAbs(state) {
 		return ""
@@ -29,16 +29,16 @@ func NotesPath(get func(variable string) string) string {
 	return filepath.Join(state, "recorded")
 }
 
-// notes is the file with digests of a transcript's lines, named by the first line's digest. A
+// digestFile is the file with digests of a transcript's lines, named by the first line's digest. A
 // transcript without notes counts as foreign, so failures here end no run.
-type notes struct {
+type digestFile struct {
 	folder string
 	file   *os.File // nil before the first line
 	size   int64    // of the whole digests in it
 }
 
 // add records a line before the transcript has it, so every line there is recorded.
-func (n *notes) add(digest string) {
+func (n *digestFile) add(digest string) {
 	if n == nil || n.folder == "" {
 		return
 	}
@@ -57,14 +57,14 @@ func (n *notes) add(digest string) {
 	n.size += int64(wrote)
 }
 
-func (n *notes) open(first string, flags int) {
+func (n *digestFile) open(first string, flags int) {
 	root, err := openPrivate(n.folder)
 	if err != nil {
 		return
 	}
 	defer root.Close()
 	if flags&os.O_CREATE != 0 {
-		dropOldNotes(root)
+		dropOldDigests(root)
 	}
 	f, err := root.OpenFile(first, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK|flags, 0o600)
 	if err != nil {
@@ -77,43 +77,43 @@ func (n *notes) open(first string, flags int) {
 	_ = f.Close()
 }
 
-func (n *notes) sync() {
+func (n *digestFile) sync() {
 	if n != nil && n.file != nil {
 		_ = n.file.Sync()
 	}
 }
 
-func (n *notes) close() {
+func (n *digestFile) close() {
 	if n != nil && n.file != nil {
 		_ = n.file.Close()
 	}
 }
 
-// dropOldNotes makes room for one more note.
-func dropOldNotes(root *os.Root) {
+// dropOldDigests makes room for one more note.
+func dropOldDigests(root *os.Root) {
 	dir, err := root.Open(".")
 	if err != nil {
 		return
 	}
 	defer dir.Close()
 	all, err := dir.Readdir(-1)
-	if err != nil || len(all) < mostNoted {
+	if err != nil || len(all) < maxDigestFiles {
 		return
 	}
 	slices.SortFunc(all, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
-	for _, old := range all[:len(all)-mostNoted+1] {
+	for _, old := range all[:len(all)-maxDigestFiles+1] {
 		_ = root.Remove(old.Name())
 	}
 }
 
-// notesAgain returns the notes of this machine's transcript to continue. A foreign transcript gets
+// reopenDigests returns the notes of this machine's transcript to continue. A foreign transcript gets
 // none.
-func (d *Directory) notesAgain(folder string) *notes {
+func (d *Directory) reopenDigests(folder string) *digestFile {
 	first := d.firstLine()
 	if first == "" || !d.RecordedHere(folder) {
 		return nil
 	}
-	n := &notes{folder: folder}
+	n := &digestFile{folder: folder}
 	n.open(first, 0)
 	return n
 }

@@ -12,7 +12,7 @@ import (
 func noted(t *testing.T, folder string) *Record {
 	t.Helper()
 	r := New("x", nil)
-	r.Notes = folder
+	r.DigestsFolder = folder
 	if err := r.Make(filepath.Join(t.TempDir(), "run"), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAMachineKnowsItsOwnRecords(t *testing.T) {
 		want bool
 	}{{own.Path(), true}, {other.Path(), false}} {
 		again := New("x", nil)
-		again.Notes = folder
+		again.DigestsFolder = folder
 		if again.Directory, err = OpenDirectory(c.path); err == nil {
 			_, err = again.Reopen(nil)
 		}
@@ -119,7 +119,7 @@ func TestNotesOfAJobOfActionsStayOutOfItsHome(t *testing.T) {
 		{"/temp", "/state", "/state/agent-ci/recorded"},
 	} {
 		variables := map[string]string{"HOME": "/home/x", "RUNNER_TEMP": c.temp, "XDG_STATE_HOME": c.state}
-		if got := NotesPath(func(name string) string { return variables[name] }); got != c.want {
+		if got := DigestsPath(func(name string) string { return variables[name] }); got != c.want {
 			t.Errorf("%v: %q", c, got)
 		}
 	}

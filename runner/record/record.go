@@ -19,71 +19,71 @@ import (
 type Record struct {
 	*Directory
 	ID string // of the run
-	// Vanishes reports that the run directory disappears with the machine, and people get its
+	// Ephemeral reports that the run directory disappears with the machine, and people get its
 	// report.
-	Vanishes bool
-	// Onlooker receives the steps of Begins; may be nil.
-	Onlooker Onlooker
+	Ephemeral bool
+	// StepObserver receives the steps of Begins; may be nil.
+	StepObserver StepObserver
 
-	// Notes is the folder of transcript digests (NotesPath), by which this machine recognises the
+	// DigestsFolder is the folder of transcript digests (DigestsPath), by which this machine recognises the
 	// record later. "" records none.
-	Notes string
+	DigestsFolder string
 
 	folding   sync.Mutex           // guards the two below
 	folded    *transcript.Follower // what the events come to
 	concluded bool                 // the view was given away, and later events change nothing
 
-	log      *transcript.Log
-	notes    *notes
-	rest     func() // ends what notes that the run lives; nil while nothing does
-	begun    bool   // run.started is written
-	redactor atomic.Pointer[secrets.Redactor]
+	log           *transcript.Log
+	digests       *digestFile
+	stopHeartbeat func() // ends what notes that the run lives; nil while nothing does
+	started       bool   // run.started is written
+	redactor      atomic.Pointer[secrets.Redactor]
 
-	hiding  sync.Mutex // guards what the redactor is made of
-	hidden  []secrets.Value
-	learned []secrets.Value            // besides
-	spared  func(fragment string) bool // nil before SpareBase
+	redactorLock sync.Mutex // guards what the redactor is made of
+	secrets      []secrets.Value
+	addedSecrets []secrets.Value            // besides
+	isExempt     func(fragment string) bool // nil before ExemptBase
 
-	warned   sync.Mutex // guards warnings: calls in parallel warn too
-	warnings []transcript.Warning
+	warningsLock sync.Mutex // guards warnings: calls in parallel warn too
+	warnings     []transcript.Warning
 }
 
 // New returns a record that removes the given values from everything.
 func New(id string, hidden []secrets.Value) *Record {
 	r := &Record{ID: id, folded: transcript.Follow(&transcript.View{})}
-	r.KeepOut(hidden)
+	r.SetSecrets(hidden)
 	return r
 }
 
-// KeepOut replaces the removed values, except learned ones. Nothing may write concurrently.
-func (r *Record) KeepOut(hidden []secrets.Value) {
-	r.hiding.Lock()
-	defer r.hiding.Unlock()
-	r.hidden, r.spared = hidden, nil
-	r.hide()
+// SetSecrets replaces the removed values, except learned ones. Nothing may write concurrently.
+func (r *Record) SetSecrets(hidden []secrets.Value) {
+	r.redactorLock.Lock()
+	defer r.redactorLock.Unlock()
+	r.secrets, r.isExempt = hidden, nil
+	r.updateRedactor()
 }
 
-// Learn adds a removed value from now on. Others may write concurrently.
-func (r *Record) Learn(name, secret string) {
+// AddSecret adds a removed value from now on. Others may write concurrently.
+func (r *Record) AddSecret(name, secret string) {
 	value := secrets.Value{Name: name, Secret: secret}
-	r.hiding.Lock()
-	defer r.hiding.Unlock()
-	if slices.Contains(r.learned, value) {
+	r.redactorLock.Lock()
+	defer r.redactorLock.Unlock()
+	if slices.Contains(r.addedSecrets, value) {
 		return
 	}
-	r.learned = append(r.learned, value)
-	r.hide()
+	r.addedSecrets = append(r.addedSecrets, value)
+	r.updateRedactor()
 }
 
-func (r *Record) hide() {
-	redactor := secrets.NewRedactor(slices.Concat(r.hidden, r.learned))
-	redactor.Except(r.spared)
+func (r *Record) updateRedactor() {
+	redactor := secrets.NewRedactor(slices.Concat(r.secrets, r.addedSecrets))
+	redactor.ExemptPublic(r.isExempt)
 	r.redactor.Store(redactor)
 }
 
-// Whereabouts returns the place of a command's output, as the end of a sentence.
-func (r *Record) Whereabouts(log string) string {
-	if r.Vanishes {
+// DescribeLogPlace returns the place of a command's output, as the end of a sentence.
+func (r *Record) DescribeLogPlace(log string) string {
+	if r.Ephemeral {
 		return "its last lines are in the report"
 	}
 	return "log " + r.Join(log)
@@ -107,18 +107,18 @@ func (r *Record) Make(path string, sink func(transcript.Event)) (err error) {
 	if err := r.Reserve(); err != nil {
 		return err
 	}
-	r.notes = &notes{folder: r.Notes}
+	r.digests = &digestFile{folder: r.DigestsFolder}
 	if r.log, err = transcript.Create(r.Join(TranscriptFile), r.options(sink)); err != nil {
 		return fmt.Errorf("begin transcript: %w", err)
 	}
-	r.Live()
+	r.StartHeartbeat()
 	return nil
 }
 
 // Reopen continues the transcript of a killed or stopped run. It returns the number of bytes
 // removed from an incomplete last line.
 func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
-	r.notes = r.notesAgain(r.Notes)
+	r.digests = r.reopenDigests(r.DigestsFolder)
 	if r.log, torn, err = transcript.Reopen(r.Join(TranscriptFile), r.options(sink)); err != nil {
 		return torn, err
 	}
@@ -132,7 +132,7 @@ func (r *Record) Reopen(sink func(transcript.Event)) (torn int, err error) {
 }
 
 func (r *Record) options(sink func(transcript.Event)) transcript.Options {
-	return transcript.Options{Redact: r.Redact, Ahead: r.notes.add, Sink: func(e transcript.Event) { // the redactor may learn more
+	return transcript.Options{Redact: r.Redact, BeforeWrite: r.digests.add, Sink: func(e transcript.Event) { // the redactor may learn more
 		r.fold(e)
 		if sink != nil {
 			sink(e)
@@ -144,7 +144,7 @@ func (r *Record) fold(e transcript.Event) {
 	r.folding.Lock()
 	defer r.folding.Unlock()
 	if !r.concluded {
-		_ = r.folded.Take(e) // this process wrote its data
+		_ = r.folded.Apply(e) // this process wrote its data
 	}
 }
 
@@ -213,10 +213,10 @@ func (r *Record) Conclude(end transcript.RunFinished, unwritable error) (*transc
 
 // Begin writes run.started and the warnings before it. Later calls do nothing.
 func (r *Record) Begin(event transcript.RunStarted) error {
-	if r.begun {
+	if r.started {
 		return nil
 	}
-	r.begun = true
+	r.started = true
 	if err := r.Append(transcript.TypeRunStarted, event); err != nil {
 		return err
 	}
@@ -228,30 +228,32 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 	return nil
 }
 
-// Begun says whether run.started is written.
-func (r *Record) Begun() bool { return r.begun }
+// Started says whether run.started is written.
+func (r *Record) Started() bool { return r.started }
 
-// GoOn takes over the warnings of a resumed run.
-func (r *Record) GoOn(warnings []transcript.Warning) { r.begun, r.warnings = true, warnings }
+// ResumeWarnings takes over the warnings of a resumed run.
+func (r *Record) ResumeWarnings(warnings []transcript.Warning) {
+	r.started, r.warnings = true, warnings
+}
 
 // Warn tells people of something, once.
 func (r *Record) Warn(code, format string, args ...any) {
-	w := transcript.Warning{Code: code, Message: outcome.Shortened(r.Redact(fmt.Sprintf(format, args...)))}
-	r.warned.Lock()
-	defer r.warned.Unlock()
+	w := transcript.Warning{Code: code, Message: outcome.ShortenNames(r.Redact(fmt.Sprintf(format, args...)))}
+	r.warningsLock.Lock()
+	defer r.warningsLock.Unlock()
 	if slices.Contains(r.warnings, w) {
 		return // the job is merged again on another base
 	}
 	r.warnings = append(r.warnings, w)
-	if r.begun {
+	if r.started {
 		_ = r.Append(transcript.TypeWarning, w) // a log that fails is told at the end
 	}
 }
 
 // Warnings returns the warnings so far.
 func (r *Record) Warnings() []transcript.Warning {
-	r.warned.Lock()
-	defer r.warned.Unlock()
+	r.warningsLock.Lock()
+	defer r.warningsLock.Unlock()
 	return slices.Clone(r.warnings)
 }
 
@@ -260,7 +262,7 @@ func (r *Record) SyncLog() error {
 	if r.log == nil {
 		return nil
 	}
-	r.notes.sync()
+	r.digests.sync()
 	if err := r.log.Sync(); err != nil {
 		return fmt.Errorf("write transcript: %w", err)
 	}
@@ -299,7 +301,7 @@ func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error)
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
 	defer f.Close()
-	view, err := transcript.Survey(f, visit)
+	view, err := transcript.FoldEvents(f, visit)
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
 	}
@@ -308,24 +310,24 @@ func (d *Directory) Survey(visit func(*transcript.View, transcript.Event) error)
 
 // Close closes everything.
 func (r *Record) Close() {
-	r.Rest()
+	r.StopHeartbeat()
 	if r.log != nil {
 		_ = r.log.Close()
 	}
-	r.notes.close()
+	r.digests.close()
 	if r.Directory != nil {
 		r.Directory.Close()
 	}
 }
 
-// remembered looks each fragment up once, and mostSpared of them.
-func remembered(holds func(fragment string) bool) func(fragment string) bool {
+// memoize looks each fragment up once, and maxExemptLookups of them.
+func memoize(holds func(fragment string) bool) func(fragment string) bool {
 	var mu sync.Mutex
 	known := map[string]bool{}
 	return func(fragment string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if _, looked := known[fragment]; !looked && len(known) < mostSpared {
+		if _, looked := known[fragment]; !looked && len(known) < maxExemptLookups {
 			known[fragment] = holds(fragment)
 		}
 		return known[fragment]

@@ -37,7 +37,7 @@ func TestWarningsComeBehindTheBeginningAndOnce(t *testing.T) {
 	rec, events := begun(t, secrets.Value{Name: "TOKEN", Secret: secret})
 	rec.Warn("early", "It is %s.", secret)
 	rec.Warn("early", "It is %s.", secret)
-	if got := events(); len(got) > 0 || rec.Begun() {
+	if got := events(); len(got) > 0 || rec.Started() {
 		t.Errorf("before run.started there are %v", got)
 	}
 	for range 2 {
@@ -61,7 +61,7 @@ func TestWarningsComeBehindTheBeginningAndOnce(t *testing.T) {
 func TestWarningsOfARunThatGoesOnAreNotWrittenAgain(t *testing.T) {
 	rec, events := begun(t)
 	old := transcript.Warning{Code: "old", Message: "It was so."}
-	rec.GoOn([]transcript.Warning{old})
+	rec.ResumeWarnings([]transcript.Warning{old})
 	rec.Warn("old", "It was so.")
 	rec.Warn("new", "It is so.")
 	if err := rec.Begin(transcript.RunStarted{}); err != nil {
@@ -103,13 +103,13 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
 		t.Errorf("%+v", result)
 	}
-	rec.Rest()
+	rec.StopHeartbeat()
 	rec.Close()
 }
 
 func TestSecretsAreInNoEvent(t *testing.T) {
 	rec, _ := begun(t)
-	rec.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
+	rec.SetSecrets([]secrets.Value{{Name: "TOKEN", Secret: secret}}) // which was not known at the beginning
 	if err := errors.Join(rec.Append(transcript.TypePlan, transcript.Plan{Explanation: "Take " + secret + "."}), rec.SyncLog()); err != nil {
 		t.Error(err)
 	}
@@ -126,7 +126,7 @@ func TestARunDirectoryIsMadeForOneRun(t *testing.T) {
 	wantStop(t, New("r2", nil).Make(rec.Path(), nil), "run_directory", "is not empty")
 	other := &Directory{path: rec.Path()}
 	wantStop(t, other.Lock(), "run_directory", "Another agent-ci works in")
-	if !rec.Has(reserveFile) || rec.rest == nil {
+	if !rec.Has(reserveFile) || rec.stopHeartbeat == nil {
 		t.Error("no room is kept, or nothing notes that it lives")
 	}
 }
@@ -252,28 +252,28 @@ func TestWhenARunLastLived(t *testing.T) {
 	d := directory(t)
 	at := time.Date(2026, 3, 1, 9, 0, 0, int(250*time.Millisecond), time.UTC)
 	for text, want := range map[string]time.Time{
-		at.Format(aliveLayout): at, "": {}, "2026-03-01T09": {}, at.Format(aliveLayout) + "Z": {}, "not a time": {},
+		at.Format(heartbeatLayout): at, "": {}, "2026-03-01T09": {}, at.Format(heartbeatLayout) + "Z": {}, "not a time": {},
 	} {
-		put(t, d.Join(aliveFile), text)
-		if got := d.LastAlive(); !got.Equal(want) {
+		put(t, d.Join(heartbeatFile), text)
+		if got := d.LastHeartbeat(); !got.Equal(want) {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
-	d.Remove(aliveFile)
-	if got := d.LastAlive(); !got.IsZero() {
+	d.Remove(heartbeatFile)
+	if got := d.LastHeartbeat(); !got.IsZero() {
 		t.Errorf("without a file: %v", got)
 	}
 }
 
 func TestAShortRunNotesNothingOfItsLife(t *testing.T) {
 	rec, _ := begun(t)
-	rec.Rest()
-	rec.Rest() // what has ended already
-	if rec.Has(aliveFile) {
+	rec.StopHeartbeat()
+	rec.StopHeartbeat() // what has ended already
+	if rec.Has(heartbeatFile) {
 		t.Error("there is a file")
 	}
-	rec.Live()
-	rec.Rest()
+	rec.StartHeartbeat()
+	rec.StopHeartbeat()
 }
 
 func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
@@ -300,7 +300,7 @@ func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
 			if c.holds != nil {
 				stopped, stop := context.WithCancel(t.Context())
 				stop() // what ends a stage does not end the looking
-				rec.SpareBase(stopped, c.holds)
+				rec.ExemptBase(stopped, c.holds)
 			}
 			if got := rec.Redact(text); (got == text) != c.spared {
 				t.Errorf("it is %q", got)
@@ -314,12 +314,12 @@ func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {
 
 func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
 	var looked []string
-	stands := remembered(func(fragment string) bool {
+	stands := memoize(func(fragment string) bool {
 		looked = append(looked, fragment)
 		return strings.HasPrefix(fragment, "in base")
 	})
 	for range 2 {
-		for i := range mostSpared - 1 {
+		for i := range maxExemptLookups - 1 {
 			if got := stands(fmt.Sprintf("in base %d", i)); !got {
 				t.Errorf("fragment %d is removed", i)
 			}
@@ -331,7 +331,7 @@ func TestFragmentsAreLookedUpOnceAndNotForever(t *testing.T) {
 	if !stands("in base 1") {
 		t.Error("what was found is forgotten")
 	}
-	if len(looked) != mostSpared || looked[len(looked)-1] != "elsewhere" {
+	if len(looked) != maxExemptLookups || looked[len(looked)-1] != "elsewhere" {
 		t.Errorf("%d are looked up, the last is %s", len(looked), looked[len(looked)-1])
 	}
 }
@@ -359,13 +359,13 @@ func TestAResultHasEmptyListsAndNoNulls(t *testing.T) {
 // What a run comes to know is kept out beside what it knew, whatever that becomes.
 func TestASecretThatIsLearnedIsKeptOut(t *testing.T) {
 	r := New("run", []secrets.Value{{Name: "TOKEN", Secret: "token-0123456789"}})
-	r.Learn("the key", "minted-0123456789")
-	r.Learn("the key", "minted-0123456789")
+	r.AddSecret("the key", "minted-0123456789")
+	r.AddSecret("the key", "minted-0123456789")
 	const text = "token-0123456789 minted-0123456789 other-0123456789"
 	if got := r.Redact(text); got != "[secret TOKEN] [secret the key] other-0123456789" {
 		t.Errorf("it is %q", got)
 	}
-	r.KeepOut([]secrets.Value{{Name: "OTHER", Secret: "other-0123456789"}})
+	r.SetSecrets([]secrets.Value{{Name: "OTHER", Secret: "other-0123456789"}})
 	if got := r.Redact(text); got != "token-0123456789 [secret the key] [secret OTHER]" {
 		t.Errorf("it is %q", got)
 	}

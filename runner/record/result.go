@@ -61,7 +61,7 @@ type Left struct {
 // NewResult returns the result of a run with nothing but its end.
 func NewResult(id string, stop *outcome.Stop) Result {
 	return Result{
-		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.Shortened(stop.Message), ExitCode: stop.ExitCode(),
+		Version: resultVersion, Outcome: stop.Outcome, Reason: stop.Reason, Message: outcome.ShortenNames(stop.Message), ExitCode: stop.ExitCode(),
 		RunID: id, PullRequest: PullRequest{Operation: "none"},
 		Plan: []transcript.PlanStep{}, Verify: []transcript.VerifyRow{}, Warnings: []transcript.Warning{}, Sandbox: Unconfined(),
 	}
@@ -78,7 +78,7 @@ func Project(v *transcript.View) Result {
 	r.BaseSHA, r.HeadSHA, r.Branch, r.Denied, r.Output = end.BaseSHA, end.HeadSHA, end.Branch, end.Denied, end.Output
 	r.Usage, r.CostUSD = end.Usage, end.CostUSD
 	r.Hooks, r.Agents, r.TranscriptSHA256 = v.Hooks, v.Agents, v.Head
-	r.Worked = v.Begun() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
+	r.Worked = v.StartedWork() && (len(v.Setup) > 0 || v.Baseline != nil || v.Model != "")
 	r.Plan, r.Warnings = append(r.Plan, v.Plan.Steps...), append(r.Warnings, v.Warnings...)
 	if end.Turns > 0 {
 		r.Models = slices.Clone(v.Models)

@@ -12,9 +12,9 @@ import (
 // CommandFolders is the name prefix of folders for a person's sandboxed command. An id follows.
 const CommandFolders = "sandbox-"
 
-// newestStale is how old a folder has to be to count as left behind: who makes one
+// minStaleAge is how old a folder has to be to count as left behind: who makes one
 // locks it a moment later.
-const newestStale = time.Minute
+const minStaleAge = time.Minute
 
 // RemoveStale removes working files of killed commands in folder. The next call retries failures.
 func RemoveStale(folder string, now time.Time) {
@@ -24,14 +24,14 @@ func RemoveStale(folder string, now time.Time) {
 	}
 	for _, e := range entries {
 		id, ok := strings.CutPrefix(e.Name(), CommandFolders)
-		if ok && e.IsDir() && begunBefore(id, now.Add(-newestStale)) {
-			removeUnlessHeld(filepath.Join(folder, e.Name()))
+		if ok && e.IsDir() && startedBefore(id, now.Add(-minStaleAge)) {
+			removeUnlessLocked(filepath.Join(folder, e.Name()))
 		}
 	}
 }
 
-// begunBefore says whether the time in an id is before a moment.
-func begunBefore(id string, moment time.Time) bool {
+// startedBefore says whether the time in an id is before a moment.
+func startedBefore(id string, moment time.Time) bool {
 	began := Began(id)
 	return !began.IsZero() && began.Before(moment)
 }
@@ -43,11 +43,11 @@ func Began(id string) time.Time {
 	return began
 }
 
-func removeUnlessHeld(path string) {
+func removeUnlessLocked(path string) {
 	d := &Directory{path: path}
 	if d.Lock() != nil {
 		return
 	}
-	defer d.held.Close()
+	defer d.lockFile.Close()
 	_ = sandbox.RemoveScratch(path)
 }

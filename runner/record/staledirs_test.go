@@ -29,7 +29,7 @@ func TestOnlyWhatIsLeftIsRemoved(t *testing.T) {
 	if err := works.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	defer works.held.Close()
+	defer works.lockFile.Close()
 
 	RemoveStale(folder, now)
 

@@ -54,14 +54,14 @@ func Open(dir string, env settings.Environment) (*Original, error) {
 		return nil, err
 	}
 	h, err := history.Read(rec)
-	if err == nil && !h.Begun() {
+	if err == nil && !h.StartedWork() {
 		err = errors.New("the run had not begun: there is nothing to replay")
 	}
 	if err != nil {
 		rec.Close()
 		return nil, err
 	}
-	h.Foreign = !rec.RecordedHere(record.NotesPath(env.Get))
+	h.Foreign = !rec.RecordedHere(record.DigestsPath(env.Get))
 	return &Original{h, rec, env, audit.Record{Directory: rec.Directory, View: h.View, Job: &h.Job}}, nil
 }
 
@@ -91,7 +91,7 @@ func (o *Original) open(ctx context.Context, to *record.Record, dir, name string
 func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspace.Workspace, name string) (*workspace.Workspace, error) {
 	base, into := source.Base(), to.Join(record.CheckoutFolder)
 	source.Checkout().AllowFilters(o.Job.Git.Listed())
-	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, Shown: gitops.Shown{Tree: base.Tree}}); err != nil {
+	if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: into, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree}}); err != nil {
 		return nil, err
 	}
 	tree, err := o.open(ctx, to, into, name)
@@ -106,16 +106,16 @@ func (o *Original) Tree(ctx context.Context, to *record.Record, source *workspac
 
 // places maps the run's paths of the work tree to the replay's.
 func (o *Original) places(tree *workspace.Workspace) []Place {
-	all := []Place{{Recorded: o.Workspace.Root, Here: tree.Root()}}
+	all := []Place{{Recorded: o.Workspace.Root, Replayed: tree.Root()}}
 	if seen := o.Policy.Seen; seen != "" {
-		all = slices.Insert(all, 0, Place{Recorded: seen, Here: tree.Seen()})
+		all = slices.Insert(all, 0, Place{Recorded: seen, Replayed: tree.SandboxPath()})
 	}
 	return all
 }
 
 // Body returns the pull request's body of a replay in tree. It names the original transcript and
 // folder, so two replays only differ in durations.
-func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publish.Means, p publish.Proposal) (string, error) {
+func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publish.Publisher, p publish.Proposal) (string, error) {
 	view, err := to.View()
 	if err != nil {
 		return "", err
@@ -125,14 +125,14 @@ func (o *Original) Body(to *record.Record, tree *workspace.Workspace, means publ
 		return "", err
 	}
 	view.Head, view.Events = recorded.Head, recorded.Events
-	p.ShownAs = filepath.Base(o.Record.Path())
+	p.TranscriptFolder = filepath.Base(o.Record.Path())
 	posts, err := body.Compose(view, means.BodyOptions(&p))
 	if err != nil {
 		return "", err
 	}
 	text := posts.Body
 	for _, place := range o.places(tree) {
-		text = strings.ReplaceAll(text, place.Here, place.Recorded)
+		text = strings.ReplaceAll(text, place.Replayed, place.Recorded)
 	}
 	return text, to.Write(record.PullRequestFile, []byte(text))
 }
@@ -145,9 +145,9 @@ func (o *Original) Compare(ctx context.Context, found *Result, by *Recording, ca
 	}
 	switch ended := o.Finished; {
 	case !by.Answers.Lacked:
-		found.differ(o.audit.End(came))
-	case ended != nil && !slices.Contains(history.Stopped, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
-		found.differ(o.audit.GoesOn(came, found.Message))
+		found.differ(o.audit.CompareEnd(came))
+	case ended != nil && !slices.Contains(history.StoppedFromOutside, outcome.Outcome(ended.Outcome)): // nothing stopped the run before it had all answers
+		found.differ(o.audit.ReportMissingAnswers(came, found.Message))
 	}
 	patch, err := o.audit.Patch(ctx)
 	found.differ(patch)
@@ -163,7 +163,7 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 		return nil, err
 	}
 	found.Calls = number
-	found.differ(requests, o.audit.Itself())
+	found.differ(requests, o.audit.CheckConsistency())
 	view, err := o.Record.Directory.View()
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 		}
 		found.Tree = string(changes.Tree)
 		found.differ(o.audit.Files(workspace.ChangeFiles(changes), found.Tree))
-		if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: to.Join(record.CheckoutFolder), Shown: gitops.Shown{Tree: changes.Tree}}); err != nil {
+		if err := source.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: to.Join(record.CheckoutFolder), TreeForCommands: gitops.TreeForCommands{Tree: changes.Tree}}); err != nil {
 			return nil, err
 		}
 	}
@@ -187,7 +187,7 @@ func (o *Original) Frozen(ctx context.Context, to *record.Record, source *worksp
 	if view.Verify != nil {
 		proposal.Table = *view.Verify
 	}
-	means := publish.Means{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
+	means := publish.Publisher{Record: o.Record, Workspace: source, Env: o.env} // the template is that of the checkout
 	posts, err := body.Compose(view, means.BodyOptions(&proposal))
 	if err != nil {
 		return nil, err

@@ -24,13 +24,13 @@ import (
 
 // Recording replaces everything that a replay neither asks nor starts.
 type Recording struct {
-	Answers *Answers
-	Outputs []transcript.ToolFinished
-	nested  transcript.Nested    // the calls that scripts of the record made, as they name the fresh tree
-	Servers *extensions.Recorded // of tools; nil for none
-	Waits   *team.Order          // what waits for agents came to
-	// Endings says how a call of a command returned.
-	Endings func(context.Context, tools.Call) command.Before
+	Answers       *Answers
+	Outputs       []transcript.ToolFinished
+	nested        transcript.ScriptCalls // the calls that scripts of the record made, as they name the fresh tree
+	Servers       *extensions.Recorded   // of tools; nil for none
+	RecordedOrder *team.Order            // what waits for agents came to
+	// RecordedEnding says how a call of a command returned.
+	RecordedEnding func(context.Context, tools.Call) command.RecordedReturn
 }
 
 // People returns a function that takes questions and asks nobody, or nil if the run did not put its
@@ -65,18 +65,18 @@ func (p *reader) read() (*Recording, error) {
 	for _, a := range p.run.Agents {
 		answers.agents.of(a.ID).waits = a.Status != agents.Completed
 	}
-	recorded := &Recording{Answers: answers, Waits: team.NewOrder()}
-	if len(p.run.Listed.Hooks) > 0 {
+	recorded := &Recording{Answers: answers, RecordedOrder: team.NewOrder()}
+	if len(p.run.ListedHooks.Hooks) > 0 {
 		said := p.run.HookAnswers()
-		said.Replace, said.Rounds, said.More, said.Uses = true, 0, "", nil
-		answers.Hooks = &hooks.Hooks{All: hooks.Recorded(p.run.Listed), Record: p.to, Answers: said}
+		said.Replace, said.StopRounds, said.PendingRequest, said.Uses = true, 0, "", nil
+		answers.Hooks = &hooks.Hooks{All: hooks.FromTranscript(p.run.ListedHooks), Record: p.to, Answers: said}
 	}
 	_, err := p.from.Survey(func(_ *transcript.View, e transcript.Event) error {
 		of := answers
 		if by := e.By(); by != "" {
 			of = answers.agents.of(by)
 		}
-		if err := recorded.Waits.Take(e); err != nil {
+		if err := recorded.RecordedOrder.Take(e); err != nil {
 			return err
 		}
 		switch e.Type {
@@ -89,7 +89,7 @@ func (p *reader) read() (*Recording, error) {
 				return nil
 			}
 			for i := range d.Output {
-				d.Output[i] = p.hereJSON(d.Output[i])
+				d.Output[i] = p.replacePlacesJSON(d.Output[i])
 			}
 			of.answers = append(of.answers, &model.Response{ID: d.ID, Status: d.Status, Output: d.Output, Usage: model.Usage(d.Usage)})
 		case transcript.TypeModelFallback:
@@ -98,13 +98,13 @@ func (p *reader) read() (*Recording, error) {
 				return err
 			}
 			before := len(of.answers)
-			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Lasting: true})
+			of.failed[before] = append(of.failed[before], &model.Failure{Kind: model.Kind(d.Reason), Message: d.Why, Permanent: true})
 		case transcript.TypeToolStarted:
 			var d transcript.ToolStarted
 			if err := json.Unmarshal(e.Data, &d); err != nil {
 				return err
 			}
-			d.Input = p.here(d.Input)
+			d.Input = p.replacePlaces(d.Input)
 			d.Agent = e.By()
 			recorded.nested.Add(d)
 		case transcript.TypeToolFinished:
@@ -117,12 +117,12 @@ func (p *reader) read() (*Recording, error) {
 		}
 		return nil
 	})
-	all := recorded.All()
-	recorded.Endings = func(ctx context.Context, call tools.Call) command.Before { // how fast this machine is makes no difference then
+	all := recorded.RecordedCalls()
+	recorded.RecordedEnding = func(ctx context.Context, call tools.Call) command.RecordedReturn { // how fast this machine is makes no difference then
 		answer, _ := all.Answer(ctx, call)
 		_, ended := answer.Detail["exit_code"]
 		session, _ := answer.Detail["session_id"].(float64)
-		return command.Before{Ended: ended, Session: int(session)}
+		return command.RecordedReturn{Ended: ended, Session: int(session)}
 	}
 	if err == nil {
 		recorded.Servers, err = p.servers(recorded)
@@ -130,8 +130,8 @@ func (p *reader) read() (*Recording, error) {
 	return recorded, err
 }
 
-// All returns the recorded calls.
-func (r *Recording) All() *extensions.Recorded {
+// RecordedCalls returns the recorded calls.
+func (r *Recording) RecordedCalls() *extensions.Recorded {
 	answers := make(map[transcript.CallRef]transcript.ToolFinished, len(r.Outputs))
 	for _, output := range r.Outputs {
 		answers[output.Ref()] = output
@@ -157,7 +157,7 @@ func (p *reader) servers(recorded *Recording) (*extensions.Recorded, error) {
 		servers.Lists = append(servers.Lists, list)
 	}
 	for _, output := range recorded.Outputs {
-		output.Output = p.here(output.Output)
+		output.Output = p.replacePlaces(output.Output)
 		var err error
 		if output.Object, err = p.inFreshTree(output.Object); err != nil {
 			return nil, err
@@ -174,27 +174,27 @@ func (p *reader) inFreshTree(value any) (named any, err error) {
 	}
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw = p.hereJSON(raw)
+		raw = p.replacePlacesJSON(raw)
 		err = json.Unmarshal(raw, &named)
 	}
 	return named, err
 }
 
 // Place is a path of the recorded run, and of the same here.
-type Place struct{ Recorded, Here string }
+type Place struct{ Recorded, Replayed string }
 
-// here has a text of the record name the places here.
-func (p *reader) here(text string) string {
+// replacePlaces has a text of the record name the places here.
+func (p *reader) replacePlaces(text string) string {
 	for _, place := range p.places {
-		text = strings.ReplaceAll(text, place.Recorded, place.Here)
+		text = strings.ReplaceAll(text, place.Recorded, place.Replayed)
 	}
 	return text
 }
 
-// hereJSON is here for JSON.
-func (p *reader) hereJSON(raw []byte) []byte {
+// replacePlacesJSON is here for JSON.
+func (p *reader) replacePlacesJSON(raw []byte) []byte {
 	for _, place := range p.places {
-		raw = bytes.ReplaceAll(raw, jsonText(place.Recorded), jsonText(place.Here))
+		raw = bytes.ReplaceAll(raw, jsonText(place.Recorded), jsonText(place.Replayed))
 	}
 	return raw
 }

@@ -141,7 +141,7 @@ var roles = []agents.Role{{Name: "explorer", Text: "Reads only."}, {Name: "worke
 
 func dispatcher(form func(agents.Setup) []tools.Tool, f *fakeTeam) (*tools.Dispatcher, *calls) {
 	told := new(calls)
-	all := form(agents.Setup{Team: f, Roles: roles, Most: 4})
+	all := form(agents.Setup{Team: f, Roles: roles, MaxAgents: 4})
 	return &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs), Observer: told}, told
 }
 
@@ -384,7 +384,7 @@ func TestScriptsLeadNoAgents(t *testing.T) {
 		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
 			for _, tool := range agents.Collaboration(agents.Setup{Team: f}) {
 				done := make(chan tools.Result, 1)
-				tools.CallsOf(ctx).Start(ctx, tools.Call{Name: tool.Spec.Name, Input: `{}`}, func(r tools.Result) { done <- r })
+				tools.ScriptCallsOf(ctx).Start(ctx, tools.Call{Name: tool.Spec.Name, Input: `{}`}, func(r tools.Result) { done <- r })
 				refused = append(refused, (<-done).Output)
 			}
 			return tools.Result{}, nil
@@ -405,9 +405,9 @@ func TestScriptsLeadNoAgents(t *testing.T) {
 // TestEveryToolIsKnown holds the names of the tools together, wherever they are listed.
 func TestEveryToolIsKnown(t *testing.T) {
 	for _, form := range []func(agents.Setup) []tools.Tool{agents.Direct, agents.Collaboration} {
-		for _, tool := range form(agents.Setup{Team: stand(), Roles: roles, Most: 4}) {
+		for _, tool := range form(agents.Setup{Team: stand(), Roles: roles, MaxAgents: 4}) {
 			name := tool.Spec.Name
-			if tools.Taken(name) != name || !dialect.Is(name, dialect.Leads) {
+			if tools.OwnToolNamed(name) != name || !dialect.Is(name, dialect.Leads) {
 				t.Errorf("%s is not among the names of tools", name)
 			}
 			if tool.Spec.Namespace.Name == "" || tool.Spec.Description == "" || !json.Valid(tool.Spec.Parameters) {

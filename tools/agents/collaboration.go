@@ -16,7 +16,7 @@ var collaborationGroup = tools.Namespace{Name: "collaboration", Description: "To
 func Collaboration(s Setup) []tools.Tool {
 	l := newLead(s, collaborationGroup)
 	return []tools.Tool{
-		l.tool("spawn_agent", whenToSpawn+" Returns the agent's name, a path such as /root/look, at once, while it works; its answer comes as a message."+s.about(), closed(
+		l.tool("spawn_agent", whenToSpawn+" Returns the agent's name, a path such as /root/look, at once, while it works; its answer comes as a message."+s.describeRoles(), closedSchema(
 			[]string{
 				`"task_name":{"type":"string","description":"A name for the task: lower case letters, digits and underscores."}`, messageSchema, roleSchema,
 				`"fork_turns":{"type":"string","description":"How much of this conversation the agent knows: all, the default, or none, which costs less where the message says all that it needs."}`,
@@ -25,9 +25,9 @@ func Collaboration(s Setup) []tools.Tool {
 		l.tool("send_message", "Leaves an agent a message, which starts no turn: it reads it in the turn that it has or in its next.", letterSchema, l.sendMessage),
 		l.tool("followup_task", "Gives an agent a further task. One that has ended goes on with it.", letterSchema, l.followUp),
 		l.scripted("wait_agent", "Waits until an agent has news for you: its answer, or that it ended. Wait only when you can't go on without it. The answer comes as a message. "+
-			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closed([]string{timeoutSchema}), l.waitAny),
-		l.unordered("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closed([]string{namedSchema}, "target"), l.interrupt),
-		l.tool("list_agents", "Lists the agents and their statuses.", closed(
+			"The changes of workers that have completed are taken over into your tree then, and merged says what came of them.", closedSchema([]string{timeoutSchema}), l.waitAny),
+		l.readingTool("interrupt_agent", "Breaks off what an agent is doing. It stays open for messages and tasks.", closedSchema([]string{namedSchema}, "target"), l.interrupt),
+		l.tool("list_agents", "Lists the agents and their statuses.", closedSchema(
 			[]string{`"path_prefix":{"type":"string","description":"Only agents whose name begins with this."}`}), l.list),
 		l.mergeTool(),
 	}
@@ -35,50 +35,50 @@ func Collaboration(s Setup) []tools.Tool {
 
 const namedSchema = `"target":{"type":"string","description":"The agent's name, as spawn_agent returned it."}`
 
-var letterSchema = closed([]string{namedSchema, `"message":{"type":"string","description":"What to tell it."}`}, "target", "message")
+var letterSchema = closedSchema([]string{namedSchema, `"message":{"type":"string","description":"What to tell it."}`}, "target", "message")
 
 // taskName is how tasks may be named: names are parts of paths.
 var taskName = lazyregexp.New(`^[a-z0-9_]{1,64}$`)
 
-func (l *lead) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a spawning
+func (l *leadTools) spawnNamed(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a spawnArguments
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	if !taskName().MatchString(a.Name) || a.Name == "root" {
 		return tools.Refuse("spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root."), nil
 	}
-	fork, problem := a.forks()
+	fork, problem := a.forksConversation()
 	if problem != "" {
 		return tools.Refuse("spawn_agent: " + problem + "."), nil
 	}
 	id, _, err := l.spawn(ctx, a, fork)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return answer(map[string]string{"task_name": id})
 }
 
-// letter are the arguments of a message to an agent.
-type letter struct {
-	words
+// letterArguments are the arguments of a message to an agent.
+type letterArguments struct {
+	messageArguments
 	Target string `json:"target"`
 }
 
-func (l *lead) sendMessage(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return deliver(call, func(to, text string) error { return l.Team.Note(ctx, to, text) })
+func (l *leadTools) sendMessage(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return sendLetter(call, func(to, text string) error { return l.Team.Note(ctx, to, text) })
 }
 
-func (l *lead) followUp(ctx context.Context, call tools.Call) (tools.Result, error) {
-	return deliver(call, func(to, text string) error {
+func (l *leadTools) followUp(ctx context.Context, call tools.Call) (tools.Result, error) {
+	return sendLetter(call, func(to, text string) error {
 		_, err := l.Team.Send(ctx, to, text, false)
 		return err
 	})
 }
 
-// deliver sends a call's message. Success has no output.
-func deliver(call tools.Call, send func(to, text string) error) (tools.Result, error) {
-	var a letter
+// sendLetter sends a call's message. Success has no output.
+func sendLetter(call tools.Call, send func(to, text string) error) (tools.Result, error) {
+	var a letterArguments
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
@@ -87,12 +87,12 @@ func deliver(call tools.Call, send func(to, text string) error) (tools.Result, e
 		return tools.Refuse(call.Name + ": " + problem + "."), nil
 	}
 	if err := send(a.Target, text); err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return tools.Result{}, nil
 }
 
-func (l *lead) waitAny(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) waitAny(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct {
 		Timeout *float64 `json:"timeout_ms"`
 	}
@@ -101,7 +101,7 @@ func (l *lead) waitAny(ctx context.Context, call tools.Call) (tools.Result, erro
 	}
 	_, timedOut, err := l.Team.Wait(ctx, nil, patience(a.Timeout))
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	message := "Wait completed."
 	if timedOut {
@@ -111,22 +111,22 @@ func (l *lead) waitAny(ctx context.Context, call tools.Call) (tools.Result, erro
 		Message  string            `json:"message"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{message, timedOut, said(l.mergeAll(ctx, nil))})
+	}{message, timedOut, mergeMessages(l.mergeAll(ctx, nil))})
 }
 
-func (l *lead) interrupt(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) interrupt(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct{ Target string }
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	previous, err := l.Team.Interrupt(ctx, a.Target)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
-	return answer(map[string]Status{"previous_status": previous.shown(mostText)})
+	return answer(map[string]Status{"previous_status": previous.shown(maxText)})
 }
 
-func (l *lead) list(_ context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) list(_ context.Context, call tools.Call) (tools.Result, error) {
 	var a struct {
 		Prefix string `json:"path_prefix"`
 	}
@@ -135,12 +135,12 @@ func (l *lead) list(_ context.Context, call tools.Call) (tools.Result, error) {
 	}
 	all := []Listed{}
 	for _, agent := range l.Team.List(a.Prefix) {
-		agent.Status = agent.Status.shown(mostListed)
-		agent.LastTask = clip.Visible(agent.LastTask, mostListed)
+		agent.Status = agent.Status.shown(maxListed)
+		agent.LastTask = clip.Visible(agent.LastTask, maxListed)
 		all = append(all, agent)
 	}
 	return answer(map[string][]Listed{"agents": all})
 }
 
-// mostListed is how many bytes of an agent's words stand in a list.
-const mostListed = 500
+// maxListed is how many bytes of an agent's words stand in a list.
+const maxListed = 500

@@ -14,32 +14,32 @@ var directGroup = tools.Namespace{Name: "multi_agent_v1", Description: "Tools th
 func Direct(s Setup) []tools.Tool {
 	l := newLead(s, directGroup)
 	return []tools.Tool{
-		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.about()+howToLead, closed(
+		l.tool("spawn_agent", whenToSpawn+" Returns the agent's id at once, while it works; you are told when it ends."+s.describeRoles()+howToLead, closedSchema(
 			[]string{
 				messageSchema, itemsSchema, roleSchema, `"fork_context":{"type":"boolean","description":"Whether the agent knows this conversation. Defaults to false: tell it all that it needs."}`,
 				modelSchema, tierSchema, pathsSchema,
 			}), l.spawnDirect),
-		l.unordered("send_input", "Gives an agent a message. One that has ended goes on with it.", closed(
+		l.readingTool("send_input", "Gives an agent a message. One that has ended goes on with it.", closedSchema(
 			[]string{targetSchema, messageSchema, itemsSchema, `"interrupt":{"type":"boolean","description":"Whether to break off what the agent is doing. Defaults to false: it reads the message when it can."}`},
 			"target"), l.sendInput),
-		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closed([]string{idSchema}, "id"), l.resume),
+		l.tool("resume_agent", "Opens an agent again that was closed: it still knows its conversation, and a worker has its copy. Give it a task by send_input.", closedSchema([]string{idSchema}, "id"), l.resume),
 		l.scripted("wait_agent", "Waits until one of some agents has ended, and returns the status of those that have. "+
 			"Wait only when you can't go on without them. The change of a worker that has completed is taken over into your tree then, and merged says what came of it.",
-			closed([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
+			closedSchema([]string{`"targets":{"type":"array","items":{"type":"string"},"description":"Ids or nicknames of agents."}`, timeoutSchema}, "targets"), l.waitDirect),
 		l.scripted("close_agent", "Ends an agent and all that it started, and makes room for another: one that has completed counts until it is closed. "+
-			"The change of a worker that has completed is taken over before.", closed([]string{targetSchema}, "target"), l.close),
+			"The change of a worker that has completed is taken over before.", closedSchema([]string{targetSchema}, "target"), l.close),
 		l.mergeTool(),
 	}
 }
 
-func (l *lead) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
-	var a spawning
+func (l *leadTools) spawnDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
+	var a spawnArguments
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	id, nickname, err := l.spawn(ctx, a, a.Fork)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return answer(struct {
 		ID       string  `json:"agent_id"`
@@ -54,9 +54,9 @@ func given(text string) *string {
 	return &text
 }
 
-func (l *lead) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) sendInput(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct {
-		words
+		messageArguments
 		Target    string `json:"target"`
 		Interrupt bool   `json:"interrupt"`
 	}
@@ -69,24 +69,24 @@ func (l *lead) sendInput(ctx context.Context, call tools.Call) (tools.Result, er
 	}
 	submission, err := l.Team.Send(ctx, a.Target, text, a.Interrupt)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return answer(map[string]string{"submission_id": submission})
 }
 
-func (l *lead) resume(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) resume(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct{ ID string }
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	status, err := l.Team.Resume(ctx, a.ID)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
-	return answer(map[string]Status{"status": status.shown(mostText)})
+	return answer(map[string]Status{"status": status.shown(maxText)})
 }
 
-func (l *lead) waitDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) waitDirect(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct {
 		Targets []string `json:"targets"`
 		Timeout *float64 `json:"timeout_ms"`
@@ -99,23 +99,23 @@ func (l *lead) waitDirect(ctx context.Context, call tools.Call) (tools.Result, e
 	}
 	statuses, timedOut, err := l.Team.Wait(ctx, a.Targets, patience(a.Timeout))
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	shown := make(map[string]Status, len(statuses))
 	for id, status := range statuses {
-		shown[id] = status.shown(mostText / len(statuses))
+		shown[id] = status.shown(maxText / len(statuses))
 	}
 	result, err := answer(struct {
 		Statuses map[string]Status `json:"status"`
 		TimedOut bool              `json:"timed_out"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{shown, timedOut, said(l.mergeAll(ctx, a.Targets))})
-	result.Failed = nowhere(statuses)
+	}{shown, timedOut, mergeMessages(l.mergeAll(ctx, a.Targets))})
+	result.Failed = noneExists(statuses)
 	return result, err
 }
 
-// nowhere reports whether none of some agents exists.
-func nowhere(statuses map[string]Status) bool {
+// noneExists reports whether none of some agents exists.
+func noneExists(statuses map[string]Status) bool {
 	for _, status := range statuses {
 		if status.State != NotFound {
 			return false
@@ -124,21 +124,21 @@ func nowhere(statuses map[string]Status) bool {
 	return len(statuses) > 0
 }
 
-func (l *lead) close(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) close(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct{ Target string }
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	merged := l.mergeAll(ctx, []string{a.Target})
-	if words := l.whyOpen(a.Target, merged); words != "" {
+	if words := l.lossWarning(a.Target, merged); words != "" {
 		return tools.Refuse(words), nil
 	}
 	previous, err := l.Team.Close(ctx, a.Target)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return answer(struct {
 		Previous Status            `json:"previous_status"`
 		Merged   map[string]string `json:"merged,omitempty"`
-	}{previous.shown(mostText), said(merged)})
+	}{previous.shown(maxText), mergeMessages(merged)})
 }

@@ -15,9 +15,9 @@ import (
 
 // Setup configures the tools.
 type Setup struct {
-	Team  Team
-	Roles []Role
-	Most  int // agents at once
+	Team      Team
+	Roles     []Role
+	MaxAgents int // agents at once
 }
 
 // whenToSpawn begins the description of spawn_agent.
@@ -39,10 +39,10 @@ While it works:
 - Give an agent that knows the subject the next question by send_input, instead of starting another.
 - Close agents that you no longer need.`
 
-// about tells of the roles, and of how many agents there may be.
-func (s Setup) about() string {
+// describeRoles tells of the roles, and of how many agents there may be.
+func (s Setup) describeRoles() string {
 	var words strings.Builder
-	fmt.Fprintf(&words, " At most %d agents are open at once.", s.Most)
+	fmt.Fprintf(&words, " At most %d agents are open at once.", s.MaxAgents)
 	if len(s.Roles) == 0 {
 		return words.String()
 	}
@@ -53,8 +53,8 @@ func (s Setup) about() string {
 	return words.String()
 }
 
-// lead is the tools of one agent.
-type lead struct {
+// leadTools is the tools of one agent.
+type leadTools struct {
 	Setup
 	group tools.Namespace
 
@@ -62,45 +62,45 @@ type lead struct {
 	warned map[string]bool // ids of agents that were left open once, since their change could not be taken over
 }
 
-func newLead(s Setup, group tools.Namespace) *lead {
-	return &lead{Setup: s, group: group, warned: map[string]bool{}}
+func newLead(s Setup, group tools.Namespace) *leadTools {
+	return &leadTools{Setup: s, group: group, warned: map[string]bool{}}
 }
 
 type run func(context.Context, tools.Call) (tools.Result, error)
 
 // tool returns a tool for starting or messaging agents. Its calls run in the model's order.
-func (l *lead) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
+func (l *leadTools) tool(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	return tools.Tool{Spec: tools.Spec{Name: name, Description: description, Parameters: parameters, Namespace: l.group}, Run: run, Mutates: true}
 }
 
 // scripted returns a tool whose calls make merges.
-func (l *lead) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
+func (l *leadTools) scripted(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	t := l.tool(name, description, parameters, run)
 	t.Mutates, t.Scripts = false, true
 	return t
 }
 
-// unordered returns a tool that may end an agent's turn. It is outside the order of calls: the
+// readingTool returns a tool that may end an agent's turn. It is outside the order of calls: the
 // agent's own call in the same tree may wait behind it, and the agent only ends with its calls.
-func (l *lead) unordered(name, description string, parameters json.RawMessage, run run) tools.Tool {
+func (l *leadTools) readingTool(name, description string, parameters json.RawMessage, run run) tools.Tool {
 	return l.scripted(name, description, parameters, run)
 }
 
 const mergeName = "merge_agent"
 
-func (l *lead) mergeTool() tools.Tool {
+func (l *leadTools) mergeTool() tools.Tool {
 	return l.tool(mergeName, "Takes the change of an agent that has completed over into your tree, three ways, all of it or nothing. It is done by itself when you wait for the agent; "+
-		"call this to try again, after you or the agent did away with what was in the way.", closed([]string{idSchema}, "id"), l.merge)
+		"call this to try again, after you or the agent did away with what was in the way.", closedSchema([]string{idSchema}, "id"), l.merge)
 }
 
-func (l *lead) merge(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) merge(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct{ ID string }
 	if err := call.Arguments(&a); err != nil {
 		return tools.Result{}, err
 	}
 	result, err := l.Team.Merge(ctx, a.ID)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	return result, nil
 }
@@ -112,8 +112,8 @@ type merged struct {
 }
 
 // mergeAll merges the changes of completed agents, each by its own call.
-func (l *lead) mergeAll(ctx context.Context, ids []string) map[string]merged {
-	calls := tools.CallsOf(ctx)
+func (l *leadTools) mergeAll(ctx context.Context, ids []string) map[string]merged {
+	calls := tools.ScriptCallsOf(ctx)
 	var mu sync.Mutex
 	all := map[string]merged{}
 	for _, id := range l.Team.Unmerged(ids) {
@@ -128,8 +128,8 @@ func (l *lead) mergeAll(ctx context.Context, ids []string) map[string]merged {
 	return all
 }
 
-// said are the words of merges; nil for none.
-func said(all map[string]merged) map[string]string {
+// mergeMessages are the words of merges; nil for none.
+func mergeMessages(all map[string]merged) map[string]string {
 	if len(all) == 0 {
 		return nil
 	}
@@ -140,8 +140,8 @@ func said(all map[string]merged) map[string]string {
 	return said
 }
 
-// whyOpen explains once that closing an agent would lose its change.
-func (l *lead) whyOpen(id string, all map[string]merged) string {
+// lossWarning explains once that closing an agent would lose its change.
+func (l *leadTools) lossWarning(id string, all map[string]merged) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for of, m := range all {
@@ -155,9 +155,9 @@ func (l *lead) whyOpen(id string, all map[string]merged) string {
 
 // How long a wait takes.
 const (
-	defaultWait  = 30 * time.Second
-	shortestWait = 10 * time.Second
-	longestWait  = time.Hour
+	defaultWait = 30 * time.Second
+	minWait     = 10 * time.Second
+	maxWait     = time.Hour
 )
 
 // patience returns the requested waiting time.
@@ -165,12 +165,12 @@ func patience(milliseconds *float64) time.Duration {
 	if milliseconds == nil {
 		return defaultWait
 	}
-	within := min(max(*milliseconds, float64(shortestWait.Milliseconds())), float64(longestWait.Milliseconds()))
+	within := min(max(*milliseconds, float64(minWait.Milliseconds())), float64(maxWait.Milliseconds()))
 	return time.Duration(within) * time.Millisecond
 }
 
-// refused returns a team's refusal as a result.
-func refused(err error) (tools.Result, error) {
+// refusalResult returns a team's refusal as a result.
+func refusalResult(err error) (tools.Result, error) {
 	if refusal, is := errors.AsType[*Refusal](err); is {
 		return tools.Refuse(refusal.Words), nil
 	}

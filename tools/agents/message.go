@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// words is a message for an agent, in either form of models.
-type words struct {
+// messageArguments is a message for an agent, in either form of models.
+type messageArguments struct {
 	Message string `json:"message"`
 	Items   []item `json:"items"`
 }
@@ -21,7 +21,7 @@ type item struct {
 }
 
 // text returns the message as text, or a problem.
-func (w words) text() (text, problem string) {
+func (w messageArguments) text() (text, problem string) {
 	if w.Message != "" && len(w.Items) > 0 {
 		return "", "give the message by message or by items, not by both"
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// mostText is how many bytes of the words of an agent another one gets.
-const mostText = 32 << 10
+// maxText is how many bytes of the words of an agent another one gets.
+const maxText = 32 << 10
 
 // Notification is the user message about an ended agent, for models with Direct tools. JSON escapes
 // angle brackets, so the text cannot end the mark.
@@ -17,7 +17,7 @@ func Notification(id string, status Status) (string, error) {
 	raw, err := json.Marshal(struct {
 		Path   string `json:"agent_path"`
 		Status Status `json:"status"`
-	}{id, status.shown(mostText)})
+	}{id, status.shown(maxText)})
 	if err != nil {
 		return "", fmt.Errorf("encode the notification of %s: %w", id, err)
 	}
@@ -52,7 +52,7 @@ var heading = lazyregexp.New(`(?mi)^[^\pL\pN\n]*(?:message[^\pL\pN\n]*type|task[
 
 // String formats the letter. It quotes payload lines that look like a head.
 func (l Letter) String() string {
-	payload := heading().ReplaceAllString(clip.Visible(l.Payload, mostText), "| $0")
+	payload := heading().ReplaceAllString(clip.Visible(l.Payload, maxText), "| $0")
 	return fmt.Sprintf("Message Type: %s\nTask name: %s\nSender: %s\nPayload:\n%s", l.Kind, l.To, l.From, payload)
 }
 

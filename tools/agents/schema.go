@@ -18,8 +18,8 @@ const (
 	timeoutSchema = `"timeout_ms":{"type":"number","description":"How long to wait at most, in milliseconds: 10000 to 3600000, by default 30000. Longer waits cost less than many short ones."}`
 )
 
-// closed returns the schema of an object with exactly these properties.
-func closed(properties []string, required ...string) json.RawMessage {
+// closedSchema returns the schema of an object with exactly these properties.
+func closedSchema(properties []string, required ...string) json.RawMessage {
 	list, _ := json.Marshal(append([]string{}, required...)) // of texts, which never fails
 	return json.RawMessage(`{"type":"object","properties":{` + strings.Join(properties, ",") + `},"required":` + string(list) + `,"additionalProperties":false}`)
 }

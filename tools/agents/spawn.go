@@ -9,9 +9,9 @@ import (
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 )
 
-// spawning are the arguments of spawn_agent in either form.
-type spawning struct {
-	words
+// spawnArguments are the arguments of spawn_agent in either form.
+type spawnArguments struct {
+	messageArguments
 	Name   string   `json:"task_name"`
 	Role   string   `json:"agent_type"`
 	Fork   bool     `json:"fork_context"`
@@ -23,7 +23,7 @@ type spawning struct {
 }
 
 // spawn starts an agent.
-func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname string, err error) {
+func (l *leadTools) spawn(ctx context.Context, a spawnArguments, fork bool) (id, nickname string, err error) {
 	text, problem := a.text()
 	if problem == "" {
 		problem = l.problemOfRole(a.Role)
@@ -42,7 +42,7 @@ func (l *lead) spawn(ctx context.Context, a spawning, fork bool) (id, nickname s
 // noRole is the models' name for no role.
 const noRole = "default"
 
-func (l *lead) problemOfRole(name string) string {
+func (l *leadTools) problemOfRole(name string) string {
 	names := make([]string, len(l.Roles))
 	for i, role := range l.Roles {
 		if names[i] = role.Name; role.Name == name {
@@ -58,8 +58,8 @@ func (l *lead) problemOfRole(name string) string {
 // turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
 var turnsToFork = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forks says whether the agent knows the conversation.
-func (a spawning) forks() (yes bool, problem string) {
+// forksConversation says whether the agent knows the conversation.
+func (a spawnArguments) forksConversation() (yes bool, problem string) {
 	switch turns := a.Turns; {
 	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):
 		return true, ""

@@ -14,7 +14,7 @@ func Task(s Setup) []tools.Tool {
 	l := newLead(s, tools.Namespace{})
 	return []tools.Tool{
 		l.scripted("task", "Has another agent do a task, waits until it has ended, and returns its last words. Its change is taken over into your tree. "+
-			"The agent does not know this conversation: tell it all that it needs, and what it is to tell you."+s.aboutTypes(), closed([]string{
+			"The agent does not know this conversation: tell it all that it needs, and what it is to tell you."+s.aboutTypes(), closedSchema([]string{
 			`"description":{"type":"string","description":"What the task is, in 3 to 5 words."}`,
 			`"prompt":{"type":"string","description":"The task."}`,
 			`"subagent_type":{"type":"string","description":"The kind of agent."}`,
@@ -42,7 +42,7 @@ func (s Setup) aboutTypes() string {
 	return words
 }
 
-func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) {
+func (l *leadTools) task(ctx context.Context, call tools.Call) (tools.Result, error) {
 	var a struct {
 		Prompt string `json:"prompt"`
 		Type   string `json:"subagent_type"`
@@ -53,17 +53,17 @@ func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) 
 	}
 	id, err := l.begin(ctx, a.ID, a.Prompt, a.Type)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
-	status, err := l.toItsEnd(ctx, id)
+	status, err := l.awaitEnd(ctx, id)
 	if err != nil {
-		return refused(err)
+		return refusalResult(err)
 	}
 	var merged merged
 	for _, m := range l.mergeAll(ctx, []string{id}) { // under its id, where the model named it otherwise
 		merged = m
 	}
-	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, mostText))
+	words := fmt.Sprintf("task_id: %s\n\n<task_result>\n%s\n</task_result>\n", id, clip.Visible(status.Text, maxText))
 	if status.State != Completed {
 		words += "The agent did not complete it: " + status.State + ".\n"
 	}
@@ -77,8 +77,8 @@ func (l *lead) task(ctx context.Context, call tools.Call) (tools.Result, error) 
 }
 
 // begin starts an agent, or has one go on.
-func (l *lead) begin(ctx context.Context, id, prompt, kind string) (string, error) {
-	text, problem := words{Message: prompt}.text()
+func (l *leadTools) begin(ctx context.Context, id, prompt, kind string) (string, error) {
+	text, problem := messageArguments{Message: prompt}.text()
 	if problem != "" {
 		return "", Refusef("task: %s.", problem)
 	}
@@ -95,7 +95,7 @@ func (l *lead) begin(ctx context.Context, id, prompt, kind string) (string, erro
 }
 
 // roleOf returns the role of an agent type. The general type has none, unless a role has its name.
-func (l *lead) roleOf(kind string) (role string, known bool) {
+func (l *leadTools) roleOf(kind string) (role string, known bool) {
 	for _, r := range l.Roles {
 		if r.Name == kind || kind == exploreType && r.Name == "explorer" && role == "" {
 			role = r.Name
@@ -104,10 +104,10 @@ func (l *lead) roleOf(kind string) (role string, known bool) {
 	return role, role != "" || kind == generalType
 }
 
-// toItsEnd waits for an agent.
-func (l *lead) toItsEnd(ctx context.Context, id string) (Status, error) {
+// awaitEnd waits for an agent.
+func (l *leadTools) awaitEnd(ctx context.Context, id string) (Status, error) {
 	for {
-		statuses, _, err := l.Team.Wait(ctx, []string{id}, longestWait)
+		statuses, _, err := l.Team.Wait(ctx, []string{id}, maxWait)
 		if err != nil {
 			return Status{}, err
 		}

@@ -17,44 +17,44 @@ import (
 )
 
 const (
-	// mostWaiting is how many bytes of results wait for engines at once, of all cells.
-	mostWaiting = 64 << 20
-	// mostSettled is how many bytes of results go to an engine in one message, apart from the last.
-	mostSettled = 8 << 20
+	// maxWaiting is how many bytes of results wait for engines at once, of all cells.
+	maxWaiting = 64 << 20
+	// maxSettled is how many bytes of results go to an engine in one message, apart from the last.
+	maxSettled = 8 << 20
 )
 
-// cell is a script in progress with its output.
-type cell struct {
+// scriptCell is a script in progress with its output.
+type scriptCell struct {
 	id     string
 	tools  *Tools
 	engine *engine
 	names  map[string]string // of tools, by those that the script has for them
-	calls  *tools.Calls
+	calls  *tools.ScriptCalls
 	ctx    context.Context // of its calls
 	cancel context.CancelFunc
 	ended  chan struct{} // closed once it has ended, with all of its calls
 
-	counted counts // by the one that listens
+	outputCount outputCount // by the one that listens
 
-	mu       sync.Mutex
-	news     chan struct{} // holds one token once the model is to hear of the script
-	items    []message.Item
-	stored   map[string]string // since it was last told
-	underWay map[int]bool
-	settled  []message.Settled
-	more     *sync.Cond // than there was of settled, or over
-	stopped  string     // why it was ended from outside
-	told     bool       // by the engine that it has ended
-	end      message.End
+	mu           sync.Mutex
+	newsSignal   chan struct{} // holds one token once the model is to hear of the script
+	items        []message.Item
+	stored       map[string]string // since it was last told
+	runningCalls map[int]bool
+	results      []message.Settled
+	more         *sync.Cond // than there was of settled, or over
+	stopped      string     // why it was ended from outside
+	endReported  bool       // by the engine that it has ended
+	end          message.End
 }
 
-// counts counts the engine's output again.
-type counts struct{ items, bytes int }
+// outputCount counts the engine's output again.
+type outputCount struct{ items, bytes int }
 
-func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *cell {
-	c := &cell{
-		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.CallsOf(ctx),
-		ended: make(chan struct{}), news: make(chan struct{}, 1), stored: map[string]string{}, underWay: map[int]bool{},
+func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[string]string) *scriptCell {
+	c := &scriptCell{
+		id: strconv.Itoa(number), tools: t, engine: e, names: names, calls: tools.ScriptCallsOf(ctx),
+		ended: make(chan struct{}), newsSignal: make(chan struct{}, 1), stored: map[string]string{}, runningCalls: map[int]bool{},
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it goes on behind its call
 	stay := context.AfterFunc(t.ctx, cancel)
@@ -64,9 +64,9 @@ func newCell(ctx context.Context, t *Tools, e *engine, number int, names map[str
 }
 
 // start runs the script until it ends or is stopped.
-func (c *cell) start(run message.Run) {
+func (c *scriptCell) start(run message.Run) {
 	var writer sync.WaitGroup
-	writer.Go(func() { c.feed(run) })
+	writer.Go(func() { c.sendResults(run) })
 	c.tools.running.Go(func() {
 		c.finish(c.listen())
 		close(c.ended)
@@ -79,21 +79,21 @@ func (c *cell) start(run message.Run) {
 }
 
 // listen takes the reports of the engine up to the last one.
-func (c *cell) listen() error {
+func (c *scriptCell) listen() error {
 	for {
 		var report message.Report
 		if err := c.engine.reports.Read(&report); err != nil {
 			return err
 		}
-		over, err := c.take(report)
+		over, err := c.handleReport(report)
 		if err != nil || over {
 			return err
 		}
 	}
 }
 
-// take handles an untrusted report. An error describes its violation.
-func (c *cell) take(report message.Report) (over bool, err error) {
+// handleReport handles an untrusted report. An error describes its violation.
+func (c *scriptCell) handleReport(report message.Report) (over bool, err error) {
 	if refused := c.tools.store(report.Stored); len(refused) > 0 {
 		for _, key := range refused {
 			delete(report.Stored, key)
@@ -102,8 +102,8 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 		report.Items = append(report.Items, message.Item{Kind: message.Text, Value: words})
 	}
 	for _, item := range report.Items {
-		c.counted.items++
-		if c.counted.bytes += len(item.Value); c.counted.bytes > message.MostShown || c.counted.items > message.MostItems {
+		c.outputCount.items++
+		if c.outputCount.bytes += len(item.Value); c.outputCount.bytes > message.MaxShown || c.outputCount.items > message.MaxItems {
 			return false, errors.New("it showed more than a script may")
 		}
 	}
@@ -113,10 +113,10 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 	c.items = append(c.items, report.Items...)
 	maps.Copy(c.stored, report.Stored)
 	if report.Yield {
-		c.tell()
+		c.notifyNews()
 	}
 	if report.End != nil {
-		c.end, c.told = *report.End, true
+		c.end, c.endReported = *report.End, true
 		return true, nil
 	}
 	for _, call := range report.Calls {
@@ -129,7 +129,7 @@ func (c *cell) take(report message.Report) (over bool, err error) {
 
 // redact removes secrets from new texts, so readers of the cell need not wait. Outputs repeats it,
 // quickly, for secrets across texts.
-func (c *cell) redact(items []message.Item) {
+func (c *scriptCell) redact(items []message.Item) {
 	if c.tools.options.Outputs == nil || c.tools.options.Outputs.Redact == nil {
 		return
 	}
@@ -148,20 +148,20 @@ func (c *cell) redact(items []message.Item) {
 	}
 }
 
-// tell has whoever waits for the cell answer the model.
-func (c *cell) tell() {
+// notifyNews has whoever waits for the cell answer the model.
+func (c *scriptCell) notifyNews() {
 	select {
-	case c.news <- struct{}{}:
+	case c.newsSignal <- struct{}{}:
 	default:
 	}
 }
 
 // call starts a call of the script.
-func (c *cell) call(call message.Call) error {
-	if c.underWay[call.ID] || len(c.underWay) >= message.MostCalls || len(call.Input) > message.MostInput {
+func (c *scriptCell) call(call message.Call) error {
+	if c.runningCalls[call.ID] || len(c.runningCalls) >= message.MaxCalls || len(call.Input) > message.MaxInput {
 		return errors.New("it made more or larger calls than a script may")
 	}
-	c.underWay[call.ID] = true
+	c.runningCalls[call.ID] = true
 	name, known := c.names[call.Tool]
 	if !known || c.calls == nil {
 		c.answer(call.ID, tools.Refuse("there is no tool "+strconv.Quote(call.Tool)))
@@ -183,56 +183,56 @@ func (c *cell) call(call message.Call) error {
 }
 
 // answer has the result of a call go to the script.
-func (c *cell) answer(id int, r tools.Result) {
-	delete(c.underWay, id)
+func (c *scriptCell) answer(id int, r tools.Result) {
+	delete(c.runningCalls, id)
 	s := script.Settle(id, r)
-	if c.tools.waiting.Add(size(s)) > mostWaiting {
-		c.tools.waiting.Add(-size(s))
+	if c.tools.untakenBytes.Add(size(s)) > maxWaiting {
+		c.tools.untakenBytes.Add(-size(s))
 		s = message.Settled{ID: id, Error: "the results of this script and of others that wait to be read are too much at once; make fewer calls side by side"}
-		c.tools.waiting.Add(size(s))
+		c.tools.untakenBytes.Add(size(s))
 	}
-	c.settled = append(c.settled, s)
+	c.results = append(c.results, s)
 	c.more.Signal()
 }
 
 func size(s message.Settled) int64 { return int64(len(s.Value) + len(s.Error)) }
 
-// feed gives the engine the script and then results, many at a time, until the cell is over.
-func (c *cell) feed(run message.Run) {
-	c.engine.tell(message.Order{Run: &run})
+// sendResults gives the engine the script and then results, many at a time, until the cell is over.
+func (c *scriptCell) sendResults(run message.Run) {
+	c.engine.sendOrder(message.Order{Run: &run})
 	for {
 		batch, over := c.batch()
 		if over {
 			return
 		}
-		c.engine.tell(message.Order{Settled: batch})
+		c.engine.sendOrder(message.Order{Settled: batch})
 	}
 }
 
-func (c *cell) batch() (batch []message.Settled, over bool) {
+func (c *scriptCell) batch() (batch []message.Settled, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.settled) == 0 && !c.told && c.stopped == "" {
+	for len(c.results) == 0 && !c.endReported && c.stopped == "" {
 		c.more.Wait()
 	}
-	if c.told || c.stopped != "" {
+	if c.endReported || c.stopped != "" {
 		return nil, true
 	}
 	n, bytes := 0, int64(0)
-	for n < len(c.settled) && bytes < mostSettled {
-		bytes += size(c.settled[n])
+	for n < len(c.results) && bytes < maxSettled {
+		bytes += size(c.results[n])
 		n++
 	}
-	batch = c.settled[:n]
-	c.settled = append([]message.Settled(nil), c.settled[n:]...)
-	c.tools.waiting.Add(-bytes)
+	batch = c.results[:n]
+	c.results = append([]message.Settled(nil), c.results[n:]...)
+	c.tools.untakenBytes.Add(-bytes)
 	return batch, false
 }
 
 // stop ends the script from outside.
-func (c *cell) stop(why string) {
+func (c *scriptCell) stop(why string) {
 	c.mu.Lock()
-	if c.stopped == "" && !c.told {
+	if c.stopped == "" && !c.endReported {
 		c.stopped = why
 	}
 	c.more.Signal()
@@ -244,10 +244,10 @@ func (c *cell) stop(why string) {
 
 // finish ends pending calls and reports an end that the script could not report. err is the end of
 // reports, nil after the last.
-func (c *cell) finish(err error) {
+func (c *scriptCell) finish(err error) {
 	c.cancel()
 	c.mu.Lock()
-	c.told = c.told || err != nil && c.stopped == ""
+	c.endReported = c.endReported || err != nil && c.stopped == ""
 	c.more.Signal()
 	c.mu.Unlock()
 	how := ""
@@ -259,17 +259,17 @@ func (c *cell) finish(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, s := range c.settled {
-		c.tools.waiting.Add(-size(s))
+	for _, s := range c.results {
+		c.tools.untakenBytes.Add(-size(s))
 	}
-	c.settled = nil
+	c.results = nil
 	if err != nil {
-		c.end = message.End{Failed: true, Error: lost(err, how)}
+		c.end = message.End{Failed: true, Error: describeLostEngine(err, how)}
 	}
 }
 
-// lost says why an engine gave no end.
-func lost(err error, how string) string {
+// describeLostEngine says why an engine gave no end.
+func describeLostEngine(err error, how string) string {
 	switch {
 	case strings.Contains(how, "memory"):
 		return "Error: the script took more memory than a script has, and its engine died. Work on less at once."
@@ -279,8 +279,8 @@ func lost(err error, how string) string {
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
 }
 
-// over says whether nothing of the cell runs any more.
-func (c *cell) over() bool {
+// isOver says whether nothing of the cell runs any more.
+func (c *scriptCell) isOver() bool {
 	select {
 	case <-c.ended:
 		return true

@@ -43,24 +43,24 @@ type Nested struct {
 
 // Tools runs the scripts of a run. Close ends them.
 type Tools struct {
-	options Options
-	ctx     context.Context // of the run
-	cancel  context.CancelFunc
-	running sync.WaitGroup // all goroutines of engines and cells
-	waiting atomic.Int64   // bytes of results that no engine has taken yet
+	options      Options
+	ctx          context.Context // of the run
+	cancel       context.CancelFunc
+	running      sync.WaitGroup // all goroutines of engines and cells
+	untakenBytes atomic.Int64   // bytes of results that no engine has taken yet
 
-	mu     sync.Mutex
-	closed bool
-	count  int // of all cells that there ever were
-	cells  []*cell
-	spare  *spare
-	offer  offer // as it was last
-	stored map[string]string
-	held   int // bytes of stored
+	mu          sync.Mutex
+	closed      bool
+	count       int // of all cells that there ever were
+	cells       []*scriptCell
+	spare       *spare
+	offer       scriptTools // as it was last
+	stored      map[string]string
+	storedBytes int // bytes of stored
 }
 
-// mostCells bounds the cells at once, including unread finished ones.
-const mostCells = 8
+// maxCells bounds the cells at once, including unread finished ones.
+const maxCells = 8
 
 // New returns the tools. The end of the run's ctx ends all scripts' calls.
 func New(ctx context.Context, o Options) *Tools {
@@ -95,46 +95,46 @@ func (t *Tools) Close() {
 	t.running.Wait()
 }
 
-// offer lists the tools for scripts.
-type offer struct {
-	all   []Nested
-	names map[string]string // of tools, by those that the script has for them
-	told  []message.Tool    // of them
+// scriptTools lists the tools for scripts.
+type scriptTools struct {
+	all          []Nested
+	names        map[string]string // of tools, by those that the script has for them
+	descriptions []message.Tool    // of them
 }
 
 // nested returns the current tools for scripts.
-func (t *Tools) nested() offer {
+func (t *Tools) nested() scriptTools {
 	all := t.options.Nested()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !slices.EqualFunc(all, t.offer.all, same) {
+	if !slices.EqualFunc(all, t.offer.all, sameTool) {
 		t.offer = newOffer(all)
 	}
 	return t.offer
 }
 
-func same(a, b Nested) bool {
+func sameTool(a, b Nested) bool {
 	return a.Deferred == b.Deferred && a.Spec.Name == b.Spec.Name && a.Spec.Description == b.Spec.Description &&
 		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
 }
 
-func newOffer(all []Nested) offer {
+func newOffer(all []Nested) scriptTools {
 	given := namesOf(all)
-	o := offer{all: all, names: make(map[string]string, len(all))}
+	o := scriptTools{all: all, names: make(map[string]string, len(all))}
 	for _, n := range all {
 		name := given[n.Spec.Name]
 		o.names[name] = n.Spec.Name
-		about := clip.Visible(n.Spec.Description, mostAbout)
+		about := clip.Visible(n.Spec.Description, maxAbout)
 		if n.Deferred {
 			about = strings.TrimSpace(about + "\n" + declare.Method(name, tools.Spec{Parameters: n.Spec.Parameters, Accepts: n.Spec.Accepts, Grammar: n.Spec.Grammar, Returns: n.Spec.Returns}))
 		}
-		o.told = append(o.told, message.Tool{Name: name, Description: about})
+		o.descriptions = append(o.descriptions, message.Tool{Name: name, Description: about})
 	}
-	slices.SortFunc(o.told, func(a, b message.Tool) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(o.descriptions, func(a, b message.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return o
 }
 
-const mostAbout = 4000 // bytes of a description in ALL_TOOLS
+const maxAbout = 4000 // bytes of a description in ALL_TOOLS
 
 func namesOf(all []Nested) map[string]string {
 	names := make([]string, len(all))
@@ -145,7 +145,7 @@ func namesOf(all []Nested) map[string]string {
 }
 
 // begin starts a script as a new cell. The words say why it can't be started now.
-func (t *Tools) begin(ctx context.Context, source string) (c *cell, problem string, err error) {
+func (t *Tools) begin(ctx context.Context, source string) (c *scriptCell, problem string, err error) {
 	if problem := t.makeRoom(); problem != "" {
 		return nil, problem, nil
 	}
@@ -161,7 +161,7 @@ func (t *Tools) begin(ctx context.Context, source string) (c *cell, problem stri
 }
 
 // add makes a cell of an engine; nil after Close.
-func (t *Tools) add(ctx context.Context, e *engine, source string) *cell {
+func (t *Tools) add(ctx context.Context, e *engine, source string) *scriptCell {
 	o := t.nested()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -171,7 +171,7 @@ func (t *Tools) add(ctx context.Context, e *engine, source string) *cell {
 	t.count++
 	c := newCell(ctx, t, e, t.count, o.names)
 	t.cells = append(t.cells, c)
-	c.start(message.Run{Source: source, Tools: o.told, Stored: maps.Clone(t.stored)})
+	c.start(message.Run{Source: source, Tools: o.descriptions, Stored: maps.Clone(t.stored)})
 	return c
 }
 
@@ -179,33 +179,33 @@ func (t *Tools) add(ctx context.Context, e *engine, source string) *cell {
 func (t *Tools) makeRoom() (problem string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.cells) < mostCells {
+	if len(t.cells) < maxCells {
 		return ""
 	}
-	if i := slices.IndexFunc(t.cells, (*cell).over); i >= 0 {
+	if i := slices.IndexFunc(t.cells, (*scriptCell).isOver); i >= 0 {
 		t.cells = slices.Delete(t.cells, i, i+1)
 		return ""
 	}
-	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", mostCells, ids(t.cells))
+	return fmt.Sprintf("exec: %d scripts are running already, cells %s. Wait for one of them, or end it by wait with terminate.", maxCells, ids(t.cells))
 }
 
 // find returns the cell of an id, or nil.
-func (t *Tools) find(id string) *cell {
+func (t *Tools) find(id string) *scriptCell {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if i := slices.IndexFunc(t.cells, func(c *cell) bool { return c.id == id }); i >= 0 {
+	if i := slices.IndexFunc(t.cells, func(c *scriptCell) bool { return c.id == id }); i >= 0 {
 		return t.cells[i]
 	}
 	return nil
 }
 
-func (t *Tools) forget(c *cell) {
+func (t *Tools) forget(c *scriptCell) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.cells = slices.DeleteFunc(t.cells, func(other *cell) bool { return other == c })
+	t.cells = slices.DeleteFunc(t.cells, func(other *scriptCell) bool { return other == c })
 }
 
-func ids(cells []*cell) string {
+func ids(cells []*scriptCell) string {
 	all := make([]string, len(cells))
 	for i, c := range cells {
 		all[i] = c.id
@@ -219,17 +219,17 @@ func (t *Tools) store(values map[string]string) (refused []string) {
 	defer t.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		value := values[key]
-		held := t.held + len(value)
+		held := t.storedBytes + len(value)
 		if old, there := t.stored[key]; there {
 			held -= len(old)
 		} else {
 			held += len(key)
 		}
-		if len(value) > message.LargestValue || held > message.MostStored {
+		if len(value) > message.LargestValue || held > message.MaxStored {
 			refused = append(refused, key)
 			continue
 		}
-		t.held, t.stored[key] = held, value
+		t.storedBytes, t.stored[key] = held, value
 	}
 	return refused
 }

@@ -15,7 +15,7 @@ import (
 const (
 	execYield = 30 * time.Second
 	waitYield = 10 * time.Second
-	mostYield = 10 * time.Minute
+	maxYield  = 10 * time.Minute
 )
 
 // exec runs a script until it ends, yields, or exceeds its time and continues as a cell. The end of
@@ -48,21 +48,21 @@ func (t *Tools) wait(ctx context.Context, call tools.Call) (tools.Result, error)
 	began, id := time.Now(), strings.Trim(string(a.Cell), `" `)
 	c := t.find(id)
 	if c == nil {
-		return layout(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id))}), nil
+		return formatResult(statusFailed, began, []tools.Part{failure(fmt.Sprintf("exec cell %.20s not found", id))}), nil
 	}
 	if a.Terminate {
 		c.stop("by the model")
 	}
-	return c.answerAfter(ctx, began, patience(a.YieldMS, waitYield), tokens(a.MaxTokens))
+	return c.answerAfter(ctx, began, waitTime(a.YieldMS, waitYield), tokens(a.MaxTokens))
 }
 
 // answerAfter is the answer about a cell once there is something to tell, or the time is over.
-func (c *cell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
+func (c *scriptCell) answerAfter(ctx context.Context, began time.Time, yield time.Duration, budget int) (tools.Result, error) {
 	over := time.NewTimer(yield)
 	defer over.Stop()
 	select {
 	case <-c.ended:
-	case <-c.news:
+	case <-c.newsSignal:
 	case <-over.C:
 	case <-ctx.Done():
 		c.stop("the call was cancelled")
@@ -73,12 +73,12 @@ func (c *cell) answerAfter(ctx context.Context, began time.Time, yield time.Dura
 	return result, nil
 }
 
-func patience(ms float64, otherwise time.Duration) time.Duration {
+func waitTime(ms float64, otherwise time.Duration) time.Duration {
 	switch {
 	case ms <= 0:
 		return otherwise
-	case ms >= float64(mostYield/time.Millisecond):
-		return mostYield
+	case ms >= float64(maxYield/time.Millisecond):
+		return maxYield
 	}
 	return time.Duration(ms * float64(time.Millisecond))
 }
@@ -103,8 +103,8 @@ const (
 )
 
 // result returns the cell's news once. It forgets an ended cell.
-func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
-	over := c.over()
+func (c *scriptCell) result(ctx context.Context, began time.Time) tools.Result {
+	over := c.isOver()
 	c.mu.Lock()
 	items, stored, end, stopped := c.items, c.stored, c.end, c.stopped != ""
 	c.items, c.stored = nil, map[string]string{}
@@ -125,7 +125,7 @@ func (c *cell) result(ctx context.Context, began time.Time) tools.Result {
 	if over {
 		c.tools.forget(c)
 	}
-	r := layout(now, began, parts)
+	r := formatResult(now, began, parts)
 	if now == statusRunning {
 		r.Output = strings.Replace(r.Output, "Script running", runningWords+c.id, 1)
 	}
@@ -158,11 +158,11 @@ const runningWords = "Script running with cell ID "
 func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	after, runs := strings.CutPrefix(output, runningWords)
 	id, _, _ := strings.Cut(after, "\n")
-	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": mostYield.Milliseconds()}, runs
+	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": maxYield.Milliseconds()}, runs
 }
 
-// layout is the reference implementation's, known to models.
-func layout(now status, began time.Time, parts []tools.Part) tools.Result {
+// formatResult is the reference implementation's, known to models.
+func formatResult(now status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
 		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),
 		Parts:  parts,
@@ -172,8 +172,8 @@ func layout(now status, began time.Time, parts []tools.Part) tools.Result {
 
 func failure(words string) tools.Part { return tools.Part{Text: "Script error:\n" + words} }
 
-// mostParts is the number of items above which adjacent texts are joined.
-const mostParts = 200
+// maxParts is the number of items above which adjacent texts are joined.
+const maxParts = 200
 
 // partsOf are items as the model gets them.
 func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []tools.Part {
@@ -184,7 +184,7 @@ func partsOf(ctx context.Context, images *tools.Images, items []message.Item) []
 			parts, texts = append(parts, tools.Part{Text: strings.Join(texts, "\n")}), nil
 		}
 	}
-	join := len(items) > mostParts
+	join := len(items) > maxParts
 	for _, item := range items {
 		part := partOf(ctx, images, item)
 		switch {
@@ -206,7 +206,7 @@ func partOf(ctx context.Context, images *tools.Images, item message.Item) tools.
 		if _, err := images.AddURL(ctx, item.Value); err != nil {
 			return tools.Part{Text: fmt.Sprintf("[An image is left out: %v]", err)}
 		}
-		return tools.Part{Image: &images.Shown[len(images.Shown)-1]}
+		return tools.Part{Image: &images.Added[len(images.Added)-1]}
 	case message.Audio:
 		return tools.Part{Text: "[Audio is left out: it can't be shown here. Make text of it with a tool.]"}
 	}

@@ -8,15 +8,15 @@ func (t *Tools) Running() int {
 	defer t.mu.Unlock()
 	running := 0
 	for _, c := range t.cells {
-		if !c.over() {
+		if !c.isOver() {
 			running++
 		}
 	}
 	return running
 }
 
-// Left returns the number of scripts and their stored values for scripts after Close.
-func (t *Tools) Left() (cells int, stored map[string]string) {
+// State returns the number of scripts and their stored values for scripts after Close.
+func (t *Tools) State() (cells int, stored map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count, maps.Clone(t.stored)

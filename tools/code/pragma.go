@@ -32,7 +32,7 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 		YieldMS   *float64 `json:"yield_time_ms"`
 		MaxTokens *float64 `json:"max_output_tokens"`
 	}
-	if err := strictly(said, &a); err != nil {
+	if err := parseStrict(said, &a); err != nil {
 		return o, fmt.Sprintf("exec: the first line has to be %s and a JSON object of yield_time_ms and max_output_tokens, such as %s {\"yield_time_ms\": 60000}: %v.", pragma, pragma, err)
 	}
 	for name, value := range map[string]*float64{"yield_time_ms": a.YieldMS, "max_output_tokens": a.MaxTokens} {
@@ -45,7 +45,7 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 	}
 	o.yield = execYield
 	if a.YieldMS != nil {
-		o.yield = patience(*a.YieldMS, execYield)
+		o.yield = waitTime(*a.YieldMS, execYield)
 	}
 	if a.MaxTokens != nil {
 		o.budget = tokens(*a.MaxTokens)
@@ -53,8 +53,8 @@ func optionsIn(source string) (o scriptOptions, problem string) {
 	return o, ""
 }
 
-// strictly reads one JSON object and nothing else.
-func strictly(text string, into any) error {
+// parseStrict reads one JSON object and nothing else.
+func parseStrict(text string, into any) error {
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return fmt.Errorf("%.40q is no object", strings.TrimSpace(text))
 	}

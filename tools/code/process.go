@@ -15,20 +15,20 @@ import (
 type engine struct {
 	*attached.Program
 	reports *message.Reader // of standard output
-	said    clip.Head       // on standard error
+	stderr  clip.Head       // on standard error
 	ended   func() string
 }
 
-// mostSaid bounds the kept standard error of an engine, in bytes.
-const mostSaid = 300
+// maxStderrBytes bounds the kept standard error of an engine, in bytes.
+const maxStderrBytes = 300
 
 // environ is the engine's whole environment. It is a small program beside the run's.
 var environ = []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "TZ=UTC"}
 
 // startEngine starts an engine and waits until it can take a script.
 func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
-	e := &engine{said: clip.Head{Most: mostSaid}}
-	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.said)})
+	e := &engine{stderr: clip.Head{Limit: maxStderrBytes}}
+	e.Program, err = attached.Start(t.options.Sandbox.Start, sandbox.Command{Argv: t.options.Program, Dir: "/", Env: environ}, attached.Streams{Errors: attached.To(&e.stderr)})
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +41,8 @@ func (t *Tools) startEngine(ctx context.Context) (_ *engine, err error) {
 	return e, nil
 }
 
-// tell sends an order. A lost engine shows in its reports.
-func (e *engine) tell(order message.Order) { _ = message.Write(e.Input, order) }
+// sendOrder sends an order. A lost engine shows in its reports.
+func (e *engine) sendOrder(order message.Order) { _ = message.Write(e.Input, order) }
 
 // end ends the process, waits for it and says how it ended.
 func (e *engine) end() string { return e.ended() }
@@ -50,7 +50,7 @@ func (e *engine) end() string { return e.ended() }
 func (e *engine) close() string {
 	e.Close()
 	how := attached.Ending(e.Wait())
-	if said := e.said.Line(); said != "" {
+	if said := e.stderr.Line(); said != "" {
 		how += ": " + said
 	}
 	return how

@@ -45,9 +45,9 @@ declare const ALL_TOOLS: { name: string; description: string }[]; // every metho
 
 const (
 	fewDeferred = "Some tools are not declared below: find them in ALL_TOOLS by their descriptions, which have their declarations.\n\n"
-	// mostDeclared is how many bytes of declarations the model is told; of tools behind them it is
+	// maxDeclared is how many bytes of declarations the model is told; of tools behind them it is
 	// told the names.
-	mostDeclared = 96 << 10
+	maxDeclared = 96 << 10
 )
 
 // execSpec describes exec with the tools for its scripts.
@@ -62,7 +62,7 @@ func execSpec(all []Nested) tools.Spec {
 		case n.Deferred:
 			deferred = true
 			continue
-		case declared.Len()+len(method) > mostDeclared:
+		case declared.Len()+len(method) > maxDeclared:
 			method = declare.Method(names[n.Spec.Name], tools.Spec{})
 		}
 		declared.WriteString(method)

@@ -14,12 +14,12 @@ import (
 // exitNotStarted is the exit code of a command refused or not started, like a shell's.
 const exitNotStarted = 126
 
-// mostCharacters is more than any call is given.
-const mostCharacters = 1 << 40
+// maxCharacters is more than any call is given.
+const maxCharacters = 1 << 40
 
 // shellAction are the commands of a shell_call of the Responses API
 // (FunctionShellAction), each for a shell of its own. Numbers may be null.
-func (t *Tools) shellAction(call tools.Call) ([]launch, error) {
+func (t *Tools) shellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Commands        []string `json:"commands"`
 		TimeoutMS       float64  `json:"timeout_ms"`        // of each
@@ -31,10 +31,10 @@ func (t *Tools) shellAction(call tools.Call) ([]launch, error) {
 	if len(a.Commands) == 0 {
 		return nil, errors.New("it has no commands")
 	}
-	budget := tokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), mostCharacters)))))
-	all := make([]launch, len(a.Commands))
+	budget := tokens(float64(tools.Tokens(int64(min(max(a.MaxOutputLength, 0), maxCharacters)))))
+	all := make([]commandRequest, len(a.Commands))
 	for i, command := range a.Commands {
-		all[i] = launch{
+		all[i] = commandRequest{
 			callID: call.ID, argv: t.shellArgv("", false, command), script: command, limit: t.limit(a.TimeoutMS, defaultTimeout), budget: budget,
 		}
 	}
@@ -43,7 +43,7 @@ func (t *Tools) shellAction(call tools.Call) ([]launch, error) {
 
 // localShellAction is the one command of a local_shell_call of the Responses API
 // (LocalShellExecAction).
-func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
+func (t *Tools) localShellAction(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Type             string            `json:"type"`
 		Command          []string          `json:"command"`
@@ -63,7 +63,7 @@ func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
 	case a.User != "":
 		return nil, errors.New("commands run as the user of this run only; leave user out")
 	}
-	l := launch{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
+	l := commandRequest{callID: call.ID, argv: a.Command, workdir: a.WorkingDirectory, limit: t.limit(a.TimeoutMS, defaultTimeout)}
 	for name, value := range a.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
 			return nil, fmt.Errorf("%q is no name of a variable", name)
@@ -71,11 +71,11 @@ func (t *Tools) localShellAction(call tools.Call) ([]launch, error) {
 		l.env = append(l.env, name+"="+value)
 	}
 	slices.Sort(l.env)
-	return []launch{l}, nil
+	return []commandRequest{l}, nil
 }
 
-// act runs the commands of an action, whatever comes of those before.
-func (t *Tools) act(ctx context.Context, all []launch) (tools.Result, error) {
+// runActions runs the commands of an action, whatever comes of those before.
+func (t *Tools) runActions(ctx context.Context, all []commandRequest) (tools.Result, error) {
 	result := tools.Result{Budget: all[0].budget}
 	var details []map[string]any
 	for _, l := range all {

@@ -8,19 +8,19 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// Asked is a requested command: a script for a shell of our choice, or a program with arguments.
-type Asked struct {
+// RequestedCommand is a requested command: a script for a shell of our choice, or a program with arguments.
+type RequestedCommand struct {
 	Script string
 	Argv   []string
 	Patch  string // that is all there is to the command, which is then not run
 	Dir    string // in which paths of Patch start, from the working directory or absolute; empty for that directory
 }
 
-// Of returns the commands of a call, parsed like for their start. The error explains an unreadable
+// CommandsOf returns the commands of a call, parsed like for their start. The error explains an unreadable
 // call.
-func Of(tool string, call tools.Call) ([]Asked, error) {
+func CommandsOf(tool string, call tools.Call) ([]RequestedCommand, error) {
 	t := &Tools{options: Options{Limit: DefaultLimit}, shell: "sh"}
-	read, known := map[string]func(tools.Call) ([]launch, error){
+	read, known := map[string]func(tools.Call) ([]commandRequest, error){
 		execSpec.Name: t.execLaunches, shellCommandSpec.Name: t.shellCommandLaunches, shellFunction.Name: t.shellLaunches, bashSpec.Name: t.bashLaunches,
 	}[tool]
 	if !known {
@@ -30,13 +30,13 @@ func Of(tool string, call tools.Call) ([]Asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Asked, len(launches))
+	all := make([]RequestedCommand, len(launches))
 	for i, l := range launches {
 		if len(l.argv) == 0 {
 			return nil, errors.New("it names no program")
 		}
 		p, _ := patchOf(l.argv)
-		all[i] = Asked{Script: l.script, Argv: l.argv, Patch: p.text, Dir: p.from(l.workdir)}
+		all[i] = RequestedCommand{Script: l.script, Argv: l.argv, Patch: p.text, Dir: p.from(l.workdir)}
 		if l.script != "" {
 			all[i].Argv = nil
 		}

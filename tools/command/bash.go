@@ -24,7 +24,7 @@ var bashSpec = tools.Spec{
 // Bash is the command tool for models that know OpenCode.
 func (t *Tools) Bash() tools.Tool { return t.tool(bashSpec, t.bashLaunches, t.runBash) }
 
-func (t *Tools) bashLaunches(call tools.Call) ([]launch, error) {
+func (t *Tools) bashLaunches(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Command string  `json:"command"`
 		Timeout float64 `json:"timeout"`
@@ -33,13 +33,13 @@ func (t *Tools) bashLaunches(call tools.Call) ([]launch, error) {
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	return []launch{{
+	return []commandRequest{{
 		callID: call.ID, argv: t.shellArgv("", false, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.Timeout, defaultTimeout),
 	}}, nil
 }
 
 // runBash returns a command's output alone, after any remarks.
-func (t *Tools) runBash(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+func (t *Tools) runBash(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	ran, err := t.run(ctx, all[0])
 	switch {
 	case err != nil:

@@ -265,11 +265,11 @@ func TestTooManySessions(t *testing.T) {
 	all := New(Options{Sandbox: box, Outputs: new(tools.Outputs), Dir: toolstest.Folder(t, t.TempDir()), Env: []string{"PATH=" + os.Getenv("PATH")}})
 	mustPipe(t, filepath.Join(all.options.Dir.Path, "go"))
 	begin := func(cmd string) *session {
-		r, problem := all.start(launch{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
+		r, problem := all.start(commandRequest{callID: "x", argv: []string{"sh", "-c", cmd}, limit: time.Hour})
 		if problem != "" {
 			t.Fatal(problem)
 		}
-		return all.keep(r, 0)
+		return all.addSession(r, 0)
 	}
 	oldest, ended := begin("read x <go"), begin("true")
 	<-ended.process.Done()
@@ -405,17 +405,17 @@ func TestLongOutputIsCutAndKept(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, result.Output)
 		}
 	}
-	if b.seen.last.Whole.File != "outputs/call_1.txt" {
-		t.Errorf("whole is %+v", b.seen.last.Whole)
+	if b.seen.last.Uncut.File != "outputs/call_1.txt" {
+		t.Errorf("whole is %+v", b.seen.last.Uncut)
 	}
 }
 
 // TestAReplayedCallReturnsAsBefore has a fast command whose call took longer in the record, and
 // waits as long as a slow one takes.
 func TestAReplayedCallReturnsAsBefore(t *testing.T) {
-	before := []Before{{Session: 1007}, {Session: 1007}, {Ended: true}}
+	before := []RecordedReturn{{Session: 1007}, {Session: 1007}, {Ended: true}}
 	b := newBench(t, func(o *Options) {
-		o.Before = func(context.Context, tools.Call) (was Before) {
+		o.RecordedReturn = func(context.Context, tools.Call) (was RecordedReturn) {
 			was, before = before[0], before[1:]
 			return was
 		}
@@ -433,9 +433,9 @@ func TestAReplayedCallReturnsAsBefore(t *testing.T) {
 			t.Errorf("%s: no %q in %q", step.tool, step.want, got.Output)
 		}
 	}
-	tool := New(Options{Limit: time.Hour, Before: func(context.Context, tools.Call) Before { return Before{Ended: true} }})
-	if w := tool.waiting(t.Context(), tools.Call{}, time.Second); w.patience < time.Hour {
-		t.Errorf("it waits for %s", w.patience)
+	tool := New(Options{Limit: time.Hour, RecordedReturn: func(context.Context, tools.Call) RecordedReturn { return RecordedReturn{Ended: true} }})
+	if w := tool.waiting(t.Context(), tools.Call{}, time.Second); w.timeout < time.Hour {
+		t.Errorf("it waits for %s", w.timeout)
 	}
 }
 
@@ -445,17 +445,17 @@ func TestYieldTimes(t *testing.T) {
 		want           time.Duration
 	}{
 		{0, 0, defaultYield},
-		{1, 0, leastYield},
-		{249, 0, leastYield},
-		{250, 0, leastYield},
+		{1, 0, minYield},
+		{249, 0, minYield},
+		{250, 0, minYield},
 		{251, 0, 251 * time.Millisecond},
 		{29999, 0, 29999 * time.Millisecond},
-		{30000, 0, mostYield},
-		{30001, 0, mostYield},
+		{30000, 0, maxYield},
+		{30001, 0, maxYield},
 		{12000, 5, 12 * time.Second},
-		{1e300, 0, mostYield},
+		{1e300, 0, maxYield},
 		{0, 20000, 20 * time.Second},
-		{0, 1e9, mostYield},
+		{0, 1e9, maxYield},
 		{-5, 0, defaultYield},
 	} {
 		if got := yieldTime(test.yield, test.timeout); got != test.want {
@@ -467,15 +467,15 @@ func TestYieldTimes(t *testing.T) {
 		yield float64
 		want  time.Duration
 	}{
-		{"", 0, leastPoll},
-		{"", 4999, leastPoll},
+		{"", 0, minPoll},
+		{"", 4999, minPoll},
 		{"", 5001, 5001 * time.Millisecond},
 		{"", 299_999, 299_999 * time.Millisecond},
-		{"", 300_001, mostPoll},
-		{interrupt, 0, leastYield},
-		{"x", 249, leastYield},
+		{"", 300_001, maxPoll},
+		{interrupt, 0, minYield},
+		{"x", 249, minYield},
 		{"x", 251, 251 * time.Millisecond},
-		{"x", 30_001, mostYield},
+		{"x", 30_001, maxYield},
 	} {
 		if got := (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(); got != test.want {
 			t.Errorf("chars %q, yield %v: got %s, want %s", test.chars, test.yield, got, test.want)

@@ -13,8 +13,8 @@ import (
 // How long a call waits for its command, as the reference implementation has it.
 const (
 	defaultYield = 10 * time.Second
-	leastYield   = 250 * time.Millisecond
-	mostYield    = 30 * time.Second
+	minYield     = 250 * time.Millisecond
+	maxYield     = 30 * time.Second
 )
 
 var execSpec = tools.Spec{
@@ -39,7 +39,7 @@ const execProperties = `"cmd":{"type":"string","description":"Shell command to e
 
 // execLaunches returns the single command of exec_command. A shell chosen by the model is the
 // model's command.
-func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
+func (t *Tools) execLaunches(call tools.Call) ([]commandRequest, error) {
 	var a struct {
 		Cmd       string  `json:"cmd"`
 		Workdir   string  `json:"workdir"`
@@ -53,19 +53,19 @@ func (t *Tools) execLaunches(call tools.Call) ([]launch, error) {
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	l := launch{
+	l := commandRequest{
 		callID: call.ID, argv: t.shellArgv(a.Shell, a.Login, a.Cmd), workdir: a.Workdir, limit: t.limit(a.TimeoutMS, t.options.Limit),
 		tty: a.TTY, patience: yieldTime(a.YieldMS, a.TimeoutMS), budget: tokens(a.MaxTokens),
 	}
 	if a.Shell == "" {
 		l.script = a.Cmd
 	}
-	return []launch{l}, nil
+	return []commandRequest{l}, nil
 }
 
 // execCommand runs the command until its exit or the yield time, after which it continues as a
 // session. The end of ctx kills it.
-func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	l := all[0]
 	if problem := misplacedPatch(l.argv); problem != "" {
 		return tools.Refuse(problem), nil
@@ -80,7 +80,7 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 		result.Output = fmt.Sprintf("Wall time: %.4f seconds\nOutput:\n%s", took, result.Output)
 		return result, err
 	}
-	if denial, denied := t.denial(l); denied {
+	if denial, denied := t.refusalFor(l); denied {
 		return denial, nil
 	}
 	r, problem := t.start(l)
@@ -90,13 +90,13 @@ func (t *Tools) execCommand(ctx context.Context, call tools.Call, all []launch) 
 	w := t.waiting(ctx, call, l.patience)
 	ended, err := w.await(ctx, r)
 	if err != nil {
-		return tools.Result{Printed: r.abandon()}, err
+		return tools.Result{Printed: r.kill()}, err
 	}
-	p := part{callID: call.ID, took: time.Since(began), budget: l.budget}
+	p := callNews{callID: call.ID, took: time.Since(began), budget: l.budget}
 	if ended {
-		return p.last(r)
+		return p.endResult(r)
 	}
-	return p.ongoing(t.keep(r, w.session)), nil
+	return p.runningResult(t.addSession(r, w.replayedSession)), nil
 }
 
 // shellArgv returns the argument vector of a shell with a command.
@@ -108,8 +108,8 @@ func (t *Tools) shellArgv(shell string, login bool, cmd string) []string {
 	return []string{shell, "-c", cmd}
 }
 
-// keep makes a session of r, with number id unless 0.
-func (t *Tools) keep(r *running, id int) *session {
+// addSession makes a session of r, with number id unless 0.
+func (t *Tools) addSession(r *startedCommand, id int) *session {
 	added, pushedOut := t.sessions.add(r, id)
 	if pushedOut != nil {
 		pushedOut.discard()
@@ -122,39 +122,39 @@ func (t *Tools) keep(r *running, id int) *session {
 func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 	switch {
 	case yieldMS > 0:
-		return clampMS(yieldMS, leastYield, mostYield)
+		return clampMS(yieldMS, minYield, maxYield)
 	case timeoutMS > 0:
-		return clampMS(timeoutMS, defaultYield, mostYield)
+		return clampMS(timeoutMS, defaultYield, maxYield)
 	}
 	return defaultYield
 }
 
-// waiting is how a call waits for its command.
-type waiting struct {
-	patience time.Duration
-	session  int // in which the command runs on for the model, even if it has ended; 0 for any
+// waitMode is how a call waits for its command.
+type waitMode struct {
+	timeout         time.Duration
+	replayedSession int // in which the command runs on for the model, even if it has ended; 0 for any
 }
 
 // waiting returns the call's way of waiting. A replayed call does not depend on the command's
 // speed.
-func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waiting {
-	if t.options.Before == nil {
-		return waiting{patience: patience}
+func (t *Tools) waiting(ctx context.Context, call tools.Call, patience time.Duration) waitMode {
+	if t.options.RecordedReturn == nil {
+		return waitMode{timeout: patience}
 	}
-	before := t.options.Before(ctx, call)
+	before := t.options.RecordedReturn(ctx, call)
 	if before.Ended {
 		patience = 2 * t.options.Limit // at the limit the command is killed
 	}
-	return waiting{patience, before.Session}
+	return waitMode{patience, before.Session}
 }
 
 // await waits until the command has ended, patience is over or ctx has ended.
-func (w waiting) await(ctx context.Context, r *running) (ended bool, err error) {
-	over := time.NewTimer(w.patience)
+func (w waitMode) await(ctx context.Context, r *startedCommand) (ended bool, err error) {
+	over := time.NewTimer(w.timeout)
 	defer over.Stop()
 	select {
 	case <-r.process.Done():
-		return w.session == 0, nil
+		return w.replayedSession == 0, nil
 	case <-over.C:
 		return false, nil
 	case <-ctx.Done():
@@ -162,8 +162,8 @@ func (w waiting) await(ctx context.Context, r *running) (ended bool, err error) 
 	}
 }
 
-// abandon kills the command and returns its output.
-func (r *running) abandon() *tools.Printed {
+// kill kills the command and returns its output.
+func (r *startedCommand) kill() *tools.Printed {
 	r.timer.Stop()
 	r.process.Kill()
 	<-r.process.Done()

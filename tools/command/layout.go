@@ -16,16 +16,16 @@ import (
 // exitTimedOut is the exit code after a time limit, like timeout(1)'s.
 const exitTimedOut = 124
 
-// part is the news of a command in one call.
-type part struct {
+// callNews is the news of a command in one call.
+type callNews struct {
 	callID string
 	took   time.Duration
 	budget int // tokens of output
 }
 
-// last describes an ended command.
-func (p part) last(r *running) (tools.Result, error) {
-	ended, err := r.end()
+// endResult describes an ended command.
+func (p callNews) endResult(r *startedCommand) (tools.Result, error) {
+	ended, err := r.awaitResult()
 	if err != nil {
 		return tools.Result{Printed: ended.Printed}, err
 	}
@@ -42,8 +42,8 @@ func (p part) last(r *running) (tools.Result, error) {
 
 const runningWords = "Process running with session ID "
 
-// ongoing describes a running session.
-func (p part) ongoing(s *session) tools.Result {
+// runningResult describes a running session.
+func (p callNews) runningResult(s *session) tools.Result {
 	result := p.result(runningWords+strconv.Itoa(s.id), "", s.output.Take())
 	result.Detail = map[string]any{"session_id": s.id}
 	object := p.object(result.Printed)
@@ -53,7 +53,7 @@ func (p part) ongoing(s *session) tools.Result {
 }
 
 // result uses the layout of the reference implementation's unified exec, known to models.
-func (p part) result(state, warning string, printed *tools.Printed) tools.Result {
+func (p callNews) result(state, warning string, printed *tools.Printed) tools.Result {
 	var header strings.Builder
 	fmt.Fprintf(&header, "Chunk ID: %s\n", p.chunkID())
 	fmt.Fprintf(&header, "Wall time: %.4f seconds\n", p.took.Seconds())
@@ -70,11 +70,11 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	_, after, runs := strings.Cut(head, "\n"+runningWords)
 	number, _, _ := strings.Cut(after, "\n")
 	id, err := strconv.Atoi(number)
-	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": mostPoll.Milliseconds()}, runs && err == nil
+	return stdinSpec.Name, map[string]any{"session_id": id, "yield_time_ms": maxPoll.Milliseconds()}, runs && err == nil
 }
 
 // object returns the result for scripts; the dispatcher adds the output.
-func (p part) object(printed *tools.Printed) map[string]any {
+func (p callNews) object(printed *tools.Printed) map[string]any {
 	return map[string]any{
 		"chunk_id": p.chunkID(), "wall_time_seconds": p.took.Seconds(), "original_token_count": tools.Tokens(printed.Bytes()),
 	}
@@ -93,7 +93,7 @@ var returns = json.RawMessage(`{"type":"object","properties":{` +
 
 // chunkID derives from the call's id instead of chance, so recorded sessions have equal
 // transcripts.
-func (p part) chunkID() string {
+func (p callNews) chunkID() string {
 	sum := sha256.Sum256([]byte(p.callID))
 	return hex.EncodeToString(sum[:3])
 }
@@ -104,8 +104,8 @@ func tokens(asked float64) int {
 	return int(min(max(asked, 0), most))
 }
 
-// end waits for the end and describes it, with a warning before the output.
-func (r *running) end() (tools.Ran, error) {
+// awaitResult waits for the end and describes it, with a warning before the output.
+func (r *startedCommand) awaitResult() (tools.Ran, error) {
 	status, err := r.process.Wait()
 	r.timer.Stop()
 	ended := tools.Ran{Printed: r.output.Take(), ExitCode: status.ExitCode}

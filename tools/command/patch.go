@@ -80,14 +80,14 @@ func patchInScript(script string) (patchCommand, bool) {
 	return found, readsPatch(run, delimiter)
 }
 
-// longestHead bounds the parsed text, in bytes.
-const longestHead = 4 << 10
+// maxHead bounds the parsed text, in bytes.
+const maxHead = 4 << 10
 
 // aroundDocument splits a script that ends in a heredoc into the lines before, the text, and the
 // unique last line.
 func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	script = strings.TrimRight(script, " \t\n")
-	operator := strings.Index(script[:min(len(script), longestHead)], "<<")
+	operator := strings.Index(script[:min(len(script), maxHead)], "<<")
 	if operator < 0 {
 		return "", "", "", false
 	}
@@ -96,7 +96,7 @@ func aroundDocument(script string) (head, text, delimiter string, ok bool) {
 	last := strings.LastIndexByte(document, '\n') + 1
 	text, delimiter = document[:last], document[last:]
 	again := strings.Contains("\n"+text, "\n"+delimiter+"\n")
-	ok = !again && text != "" && delimiter != "" && len(head)+len(delimiter) <= longestHead && !strings.Contains(head, "\r")
+	ok = !again && text != "" && delimiter != "" && len(head)+len(delimiter) <= maxHead && !strings.Contains(head, "\r")
 	return head, text, delimiter, ok
 }
 
@@ -107,7 +107,7 @@ func readsPatch(s *syntax.Stmt, delimiter string) bool {
 		return false
 	}
 	r := s.Redirs[0]
-	word, ok := constant(r.Word)
+	word, ok := literalWord(r.Word)
 	return ok && word == delimiter && r.Op == syntax.Hdoc && r.N == nil && r.Hdoc == nil
 }
 
@@ -130,18 +130,18 @@ func changedTo(s *syntax.Stmt) (dir string, ok bool) {
 	if !ok || len(arguments) != 2 || arguments[0].Lit() != "cd" || len(s.Redirs) > 0 {
 		return "", false
 	}
-	dir, ok = constant(arguments[1])
+	dir, ok = literalWord(arguments[1])
 	return dir, ok && dir != "" && !strings.HasPrefix(dir, "-")
 }
 
-// constant returns a word without expansions.
-func constant(word *syntax.Word) (string, bool) {
+// literalWord returns a word without expansions.
+func literalWord(word *syntax.Word) (string, bool) {
 	if len(word.Parts) != 1 {
 		return "", false
 	}
 	switch part := word.Parts[0].(type) {
 	case *syntax.Lit:
-		return part.Value, strings.IndexFunc(part.Value, special) < 0
+		return part.Value, strings.IndexFunc(part.Value, isSpecialRune) < 0
 	case *syntax.SglQuoted:
 		return part.Value, !part.Dollar
 	case *syntax.DblQuoted:
@@ -157,8 +157,8 @@ func constant(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// special says whether a shell might read more into a character of a word.
-func special(r rune) bool {
+// isSpecialRune says whether a shell might read more into a character of a word.
+func isSpecialRune(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%=", r)
 }
 

@@ -33,20 +33,20 @@ type Options struct {
 	// Patch applies a patch with paths relative to dir, an absolute path. It replaces commands that
 	// only apply one; their calls mutate. May be nil.
 	Patch func(ctx context.Context, dir, text string) (tools.Result, error)
-	// Before returns the earlier return of a replayed exec_command or write_stdin call, which then
+	// RecordedReturn returns the earlier return of a replayed exec_command or write_stdin call, which then
 	// returns alike. May be nil.
-	Before func(ctx context.Context, call tools.Call) Before
+	RecordedReturn func(ctx context.Context, call tools.Call) RecordedReturn
 }
 
-// Before is the earlier return of a replayed call. The zero value is unknown.
-type Before struct {
+// RecordedReturn is the earlier return of a replayed call. The zero value is unknown.
+type RecordedReturn struct {
 	Ended   bool // its command had ended
 	Session int  // in which the command ran on; 0 for none
 }
 
-// forced overrides the commands' environment: output without colour, pager or other languages, like
+// forcedEnv overrides the commands' environment: output without colour, pager or other languages, like
 // the reference implementation.
-var forced = []string{
+var forcedEnv = []string{
 	"NO_COLOR=1", "TERM=dumb", "COLORTERM=",
 	"LANG=C.UTF-8", "LC_CTYPE=C.UTF-8", "LC_ALL=C.UTF-8",
 	"PAGER=cat", "GIT_PAGER=cat", "GH_PAGER=cat",
@@ -65,7 +65,7 @@ func New(o Options) *Tools {
 		o.Limit = DefaultLimit
 	}
 	t := &Tools{options: o, shell: "sh"}
-	t.env = append(append(t.env, o.Env...), forced...)
+	t.env = append(append(t.env, o.Env...), forcedEnv...)
 	if _, err := stage.LookPath("bash", o.Dir.Path, t.env); err == nil {
 		t.shell = "bash"
 	}
@@ -84,9 +84,9 @@ func (t *Tools) All() []tools.Tool {
 
 // tool runs the commands found by launches. A call mutates if one of them only applies a patch.
 func (t *Tools) tool(
-	spec tools.Spec, launches func(tools.Call) ([]launch, error), run func(context.Context, tools.Call, []launch) (tools.Result, error),
+	spec tools.Spec, launches func(tools.Call) ([]commandRequest, error), run func(context.Context, tools.Call, []commandRequest) (tools.Result, error),
 ) tools.Tool {
-	patches := func(l launch) bool {
+	patches := func(l commandRequest) bool {
 		_, patches := t.patchIn(l.argv)
 		return patches
 	}
@@ -117,20 +117,20 @@ func (t *Tools) Close() {
 	}
 }
 
-// running is a started command.
-type running struct {
+// startedCommand is a started command.
+type startedCommand struct {
 	sandbox *sandbox.Sandbox
 	process *sandbox.Process
 	output  *tools.Capture
-	clues   *sandbox.Clues // in what it prints
+	clues   *sandbox.RefusalClues // in what it prints
 	tty     bool
 	limit   time.Duration
 	timer   *time.Timer // kills the process at its limit
 	expired atomic.Bool
 }
 
-// launch is a requested command.
-type launch struct {
+// commandRequest is a requested command.
+type commandRequest struct {
 	callID  string
 	argv    []string
 	script  string   // that argv has a shell of our choice run; "" where the call names a program
@@ -144,8 +144,8 @@ type launch struct {
 	budget   int
 }
 
-// denial returns the answer for a forbidden command.
-func (t *Tools) denial(l launch) (result tools.Result, denied bool) {
+// refusalFor returns the answer for a forbidden command.
+func (t *Tools) refusalFor(l commandRequest) (result tools.Result, denied bool) {
 	if t.options.Judge == nil {
 		return tools.Result{}, false
 	}
@@ -163,13 +163,13 @@ func (t *Tools) denial(l launch) (result tools.Result, denied bool) {
 }
 
 // start starts a command; problem is in words for the model.
-func (t *Tools) start(l launch) (r *running, problem string) {
+func (t *Tools) start(l commandRequest) (r *startedCommand, problem string) {
 	dir, problem := t.folder(l.workdir)
 	if problem != "" {
 		return nil, problem
 	}
-	r = &running{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
-	r.clues = sandbox.Watch(r.output)
+	r = &startedCommand{output: t.options.Outputs.Capture(l.callID), tty: l.tty, limit: l.limit}
+	r.clues = sandbox.WatchRefusals(r.output)
 	env := append(append(t.env[:len(t.env):len(t.env)], l.env...), "PWD="+dir)
 	c := sandbox.Command{Argv: withPrograms(l.argv, t.options.Programs), Dir: dir, Env: env, Output: r.clues}
 	if l.tty {

@@ -19,14 +19,14 @@ const (
 
 // session is a running command available to later calls.
 type session struct {
-	*running
-	id   int
-	turn chan struct{} // holds the one token of the call that waits for it
+	*startedCommand
+	id        int
+	pollToken chan struct{} // holds the one token of the call that waits for it
 }
 
 // discard kills the command and drops its output.
 func (s *session) discard() {
-	_ = s.abandon().Close() // nobody is left to read it
+	_ = s.kill().Close() // nobody is left to read it
 }
 
 func (s *session) ended() bool {
@@ -48,7 +48,7 @@ type sessions struct {
 
 // add makes a session of r with number id, or the next for 0. If there are too many, it returns the
 // one to discard: an ended one, or the least recently used.
-func (s *sessions) add(r *running, id int) (added, pushedOut *session) {
+func (s *sessions) add(r *startedCommand, id int) (added, pushedOut *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.live) >= sessionLimit {
@@ -59,7 +59,7 @@ func (s *sessions) add(r *running, id int) (added, pushedOut *session) {
 	if id == 0 {
 		id = firstSession + s.count
 	}
-	added = &session{running: r, id: id, turn: make(chan struct{}, 1)}
+	added = &session{startedCommand: r, id: id, pollToken: make(chan struct{}, 1)}
 	s.count++
 	s.live = append(s.live, added)
 	return added, pushedOut

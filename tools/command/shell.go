@@ -45,30 +45,30 @@ func shellSpec(form tools.Form) tools.Spec {
 	return shellFunction
 }
 
-// place is a command's folder and time limit.
-type place struct {
+// commandPlace is a command's folder and time limit.
+type commandPlace struct {
 	Workdir   string  `json:"workdir"`
 	TimeoutMS float64 `json:"timeout_ms"`
 }
 
 // shellCommandLaunches returns the single command of shell_command: a shell line.
-func (t *Tools) shellCommandLaunches(call tools.Call) ([]launch, error) {
+func (t *Tools) shellCommandLaunches(call tools.Call) ([]commandRequest, error) {
 	var a struct {
-		place
+		commandPlace
 		Command string `json:"command"`
 		Login   bool   `json:"login"`
 	}
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	return []launch{{
+	return []commandRequest{{
 		callID: call.ID, argv: t.shellArgv("", a.Login, a.Command), script: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout),
 	}}, nil
 }
 
 // shellLaunches are the commands of a call of shell, or of an item of the API's own
 // shell tools.
-func (t *Tools) shellLaunches(call tools.Call) ([]launch, error) {
+func (t *Tools) shellLaunches(call tools.Call) ([]commandRequest, error) {
 	switch call.Form {
 	case tools.ShellAction:
 		return t.shellAction(call)
@@ -76,26 +76,26 @@ func (t *Tools) shellLaunches(call tools.Call) ([]launch, error) {
 		return t.localShellAction(call)
 	}
 	var a struct {
-		place
+		commandPlace
 		Command []string `json:"command"`
 	}
 	if err := call.Arguments(&a); err != nil {
 		return nil, err
 	}
-	return []launch{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
+	return []commandRequest{{callID: call.ID, argv: a.Command, workdir: a.Workdir, limit: t.limit(a.TimeoutMS, defaultTimeout)}}, nil
 }
 
 // runShell runs the program, or the commands one after the other, each to its end or
 // its time limit.
-func (t *Tools) runShell(ctx context.Context, call tools.Call, all []launch) (tools.Result, error) {
+func (t *Tools) runShell(ctx context.Context, call tools.Call, all []commandRequest) (tools.Result, error) {
 	if call.Form == tools.Function {
-		return t.toTheEnd(ctx, call.Name, all[0])
+		return t.runToEnd(ctx, call.Name, all[0])
 	}
-	return t.act(ctx, all)
+	return t.runActions(ctx, all)
 }
 
-// toTheEnd uses the reference implementation's layout of these tools.
-func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Result, error) {
+// runToEnd uses the reference implementation's layout of these tools.
+func (t *Tools) runToEnd(ctx context.Context, tool string, l commandRequest) (tools.Result, error) {
 	ran, err := t.run(ctx, l)
 	switch {
 	case err != nil:
@@ -109,8 +109,8 @@ func (t *Tools) toTheEnd(ctx context.Context, tool string, l launch) (tools.Resu
 	return tools.Result{Output: header + ran.Output, Printed: ran.Printed, Failed: ran.ExitCode != 0, Detail: ran.detail}, nil
 }
 
-// ran is the result of a command.
-type ran struct {
+// runResult is the result of a command.
+type runResult struct {
 	tools.Ran
 	detail  map[string]any
 	refusal string // why it was not run, in words that stand for themselves
@@ -118,30 +118,30 @@ type ran struct {
 }
 
 // run runs a command to its end or time limit, or applies its patch.
-func (t *Tools) run(ctx context.Context, l launch) (ran, error) {
+func (t *Tools) run(ctx context.Context, l commandRequest) (runResult, error) {
 	if problem := misplacedPatch(l.argv); problem != "" {
-		return ran{refusal: problem}, nil
+		return runResult{refusal: problem}, nil
 	}
 	began := time.Now()
 	if p, ok := t.patchIn(l.argv); ok {
 		result, err := t.applyPatch(ctx, p, l.workdir)
-		return ran{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
+		return runResult{Ran: tools.Ran{Output: result.Output, ExitCode: exitCode(result), Took: time.Since(began)}, detail: result.Detail}, err
 	}
-	if denial, denied := t.denial(l); denied {
-		return ran{refusal: denial.Output, detail: denial.Detail}, nil
+	if denial, denied := t.refusalFor(l); denied {
+		return runResult{refusal: denial.Output, detail: denial.Detail}, nil
 	}
 	r, problem := t.start(l)
 	if problem != "" {
-		return ran{problem: problem}, nil
+		return runResult{problem: problem}, nil
 	}
 	select {
 	case <-r.process.Done():
 	case <-ctx.Done():
-		return ran{Ran: tools.Ran{Printed: r.abandon()}}, ctx.Err()
+		return runResult{Ran: tools.Ran{Printed: r.kill()}}, ctx.Err()
 	}
-	ended, err := r.end()
+	ended, err := r.awaitResult()
 	ended.Took = time.Since(began)
-	return ran{Ran: ended, detail: detailOf(ended)}, err
+	return runResult{Ran: ended, detail: detailOf(ended)}, err
 }
 
 // exitCode returns the exit code of an equivalent program.

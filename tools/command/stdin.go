@@ -13,8 +13,8 @@ import (
 
 // How long a poll waits, as the reference implementation has it.
 const (
-	leastPoll = 5 * time.Second
-	mostPoll  = 5 * time.Minute
+	minPoll = 5 * time.Second
+	maxPoll = 5 * time.Minute
 )
 
 // interrupt is Ctrl-C.
@@ -57,27 +57,27 @@ func (t *Tools) writeStdin(ctx context.Context, call tools.Call) (tools.Result, 
 			"or give the command its input by a file, a pipe or a here-document"), nil
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.pollToken <- struct{}{}:
+		defer func() { <-s.pollToken }()
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
 	until := time.Now().Add(a.patience())
 	unwritten := s.write(ctx, a.Chars, until)
-	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.running)
+	ended, err := t.waiting(ctx, call, time.Until(until)).await(ctx, s.startedCommand)
 	if err != nil {
 		return tools.Result{Printed: s.output.Take()}, err
 	}
-	p := part{callID: call.ID, took: time.Since(began), budget: tokens(a.MaxTokens)}
+	p := callNews{callID: call.ID, took: time.Since(began), budget: tokens(a.MaxTokens)}
 	switch {
 	case ended:
 	case unwritten != nil:
 		return tools.Refuse("write_stdin failed: " + unwritten.Error()), nil
 	default:
-		return p.ongoing(s), nil
+		return p.runningResult(s), nil
 	}
 	t.sessions.remove(s)
-	return p.last(s.running)
+	return p.endResult(s.startedCommand)
 }
 
 // write types chars into the session's terminal, or interrupts a command without one.
@@ -96,9 +96,9 @@ func (s *session) write(ctx context.Context, chars string, until time.Time) erro
 
 func (a stdinArguments) patience() time.Duration {
 	if a.Chars == "" {
-		return clampMS(a.YieldMS, leastPoll, mostPoll)
+		return clampMS(a.YieldMS, minPoll, maxPoll)
 	}
-	return clampMS(a.YieldMS, leastYield, mostYield)
+	return clampMS(a.YieldMS, minYield, maxYield)
 }
 
 func (t *Tools) unknownSession(id float64) string {

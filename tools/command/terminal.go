@@ -12,21 +12,21 @@ var window = sandbox.Window{Rows: 24, Columns: 80}
 // plainLines removes a terminal's carriage returns before newlines. Others stay for progress bars,
 // but repeated ones become one.
 type plainLines struct {
-	to   io.Writer
-	held bool // a carriage return of which it is not known yet what follows
+	to         io.Writer
+	heldReturn bool // a carriage return of which it is not known yet what follows
 }
 
 func (l *plainLines) Write(p []byte) (int, error) {
 	text := make([]byte, 0, len(p)+1)
 	for _, c := range p {
 		if c == '\r' {
-			l.held = true
+			l.heldReturn = true
 			continue
 		}
-		if l.held && c != '\n' {
+		if l.heldReturn && c != '\n' {
 			text = append(text, '\r')
 		}
-		text, l.held = append(text, c), false
+		text, l.heldReturn = append(text, c), false
 	}
 	if _, err := l.to.Write(text); err != nil {
 		return 0, err

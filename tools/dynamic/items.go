@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// mostItems is how many bytes a list of items may have, as JSON.
-const mostItems = 16 << 20
+// maxItems is how many bytes a list of items may have, as JSON.
+const maxItems = 16 << 20
 
 // item is a part of an answer: text, or an image by a data URL.
 type item struct {
@@ -55,7 +55,7 @@ func resultOf(ctx context.Context, items []json.RawMessage) tools.Result {
 			lines = append(lines, "[An item is left out: it is neither "+textItem+" with text nor "+imageItem+" with image_url.]")
 		}
 	}
-	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Shown, Detail: images.Detail()}
+	return tools.Result{Output: strings.Join(lines, "\n"), Images: images.Added, Detail: images.Detail()}
 }
 
 // shown adds the image of a data URL and describes it.
@@ -81,7 +81,7 @@ func (t *taken) Write(p []byte) (int, error) {
 	}
 	t.held = append(t.held, p...)
 	begin := bytes.TrimLeft(t.held, " \t\r\n")
-	if len(begin) > 0 && begin[0] != '[' || len(t.held) > mostItems {
+	if len(begin) > 0 && begin[0] != '[' || len(t.held) > maxItems {
 		t.release()
 	}
 	return len(p), nil

@@ -22,15 +22,15 @@ type Program struct {
 	Env     []string // all of the environment
 }
 
-// mostLast is how many bytes of the end of standard error are kept for the record.
-const mostLast = 2 << 10
+// maxLast is how many bytes of the end of standard error are kept for the record.
+const maxLast = 2 << 10
 
 // Run returns a tool that starts a program for each call, with the arguments as JSON on standard
 // input. Its output is the result: text or a JSON list of items. Calls mutate, because the effects
 // are unknown.
 func Run(spec tools.Spec, program Program, timeout time.Duration, outputs *tools.Outputs) tools.Tool {
 	return tools.Tool{Spec: spec, Foreign: true, Mutates: true, Run: func(ctx context.Context, call tools.Call) (tools.Result, error) {
-		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Most: mostLast}}
+		r := running{name: spec.Name, stdout: taken{capture: outputs.Capture(call.ID)}, stderr: outputs.Capture(call.ID), last: clip.Tail{Limit: maxLast}}
 		return r.run(ctx, program, timeout, call.Input)
 	}}
 }

@@ -17,7 +17,7 @@ import (
 
 const (
 	defaultFound = 100
-	mostFound    = 2000
+	maxFound     = 2000
 	// searchTime is how long a search takes at most, as the reference
 	// implementation has it.
 	searchTime = 30 * time.Second
@@ -68,7 +68,7 @@ func (g grepFiles) grep(ctx context.Context, a grepArguments) (tools.Result, err
 		return tools.Result{}, ctx.Err()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return g.late(found), nil
+		return g.timedOut(found), nil
 	}
 	if err != nil {
 		return tools.Result{}, err
@@ -85,7 +85,7 @@ type query struct {
 
 func (a *grepArguments) query() (query, error) {
 	a.Path = cmp.Or(a.Path, ".")
-	q := query{limit: min(whole(a.Limit, defaultFound), mostFound)}
+	q := query{limit: min(whole(a.Limit, defaultFound), maxFound)}
 	if q.limit < 1 {
 		return q, refusal("limit must be greater than zero")
 	}
@@ -120,8 +120,8 @@ func (a *grepArguments) compile() (*match.Pattern, error) {
 	return pattern, nil
 }
 
-// found lists the found files in the order of [walk.Tree.Files].
-type found struct {
+// matches lists the found files in the order of [walk.Tree.Files].
+type matches struct {
 	paths    []string // as read_file takes them
 	more     bool     // there are, or may be, others
 	foreign  []string // files in encodings that are not searched
@@ -130,7 +130,7 @@ type found struct {
 }
 
 // unread lists files not searched for their encoding.
-func (f found) unread() string {
+func (f matches) unread() string {
 	const most = 5
 	if len(f.foreign) == 0 {
 		return ""
@@ -146,14 +146,14 @@ func (f found) unread() string {
 	return "(not searched, since they are UTF-16 or UTF-32, which commands such as iconv convert: " + strings.Join(named, ", ") + others + ")"
 }
 
-func (f found) result() tools.Result {
+func (f matches) result() tools.Result {
 	detail := map[string]any{"files": len(f.paths)}
 	if len(f.paths) == 0 {
 		return tools.Result{Output: strings.TrimSuffix("No matches found.\n"+f.unread(), "\n"), Detail: detail}
 	}
 	text := f.text()
 	if f.more {
-		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), mostFound)
+		text += fmt.Sprintf("(the first %d; there are more: narrow the search with path or include, or raise limit, up to %d)\n", len(f.paths), maxFound)
 	}
 	if unread := f.unread(); unread != "" {
 		text += unread + "\n"
@@ -161,7 +161,7 @@ func (f found) result() tools.Result {
 	return tools.Result{Output: text, Detail: detail}
 }
 
-func (f found) text() string {
+func (f matches) text() string {
 	var text strings.Builder
 	for _, path := range f.paths {
 		text.WriteString(oneLine(path))
@@ -170,8 +170,8 @@ func (f found) text() string {
 	return text.String()
 }
 
-// late answers a search that took too long.
-func (g grepFiles) late(f found) tools.Result {
+// timedOut answers a search that took too long.
+func (g grepFiles) timedOut(f matches) tools.Result {
 	how := "before all files were listed"
 	if f.of > 0 {
 		how = fmt.Sprintf("with %d of %d files searched", f.searched, f.of)

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/picture"
 )
 
-// largestImage is up to how many bytes an image file is read.
-const largestImage = 20 << 20
+// maxImage is up to how many bytes an image file is read.
+const maxImage = 20 << 20
 
 var imageSpec = tools.Spec{
 	Name:        "view_image",
@@ -32,7 +32,7 @@ var imageSpec = tools.Spec{
 // time: turn has room for one.
 type viewImage struct {
 	place
-	turn chan struct{}
+	decodeSlot chan struct{}
 }
 
 func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Result, error) {
@@ -40,8 +40,8 @@ func (v viewImage) view(ctx context.Context, a struct{ Path string }) (tools.Res
 		return tools.Result{}, ctx.Err()
 	}
 	select {
-	case v.turn <- struct{}{}:
-		defer func() { <-v.turn }()
+	case v.decodeSlot <- struct{}{}:
+		defer func() { <-v.decodeSlot }()
 	case <-ctx.Done():
 		return tools.Result{}, ctx.Err()
 	}
@@ -70,23 +70,23 @@ func (v viewImage) read(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > largestImage {
+	if info, err := file.Stat(); err == nil && info.Size() > maxImage {
 		return nil, tooLarge(path)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, largestImage+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxImage+1))
 	switch {
 	case err != nil:
 		return nil, unreadable(path, err.Error())
 	case len(data) == 0:
 		return nil, refusal(path + " is empty")
-	case len(data) > largestImage:
+	case len(data) > maxImage:
 		return nil, tooLarge(path)
 	}
 	return data, nil
 }
 
 func tooLarge(path string) refusal {
-	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, largestImage>>20))
+	return refusal(fmt.Sprintf("%s has more than %d MiB; make it smaller with a command and view that", path, maxImage>>20))
 }
 
 // shown returns the image with a line of text. The transcript has its digest instead.

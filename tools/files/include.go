@@ -30,8 +30,8 @@ func newInclude(glob string) (include, error) {
 	return i, nil
 }
 
-// takes reports whether a file, found below from, is searched.
-func (i include) takes(found, from string) bool {
+// includes reports whether a file, found below from, is searched.
+func (i include) includes(found, from string) bool {
 	switch {
 	case i.glob == "":
 		return true

@@ -11,8 +11,8 @@ import (
 const (
 	// tabWidth is how many columns a tab counts for.
 	tabWidth = 4
-	// mostBlock is up to how many lines a block has: more would not fit in a page.
-	mostBlock = longestPage / len("L1: \n")
+	// maxBlock is up to how many lines a block has: more would not fit in a page.
+	maxBlock = maxPage / len("L1: \n")
 )
 
 // blockArguments are those of the indentation mode.
@@ -39,7 +39,7 @@ func (a blockArguments) block(offset, limit int) (block, error) {
 	b := block{
 		anchor: whole(a.Anchor, offset), levels: whole(a.Levels, 0),
 		siblings: a.Siblings, header: a.Header == nil || *a.Header,
-		limit: min(limit, mostBlock, whole(a.Lines, limit)),
+		limit: min(limit, maxBlock, whole(a.Lines, limit)),
 	}
 	switch {
 	case b.anchor < 1:
@@ -66,8 +66,8 @@ func (l codeLine) comment() bool {
 	return slices.ContainsFunc([]string{"#", "//", "--", "/*", "*", "@"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }
 
-// closes says whether the line looks like the end of a block.
-func (l codeLine) closes() bool {
+// looksLikeEnd says whether the line looks like the end of a block.
+func (l codeLine) looksLikeEnd() bool {
 	text := strings.TrimLeft(l.text, " \t")
 	if strings.HasPrefix(text, "</") || text != "" && strings.ContainsRune("})]", rune(text[0])) {
 		return true
@@ -147,22 +147,22 @@ func indentOf(line []byte) int {
 func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) {
 	least := 0
 	if b.levels > 0 {
-		least = max(near[anchor].indent-min(b.levels, mostBlock)*tabWidth, 0)
+		least = max(near[anchor].indent-min(b.levels, maxBlock)*tabWidth, 0)
 	}
 	first, last = anchor, anchor
 	taken := near[anchor].size()
-	up := edge{block: b, least: least, open: true, up: true, met: near[anchor].indent <= least && !near[anchor].closes()}
-	down := edge{block: b, least: least, open: true}
-	for turn := 0; up.open || down.open; turn++ {
-		full = taken >= longestPage
+	up := edge{block: b, least: least, mayGrow: true, up: true, reachedLeast: near[anchor].indent <= least && !near[anchor].looksLikeEnd()}
+	down := edge{block: b, least: least, mayGrow: true}
+	for turn := 0; up.mayGrow || down.mayGrow; turn++ {
+		full = taken >= maxPage
 		if full || last-first+1 >= b.limit {
 			break
 		}
 		switch {
-		case turn%2 == 0 && up.takes(near, first-1):
+		case turn%2 == 0 && up.growsBy(near, first-1):
 			first--
 			taken += near[first].size()
-		case turn%2 == 1 && down.takes(near, last+1):
+		case turn%2 == 1 && down.growsBy(near, last+1):
 			last++
 			taken += near[last].size()
 		}
@@ -173,31 +173,31 @@ func (b block) extent(near []codeLine, anchor int) (first, last int, full bool) 
 // edge is a growing end of a block.
 type edge struct {
 	block
-	least int  // indentation that ends it
-	up    bool // it is the upper one
-	open  bool // it may grow
-	met   bool // a line of the least indentation is in it
+	least        int  // indentation that ends it
+	up           bool // it is the upper one
+	mayGrow      bool // it may grow
+	reachedLeast bool // a line of the least indentation is in it
 }
 
-// takes reports whether the block grows by a line. The first line with the least indentation ends
+// growsBy reports whether the block grows by a line. The first line with the least indentation ends
 // it: above is its header, with only comments before it; below is its end, or another block.
-func (e *edge) takes(near []codeLine, i int) bool {
-	if !e.open || i < 0 || i >= len(near) || near[i].indent < e.least {
-		e.open = false
+func (e *edge) growsBy(near []codeLine, i int) bool {
+	if !e.mayGrow || i < 0 || i >= len(near) || near[i].indent < e.least {
+		e.mayGrow = false
 		return false
 	}
 	line, atLeast := near[i], near[i].indent == e.least
 	switch {
 	case e.siblings:
-	case e.up && e.met:
-		e.open = atLeast && e.header && line.comment()
+	case e.up && e.reachedLeast:
+		e.mayGrow = atLeast && e.header && line.comment()
 	case atLeast && e.up:
-		e.met = true
+		e.reachedLeast = true
 	case atLeast:
-		e.open = false
-		return line.closes()
+		e.mayGrow = false
+		return line.looksLikeEnd()
 	}
-	return e.open
+	return e.mayGrow
 }
 
 // show formats the block for a page. full reports that the page ended it.

@@ -19,8 +19,8 @@ import (
 const (
 	defaultEntries = 25
 	defaultDepth   = 2
-	// longestName is how many bytes of a name are shown.
-	longestName = 500
+	// maxName is how many bytes of a name are shown.
+	maxName = 500
 )
 
 var listSpec = tools.Spec{
@@ -126,11 +126,11 @@ func (l *listing) show(e walk.Entry, level int) {
 	l.seen++
 	switch {
 	case l.seen < l.first:
-	case l.shown == l.limit || l.text.Len() >= longestPage:
+	case l.shown == l.limit || l.text.Len() >= maxPage:
 		l.more = true
 	default:
 		l.shown++
-		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), longestName), suffix(e.Mode))
+		fmt.Fprintf(&l.text, "%s%s%s\n", strings.Repeat("  ", min(level, 100)), clip.Bytes(oneLine(e.Name), maxName), suffix(e.Mode))
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"syscall"
 )
 
-// longestShown is how many bytes of a line are shown as OpenCode shows lines.
-const longestShown = 2000
+// maxShown is how many bytes of a line are shown as OpenCode shows lines.
+const maxShown = 2000
 
 // Page is a part of a text file.
 type Page struct {
@@ -43,11 +43,11 @@ func (p place) page(ctx context.Context, name string, first, most int) (Page, er
 	}
 	defer file.Close()
 	sum := sha256.New()
-	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10), longest: longestShown}
+	lines := &lineReader{from: bufio.NewReaderSize(io.TeeReader(until{ctx, file}, sum), 64<<10), longest: maxShown}
 	if why := lines.notText(name); why != "" {
 		return Page{}, refusal(why)
 	}
-	shown, room := Page{First: first}, longestPage
+	shown, room := Page{First: first}, maxPage
 	for {
 		ok, err := lines.next()
 		if err != nil {
@@ -71,7 +71,7 @@ func (p place) page(ctx context.Context, name string, first, most int) (Page, er
 }
 
 const (
-	mostNear   = 3    // names like one that is missing
+	maxNear    = 3    // names like one that is missing
 	shortNear  = 3    // bytes that a name has at least to be like a longer one
 	lookedNear = 1000 // entries of its folder that are looked at
 )
@@ -112,7 +112,7 @@ func (p place) withNear(name string, err error) error {
 		return err
 	}
 	slices.Sort(near)
-	return refused + refusal("; did you mean "+strings.Join(near[:min(len(near), mostNear)], ", ")+"?")
+	return refused + refusal("; did you mean "+strings.Join(near[:min(len(near), maxNear)], ", ")+"?")
 }
 
 // Refused returns the model's text of an error.
@@ -188,7 +188,7 @@ func (g grepFiles) lines(ctx context.Context, name string, q query, most int) (a
 	}
 	defer file.Close()
 	read := bufio.NewReaderSize(until{ctx, file}, 64<<10)
-	lines := &lineReader{from: read, longest: longestShown}
+	lines := &lineReader{from: read, longest: maxShown}
 	for {
 		ok, err := lines.next()
 		if err != nil || !ok {

@@ -113,7 +113,7 @@ func (p place) find(name string) (spot, error) {
 // outside resolves a path outside the working directory in the commands' view.
 func (p place) outside(view *grants.View, path, name string) (spot, error) {
 	at, inside, err := view.Locate(path)
-	if hidden := (*grants.NotShownError)(nil); errors.As(err, &hidden) {
+	if hidden := (*grants.HiddenError)(nil); errors.As(err, &hidden) {
 		return spot{}, unreadable(name, hidden.Why)
 	}
 	if err != nil {
@@ -194,7 +194,7 @@ func (p place) rulesFor(at spot) (walk.Rules, error) {
 // target returns the path to open and its target after following links, both relative. They only
 // differ for links that lead out. Both are the path itself if unknown.
 func (p place) target(path, inside string) (target, leadsTo string) {
-	target, err := p.Dir.Follow(path)
+	target, err := p.Dir.Resolve(path)
 	if err == nil {
 		return target, target
 	}

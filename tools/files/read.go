@@ -21,12 +21,12 @@ import (
 
 const (
 	defaultLines = 2000
-	// longestLine is how many bytes of a line are shown, as the reference
+	// maxLine is how many bytes of a line are shown, as the reference
 	// implementation has it.
-	longestLine = 500
-	// longestPage bounds a call's lines slightly below tools.DefaultBudget: a page with an end is
+	maxLine = 500
+	// maxPage bounds a call's lines slightly below tools.DefaultBudget: a page with an end is
 	// more useful than one with a gap.
-	longestPage = 36 << 10
+	maxPage = 36 << 10
 	// readPatience is how long a file is read: one with holes may be of any length.
 	readPatience = 30 * time.Second
 )
@@ -97,7 +97,7 @@ func (p place) read(ctx context.Context, a readArguments) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10), longest: longestLine}
+	lines := &lineReader{from: bufio.NewReaderSize(until{ctx, file}, 64<<10), longest: maxLine}
 	if why := lines.notText(a.Path); why != "" {
 		return "", refusal(why)
 	}
@@ -164,7 +164,7 @@ func (p *page) fill(ctx context.Context, lines *lineReader) error {
 		if lines.number < p.first {
 			continue
 		}
-		if lines.number > p.last || p.text.Len() >= longestPage {
+		if lines.number > p.last || p.text.Len() >= maxPage {
 			p.more = true
 			return nil
 		}

@@ -11,22 +11,22 @@ import (
 )
 
 // search finds the first q.limit matching files. With an error it returns those found so far.
-func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) {
+func (g grepFiles) search(ctx context.Context, at spot, q query) (matches, error) {
 	if info, err := at.root.Stat(at.inside); err == nil && !info.IsDir() {
 		return g.searchFile(ctx, at, q)
 	}
 	tree, err := g.tree(at)
 	if err != nil {
-		return found{}, err
+		return matches{}, err
 	}
 	defer tree.close()
-	files, err := tree.Files(ctx, g.Since, func(path string) bool { return q.include.takes(path, at.shown) })
+	files, err := tree.Files(ctx, g.Since, func(path string) bool { return q.include.includes(path, at.shown) })
 	if err != nil {
-		return found{}, err
+		return matches{}, err
 	}
 	s := &search{tree: tree.Tree, query: q, files: files}
 	hits, err := s.run(ctx)
-	f := found{more: len(hits) > q.limit, searched: min(s.next, len(files)), of: len(files)}
+	f := matches{more: len(hits) > q.limit, searched: min(s.next, len(files)), of: len(files)}
 	if !f.more && err == nil { // else it depends on the machine which files were looked into
 		slices.Sort(s.foreign)
 		for _, i := range s.foreign {
@@ -40,20 +40,20 @@ func (g grepFiles) search(ctx context.Context, at spot, q query) (found, error) 
 }
 
 // searchFile searches a file named by the call, ignoring include.
-func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (found, error) {
+func (g grepFiles) searchFile(ctx context.Context, at spot, q query) (matches, error) {
 	file, err := at.open()
 	if err != nil {
-		return found{}, err
+		return matches{}, err
 	}
 	defer file.Close()
 	matched := q.pattern == nil
 	var r match.Reader
 	if !matched {
 		if matched, err = r.Match(ctx, q.pattern, file); err != nil {
-			return found{of: 1}, err
+			return matches{of: 1}, err
 		}
 	}
-	f := found{searched: 1, of: 1}
+	f := matches{searched: 1, of: 1}
 	if r.Encoding != "" {
 		f.foreign = []string{g.named(at, "")}
 	}

@@ -7,14 +7,14 @@ import (
 
 // boundedBody is an answer's body with a maximum length.
 type boundedBody struct {
-	body        io.ReadCloser
-	left, limit int64
-	done        func() // gives free what the request held
-	fail        func(error)
+	body             io.ReadCloser
+	remaining, limit int64
+	release          func() // gives free what the request held
+	fail             func(error)
 }
 
 func (b *boundedBody) Read(into []byte) (int, error) {
-	if b.left <= 0 {
+	if b.remaining <= 0 {
 		if n, err := b.body.Read(make([]byte, 1)); n == 0 {
 			return 0, err
 		}
@@ -22,16 +22,16 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 		b.fail(err)
 		return 0, err
 	}
-	if int64(len(into)) > b.left {
-		into = into[:b.left]
+	if int64(len(into)) > b.remaining {
+		into = into[:b.remaining]
 	}
 	n, err := b.body.Read(into)
-	b.left -= int64(n)
+	b.remaining -= int64(n)
 	return n, err
 }
 
 func (b *boundedBody) Close() error {
 	err := b.body.Close()
-	b.done()
+	b.release()
 	return err
 }

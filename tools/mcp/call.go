@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostRounds is how often a call is made again since the server asked something.
-const mostRounds = 3
+// maxQuestionRounds is how often a call is made again since the server asked something.
+const maxQuestionRounds = 3
 
 // Tool returns the tool for an offered one. It ignores the server's hints about effects: a call
 // mutates unless the job permits parallel calls.
@@ -31,9 +31,9 @@ func (s *Session) Tool(offered Offered) tools.Tool {
 func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessage) (tools.Result, error) {
 	detail := map[string]any{"mcp_server": s.server.Name, "mcp_tool": oneLine(tool)}
 	asked := s.declined.Load()
-	limited, cancel := s.within(ctx)
+	limited, cancel := s.callContext(ctx)
 	defer cancel()
-	answer, err := s.rounds(limited, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	answer, err := s.callWithAnswers(limited, &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if n := s.declined.Load() - asked; n > 0 {
 		detail["declined"] = n // of other calls at the same time too, where calls run in parallel
 	}
@@ -41,7 +41,7 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 		if ctx.Err() != nil {
 			return tools.Result{Detail: detail}, ctx.Err()
 		}
-		return s.broken(err, detail), nil
+		return s.failedResult(err, detail), nil
 	}
 	result := s.result(answer, detail)
 	if call, _ := tools.CallOf(ctx); call.Caller > 0 {
@@ -50,19 +50,19 @@ func (s *Session) call(ctx context.Context, tool string, arguments json.RawMessa
 	return result, nil
 }
 
-// within returns a call's context, which also ends with the session.
-func (s *Session) within(ctx context.Context) (context.Context, context.CancelFunc) {
+// callContext returns a call's context, which also ends with the session.
+func (s *Session) callContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, s.server.CallTimeout)
-	release := context.AfterFunc(s.life, cancel)
+	release := context.AfterFunc(s.context, cancel)
 	return ctx, func() {
 		release()
 		cancel()
 	}
 }
 
-// rounds makes a call, and repeats it with refusals of the server's questions.
-func (s *Session) rounds(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
-	for range mostRounds {
+// callWithAnswers makes a call, and repeats it with refusals of the server's questions.
+func (s *Session) callWithAnswers(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
+	for range maxQuestionRounds {
 		answer, err := s.link.session.CallTool(ctx, params)
 		if err != nil || !answer.NeedsInput() {
 			return answer, err
@@ -75,10 +75,10 @@ func (s *Session) rounds(ctx context.Context, params *sdk.CallToolParams) (*sdk.
 		again.InputResponses, again.RequestState = answers, answer.RequestState
 		params = &again
 	}
-	return nil, errAsksOn
+	return nil, errTooManyQuestions
 }
 
-var errAsksOn = errors.New("it asks a person again and again, and nobody is there to answer")
+var errTooManyQuestions = errors.New("it asks a person again and again, and nobody is there to answer")
 
 // decline answers questions for people. Servers were offered no other requests.
 func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, error) {
@@ -93,17 +93,17 @@ func (s *Session) decline(requests sdk.InputRequestMap) (sdk.InputResponseMap, e
 	return answers, nil
 }
 
-// fatal lists messages of the library for HTTP answers that end the session. The library has no
+// sessionEndingMessages lists messages of the library for HTTP answers that end the session. The library has no
 // error values for these.
-var fatal = []string{"malformed event", "failed to decode", "failed to read body"}
+var sessionEndingMessages = []string{"malformed event", "failed to decode", "failed to read body"}
 
 // endsSession reports whether the library is about to end the session.
 func endsSession(err error) bool {
-	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(fatal, func(words string) bool { return strings.Contains(err.Error(), words) })
+	return errors.Is(err, sdk.ErrSessionMissing) || slices.ContainsFunc(sessionEndingMessages, func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
-// broken returns a failed call's result for the model.
-func (s *Session) broken(err error, detail map[string]any) tools.Result {
+// failedResult returns a failed call's result for the model.
+func (s *Session) failedResult(err error, detail map[string]any) tools.Result {
 	wire, refused := refusal(err)
 	ended := s.Ended()
 	if ended == nil && !refused && endsSession(err) {
@@ -120,12 +120,12 @@ func (s *Session) broken(err error, detail map[string]any) tools.Result {
 		words = fmt.Sprintf("the MCP server %s did not answer within %v; the call was cancelled. What it did until then is not known", s.server.Name, s.server.CallTimeout)
 	case refused:
 		detail["code"] = wire.Code
-		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, clip.Visible(wire.Message, mostRefusal))
+		words = fmt.Sprintf("the MCP server %s refused the call: %s", s.server.Name, clip.Visible(wire.Message, maxRefusal))
 	default:
 		words = fmt.Sprintf("the call of the MCP server %s failed: %s", s.server.Name, oneLine(err.Error()))
 	}
 	return tools.Result{Output: words, Failed: true, Detail: detail}
 }
 
-// mostRefusal is up to how many bytes of an error's message the model is shown.
-const mostRefusal = 4000
+// maxRefusal is up to how many bytes of an error's message the model is shown.
+const maxRefusal = 4000

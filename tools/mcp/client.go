@@ -22,8 +22,8 @@ type Remote struct {
 	Base    http.RoundTripper // nil for one that goes to the host, by the proxy of the environment
 }
 
-// mostRedirects is how many redirects are followed, on the host itself.
-const mostRedirects = 5
+// maxRedirects is how many redirects are followed, on the host itself.
+const maxRedirects = 5
 
 // NewClient returns a client that only contacts the address's host, with headers and token. The
 // error is for people.
@@ -41,7 +41,7 @@ func NewClient(remote Remote) (*http.Client, error) {
 	}
 	base := remote.Base
 	if base == nil {
-		base = direct(address.Scheme)
+		base = directTransport(address.Scheme)
 	}
 	return &http.Client{
 		Transport: &oneHost{base: base, origin: originOf(address), headers: headers},
@@ -49,7 +49,7 @@ func NewClient(remote Remote) (*http.Client, error) {
 			if originOf(request.URL) != originOf(address) {
 				return fmt.Errorf("it redirects to %s, and only %s may be reached; write that address in url if it is right", request.URL.Host, address.Host)
 			}
-			if len(before) > mostRedirects {
+			if len(before) > maxRedirects {
 				return errors.New("it redirects without end")
 			}
 			return nil
@@ -73,15 +73,15 @@ func CheckURL(address string) (*url.URL, error) {
 	case u.Fragment != "":
 		return nil, errors.New("it must not have a fragment (#)")
 	}
-	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
+	if u.Scheme == "http" && !reach.IsLocal(u.Hostname()) {
 		return nil, fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", u.Hostname())
 	}
 	return u, nil
 }
 
-// direct is a transport to the host. What http would carry in the clear goes by no proxy and to
+// directTransport is a transport to the host. What http would carry in the clear goes by no proxy and to
 // near addresses only, whatever a name resolves to.
-func direct(scheme string) *http.Transport {
+func directTransport(scheme string) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if scheme == "https" {
 		return transport
@@ -92,7 +92,7 @@ func direct(scheme string) *http.Transport {
 		if err != nil {
 			return err
 		}
-		if reach.NoService(to.Addr()) != "" {
+		if reach.UnusableForService(to.Addr()) != "" {
 			return fmt.Errorf("http: is only for private and loopback addresses, which %s is not; write https", to.Addr())
 		}
 		return nil
@@ -139,17 +139,17 @@ func closeIdle(transport http.RoundTripper) {
 	}
 }
 
-// bounded is a session's transport. It ends with ctx and bounds answers.
-type bounded struct {
-	base http.RoundTripper
-	ctx  context.Context
-	end  context.CancelFunc
-	lost func(error) bool // says whether the session is over by that
+// boundedTransport is a session's transport. It ends with ctx and bounds answers.
+type boundedTransport struct {
+	base   http.RoundTripper
+	ctx    context.Context
+	end    context.CancelFunc
+	onLost func(error) bool // says whether the session is over by that
 }
 
 // boundedClient returns a client with another's redirects, whose transport ends with the session.
-func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *bounded) {
-	b := &bounded{base: client.Transport, lost: lost}
+func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *boundedTransport) {
+	b := &boundedTransport{base: client.Transport, onLost: lost}
 	if b.base == nil {
 		b.base = http.DefaultTransport
 	}
@@ -159,9 +159,9 @@ func boundedClient(client *http.Client, lost func(error) bool) (*http.Client, *b
 	return &held, b
 }
 
-func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	if besideCalls(request) {
-		return b.listen(request), nil
+func (b *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if isEventStream(request) {
+		return b.serveEventStream(request), nil
 	}
 	ctx, cancel := context.WithCancel(request.Context())
 	release := context.AfterFunc(b.ctx, cancel)
@@ -186,20 +186,20 @@ func (b *bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		b.fail(fmt.Errorf("it is not there: %s", response.Status))
 	}
-	limit := int64(mostLine)
+	limit := int64(maxLineBytes)
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
-		limit = mostUnasked
+		limit = maxUnrequestedBytes
 	}
-	response.Body = &boundedBody{body: response.Body, left: limit, limit: limit, done: done, fail: b.fail}
+	response.Body = &boundedBody{body: response.Body, remaining: limit, limit: limit, release: done, fail: b.fail}
 	rewriteResponse(response)
 	return response, nil
 }
 
 // fail ends the session, unless it is ending anyway.
-func (b *bounded) fail(err error) {
-	if b.ctx.Err() == nil && b.lost(err) {
+func (b *boundedTransport) fail(err error) {
+	if b.ctx.Err() == nil && b.onLost(err) {
 		b.end()
 	}
 }
 
-func (b *bounded) CloseIdleConnections() { closeIdle(b.base) }
+func (b *boundedTransport) CloseIdleConnections() { closeIdle(b.base) }

@@ -20,30 +20,30 @@ import (
 
 // Bounds for a server. One that exceeds a bound is cut off.
 const (
-	mostLine     = 16 << 20 // bytes of one message: an image of a page may take some
-	mostUnasked  = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
-	mostNoise    = 200      // bytes that are kept of a line that is no message
-	mostRequests = 64       // that the server made and that are not answered yet
+	maxLineBytes        = 16 << 20 // bytes of one message: an image of a page may take some
+	maxUnrequestedBytes = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
+	maxInvalidLine      = 200      // bytes that are kept of a line that is no message
+	maxServerRequests   = 64       // that the server made and that are not answered yet
 )
 
-// lines is a transport over a process's streams, with a message per line. The library's IOTransport
+// lineTransport is a transport over a process's streams, with a message per line. The library's IOTransport
 // blocks for a server that does not read, keeps all unsolicited messages, and ends at the first
 // line that is no message, which many servers print at start.
-type lines struct {
-	process *Process
-	changed func() // the server says that its tools are others now
+type lineTransport struct {
+	process        *Process
+	onToolsChanged func() // the server says that its tools are others now
 
 	mu      sync.Mutex
 	current *lineConn
 }
 
 // Connect begins to read. It is called once.
-func (l *lines) Connect(context.Context) (sdk.Connection, error) {
+func (l *lineTransport) Connect(context.Context) (sdk.Connection, error) {
 	c := &lineConn{
-		process: l.process, changed: l.changed,
+		process: l.process, onToolsChanged: l.onToolsChanged,
 		incoming: make(chan jsonrpc.Message), outgoing: make(chan outgoing),
-		closed: make(chan struct{}), failed: make(chan struct{}), drained: make(chan struct{}),
-		asked: map[jsonrpc.ID]bool{}, answering: map[jsonrpc.ID]bool{},
+		closed: make(chan struct{}), failed: make(chan struct{}), readEnded: make(chan struct{}),
+		openRequests: map[jsonrpc.ID]bool{}, openServerRequests: map[jsonrpc.ID]bool{},
 	}
 	c.running.Go(c.read)
 	c.running.Go(c.write)
@@ -53,8 +53,8 @@ func (l *lines) Connect(context.Context) (sdk.Connection, error) {
 	return c, nil
 }
 
-// why is why the server can't be read any more, or nil.
-func (l *lines) why() error {
+// readError is why the server can't be read any more, or nil.
+func (l *lineTransport) readError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current == nil {
@@ -63,11 +63,11 @@ func (l *lines) why() error {
 	return l.current.failure()
 }
 
-// farewell is how long a server has to end by itself when its input is closed.
-const farewell = 500 * time.Millisecond
+// exitTimeout is how long a server has to end by itself when its input is closed.
+const exitTimeout = 500 * time.Millisecond
 
 // stop closes the process's input and kills it after a moment.
-func (l *lines) stop() error {
+func (l *lineTransport) stop() error {
 	l.mu.Lock()
 	c := l.current
 	l.mu.Unlock()
@@ -79,8 +79,8 @@ func (l *lines) stop() error {
 	}
 	c.Close()
 	select {
-	case <-c.drained:
-	case <-time.After(farewell):
+	case <-c.readEnded:
+	case <-time.After(exitTimeout):
 	}
 	err := l.process.End()
 	l.process.Output.Close()
@@ -88,8 +88,8 @@ func (l *lines) stop() error {
 	return err
 }
 
-// garbage returns the beginning of the first invalid line, or "".
-func (l *lines) garbage() string {
+// firstInvalidLine returns the beginning of the first invalid line, or "".
+func (l *lineTransport) firstInvalidLine() string {
 	l.mu.Lock()
 	c := l.current
 	l.mu.Unlock()
@@ -98,27 +98,27 @@ func (l *lines) garbage() string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.noise
+	return c.firstInvalidLine
 }
 
 type lineConn struct {
-	process  *Process
-	changed  func()
-	incoming chan jsonrpc.Message
-	outgoing chan outgoing
-	running  sync.WaitGroup
+	process        *Process
+	onToolsChanged func()
+	incoming       chan jsonrpc.Message
+	outgoing       chan outgoing
+	running        sync.WaitGroup
 
-	closing sync.Once
-	closed  chan struct{}
-	failing sync.Once
-	failed  chan struct{} // closed behind err
-	err     error
-	drained chan struct{} // closed when nothing is read any more
+	closing   sync.Once
+	closed    chan struct{}
+	failing   sync.Once
+	failed    chan struct{} // closed behind err
+	err       error
+	readEnded chan struct{} // closed when nothing is read any more
 
-	mu        sync.Mutex
-	asked     map[jsonrpc.ID]bool // requests that were written and not answered
-	answering map[jsonrpc.ID]bool // requests of the server that are not answered
-	noise     string              // the beginning of the first line that was no message
+	mu                 sync.Mutex
+	openRequests       map[jsonrpc.ID]bool // requests that were written and not answered
+	openServerRequests map[jsonrpc.ID]bool // requests of the server that are not answered
+	firstInvalidLine   string              // the beginning of the first line that was no message
 }
 
 // outgoing is a message to write. done receives the result.
@@ -172,7 +172,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
-	c.remember(message)
+	c.recordRequests(message)
 	out := outgoing{data: append(toServer(data), '\n'), done: make(chan error, 1)}
 	select {
 	case c.outgoing <- out:
@@ -186,7 +186,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	select {
 	case err := <-out.done:
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) { // whoever started the program closes its input once it has exited
-			return c.whyNotRead(ctx, err)
+			return c.explainUnreadInput(ctx, err)
 		}
 		return err
 	case <-ctx.Done():
@@ -198,9 +198,9 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 	}
 }
 
-// whyNotRead explains a server that no longer reads. An exiting one closes its input just before
+// explainUnreadInput explains a server that no longer reads. An exiting one closes its input just before
 // its output.
-func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
+func (c *lineConn) explainUnreadInput(ctx context.Context, err error) error {
 	select {
 	case <-c.failed:
 		return c.err
@@ -211,17 +211,17 @@ func (c *lineConn) whyNotRead(ctx context.Context, err error) error {
 	}
 }
 
-// remember records expected answers of both sides.
-func (c *lineConn) remember(message jsonrpc.Message) {
+// recordRequests records expected answers of both sides.
+func (c *lineConn) recordRequests(message jsonrpc.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch message := message.(type) {
 	case *jsonrpc.Request:
 		if message.IsCall() {
-			c.asked[message.ID] = true
+			c.openRequests[message.ID] = true
 		}
 	case *jsonrpc.Response:
-		delete(c.answering, message.ID)
+		delete(c.openServerRequests, message.ID)
 	}
 }
 
@@ -248,7 +248,7 @@ func (c *lineConn) Close() error {
 
 // read forwards messages until the server ends or exceeds a bound.
 func (c *lineConn) read() {
-	defer close(c.drained)
+	defer close(c.readEnded)
 	reader := bufio.NewReaderSize(c.process.Output, 64<<10)
 	unasked := 0
 	for {
@@ -257,7 +257,7 @@ func (c *lineConn) read() {
 			c.fail(err)
 			return
 		}
-		answers, err := c.take(line)
+		answers, err := c.deliverLine(line)
 		if err != nil {
 			c.fail(err)
 			return
@@ -266,22 +266,22 @@ func (c *lineConn) read() {
 		if answers {
 			unasked = 0
 		}
-		if unasked > mostUnasked {
-			c.fail(fmt.Errorf("it sent more than %d MiB that answer nothing", mostUnasked>>20))
+		if unasked > maxUnrequestedBytes {
+			c.fail(fmt.Errorf("it sent more than %d MiB that answer nothing", maxUnrequestedBytes>>20))
 			return
 		}
 	}
 }
 
-// readLine reads a line of up to mostLine bytes, without its end.
+// readLine reads a line of up to maxLineBytes bytes, without its end.
 func readLine(reader *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := reader.ReadSlice('\n')
 		line = append(line, part...)
 		switch {
-		case len(line) > mostLine:
-			return nil, fmt.Errorf("it sent a message of more than %d MiB", mostLine>>20)
+		case len(line) > maxLineBytes:
+			return nil, fmt.Errorf("it sent a message of more than %d MiB", maxLineBytes>>20)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case err != nil && len(bytes.TrimSpace(line)) > 0:
 			return line, nil // the next read tells of the end
@@ -297,8 +297,8 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 
 var errClosed = errors.New("it closed its output: it has ended")
 
-// take hands on the messages of a line; answers says whether one answers something.
-func (c *lineConn) take(line []byte) (answers bool, err error) {
+// deliverLine hands on the messages of a line; answers says whether one answers something.
+func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 	raws := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' { // a batch, which revision 2025-03-26 has
 		if json.Unmarshal(line, &raws) != nil {
@@ -308,22 +308,22 @@ func (c *lineConn) take(line []byte) (answers bool, err error) {
 	for _, raw := range raws {
 		message, err := decode(raw)
 		if err != nil {
-			c.heard(raw)
+			c.recordInvalidLine(raw)
 			continue
 		}
-		wanted, answer, err := c.wanted(message)
+		wanted, answer, err := c.isWanted(message)
 		answers = answers || answer
 		if err != nil {
 			return answers, err
 		}
 		if wanted {
-			c.handOn(message)
+			c.deliver(message)
 		}
 	}
 	return answers, nil
 }
 
-func (c *lineConn) handOn(message jsonrpc.Message) {
+func (c *lineConn) deliver(message jsonrpc.Message) {
 	select {
 	case c.incoming <- message:
 	case <-c.closed:
@@ -338,44 +338,44 @@ func decode(raw []byte) (jsonrpc.Message, error) {
 	return jsonrpc.DecodeMessage(fromServer(raw))
 }
 
-// heard keeps the first invalid line: servers log to standard output against the protocol, and one
+// recordInvalidLine keeps the first invalid line: servers log to standard output against the protocol, and one
 // that does nothing else needs an explanation.
-func (c *lineConn) heard(line []byte) {
+func (c *lineConn) recordInvalidLine(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.noise == "" {
-		c.noise = clip.Visible(string(line), mostNoise)
+	if c.firstInvalidLine == "" {
+		c.firstInvalidLine = clip.Visible(string(line), maxInvalidLine)
 	}
 }
 
-// wanted reports whether the library needs a message: an expected answer or a request. The only
+// isWanted reports whether the library needs a message: an expected answer or a request. The only
 // relevant notification is about changed tools.
-func (c *lineConn) wanted(message jsonrpc.Message) (wanted, answer bool, err error) {
+func (c *lineConn) isWanted(message jsonrpc.Message) (wanted, answer bool, err error) {
 	switch message := message.(type) {
 	case *jsonrpc.Response:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		asked := c.asked[message.ID]
-		delete(c.asked, message.ID)
+		asked := c.openRequests[message.ID]
+		delete(c.openRequests, message.ID)
 		return asked, asked, nil
 	case *jsonrpc.Request:
 		if message.IsCall() {
-			return true, false, c.accept(message.ID)
+			return true, false, c.countServerRequest(message.ID)
 		}
 		if message.Method == methodToolsChanged {
-			c.changed()
+			c.onToolsChanged()
 		}
 	}
 	return false, false, nil
 }
 
-// accept counts a request of the server.
-func (c *lineConn) accept(id jsonrpc.ID) error {
+// countServerRequest counts a request of the server.
+func (c *lineConn) countServerRequest(id jsonrpc.ID) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.answering) >= mostRequests {
-		return fmt.Errorf("it made more than %d requests without taking the answers", mostRequests)
+	if len(c.openServerRequests) >= maxServerRequests {
+		return fmt.Errorf("it made more than %d requests without taking the answers", maxServerRequests)
 	}
-	c.answering[id] = true
+	c.openServerRequests[id] = true
 	return nil
 }

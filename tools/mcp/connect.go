@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// newest is the first requested revision. older is requested from a new process if that failed;
+	// newestRevision is the first requested revision. older is requested from a new process if that failed;
 	// the server may choose an earlier one.
-	newest = "2026-07-28"
-	older  = "2025-11-25"
+	newestRevision = "2026-07-28"
+	olderRevision  = "2025-11-25"
 	// probeTime bounds the wait for an answer to the newest revision, which some servers never
 	// give.
 	probeTime = 5 * time.Second
@@ -27,11 +27,11 @@ const (
 // or hang after the first.
 func (s *Session) connect(ctx context.Context) error {
 	if p := s.server.Protocol; p != "" && p != ProtocolAuto {
-		return s.hold(ctx, p)
+		return s.connectWith(ctx, p)
 	}
 	probe := min(cmp.Or(s.server.probe, probeTime), s.server.StartTimeout/2)
 	probing, cancel := context.WithTimeout(ctx, probe)
-	first := s.try(probing, newest)
+	first := s.connectOnce(probing, newestRevision)
 	slow := probing.Err() != nil
 	cancel()
 	if first == nil {
@@ -40,9 +40,9 @@ func (s *Session) connect(ctx context.Context) error {
 	if _, unstarted := errors.AsType[*startError](first); unstarted || ctx.Err() != nil {
 		return s.failure(ctx, first)
 	}
-	second := s.try(ctx, older)
+	second := s.connectOnce(ctx, olderRevision)
 	if _, answered := refusal(second); answered && slow && ctx.Err() == nil {
-		second = s.try(ctx, newest) // it was slow to start, and knows nothing older
+		second = s.connectOnce(ctx, newestRevision) // it was slow to start, and knows nothing older
 	} else if second == nil {
 		s.list.Restarted = true
 	}
@@ -52,9 +52,9 @@ func (s *Session) connect(ctx context.Context) error {
 	return nil
 }
 
-// hold connects with exactly one revision.
-func (s *Session) hold(ctx context.Context, revision string) error {
-	if err := s.try(ctx, revision); err != nil {
+// connectWith connects with exactly one revision.
+func (s *Session) connectWith(ctx context.Context, revision string) error {
+	if err := s.connectOnce(ctx, revision); err != nil {
 		return s.failure(ctx, err)
 	}
 	if spoken := s.link.session.InitializeResult().ProtocolVersion; spoken != revision {
@@ -64,9 +64,9 @@ func (s *Session) hold(ctx context.Context, revision string) error {
 	return nil
 }
 
-// try connects to a fresh process, or anew to the address.
-func (s *Session) try(ctx context.Context, revision string) error {
-	l, transport, err := s.reach(ctx)
+// connectOnce connects to a fresh process, or anew to the address.
+func (s *Session) connectOnce(ctx context.Context, revision string) error {
+	l, transport, err := s.openTransport(ctx)
 	if err != nil {
 		return &startError{err}
 	}
@@ -91,12 +91,12 @@ func (s *Session) try(ctx context.Context, revision string) error {
 			}
 		case <-time.After(closeTime):
 		}
-		return errors.Join(s.unanswered(ctx, l), stopped)
+		return errors.Join(s.silenceError(ctx, l), stopped)
 	}
 	if o.err != nil {
-		err := s.unanswered(ctx, l)
+		err := s.silenceError(ctx, l)
 		if err == nil {
-			err = cmp.Or(l.why(), o.err)
+			err = cmp.Or(l.lossReason(), o.err)
 		}
 		l.stop()
 		return err
@@ -107,16 +107,16 @@ func (s *Session) try(ctx context.Context, revision string) error {
 	return nil
 }
 
-// unanswered returns the error of a silent server, or nil while ctx lasts.
-func (s *Session) unanswered(ctx context.Context, l *link) error {
+// silenceError returns the error of a silent server, or nil while ctx lasts.
+func (s *Session) silenceError(ctx context.Context, l *connection) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return &silence{cause: ctx.Err(), noise: l.noise()}
+	return &silence{cause: ctx.Err(), noise: l.firstInvalidLine()}
 }
 
-// reach is the way to a server.
-func (s *Session) reach(ctx context.Context) (*link, sdk.Transport, error) {
+// openTransport is the way to a server.
+func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport, error) {
 	if s.server.Start == nil {
 		return s.reachURL()
 	}
@@ -124,11 +124,11 @@ func (s *Session) reach(ctx context.Context) (*link, sdk.Transport, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	way := &lines{process: process, changed: s.toolsChanged}
-	return &link{stop: way.stop, why: way.why, noise: way.garbage}, way, nil
+	way := &lineTransport{process: process, onToolsChanged: s.toolsChanged}
+	return &connection{stop: way.stop, lossReason: way.readError, firstInvalidLine: way.firstInvalidLine}, way, nil
 }
 
-func (s *Session) reachURL() (*link, sdk.Transport, error) {
+func (s *Session) reachURL() (*connection, sdk.Transport, error) {
 	if _, err := CheckURL(s.server.URL); err != nil {
 		return nil, nil, fmt.Errorf("url: %w", err)
 	}
@@ -139,24 +139,24 @@ func (s *Session) reachURL() (*link, sdk.Transport, error) {
 			return nil, nil, err
 		}
 	}
-	held, way := boundedClient(client, s.lost)
+	held, way := boundedClient(client, s.recordLoss)
 	transport := &sdk.StreamableClientTransport{
-		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: mostLine,
+		Endpoint: s.server.URL, HTTPClient: held, MaxEventSize: maxLineBytes,
 	}
-	return &link{
+	return &connection{
 		stop: func() error {
 			way.end()
 			held.CloseIdleConnections()
 			return nil
 		},
-		why:   func() error { return nil },
-		noise: func() string { return "" },
+		lossReason:       func() error { return nil },
+		firstInvalidLine: func() string { return "" },
 	}, transport, nil
 }
 
-// lost records that a remote server is unreachable or floods. It reports whether that ends the
+// recordLoss records that a remote server is unreachable or floods. It reports whether that ends the
 // session; a failed connection reports itself.
-func (s *Session) lost(why error) bool {
+func (s *Session) recordLoss(why error) bool {
 	if !s.connected.Load() {
 		return false
 	}
@@ -199,7 +199,7 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	_, unstarted := errors.AsType[*startError](err)
 	switch {
 	case unstarted && errors.Is(err, context.DeadlineExceeded):
-		e.Words = begin + s.slow()
+		e.Words = begin + s.describeTimeout()
 	case unstarted && errors.Is(context.Cause(ctx), context.Canceled):
 		e.Words = begin + "was not waited for: the run was ended"
 	case unstarted:
@@ -210,7 +210,7 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 		e.Reason = ReasonProtocol
 		e.Words = begin + fmt.Sprintf("answered nothing that is the protocol within %s; it printed %q: it must write nothing else to standard output", seconds(s.server.StartTimeout), quiet.noise)
 	case silent:
-		e.Words = begin + s.slow() + "; " + log
+		e.Words = begin + s.describeTimeout() + "; " + log
 	case errors.Is(err, errClosed):
 		e.Words = begin + "ended before it answered; " + log
 	case web:
@@ -224,8 +224,8 @@ func (s *Session) failure(ctx context.Context, err error) *Error {
 	return e
 }
 
-// slow describes the exceeded time and the key to extend it.
-func (s *Session) slow() string {
+// describeTimeout describes the exceeded time and the key to extend it.
+func (s *Session) describeTimeout() string {
 	did := "start"
 	if s.server.Start == nil {
 		did = "answer"

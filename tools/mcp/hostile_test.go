@@ -68,7 +68,7 @@ func slowServerOfTheNewestRevision(t *testing.T) {
 		}
 	}
 	s := open(t, Server{Start: server.start, probe: 50 * time.Millisecond})
-	if s.List().Revision != newest || server.started != 3 {
+	if s.List().Revision != newestRevision || server.started != 3 {
 		t.Errorf("got %+v after %d starts", s.List(), server.started)
 	}
 }
@@ -144,7 +144,7 @@ var unusable = []struct {
 		}
 		s.initialized(r, "")
 	}, ReasonProtocol, "has no end: it has more than 500 pages"},
-	{"too many tools", Server{}, ok(manyTools(mostTools + 1)), ReasonProtocol, "more than 5000 tools"},
+	{"too many tools", Server{}, ok(manyTools(maxTools + 1)), ReasonProtocol, "more than 5000 tools"},
 	{"two of one name", Server{}, ok(`[{"name":"x","inputSchema":{}},{"name":"x","inputSchema":{}}]`), ReasonProtocol, `two tools with the name "x"`},
 	{"no name", Server{}, ok(`[{"name":"","inputSchema":{}}]`), ReasonProtocol, "name of 0 bytes"},
 	{"a name of a megabyte", Server{}, ok(`[{"name":"` + strings.Repeat("n", 1<<20) + `","inputSchema":{}}]`), ReasonProtocol, "name of 1048576 bytes"},
@@ -200,10 +200,10 @@ func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
 
 func TestThousandsOfTools(t *testing.T) {
 	t.Parallel()
-	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, manyTools(mostTools)) }}
+	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, manyTools(maxTools)) }}
 	s := open(t, Server{Start: server.start})
 	offered, err := Offer([]List{s.List()}, nil)
-	if err != nil || len(offered) != mostTools {
+	if err != nil || len(offered) != maxTools {
 		t.Errorf("got %d tools, %v", len(offered), err)
 	}
 }

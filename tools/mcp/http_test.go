@@ -230,7 +230,7 @@ func TestAStreamThatHolds(t *testing.T) {
 		}
 	}))
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), probe: 200 * time.Millisecond})
-	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older || !s.List().Restarted {
+	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != olderRevision || !s.List().Restarted {
 		t.Errorf("got %+v of %+v", r, s.List())
 	}
 }
@@ -245,7 +245,7 @@ func TestChangedToolsInAnAnswer(t *testing.T) {
 	}))
 	changed := make(chan Notice, 10)
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
-	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != older {
+	if r := call(t, s, "x", "{}"); r.Output != "done" || s.List().Revision != olderRevision {
 		t.Errorf("got %+v of %+v", r, s.List())
 	}
 	if n := <-changed; n.Kind != ToolsChanged {
@@ -303,7 +303,7 @@ func TestRequestsBesideTheCalls(t *testing.T) {
 				r.Body = io.NopCloser(strings.NewReader(string(raw)))
 				rest.ServeHTTP(w, r)
 			}))
-			s := open(t, Server{URL: address, Protocol: older, Client: clientOf(t, Remote{URL: address})})
+			s := open(t, Server{URL: address, Protocol: olderRevision, Client: clientOf(t, Remote{URL: address})})
 			r := call(t, s, "x", "{}")
 			if want := map[bool]string{true: `"action":"decline"`, false: "done"}[test.asks]; r.Failed || !strings.Contains(r.Output, want) || s.Ended() != nil {
 				t.Errorf("got %+v, ended %v", r, s.Ended())
@@ -318,7 +318,7 @@ func TestChangedToolsOverHTTP(t *testing.T) {
 	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	changed := make(chan Notice, 10)
 	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
-	if s.List().Revision != newest {
+	if s.List().Revision != newestRevision {
 		t.Skipf("the server speaks %s, which tells nothing without a stream", s.List().Revision)
 	}
 	sdk.AddTool(server, &sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest, weather) (*sdk.CallToolResult, any, error) {

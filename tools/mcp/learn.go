@@ -14,15 +14,15 @@ import (
 
 // Bounds of a server's initial information.
 const (
-	mostPages        = 500       // of a list
-	mostTools        = 5000      // of a server
-	mostToolName     = 256       // bytes
-	mostSchema       = 512 << 10 // bytes of one allowed tool
-	mostSchemas      = 16 << 20  // bytes of all allowed tools
-	mostDescription  = 8 << 10   // bytes
-	mostInstructions = 8 << 10   // bytes
-	mostAnnotations  = 2 << 10   // bytes
-	mostWord         = 100       // bytes of a name or version in words
+	maxPages        = 500       // of a list
+	maxTools        = 5000      // of a server
+	mostToolName    = 256       // bytes
+	maxSchema       = 512 << 10 // bytes of one allowed tool
+	maxSchemas      = 16 << 20  // bytes of all allowed tools
+	maxDescription  = 8 << 10   // bytes
+	maxInstructions = 8 << 10   // bytes
+	maxAnnotations  = 2 << 10   // bytes
+	maxWord         = 100       // bytes of a name or version in words
 )
 
 // oneLine is text of a server within a sentence.
@@ -30,13 +30,13 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(clip.Visible(text, 500)), " ")
 }
 
-// learn requests everything needed before the first call.
-func (s *Session) learn(ctx context.Context) error {
+// readDescription requests everything needed before the first call.
+func (s *Session) readDescription(ctx context.Context) error {
 	said := s.link.session.InitializeResult()
 	s.list.Server, s.list.Revision = s.server.Name, said.ProtocolVersion
-	s.list.Instructions = clip.Visible(said.Instructions, mostInstructions)
+	s.list.Instructions = clip.Visible(said.Instructions, maxInstructions)
 	if info := said.ServerInfo; info != nil {
-		s.list.Name, s.list.Version = clip.Visible(info.Name, mostWord), clip.Visible(info.Version, mostWord)
+		s.list.Name, s.list.Version = clip.Visible(info.Name, maxWord), clip.Visible(info.Version, maxWord)
 	}
 	if c := said.Capabilities; c != nil {
 		s.list.Resources = c.Resources != nil
@@ -47,15 +47,15 @@ func (s *Session) learn(ctx context.Context) error {
 	}
 	sortTools(listed)
 	s.list.Tools = listed
-	if err := s.missing(); err != nil {
+	if err := s.requireNamedTools(); err != nil {
 		return err
 	}
-	return s.offerable(ctx)
+	return s.requireOfferable(ctx)
 }
 
-// offerable verifies within the start time that models can get the tools. A failure is this
+// requireOfferable verifies within the start time that models can get the tools. A failure is this
 // server's fault.
-func (s *Session) offerable(ctx context.Context) error {
+func (s *Session) requireOfferable(ctx context.Context) error {
 	for _, tool := range s.list.Tools {
 		if !tool.Allowed {
 			continue
@@ -89,10 +89,10 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 			switch {
 			case seen[l.Tool]:
 				return s.protocolError("it lists two tools with the name %q", oneLine(l.Tool))
-			case len(listed) == mostTools:
-				return s.protocolError("it lists more than %d tools", mostTools)
-			case size > mostSchemas:
-				return s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", mostSchemas>>20)
+			case len(listed) == maxTools:
+				return s.protocolError("it lists more than %d tools", maxTools)
+			case size > maxSchemas:
+				return s.protocolError("the schemas of its tools have more than %d MiB; name those that are needed in tools", maxSchemas>>20)
 			}
 			seen[l.Tool] = true
 			listed = append(listed, l)
@@ -113,10 +113,10 @@ func (s *Session) tools(ctx context.Context) ([]Listed, error) {
 
 // listFailure returns the error of a failed tool list.
 func (s *Session) listFailure(ctx context.Context, err error) error {
-	if silent := s.unanswered(ctx, s.link); silent != nil {
+	if silent := s.silenceError(ctx, s.link); silent != nil {
 		return s.failure(ctx, silent)
 	}
-	if why := s.link.why(); why != nil {
+	if why := s.link.lossReason(); why != nil {
 		err = why
 	}
 	return s.failure(ctx, fmt.Errorf("list its tools: %w", err))
@@ -127,9 +127,9 @@ func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if tool.Name == "" || len(tool.Name) > mostToolName {
 		return Listed{}, s.protocolError("it lists a tool with a name of %d bytes", len(tool.Name))
 	}
-	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: clip.Visible(tool.Description, mostDescription)}
+	l := Listed{Tool: tool.Name, Allowed: s.server.allows(tool.Name), Description: clip.Visible(tool.Description, maxDescription)}
 	if l.Description == "" {
-		l.Description = clip.Visible(tool.Title, mostDescription)
+		l.Description = clip.Visible(tool.Title, maxDescription)
 	}
 	schema, err := json.Marshal(tool.InputSchema)
 	if err != nil {
@@ -139,11 +139,11 @@ func (s *Session) listed(tool *sdk.Tool) (Listed, error) {
 	if !l.Allowed {
 		return l, nil
 	}
-	if len(schema) > mostSchema {
-		return Listed{}, s.protocolError("the schema of its tool %q has more than %d KiB; take it out by deny", oneLine(tool.Name), mostSchema>>10)
+	if len(schema) > maxSchema {
+		return Listed{}, s.protocolError("the schema of its tool %q has more than %d KiB; take it out by deny", oneLine(tool.Name), maxSchema>>10)
 	}
 	l.Schema = schema
-	if raw, err := json.Marshal(tool.Annotations); err == nil && tool.Annotations != nil && len(raw) <= mostAnnotations {
+	if raw, err := json.Marshal(tool.Annotations); err == nil && tool.Annotations != nil && len(raw) <= maxAnnotations {
 		l.Annotations = raw
 	}
 	return l, nil
@@ -157,9 +157,9 @@ func (s Server) allows(tool string) bool {
 	return slices.Contains(s.Tools, AllTools) || slices.Contains(s.Tools, tool)
 }
 
-// missing reports a tool named by the job that the server lacks. A wrong name in a deny list would
+// requireNamedTools reports a tool named by the job that the server lacks. A wrong name in a deny list would
 // permit the right one.
-func (s *Session) missing() error {
+func (s *Session) requireNamedTools() error {
 	var lacks, names []string
 	for _, tool := range s.list.Tools {
 		names = append(names, oneLine(tool.Tool))

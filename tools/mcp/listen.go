@@ -14,28 +14,28 @@ import (
 
 // Pauses before the stream beside the calls is opened again.
 const (
-	firstPause   = time.Second
-	longestPause = time.Minute
+	firstPause = time.Second
+	maxPause   = time.Minute
 )
 
-// besideCalls reports whether a request opens the stream beside calls of revisions before
+// isEventStream reports whether a request opens the stream beside calls of revisions before
 // 2026-07-28. A request for the rest of a broken answer names its last event.
-func besideCalls(request *http.Request) bool {
+func isEventStream(request *http.Request) bool {
 	return request.Method == http.MethodGet && request.Header.Get("Last-Event-ID") == ""
 }
 
-// listen answers besideCalls at once with a stream for the whole session. The library would wait
+// serveEventStream answers isEventStream at once with a stream for the whole session. The library would wait
 // for the server and end the session with a failed stream. Here, a server that refuses, delays or
 // breaks the stream only loses its own requests.
-func (b *bounded) listen(request *http.Request) *http.Response {
+func (b *boundedTransport) serveEventStream(request *http.Request) *http.Response {
 	from, to := io.Pipe()
 	ctx, cancel := context.WithCancel(request.Context())
 	release := context.AfterFunc(b.ctx, cancel)
 	go func() {
 		defer release()
 		defer cancel()
-		left := int64(mostUnasked)
-		for pause := firstPause; left > 0 && b.forward(request.Clone(ctx), to, &left); pause = min(2*pause, longestPause) {
+		left := int64(maxUnrequestedBytes)
+		for pause := firstPause; left > 0 && b.forward(request.Clone(ctx), to, &left); pause = min(2*pause, maxPause) {
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -52,7 +52,7 @@ func (b *bounded) listen(request *http.Request) *http.Response {
 
 // forward opens the stream and hands on the requests and notifications in it until it ends. It
 // reports whether to open the stream again.
-func (b *bounded) forward(request *http.Request, to *io.PipeWriter, left *int64) (again bool) {
+func (b *boundedTransport) forward(request *http.Request, to *io.PipeWriter, left *int64) (again bool) {
 	if request.Context().Err() != nil {
 		return false
 	}

@@ -271,7 +271,7 @@ func TestServersOfTheLibrary(t *testing.T) {
 				l := s.List()
 				want := protocol
 				if want == "" {
-					want = newest
+					want = newestRevision
 				}
 				if l.Revision != want || l.Restarted || !l.Resources || len(l.Tools) != 2 || l.Name != "example" || l.Version != "1.2.3" || l.Instructions != "Ask for cities." {
 					t.Errorf("got %+v", l)

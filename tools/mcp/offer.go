@@ -23,8 +23,8 @@ type Offered struct {
 }
 
 const (
-	longestName = 64 // of a tool, for a model
-	hashLength  = 12 // hexadecimal digits behind a name that is not its own
+	maxOfferedName = 64 // of a tool, for a model
+	hashLength     = 12 // hexadecimal digits behind a name that is not its own
 )
 
 // Offer assigns the allowed tools callable names, different from taken ones, and schemas for
@@ -113,17 +113,17 @@ func hash(hashed []bool, tools []int) (fresh bool) {
 // name returns the model's name of the tool: its own as far as permitted, or its beginning with a
 // hash.
 func (o Offered) name(hashed bool) string {
-	name := "mcp__" + strings.Map(plain, o.Server) + "__" + strings.Map(plain, o.Tool)
-	if len(name) <= longestName && !hashed {
+	name := "mcp__" + strings.Map(nameRune, o.Server) + "__" + strings.Map(nameRune, o.Tool)
+	if len(name) <= maxOfferedName && !hashed {
 		return name
 	}
 	sum := sha256.Sum256([]byte(o.Server + "\x00" + o.Tool))
-	name = name[:min(len(name), longestName-hashLength-1)]
+	name = name[:min(len(name), maxOfferedName-hashLength-1)]
 	return name + "_" + hex.EncodeToString(sum[:])[:hashLength]
 }
 
-// plain maps a character to one permitted in names.
-func plain(r rune) rune {
+// nameRune maps a character to one permitted in names.
+func nameRune(r rune) rune {
 	switch {
 	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
 		return r

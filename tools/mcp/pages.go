@@ -18,7 +18,7 @@ func (e *endlessError) Error() string { return "the list has no end: " + e.why }
 func pages[T any](fetch func(cursor string) (items []T, next string, err error), take func(items []T) error) error {
 	asked := map[string]bool{}
 	var first []T
-	for cursor := ""; len(asked) < mostPages; {
+	for cursor := ""; len(asked) < maxPages; {
 		asked[cursor] = true
 		items, next, err := fetch(cursor)
 		switch {
@@ -40,7 +40,7 @@ func pages[T any](fetch func(cursor string) (items []T, next string, err error),
 		}
 		cursor = next
 	}
-	return &endlessError{fmt.Sprintf("it has more than %d pages", mostPages)}
+	return &endlessError{fmt.Sprintf("it has more than %d pages", maxPages)}
 }
 
 // meansEnd reports whether an empty cursor means the end: with it, the server starts again or

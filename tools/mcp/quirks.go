@@ -90,13 +90,13 @@ func encoded(members map[string]json.RawMessage, raw []byte) []byte {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// longestList is up to how many bytes of a request are searched for emptyCursor. Requests for a
+// maxList is up to how many bytes of a request are searched for emptyCursor. Requests for a
 // page of a list are short.
-const longestList = 64 << 10
+const maxList = 64 << 10
 
 // rewriteRequest applies toServer to a request's body.
 func rewriteRequest(request *http.Request) error {
-	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > longestList {
+	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > maxList {
 		return nil
 	}
 	body, err := io.ReadAll(request.Body)
@@ -161,7 +161,7 @@ func (r *rewrittenBody) message() ([]byte, error) {
 // event returns a stream's next event. Too long ones are passed on in parts.
 func (r *rewrittenBody) event() ([]byte, error) {
 	var lines, last []byte
-	for len(lines) <= mostLine {
+	for len(lines) <= maxLineBytes {
 		line, err := r.from.ReadSlice('\n')
 		lines = append(lines, line...)
 		whole := err != bufio.ErrBufferFull

@@ -21,7 +21,7 @@ func quirky(t *testing.T, over string, message func(r request) string) Server {
 				s.line("%s", m)
 			}
 		}}
-		return Server{Start: server.start, Protocol: older}
+		return Server{Start: server.start, Protocol: olderRevision}
 	}
 	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q request
@@ -40,7 +40,7 @@ func quirky(t *testing.T, over string, message func(r request) string) Server {
 			fmt.Fprintf(w, ": wait\n\nevent: message\r\nid: 7\r\ndata: %s\r\n\r\n", strings.ReplaceAll(m, `,"`, ",\r\ndata: \""))
 		}
 	}))
-	return Server{URL: address, Client: clientOf(t, Remote{URL: address}), Protocol: older}
+	return Server{URL: address, Client: clientOf(t, Remote{URL: address}), Protocol: olderRevision}
 }
 
 var ways = []string{"pipes", "JSON", "events"}

@@ -12,8 +12,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostResources is how many resources of all servers are listed in one answer.
-const mostResources = 1000
+// maxResources is how many resources of all servers are listed in one answer.
+const maxResources = 1000
 
 var (
 	listResourcesSpec = tools.Spec{
@@ -137,7 +137,7 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 			return tools.Result{}, ctx.Err()
 		}
 		if err != nil {
-			problems = append(problems, s.broken(err, map[string]any{}).Output)
+			problems = append(problems, s.failedResult(err, map[string]any{}).Output)
 		}
 		for _, f := range found {
 			f.Server = s.server.Name
@@ -147,9 +147,9 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 			answer["next_cursor"] = next
 		}
 	}
-	if len(all) > mostResources {
-		all = all[:mostResources]
-		problems = append(problems, fmt.Sprintf("only the first %d are listed: name a server", mostResources))
+	if len(all) > maxResources {
+		all = all[:maxResources]
+		problems = append(problems, fmt.Sprintf("only the first %d are listed: name a server", maxResources))
 	}
 	answer[key] = all
 	if len(problems) > 0 {
@@ -161,13 +161,13 @@ func (r resources) list(ctx context.Context, a resourceArguments, key string, li
 
 // page returns one page of a server, or all.
 func (s *Session) page(ctx context.Context, cursor string, one bool, list lister) (all []resource, next string, err error) {
-	ctx, cancel := s.within(ctx)
+	ctx, cancel := s.callContext(ctx)
 	defer cancel()
 	if one {
 		return s.onePage(ctx, cursor, list)
 	}
 	err = pages(func(cursor string) ([]resource, string, error) {
-		if len(all) > mostResources {
+		if len(all) > maxResources {
 			return nil, "", nil
 		}
 		return list(ctx, s, cursor)
@@ -217,7 +217,7 @@ func listResources(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.Resources {
 		if r != nil {
 			found = append(found, resource{
-				URI: clip.Visible(r.URI, mostURI), Name: word(r.Name), Title: word(r.Title),
+				URI: clip.Visible(r.URI, maxURI), Name: word(r.Name), Title: word(r.Title),
 				Description: word(r.Description), MIMEType: word(r.MIMEType), Size: r.Size,
 			})
 		}
@@ -234,7 +234,7 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	for _, r := range page.ResourceTemplates {
 		if r != nil {
 			found = append(found, resource{
-				URITemplate: clip.Visible(r.URITemplate, mostURI), Name: word(r.Name), Title: word(r.Title),
+				URITemplate: clip.Visible(r.URITemplate, maxURI), Name: word(r.Name), Title: word(r.Title),
 				Description: word(r.Description), MIMEType: word(r.MIMEType),
 			})
 		}
@@ -242,8 +242,8 @@ func listTemplates(ctx context.Context, s *Session, cursor string) ([]resource, 
 	return found, page.NextCursor, nil
 }
 
-// mostURI is up to how many bytes of an address a model is shown.
-const mostURI = 2000
+// maxURI is up to how many bytes of an address a model is shown.
+const maxURI = 2000
 
 func (r resources) read(ctx context.Context, a resourceArguments) (tools.Result, error) {
 	asked, problem := r.of(a.Server)
@@ -258,24 +258,24 @@ func (r resources) read(ctx context.Context, a resourceArguments) (tools.Result,
 		return tools.Refuse(why), ctx.Err()
 	}
 	detail := map[string]any{"mcp_server": s.server.Name, "uri": word(a.URI)}
-	limited, cancel := s.within(ctx)
+	limited, cancel := s.callContext(ctx)
 	defer cancel()
 	answer, err := s.link.session.ReadResource(limited, &sdk.ReadResourceParams{URI: a.URI})
 	switch {
 	case ctx.Err() != nil:
 		return tools.Result{Detail: detail}, ctx.Err()
 	case err != nil:
-		return s.broken(err, detail), nil
+		return s.failedResult(err, detail), nil
 	case answer.NeedsInput():
 		return tools.Result{Output: "the MCP server " + s.server.Name + " wants to ask a person first, and nobody is there", Failed: true, Detail: detail}, nil
 	}
-	s.showing.Lock()
-	defer s.showing.Unlock()
-	var o output
+	s.imageLock.Lock()
+	defer s.imageLock.Unlock()
+	var o resultParts
 	for _, contents := range answer.Contents {
 		o.resource(contents)
 	}
 	detail["kinds"] = o.kinds
 	maps.Copy(detail, o.images.Detail())
-	return tools.Result{Output: strings.Join(o.parts, "\n"), Images: o.images.Shown, Detail: detail}, nil
+	return tools.Result{Output: strings.Join(o.parts, "\n"), Images: o.images.Added, Detail: detail}, nil
 }

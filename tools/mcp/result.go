@@ -14,18 +14,18 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mostName is how many bytes of an address or a type stand in words.
-const mostName = 300
+// maxName is how many bytes of an address or a type stand in words.
+const maxName = 300
 
 // result converts an answer for the model: its text, images, and a line for each other item.
 func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tools.Result {
-	s.showing.Lock()
-	defer s.showing.Unlock()
-	var o output
+	s.imageLock.Lock()
+	defer s.imageLock.Unlock()
+	var o resultParts
 	for _, content := range answer.Content {
 		o.add(content)
 	}
-	if answer.StructuredContent != nil && !repeats(o.texts, answer.StructuredContent) {
+	if answer.StructuredContent != nil && !repeatsStructured(o.texts, answer.StructuredContent) {
 		o.parts = append(o.parts, compact(answer.StructuredContent))
 	}
 	detail["kinds"] = o.kinds
@@ -34,14 +34,14 @@ func (s *Session) result(answer *sdk.CallToolResult, detail map[string]any) tool
 	if text == "" {
 		text = "The tool answered nothing."
 	}
-	return tools.Result{Output: text, Images: o.images.Shown, Failed: answer.IsError, Detail: detail}
+	return tools.Result{Output: text, Images: o.images.Added, Failed: answer.IsError, Detail: detail}
 }
 
-// repeats reports whether a result's texts repeat its structured content. The protocol asks for
+// repeatsStructured reports whether a result's texts repeat its structured content. The protocol asks for
 // JSON in a text for older clients. Some servers write the value of the only key, like FastMCP's
 // {"result": …}, or a list with a text per element.
-func repeats(texts []string, structured any) bool {
-	if says(texts, structured) {
+func repeatsStructured(texts []string, structured any) bool {
+	if hasValue(texts, structured) {
 		return true
 	}
 	object, is := structured.(map[string]any)
@@ -49,23 +49,23 @@ func repeats(texts []string, structured any) bool {
 		return false
 	}
 	for _, value := range object {
-		return says(texts, value)
+		return hasValue(texts, value)
 	}
 	return false
 }
 
-// says reports whether one of the texts, or all together, say the value.
-func says(texts []string, value any) bool {
+// hasValue reports whether one of the texts, or all together, say the value.
+func hasValue(texts []string, value any) bool {
 	for _, text := range append(slices.Clone(texts), strings.Join(texts, "\n")) {
-		if saysValue(text, value) {
+		if isValue(text, value) {
 			return true
 		}
 	}
 	elements, is := value.([]any)
-	return is && len(elements) > 0 && slices.EqualFunc(texts, elements, saysValue)
+	return is && len(elements) > 0 && slices.EqualFunc(texts, elements, isValue)
 }
 
-func saysValue(text string, value any) bool {
+func isValue(text string, value any) bool {
 	text = strings.TrimSpace(text)
 	if said, is := value.(string); is && strings.TrimSpace(said) == text {
 		return true
@@ -101,31 +101,31 @@ func object(answer *sdk.CallToolResult) (object any) {
 	return object
 }
 
-// output gathers the parts of a result.
-type output struct {
+// resultParts gathers the parts of a result.
+type resultParts struct {
 	parts  []string
 	texts  []string // the parts that are text of the server
 	images tools.Images
 	kinds  map[string]int // how many there are of each kind
 }
 
-func (o *output) count(kind string) {
+func (o *resultParts) count(kind string) {
 	if o.kinds == nil {
 		o.kinds = map[string]int{}
 	}
 	o.kinds[kind]++
 }
 
-func (o *output) add(content sdk.Content) {
+func (o *resultParts) add(content sdk.Content) {
 	switch c := content.(type) {
 	case *sdk.TextContent:
 		o.count("text")
-		o.say(c.Text)
+		o.addText(c.Text)
 	case *sdk.ImageContent:
 		o.image(c.MIMEType, c.Data, "image")
 	case *sdk.AudioContent:
 		o.count("audio")
-		o.named("audio", "", c.MIMEType, len(c.Data), "it can't be heard here")
+		o.addPlaceholder("audio", "", c.MIMEType, len(c.Data), "it can't be heard here")
 	case *sdk.ResourceLink:
 		o.count("resource_link")
 		o.link(c)
@@ -137,14 +137,14 @@ func (o *output) add(content sdk.Content) {
 	}
 }
 
-// say adds text of the server.
-func (o *output) say(text string) {
+// addText adds text of the server.
+func (o *resultParts) addText(text string) {
 	o.texts = append(o.texts, text)
 	o.parts = append(o.parts, text)
 }
 
-// named adds a line for an item that is not shown.
-func (o *output) named(kind, uri, mediaType string, size int, why string) {
+// addPlaceholder adds a line for an item that is not shown.
+func (o *resultParts) addPlaceholder(kind, uri, mediaType string, size int, why string) {
 	words := []string{kind}
 	if uri != "" {
 		words = append(words, word(uri))
@@ -162,30 +162,30 @@ func (o *output) named(kind, uri, mediaType string, size int, why string) {
 }
 
 func word(text string) string {
-	return strings.Join(strings.Fields(clip.Visible(text, mostName)), " ")
+	return strings.Join(strings.Fields(clip.Visible(text, maxName)), " ")
 }
 
-func (o *output) link(c *sdk.ResourceLink) {
+func (o *resultParts) link(c *sdk.ResourceLink) {
 	size := -1
 	if c.Size != nil {
 		size = int(*c.Size)
 	}
-	o.named("resource", c.URI, c.MIMEType, size, word(c.Name))
+	o.addPlaceholder("resource", c.URI, c.MIMEType, size, word(c.Name))
 }
 
 // image shows an image, if it is one.
-func (o *output) image(mediaType string, data []byte, name string) {
+func (o *resultParts) image(mediaType string, data []byte, name string) {
 	o.count("image")
 	words, err := o.images.Add(context.Background(), data)
 	if err != nil {
-		o.named(name, "", mediaType, len(data), "can't be shown: "+err.Error())
+		o.addPlaceholder(name, "", mediaType, len(data), "can't be shown: "+err.Error())
 		return
 	}
 	o.parts = append(o.parts, "["+name+": "+words+"]")
 }
 
 // resource shows a resource's text or image after a line with its name.
-func (o *output) resource(r *sdk.ResourceContents) {
+func (o *resultParts) resource(r *sdk.ResourceContents) {
 	if r == nil {
 		return
 	}
@@ -194,10 +194,10 @@ func (o *output) resource(r *sdk.ResourceContents) {
 		o.image(r.MIMEType, r.Blob, "resource "+word(r.URI))
 	case len(r.Blob) > 0:
 		o.count("resource")
-		o.named("resource", r.URI, r.MIMEType, len(r.Blob), "it is no text")
+		o.addPlaceholder("resource", r.URI, r.MIMEType, len(r.Blob), "it is no text")
 	default:
 		o.count("resource")
-		o.named("resource", r.URI, r.MIMEType, len(r.Text), "")
-		o.say(r.Text)
+		o.addPlaceholder("resource", r.URI, r.MIMEType, len(r.Text), "")
+		o.addText(r.Text)
 	}
 }

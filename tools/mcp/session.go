@@ -18,18 +18,18 @@ type Session struct {
 	server Server
 	list   List
 
-	link     *link
+	link     *connection
 	declined atomic.Int64 // questions for a person, which were declined
 	watching sync.WaitGroup
 
-	telling   sync.Mutex // held while Observe is called
-	showing   sync.Mutex // held while images are read, of which each may be large in memory
-	connected atomic.Bool
-	closing   atomic.Bool
-	changed   sync.Once
-	ending    sync.Once
-	life      context.Context // done, with why, when the session has ended
-	die       context.CancelCauseFunc
+	observeLock sync.Mutex // held while Observe is called
+	imageLock   sync.Mutex // held while images are read, of which each may be large in memory
+	connected   atomic.Bool
+	closing     atomic.Bool
+	changed     sync.Once
+	ending      sync.Once
+	context     context.Context // done, with why, when the session has ended
+	cancel      context.CancelCauseFunc
 
 	close    sync.Once
 	closeErr error
@@ -58,12 +58,12 @@ func Open(ctx context.Context, server Server) (*Session, error) {
 	ctx, cancel := context.WithTimeout(ctx, server.StartTimeout)
 	defer cancel()
 	s := &Session{server: server}
-	s.life, s.die = context.WithCancelCause(context.Background())
+	s.context, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.connect(ctx); err != nil {
 		return nil, err
 	}
 	s.watching.Go(s.watch)
-	if err := s.learn(ctx); err != nil {
+	if err := s.readDescription(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -75,36 +75,36 @@ func (s *Session) List() List { return s.list }
 
 // Ended is why the server answers no calls any more, or nil while it does.
 func (s *Session) Ended() error {
-	return cmp.Or(context.Cause(s.life), s.link.why())
+	return cmp.Or(context.Cause(s.context), s.link.lossReason())
 }
 
 // watch waits for the end of the session.
 func (s *Session) watch() {
 	err := s.link.session.Wait()
-	s.end(cmp.Or(s.link.why(), err, errClosed))
+	s.end(cmp.Or(s.link.lossReason(), err, errClosed))
 }
 
 // end marks the server as ended.
 func (s *Session) end(why error) {
 	s.ending.Do(func() {
-		s.die(why)
+		s.cancel(why)
 		if !s.closing.Load() {
-			s.tell(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(why.Error())})
+			s.observe(Notice{Server: s.server.Name, Kind: Ended, Why: oneLine(why.Error())})
 		}
 	})
 }
 
 // toolsChanged reports once that the server's tools changed, which has no effect.
 func (s *Session) toolsChanged() {
-	s.changed.Do(func() { s.tell(Notice{Server: s.server.Name, Kind: ToolsChanged}) })
+	s.changed.Do(func() { s.observe(Notice{Server: s.server.Name, Kind: ToolsChanged}) })
 }
 
-func (s *Session) tell(n Notice) {
+func (s *Session) observe(n Notice) {
 	if s.server.Observe == nil {
 		return
 	}
-	s.telling.Lock()
-	defer s.telling.Unlock()
+	s.observeLock.Lock()
+	defer s.observeLock.Unlock()
 	s.server.Observe(n)
 }
 
@@ -147,16 +147,16 @@ func (s *Session) refuseRequests(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// link is a library session with its transport.
-type link struct {
-	session *sdk.ClientSession
-	stop    func() error // ends the server or what goes to it; nothing hangs on it after that
-	why     func() error // why nothing comes any more; nil where the library knows best
-	noise   func() string
+// connection is a library session with its transport.
+type connection struct {
+	session          *sdk.ClientSession
+	stop             func() error // ends the server or what goes to it; nothing hangs on it after that
+	lossReason       func() error // why nothing comes any more; nil where the library knows best
+	firstInvalidLine func() string
 }
 
 // end ends the session by the protocol's rules if the server keeps to them, and anyway.
-func (l *link) end() error {
+func (l *connection) end() error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -43,6 +43,6 @@ func (m Memory) Get() tools.Tool {
 		case len(ids) == 1 && m.lesson(ids[0]) == nil:
 			return tools.Refuse(fmt.Sprintf("get_memory: there is no lesson %q; the ids stand in the index in the first message. Without memory_id you get those that fit the task.", clip.Bytes(ids[0], indexWidth))), nil
 		}
-		return tools.Result{Output: m.told(ids), Detail: map[string]any{"lessons": ids}}, nil
+		return tools.Result{Output: m.describe(ids), Detail: map[string]any{"lessons": ids}}, nil
 	}}
 }

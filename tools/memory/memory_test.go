@@ -45,11 +45,11 @@ func TestTheMostThatIsTold(t *testing.T) {
 	}
 	m := Choose(all, "harbour")
 	got := call(t, m.Get(), `{}`)
-	if tokens := tools.Tokens(int64(len(got.Output))); tokens > mostTokens || tokens < mostTokens/2 || got.Failed {
+	if tokens := tools.Tokens(int64(len(got.Output))); tokens > maxTokens || tokens < maxTokens/2 || got.Failed {
 		t.Errorf("%d tokens are told", tokens)
 	}
 	index := m.Index("get_memory tells them whole")
-	if !strings.Contains(index, "\n\n460 more are not listed.") || tools.Tokens(int64(len(index))) > mostTokens {
+	if !strings.Contains(index, "\n\n460 more are not listed.") || tools.Tokens(int64(len(index))) > maxTokens {
 		t.Errorf("the index has %d bytes", len(index))
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/patch"
 )
 
-// Seen holds the files known to a model, by their content when read or written. The zero value is
+// KnownFiles holds the files known to a model, by their content when read or written. The zero value is
 // empty.
-type Seen struct {
-	mu  sync.Mutex
-	sum map[string][sha256.Size]byte
+type KnownFiles struct {
+	mu      sync.Mutex
+	digests map[string][sha256.Size]byte
 }
 
 // place returns a file's canonical path, with links resolved as far as possible. A wrong one is
@@ -28,7 +28,7 @@ func place(dir tools.Folder, name string) string {
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(dir.Path, name)
 	}
-	if inside, err := dir.Follow(name); err == nil {
+	if inside, err := dir.Resolve(name); err == nil {
 		return inside
 	}
 	if inside, is := dir.Below(name); is {
@@ -37,20 +37,20 @@ func place(dir tools.Folder, name string) string {
 	return filepath.Clean(name)
 }
 
-func (s *Seen) note(dir tools.Folder, name string, sum [sha256.Size]byte) {
+func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.sum == nil {
-		s.sum = map[string][sha256.Size]byte{}
+	if s.digests == nil {
+		s.digests = map[string][sha256.Size]byte{}
 	}
-	s.sum[place(dir, name)] = sum
+	s.digests[place(dir, name)] = sum
 }
 
-// whyNot says why the model does not know a file as it is; empty where it does.
-func (s *Seen) whyNot(dir tools.Folder, name, text string) string {
+// whyUnknown says why the model does not know a file as it is; empty where it does.
+func (s *KnownFiles) whyUnknown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch sum, read := s.sum[place(dir, name)]; {
+	switch sum, read := s.digests[place(dir, name)]; {
 	case !read:
 		return fmt.Sprintf("read %s first: nothing is changed in a file that was not read in this run", name)
 	case sum != sha256.Sum256([]byte(text)):
@@ -63,13 +63,13 @@ func (s *Seen) whyNot(dir tools.Folder, name, text string) string {
 type editor struct {
 	patcher *patch.Patcher
 	dir     tools.Folder
-	seen    *Seen
+	seen    *KnownFiles
 }
 
-// misfit is why a file is not changed, in words for the model.
-type misfit struct{ words string }
+// refusalError is why a file is not changed, in words for the model.
+type refusalError struct{ words string }
 
-func (m *misfit) Error() string { return m.words }
+func (m *refusalError) Error() string { return m.words }
 
 // change gives a file a new text. change also returns the words for the model.
 func (e editor) change(ctx context.Context, tool, name string, change func(was *string) (now, done string, err error)) (tools.Result, error) {
@@ -77,11 +77,11 @@ func (e editor) change(ctx context.Context, tool, name string, change func(was *
 	result, err := e.patcher.Rewrite(ctx, e.dir.Path, []string{name}, func(was tree.Texts) (tree.Texts, error) {
 		var err error
 		if now, done, err = change(was[name]); err != nil {
-			return nil, &misfit{err.Error()}
+			return nil, &refusalError{err.Error()}
 		}
 		return tree.Texts{name: &now}, nil
 	})
-	if unfit, is := errors.AsType[*misfit](err); is {
+	if unfit, is := errors.AsType[*refusalError](err); is {
 		return tools.Refuse(tool + ": " + name + ": " + unfit.words), nil
 	}
 	switch {
@@ -91,7 +91,7 @@ func (e editor) change(ctx context.Context, tool, name string, change func(was *
 		result.Output = tool + ": " + result.Output
 		return result, nil
 	}
-	e.seen.note(e.dir, name, sha256.Sum256([]byte(now)))
+	e.seen.record(e.dir, name, sha256.Sum256([]byte(now)))
 	if result.Output != "" {
 		done += "\n" + strings.TrimSuffix(result.Output, "\n")
 	}
@@ -138,13 +138,13 @@ func (e editor) edit(a editArguments, was *string) (now, done string, err error)
 	case a.Old == "" && strings.TrimPrefix(*was, byteOrderMark) != "":
 		return "", "", errors.New("the file is there already, and not empty; give the text to replace as oldString, or replace all of it by write")
 	}
-	if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
+	if words := e.seen.whyUnknown(e.dir, a.Path, *was); words != "" {
 		return "", "", errors.New(words)
 	}
 	if a.Old == "" {
 		return *was + a.New, "Edit applied successfully.", nil
 	}
-	now, note, err := replacement{a.Old, a.New, a.All}.in(*was)
+	now, note, err := replacement{a.Old, a.New, a.All}.apply(*was)
 	if done = "Edit applied successfully."; note != "" {
 		done += "\nNote: " + note + "."
 	}
@@ -171,18 +171,18 @@ func writeTool(e editor) tools.Tool {
 			if was == nil {
 				return a.Content, "Wrote file successfully.", nil
 			}
-			if words := e.seen.whyNot(e.dir, a.Path, *was); words != "" {
+			if words := e.seen.whyUnknown(e.dir, a.Path, *was); words != "" {
 				return "", "", errors.New(words)
 			}
-			return likeBefore(a.Content, *was), "Wrote file successfully.", nil
+			return keepFileFormat(a.Content, *was), "Wrote file successfully.", nil
 		})
 	})
 	made.Mutates = true
 	return made
 }
 
-// likeBefore restores the file's byte order mark and uniform line endings.
-func likeBefore(text, was string) string {
+// keepFileFormat restores the file's byte order mark and uniform line endings.
+func keepFileFormat(text, was string) string {
 	if ends := strings.Count(was, "\n"); ends > 0 && strings.Count(was, crlf) == ends && !strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(text, "\n", crlf)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// mostFound is how many files or lines a search returns.
-const mostFound = 100
+// maxFound is how many files or lines a search returns.
+const maxFound = 100
 
 // nothingFound is OpenCode's answer without results.
 const nothingFound = "No files found"
@@ -34,7 +34,7 @@ func globTool(search tools.Tool) tools.Tool {
 		Path    string `json:"path"`
 	}
 	return tool(globSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
-		result, err := called(ctx, search, globSpec.Name, map[string]any{"pattern": "", "include": a.Pattern, "path": cmp.Or(a.Path, "."), "limit": mostFound})
+		result, err := callTool(ctx, search, globSpec.Name, map[string]any{"pattern": "", "include": a.Pattern, "path": cmp.Or(a.Path, "."), "limit": maxFound})
 		if !result.Failed && result.Detail["files"] == 0 {
 			result.Output = nothingFound
 		}
@@ -42,8 +42,8 @@ func globTool(search tools.Tool) tools.Tool {
 	})
 }
 
-// called calls another tool. Refusals use the called tool's name.
-func called(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
+// callTool calls another tool. Refusals use the called tool's name.
+func callTool(ctx context.Context, inner tools.Tool, name string, arguments map[string]any) (tools.Result, error) {
 	input, err := json.Marshal(arguments)
 	if err != nil {
 		return tools.Result{}, fmt.Errorf("write the arguments of %s: %w", inner.Spec.Name, err)
@@ -74,7 +74,7 @@ func grepTool(o files.Options) tools.Tool {
 		Include string `json:"include"`
 	}
 	return tool(grepSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
-		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), mostFound)
+		found, err := o.Grep(ctx, a.Pattern, a.Include, cmp.Or(a.Path, "."), maxFound)
 		words, late := files.Refused(err)
 		if late = late && len(found.Files) > 0; err != nil && !late {
 			return tools.Result{}, err
@@ -129,7 +129,7 @@ func listTool(listing tools.Tool) tools.Tool {
 		Path string `json:"path"`
 	}
 	return tool(listSpec, func(ctx context.Context, a arguments) (tools.Result, error) {
-		result, err := called(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": mostFound})
+		result, err := callTool(ctx, listing, listSpec.Name, map[string]any{"dir_path": cmp.Or(a.Path, "."), "depth": listDepth, "limit": maxFound})
 		if path, is := strings.CutPrefix(result.Output, "Absolute path: "); is {
 			top, entries, _ := strings.Cut(path, "\n")
 			result.Output = top + "/\n" + indentedLines(entries)

@@ -18,15 +18,15 @@ import (
 // Options configures the tools.
 type Options struct {
 	Files files.Options
-	// Seen holds the files read so far. The tools add to it.
-	Seen *Seen
-	// Sees reports that the model accepts images.
-	Sees bool
+	// KnownFiles holds the files read so far. The tools add to it.
+	KnownFiles *KnownFiles
+	// AcceptsImages reports that the model accepts images.
+	AcceptsImages bool
 	// Patcher changes files; nil leaves edit and write out.
 	Patcher *patch.Patcher
-	// Take receives each plan; Plan is the last one. Without them there is no todo list.
-	Take func(plan.Plan) error
-	Plan func() plan.Plan
+	// SetPlan receives each plan; Plan is the last one. Without them there is no todo list.
+	SetPlan func(plan.Plan) error
+	Plan    func() plan.Plan
 }
 
 // New makes the tools.
@@ -36,17 +36,17 @@ func New(o Options) []tools.Tool {
 		inner[tool.Spec.Name] = tool
 	}
 	var view *tools.Tool
-	if o.Sees {
+	if o.AcceptsImages {
 		view = new(inner[dialect.ViewImage])
 	}
-	all := []tools.Tool{readTool(o.Files, o.Seen, view)}
+	all := []tools.Tool{readTool(o.Files, o.KnownFiles, view)}
 	all = append(all, globTool(inner[dialect.GrepFiles]), grepTool(o.Files), listTool(inner[dialect.ListDir]), inner[dialect.ViewImage])
 	if o.Patcher != nil {
-		e := editor{o.Patcher, o.Files.Dir, o.Seen}
+		e := editor{o.Patcher, o.Files.Dir, o.KnownFiles}
 		all = append(all, editTool(e), writeTool(e))
 	}
-	if o.Take != nil {
-		all = append(all, todoWrite(plan.New(o.Take)), todoRead(o.Plan))
+	if o.SetPlan != nil {
+		all = append(all, todoWrite(plan.New(o.SetPlan)), todoRead(o.Plan))
 	}
 	return all
 }

@@ -45,8 +45,8 @@ func newBench(t *testing.T, texts map[string]string) *bench {
 	}
 	dir := toolstest.Folder(t, b.dir)
 	all := opencode.New(opencode.Options{
-		Files: files.Options{Dir: dir, Outputs: t.TempDir()}, Seen: new(opencode.Seen), Sees: true, Patcher: patch.New(patch.Options{Dir: dir}),
-		Take: func(p plan.Plan) error { b.plan = p; return nil }, Plan: func() plan.Plan { return b.plan },
+		Files: files.Options{Dir: dir, Outputs: t.TempDir()}, KnownFiles: new(opencode.KnownFiles), AcceptsImages: true, Patcher: patch.New(patch.Options{Dir: dir}),
+		SetPlan: func(p plan.Plan) error { b.plan = p; return nil }, Plan: func() plan.Plan { return b.plan },
 	})
 	b.tools = &tools.Dispatcher{Registry: tools.New(all...), Outputs: new(tools.Outputs)}
 	return b

@@ -36,17 +36,17 @@ type readArguments struct {
 var pictures = []string{".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
 // readTool reads text, and images by view, if any.
-func readTool(o files.Options, s *Seen, view *tools.Tool) tools.Tool {
+func readTool(o files.Options, s *KnownFiles, view *tools.Tool) tools.Tool {
 	return tool(readSpec, func(ctx context.Context, a readArguments) (tools.Result, error) {
 		if view != nil && slices.Contains(pictures, strings.ToLower(filepath.Ext(a.Path))) {
-			return called(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
+			return callTool(ctx, *view, readSpec.Name, map[string]any{"path": a.Path})
 		}
 		first, most := count(a.Offset, 1), count(a.Limit, defaultLines)
 		page, err := o.Page(ctx, a.Path, first, most)
 		if err != nil {
 			return tools.Result{}, err
 		}
-		s.note(o.Dir, a.Path, page.Sum)
+		s.record(o.Dir, a.Path, page.Sum)
 		return tools.Result{Output: shown(a.Path, page)}, nil
 	})
 }

@@ -46,12 +46,12 @@ func linesOf(text string) []line {
 	return all
 }
 
-// in replaces the text in a file. note describes tolerated differences; the error is for the model.
-func (r replacement) in(text string) (now, note string, err error) {
+// apply replaces the text in a file. note describes tolerated differences; the error is for the model.
+func (r replacement) apply(text string) (now, note string, err error) {
 	if text == "" {
 		return "", "", errors.New("the file is empty; give an empty oldString to fill it")
 	}
-	now, note, err = r.asWritten(text)
+	now, note, err = r.replaceExactly(text)
 	plain := replacement{old: escapes.Replace(r.old), new: r.new}
 	if !errors.Is(err, errNotThere) || plain.old == r.old || r.all {
 		return now, note, err
@@ -61,7 +61,7 @@ func (r replacement) in(text string) (now, note string, err error) {
 		plain.new = escapes.Replace(r.new)
 		note += ", and so were those of newString"
 	}
-	now, more, plainErr := plain.asWritten(text)
+	now, more, plainErr := plain.replaceExactly(text)
 	if errors.Is(plainErr, errNotThere) {
 		return "", "", err
 	}
@@ -79,42 +79,42 @@ func joinedNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// looser lists the tolerant comparisons of whole lines.
-var looser = []find.Way{find.Trailing, find.Indented, find.Ends, find.Spaced}
+// tolerances lists the tolerant comparisons of whole lines.
+var tolerances = []find.Tolerance{find.TrimmedTrailing, find.Indented, find.TrimmedBothEnds, find.CollapsedSpaces}
 
 // errNotThere is why a text is replaced nowhere.
 var errNotThere = errors.New("oldString is not in the file")
 
-// asWritten replaces the text as it is.
-func (r replacement) asWritten(text string) (now, note string, err error) {
+// replaceExactly replaces the text as it is.
+func (r replacement) replaceExactly(text string) (now, note string, err error) {
 	lines := newLines(text, r.old)
-	if places := r.exactly(text); len(places) > 0 {
+	if places := r.exactMatches(text); len(places) > 0 {
 		if err := r.mayReplace(text, places); err != nil {
 			return "", "", err
 		}
 		if !r.all {
-			note = r.behind(text, places[0])
-			if fit, others := lines.text.Find(lines.block, 0, looser...); strings.TrimSpace(r.old) != "" {
-				note = joinedNotes(also(append(fit, others...), find.ID(strings.Count(text[:places[0].from], "\n")+1)), note)
+			note = r.indentationNote(text, places[0])
+			if fit, others := lines.text.Find(lines.block, 0, tolerances...); strings.TrimSpace(r.old) != "" {
+				note = joinedNotes(otherPlacesNote(append(fit, others...), find.ID(strings.Count(text[:places[0].from], "\n")+1)), note)
 			}
 		}
-		now, more, err := r.put(text, places, nil)
+		now, more, err := r.insert(text, places, nil)
 		return now, joinedNotes(note, more), err
 	}
-	places, note := r.loosely(lines)
+	places, note := r.looseMatches(lines)
 	if len(places) == 0 {
-		return "", "", r.unfit(text)
+		return "", "", r.notFoundError(text)
 	}
 	if err := r.mayReplace(text, places); err != nil {
 		return "", "", err
 	}
-	now, more, err := r.put(text, places, r.indentation(text, places))
+	now, more, err := r.insert(text, places, r.indentation(text, places))
 	return now, joinedNotes(note, more), err
 }
 
-// exactly finds the old text byte for byte, whichever line endings it has: they are not shown to
+// exactMatches finds the old text byte for byte, whichever line endings it has: they are not shown to
 // the model.
-func (r replacement) exactly(text string) []span {
+func (r replacement) exactMatches(text string) []span {
 	old := strings.ReplaceAll(r.old, crlf, "\n")
 	var all []span
 	for _, spelled := range slices.Compact([]string{old, strings.ReplaceAll(old, "\n", crlf)}) {
@@ -135,17 +135,17 @@ func (r replacement) exactly(text string) []span {
 	})
 }
 
-// mostPlaces bounds the matches of a replacement everywhere, shownPlaces those reported for a
+// maxPlaces bounds the matches of a replacement everywhere, shownPlaces those reported for a
 // single one.
 const (
-	mostPlaces  = 1 << 20
+	maxPlaces   = 1 << 20
 	shownPlaces = 20
 )
 
 // occurrences finds a text. For a replacement everywhere, matches are at least apart bytes apart;
 // otherwise the extra one may overlap.
 func (r replacement) occurrences(text, old string, apart int) []span {
-	most := mostPlaces + 1
+	most := maxPlaces + 1
 	if !r.all {
 		apart, most = 1, shownPlaces+1
 	}
@@ -161,8 +161,8 @@ func (r replacement) occurrences(text, old string, apart int) []span {
 	return all
 }
 
-// behind notes lines whose first lacks its indentation, if those below do too.
-func (r replacement) behind(text string, at span) string {
+// indentationNote notes lines whose first lacks its indentation, if those below do too.
+func (r replacement) indentationNote(text string, at span) string {
 	indent := strings.TrimPrefix(text[strings.LastIndexByte(text[:at.from], '\n')+1:at.from], byteOrderMark)
 	_, below, _ := strings.Cut(r.new, "\n")
 	below = strings.TrimLeft(below, "\r\n")
@@ -198,12 +198,12 @@ func texts(lines []line) []string {
 	return all
 }
 
-// also describes other possible places, except one line's.
-func also(places []find.Place, but find.ID) string {
+// otherPlacesNote describes other possible places, except one line's.
+func otherPlacesNote(places []find.Place, but find.ID) string {
 	var told []string
 	for _, place := range places {
-		if place.First != but {
-			told = append(told, fmt.Sprintf("line %d fits too, with %s", place.First, place.Way))
+		if place.FirstLine != but {
+			told = append(told, fmt.Sprintf("line %d fits too, with %s", place.FirstLine, place.Tolerance))
 		}
 	}
 	if len(told) == 0 {
@@ -212,24 +212,24 @@ func also(places []find.Place, but find.ID) string {
 	return strings.Join(told, "; ") + "; make sure that the place is right"
 }
 
-// loosely finds whole lines that differ in blanks only. It ignores blocks of blank lines, which
+// looseMatches finds whole lines that differ in blanks only. It ignores blocks of blank lines, which
 // match everywhere.
-func (r replacement) loosely(w wholeLines) (places []span, note string) {
-	fit, others := w.text.Find(w.block, 0, looser...)
-	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Way == find.Spaced {
+func (r replacement) looseMatches(w wholeLines) (places []span, note string) {
+	fit, others := w.text.Find(w.block, 0, tolerances...)
+	if len(fit) == 0 || strings.TrimSpace(r.old) == "" || r.all && fit[0].Tolerance == find.CollapsedSpaces {
 		return nil, ""
 	}
-	way := fit[0].Way
+	way := fit[0].Tolerance
 	if r.all { // each begins behind the one before
 		all := fit[:1:1]
 		for next := fit; len(next) > 0; all = append(all, next[:min(1, len(next))]...) {
-			next, _ = w.text.Find(w.block, all[len(all)-1].First+find.ID(len(w.block.Lines)), way)
+			next, _ = w.text.Find(w.block, all[len(all)-1].FirstLine+find.ID(len(w.block.Lines)), way)
 		}
 		fit = all
 	}
 	for _, place := range fit {
-		last := w.file[int(place.First)-1+len(w.block.Lines)-1]
-		at := span{w.file[place.First-1].from, last.from + len(last.text)}
+		last := w.file[int(place.FirstLine)-1+len(w.block.Lines)-1]
+		at := span{w.file[place.FirstLine-1].from, last.from + len(last.text)}
 		if strings.HasSuffix(r.old, "\n") {
 			at.to = last.to
 		}
@@ -238,7 +238,7 @@ func (r replacement) loosely(w wholeLines) (places []span, note string) {
 	if r.all {
 		others = nil
 	}
-	return places, joinedNotes("oldString was found with "+way.String(), also(others, 0))
+	return places, joinedNotes("oldString was found with "+way.String(), otherPlacesNote(others, 0))
 }
 
 func indentOf(text string) string {
@@ -251,7 +251,7 @@ func (r replacement) mayReplace(text string, places []span) error {
 	case len(places) > 1 && !r.all:
 		return fmt.Errorf("oldString stands at more than one place: %s; give more of the lines around the one that is meant, or set replaceAll to true for all of them",
 			lineNumbers(text, places))
-	case len(places) > mostPlaces || len(text)+len(places)*2*len(r.new) > 2*tree.MaxFileSize:
+	case len(places) > maxPlaces || len(text)+len(places)*2*len(r.new) > 2*tree.MaxFileSize:
 		return fmt.Errorf("oldString stands at %d places or more, too many to be replaced at once; use a command", len(places))
 	}
 	return nil
@@ -290,11 +290,11 @@ func (r replacement) indentation(text string, places []span) map[string]string {
 	return moved
 }
 
-// put inserts the new text, with the file's line endings and the replaced lines' indentation.
-func (r replacement) put(text string, places []span, moved map[string]string) (now, note string, err error) {
+// insert inserts the new text, with the file's line endings and the replaced lines' indentation.
+func (r replacement) insert(text string, places []span, moved map[string]string) (now, note string, err error) {
 	next := strings.ReplaceAll(r.new, crlf, "\n")
 	if moved != nil {
-		next, note = movedBy(next, moved), "newString was indented as the lines that it replaces are"
+		next, note = reindent(next, moved), "newString was indented as the lines that it replaces are"
 	}
 	var b strings.Builder
 	at := 0
@@ -326,8 +326,8 @@ func ending(lines, text string, at span) string {
 	return lines
 }
 
-// movedBy replaces the known part of lines' indentation by the file's.
-func movedBy(lines string, moved map[string]string) string {
+// reindent replaces the known part of lines' indentation by the file's.
+func reindent(lines string, moved map[string]string) string {
 	var b strings.Builder
 	for l := range strings.Lines(lines) {
 		indent := indentOf(l)
@@ -347,8 +347,8 @@ func movedBy(lines string, moved map[string]string) string {
 	return b.String()
 }
 
-// unfit reports a missing old text with the most similar lines.
-func (r replacement) unfit(text string) error {
+// notFoundError reports a missing old text with the most similar lines.
+func (r replacement) notFoundError(text string) error {
 	near, diff := v4a.Nearest(text, texts(linesOf(r.old)))
 	if near == 0 {
 		return fmt.Errorf("%w, and nothing like it; read the file again", errNotThere)

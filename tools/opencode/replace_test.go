@@ -90,7 +90,7 @@ func TestReplace(t *testing.T) {
 		"bytes that are no text":     {file: "\xff\x00\nb\n", old: "b", new: "c", want: "\xff\x00\nc\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now, note, err := replacement{test.old, test.new, test.all}.in(test.file)
+			now, note, err := replacement{test.old, test.new, test.all}.apply(test.file)
 			if test.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), test.refused) {
 					t.Errorf("it is %q, %v, want %s", now, err, test.refused)
@@ -128,7 +128,7 @@ func TestAnyEditCanBeWritten(t *testing.T) {
 				}
 				file, want = strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(want, "\n", "\r\n")
 			}
-			if got, note, err := (replacement{text[from:to], next, false}).in(file); err != nil || got != want || note != "" && !strings.Contains(note, "fits too") && !strings.Contains(note, "begins behind") {
+			if got, note, err := (replacement{text[from:to], next, false}).apply(file); err != nil || got != want || note != "" && !strings.Contains(note, "fits too") && !strings.Contains(note, "begins behind") {
 				t.Fatalf("%q to %q in %q: %q (%s), %v, want %q", text[from:to], next, file, got, note, err, want)
 			}
 		}
@@ -152,7 +152,7 @@ func FuzzReplace(f *testing.F) {
 		if old == "" || old == next {
 			t.Skip("refused before")
 		}
-		got, _, err := replacement{old, next, all}.in(file)
+		got, _, err := replacement{old, next, all}.apply(file)
 		if err != nil {
 			if got != "" {
 				t.Errorf("refused with %q", got)

@@ -47,7 +47,7 @@ func todoWrite(setPlan tools.Tool) tools.Tool {
 				steps = append(steps, plan.Step{Step: t.Content, Status: t.Status})
 			}
 		}
-		result, err := called(ctx, setPlan, todoWriteSpec.Name, map[string]any{"plan": steps})
+		result, err := callTool(ctx, setPlan, todoWriteSpec.Name, map[string]any{"plan": steps})
 		if err != nil || result.Failed {
 			return result, err
 		}

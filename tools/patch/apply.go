@@ -20,19 +20,19 @@ import (
 func (p *Patcher) Apply(ctx context.Context, dir, text string) (tools.Result, error) {
 	below, err := p.below(dir)
 	if err != nil {
-		return change{what: "patch"}.rejected(err), nil
+		return fileChange{kind: "patch"}.rejected(err), nil
 	}
 	patch, err := v4a.Parse(text)
 	if err != nil {
-		return unfit(err), nil
+		return unfitResult(err), nil
 	}
 	return p.apply(ctx, tree.In(below, patch), text)
 }
 
 func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (tools.Result, error) {
 	p.localize(patch)
-	return p.carryOut(ctx, change{
-		what: "patch", named: v4a.Paths(patch), unfit: unfit, said: (*tree.Plan).Summary,
+	return p.makeChange(ctx, fileChange{
+		kind: "patch", named: v4a.Paths(patch), unfit: unfitResult, successText: (*tree.Plan).Summary,
 		plan: func(seen tree.Dir) (*tree.Plan, []string, error) {
 			plan, err := tree.NewPlan(ctx, seen, patch)
 			return plan, v4a.Paths(patch), err
@@ -46,19 +46,19 @@ func (p *Patcher) apply(ctx context.Context, patch *v4a.Patch, text string) (too
 	})
 }
 
-// change is a change of files before its judgement.
-type change struct {
-	what  string   // it is called
+// fileChange is a change of files before its judgement.
+type fileChange struct {
+	kind  string   // it is called
 	named []string // paths relative to Dir, as somebody spells them
 	// plan plans the change and returns the affected paths.
-	plan  func(seen tree.Dir) (*tree.Plan, []string, error)
-	unfit func(error) tools.Result // the answer where there is no plan
-	keep  func(*tree.Plan) error
-	said  func(*tree.Plan) string // where it is done, above the notes
+	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
+	unfit       func(error) tools.Result // the answer where there is no plan
+	keep        func(*tree.Plan) error
+	successText func(*tree.Plan) string // where it is done, above the notes
 }
 
-// carryOut checks and makes a change. It is the only way to change files.
-func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) {
+// makeChange checks and makes a change. It is the only way to change files.
+func (p *Patcher) makeChange(ctx context.Context, c fileChange) (tools.Result, error) {
 	view, err := p.view()
 	if err != nil {
 		return tools.Result{}, err
@@ -82,33 +82,33 @@ func (p *Patcher) carryOut(ctx context.Context, c change) (tools.Result, error) 
 	case err != nil:
 		return c.unfit(err), nil
 	}
-	if err := cmp.Or(p.visible(view, changing(plan)), p.permit(append(named, changing(plan)...))); err != nil {
+	if err := cmp.Or(p.visible(view, changing(plan)), p.requireUnprotected(append(named, changing(plan)...))); err != nil {
 		return c.rejected(err), nil
 	}
-	refusal, aside, err := p.ask(ctx, plan)
+	refusal, aside, err := p.askHooks(ctx, plan)
 	switch {
 	case err != nil:
 		return tools.Result{}, err
 	case refusal != "":
-		return tools.Refuse(aside + c.what + " rejected: " + refusal), nil
+		return tools.Refuse(aside + c.kind + " rejected: " + refusal), nil
 	}
 	if err := c.keep(plan); err != nil {
-		return tools.Result{}, fmt.Errorf("keep the %s: %w", c.what, err)
+		return tools.Result{}, fmt.Errorf("keep the %s: %w", c.kind, err)
 	}
 	result, err := p.write(ctx, plan)
 	if err == nil && !result.Failed {
-		result.Output = c.said(plan) + result.Output
+		result.Output = c.successText(plan) + result.Output
 	}
 	result.Output = aside + result.Output
 	return result, err
 }
 
-// longestPath is how many bytes a path may have for commands to reach it.
-const longestPath = 4095
+// maxPath is how many bytes a path may have for commands to reach it.
+const maxPath = 4095
 
 func (p *Patcher) tooLong(named []string) error {
 	for _, name := range named {
-		if len(p.options.Dir.Path)+1+len(name) > longestPath {
+		if len(p.options.Dir.Path)+1+len(name) > maxPath {
 			return fmt.Errorf("%s is longer than a path may be", clip.Visible(name, 100))
 		}
 	}
@@ -116,12 +116,12 @@ func (p *Patcher) tooLong(named []string) error {
 }
 
 // rejected returns the answer to a forbidden change.
-func (c change) rejected(err error) tools.Result {
-	return tools.Refuse(c.what + " rejected: " + err.Error())
+func (c fileChange) rejected(err error) tools.Result {
+	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
 
-// ask puts a plan to who has a say in it.
-func (p *Patcher) ask(ctx context.Context, plan *tree.Plan) (refusal, aside string, err error) {
+// askHooks puts a plan to who has a say in it.
+func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, aside string, err error) {
 	if p.options.Ask == nil {
 		return "", "", nil
 	}
@@ -182,8 +182,8 @@ func (p *Patcher) ignoredNote(plan *tree.Plan) string {
 		"If it belongs there, give it another path or change the rule in .gitignore.\n", strings.Join(ignored, ", "))
 }
 
-// unfit answers an invalid or unfitting patch in the reference implementation's words.
-func unfit(err error) tools.Result {
+// unfitResult answers an invalid or unfitting patch in the reference implementation's words.
+func unfitResult(err error) tools.Result {
 	return tools.Refuse("apply_patch verification failed: " + err.Error())
 }
 
@@ -192,7 +192,7 @@ func (p *Patcher) below(dir string) (string, error) {
 	if dir == p.options.Dir.Path {
 		return ".", nil
 	}
-	inside, err := p.options.Dir.Follow(dir)
+	inside, err := p.options.Dir.Resolve(dir)
 	if tools.IsOutside(err) {
 		return "", fmt.Errorf("%s is outside %s, where patches are applied", dir, p.options.Dir.Path)
 	}
@@ -226,9 +226,9 @@ func realPath(dir string) string {
 	return dir
 }
 
-// permit asks Protect about the paths as they are spelled and as the plan found them: a link may
+// requireUnprotected asks Protect about the paths as they are spelled and as the plan found them: a link may
 // have either end protected.
-func (p *Patcher) permit(names []string) error {
+func (p *Patcher) requireUnprotected(names []string) error {
 	if p.options.Protect == nil {
 		return nil
 	}

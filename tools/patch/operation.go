@@ -41,7 +41,7 @@ func (p *Patcher) operate(ctx context.Context, input string) (tools.Result, erro
 	}
 	patch, err := v4a.ParseDiff(known.op, o.Path, o.Diff)
 	if err != nil {
-		return unfit(err), nil
+		return unfitResult(err), nil
 	}
 	return p.apply(ctx, patch, o.envelope())
 }

@@ -64,7 +64,7 @@ func spec(offer tools.Form) tools.Spec {
 			Name:        name,
 			Description: "Edits files. This is a freeform tool: write the patch itself, not JSON around it.",
 			Grammar:     v4a.Grammar,
-			Returns:     nothing,
+			Returns:     emptyScriptResult,
 		}
 	}
 	return tools.Spec{
@@ -73,12 +73,12 @@ func spec(offer tools.Form) tools.Spec {
 		Parameters: json.RawMessage(`{"type":"object","properties":{` +
 			`"input":{"type":"string","description":"The whole patch, from \"*** Begin Patch\" to \"*** End Patch\"."}` +
 			`},"required":["input"],"additionalProperties":false}`),
-		Returns: nothing,
+		Returns: emptyScriptResult,
 	}
 }
 
-// nothing is a script's result of an applied patch.
-var nothing = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+// emptyScriptResult is a script's result of an applied patch.
+var emptyScriptResult = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 
 // run applies a patch as a whole, or changes nothing. The output of an
 // operation has no header: its item has a status.

@@ -16,7 +16,7 @@ import (
 //
 // An error of rewrite is returned unchanged, without any change. Other errors are those of [Patcher.Apply].
 func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewrite func(was tree.Texts) (tree.Texts, error)) (tools.Result, error) {
-	c := change{what: "change", said: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
+	c := fileChange{kind: "change", successText: func(*tree.Plan) string { return "" }, keep: p.keepDiff}
 	below, err := p.below(dir)
 	if err != nil {
 		return c.rejected(err), nil
@@ -39,7 +39,7 @@ func (p *Patcher) Rewrite(ctx context.Context, dir string, paths []string, rewri
 		return plan, changes, err
 	}
 	c.unfit = func(err error) tools.Result { return tools.Refuse(err.Error()) }
-	result, err := p.carryOut(ctx, c)
+	result, err := p.makeChange(ctx, c)
 	if own != nil && err == nil {
 		return tools.Result{}, own
 	}

@@ -22,10 +22,10 @@ const (
 	// wasted.
 	longSide  = 2048
 	shortSide = 768
-	// mostDecoded bounds an image's pixels in memory, in bytes.
-	mostDecoded = 128 << 20
-	// mostEncoded bounds a sent image, in bytes.
-	mostEncoded = 4 << 20
+	// maxDecoded bounds an image's pixels in memory, in bytes.
+	maxDecoded = 128 << 20
+	// maxEncoded bounds a sent image, in bytes.
+	maxEncoded = 4 << 20
 	// quality is the JPEG quality.
 	quality = 85
 )
@@ -42,7 +42,7 @@ type Picture struct {
 var (
 	ErrUnknown  = errors.New("it is not a PNG, JPEG or GIF image")
 	ErrWebP     = errors.New("WebP images can't be decoded here; convert it to PNG with a command and view that")
-	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", mostDecoded>>20)
+	ErrTooLarge = fmt.Errorf("its pixels take more than %d MiB; make it smaller with a command and view that", maxDecoded>>20)
 )
 
 type kind struct {
@@ -73,7 +73,7 @@ func Fit(data []byte) (Picture, error) {
 	if err != nil {
 		return Picture{}, err
 	}
-	if int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > mostDecoded {
+	if int64(config.Width)*int64(config.Height)*pixelBytes(config.ColorModel) > maxDecoded {
 		return Picture{}, ErrTooLarge
 	}
 	decoded, err := k.decode(bytes.NewReader(data))
@@ -83,7 +83,7 @@ func Fit(data []byte) (Picture, error) {
 	original := decoded.Bounds().Size()
 	size := fitting(original)
 	p := Picture{MediaType: k.mediaType, Data: data, Width: size.X, Height: size.Y, Original: original}
-	if size == original && k.resend && len(data) <= mostEncoded {
+	if size == original && k.resend && len(data) <= maxEncoded {
 		return p, nil
 	}
 	if size != original {
@@ -151,7 +151,7 @@ func encode(m image.Image, from string) (mediaType string, data []byte, err erro
 		if err := png.Encode(&buffer, m); err != nil {
 			return "", nil, fmt.Errorf("encode PNG: %w", err)
 		}
-		if buffer.Len() <= mostEncoded {
+		if buffer.Len() <= maxEncoded {
 			return "image/png", buffer.Bytes(), nil
 		}
 		buffer.Reset()

@@ -91,7 +91,7 @@ func TestFit(t *testing.T) {
 			if got.MediaType != test.mediaType || got.Width != test.w || got.Height != test.h || bytes.Equal(got.Data, test.data) != test.same {
 				t.Errorf("got %s of %d×%d, the same %v", got.MediaType, got.Width, got.Height, bytes.Equal(got.Data, test.data))
 			}
-			if len(got.Data) > mostEncoded {
+			if len(got.Data) > maxEncoded {
 				t.Errorf("it has %d bytes", len(got.Data))
 			}
 			config, kind, err := image.DecodeConfig(bytes.NewReader(got.Data))

@@ -11,7 +11,7 @@ import (
 // How long a call may take.
 const (
 	defaultTimeout = 30 * time.Second
-	mostTimeout    = 10 * time.Minute
+	maxTimeout     = 10 * time.Minute
 )
 
 // grammar restricts a model to JavaScript: text must not begin like JSON, a string or a fence. Code
@@ -62,7 +62,7 @@ func read(text string) (c cell, refusal string) {
 var pragmas = map[string]func(c *cell, value string) bool{
 	"timeout_ms": func(c *cell, value string) bool {
 		ms, err := strconv.ParseInt(value, 10, 32)
-		c.timeout = min(time.Duration(ms)*time.Millisecond, mostTimeout)
+		c.timeout = min(time.Duration(ms)*time.Millisecond, maxTimeout)
 		return err == nil && ms > 0
 	},
 	"reset": func(c *cell, value string) bool {

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	leastNode = 18 // the oldest version that has all that the kernel uses
-	findTime  = 10 * time.Second
+	minNode  = 18 // the oldest version that has all that the kernel uses
+	findTime = 10 * time.Second
 )
 
 // Find starts node to learn whether a kernel can run. The error says why not.
@@ -24,7 +24,7 @@ func Find(ctx context.Context, o Options) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
-	said := clip.Head{Most: 80}
+	said := clip.Head{Limit: 80}
 	status, err := o.Sandbox.Run(limited, sandbox.Command{
 		Argv: []string{"node", "--version"}, Dir: o.Dir, Env: o.Env, Output: &said,
 	})
@@ -38,8 +38,8 @@ func Find(ctx context.Context, o Options) error {
 	}
 	version := strings.TrimSpace(said.String())
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	if n, err := strconv.Atoi(major); err != nil || n < leastNode {
-		return fmt.Errorf("node is of version %q, and has to be of version %d or later", version, leastNode)
+	if n, err := strconv.Atoi(major); err != nil || n < minNode {
+		return fmt.Errorf("node is of version %q, and has to be of version %d or later", version, minNode)
 	}
 	return nil
 }

@@ -15,19 +15,19 @@ import (
 var source string
 
 const (
-	// mostHeap bounds the code's heap, mostData the data of the kernel and each child, in MiB.
-	mostHeap = 512
-	mostData = 4096
+	// maxHeap bounds the code's heap, maxData the data of the kernel and each child, in MiB.
+	maxHeap = 512
+	maxData = 4096
 )
 
 // argv returns the kernel's arguments. They include the script, so no command can change it.
 func argv() []string {
-	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", mostHeap), "-e", source}
+	return []string{"node", "--no-warnings", "--expose-internals", fmt.Sprintf("--max-old-space-size=%d", maxHeap), "-e", source}
 }
 
 // launcher gives the kernel separate pipes, so code and children do not mistake them for standard
 // streams, and bounds its memory if possible.
-var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, mostData<<10), "sh"}
+var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, maxData<<10), "sh"}
 
 // denial is why no kernel is started, in words for the model; empty where one is.
 func (o Options) denial() string {

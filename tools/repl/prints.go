@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// mostLate bounds the output kept between two calls, in bytes.
-const mostLate = 64 << 10
+// maxLate bounds the output kept between two calls, in bytes.
+const maxLate = 64 << 10
 
 // prints directs the code's output to the current call.
 type prints struct {
@@ -87,7 +87,7 @@ func (p *prints) write(text []byte) {
 		_, _ = p.to.Write(text)
 		return
 	}
-	room := min(mostLate-len(p.late), len(text))
+	room := min(maxLate-len(p.late), len(text))
 	p.late = append(p.late, text[:room]...)
 	p.lost = p.lost || room < len(text)
 }

@@ -128,7 +128,7 @@ func (r *Repl) call(ctx context.Context, call tools.Call) (tools.Result, error) 
 	r.cells++
 	c.number, c.callID = r.cells, call.ID
 	result, over, err := r.kernel.run(ctx, c, r.options.Outputs)
-	r.behind.Go(tools.CallsOf(ctx).Wait)
+	r.behind.Go(tools.ScriptCallsOf(ctx).Wait)
 	if result.Output = before + result.Output; over {
 		r.stop()
 		r.lost = false // this result says it

@@ -276,7 +276,7 @@ func TestACallThatWaitsForOthersEndsInTime(t *testing.T) {
 	holds := tools.Tool{
 		Spec: tools.Spec{Name: "holds", Parameters: hold.Spec.Parameters}, Scripts: true,
 		Run: func(ctx context.Context, _ tools.Call) (tools.Result, error) {
-			tools.CallsOf(ctx).Start(held, tools.Call{Name: "hold", Input: "{}"}, func(tools.Result) {})
+			tools.ScriptCallsOf(ctx).Start(held, tools.Call{Name: "hold", Input: "{}"}, func(tools.Result) {})
 			return tools.Result{}, nil
 		},
 	}

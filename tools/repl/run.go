@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// mostOpen is how many calls of a cell are under way or wait for others at once. Further ones
+	// maxOpen is how many calls of a cell are under way or wait for others at once. Further ones
 	// wait in the kernel.
-	mostOpen = 64
+	maxOpen = 64
 	// markWait bounds the wait for a cell's output after its end.
 	markWait = 10 * time.Second
 	// endWait bounds the wait for a kernel's exit after it closed its pipe. A busy machine may take
@@ -30,8 +30,8 @@ type running struct {
 	cell
 	*kernel
 	ctx    context.Context // of the cell
-	calls  *tools.Calls
-	open   chan struct{} // has room for mostOpen calls
+	calls  *tools.ScriptCalls
+	open   chan struct{} // has room for maxOpen calls
 	images tools.Images
 
 	mu    sync.Mutex
@@ -42,7 +42,7 @@ type running struct {
 func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (result tools.Result, over bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	r := &running{cell: c, kernel: k, ctx: limited, calls: tools.CallsOf(ctx), open: make(chan struct{}, mostOpen)}
+	r := &running{cell: c, kernel: k, ctx: limited, calls: tools.ScriptCallsOf(ctx), open: make(chan struct{}, maxOpen)}
 	capture, mark := outputs.Capture(c.callID), "\x00"+rand.Text()+"\x00"
 	marked := k.prints.begin(capture, mark)
 	r.tell(order{"run", c.number, c.code, mark})
@@ -60,7 +60,7 @@ func (k *kernel) run(ctx context.Context, c cell, outputs *tools.Outputs) (resul
 	k.prints.end()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	result = tools.Result{Output: r.notes + words, Printed: capture.Take(), Images: r.images.Shown, Failed: failed || !done, Detail: r.images.Detail()}
+	result = tools.Result{Output: r.notes + words, Printed: capture.Take(), Images: r.images.Added, Failed: failed || !done, Detail: r.images.Detail()}
 	if ctx.Err() != nil {
 		return result, true, ctx.Err()
 	}

@@ -66,8 +66,8 @@ func checkSchema(raw json.RawMessage) error {
 		return problem
 	case b.endless:
 		return errors.New("it refers to itself without end")
-	case b.count(s.document, nothing) > mostApplied:
-		return fmt.Errorf("it takes more than %d steps to check even no arguments", mostApplied)
+	case b.count(s.document, nothing) > maxApplied:
+		return fmt.Errorf("it takes more than %d steps to check even no arguments", maxApplied)
 	}
 	// The library detects unknown versions only when it validates.
 	if err := s.resolved.Validate(nothing); err != nil && strings.HasPrefix(err.Error(), "cannot validate version") {
@@ -156,32 +156,32 @@ func compiles(pattern string) bool {
 }
 
 const (
-	// mostChecks is how often schemas are applied to values for one call.
-	mostChecks = 1_000_000
-	// mostApplied is how often schemas may be applied to no arguments at all. A server can list
+	// maxChecks is how often schemas are applied to values for one call.
+	maxChecks = 1_000_000
+	// maxApplied is how often schemas may be applied to no arguments at all. A server can list
 	// thousands of tools, and all of their schemas are tried when it starts.
-	mostApplied = 10_000
+	maxApplied = 10_000
 )
 
 // affords reports whether a value can be checked in bounded time: schemas that refer to each other
 // can multiply the work with each level of the value.
 func affords(root, value any) bool {
 	b := bill{root: root, known: map[[2]uintptr]int{}}
-	return b.count(root, value) <= mostChecks && b.steps <= mostChecks && !b.endless
+	return b.count(root, value) <= maxChecks && b.steps <= maxChecks && !b.endless
 }
 
 // bill counts how often schemas are applied to values, each pair of them once.
 type bill struct {
 	root    any
 	known   map[[2]uintptr]int
-	steps   int  // behind mostChecks nothing is counted
+	steps   int  // behind maxChecks nothing is counted
 	endless bool // a schema applies itself to the same value
 }
 
 func (b *bill) count(at, value any) int {
 	node, ok := at.(map[string]any)
 	b.steps++
-	if !ok || b.steps > mostChecks {
+	if !ok || b.steps > maxChecks {
 		return 1
 	}
 	const counting = 0
@@ -192,7 +192,7 @@ func (b *bill) count(at, value any) int {
 	}
 	b.known[pair] = counting
 	n := 1
-	add := func(sub, value any) { n = min(n+b.count(sub, value), mostChecks+1) }
+	add := func(sub, value any) { n = min(n+b.count(sub, value), maxChecks+1) }
 	for _, sub := range b.applied(node, samePlace) {
 		add(sub.schema, value)
 	}

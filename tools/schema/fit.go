@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// mostFitted is how many bytes a schema may have before it is shortened: each request carries
+	// maxFitted is how many bytes a schema may have before it is shortened: each request carries
 	// the schemas of all tools.
-	mostFitted = 5000
+	maxFitted = 5000
 	// deepestKept is the level below which objects are not described any more in a shortened schema.
 	deepestKept = 3
-	// mostPropertyName is how many bytes the name of an argument may have.
-	mostPropertyName = 200
-	// mostSchemaText is how many bytes a description in a schema may have.
-	mostSchemaText = 2000
-	// mostFits is how many schemas within a schema are made fit, counting each reference.
-	mostFits = 200_000
+	// maxPropertyName is how many bytes the name of an argument may have.
+	maxPropertyName = 200
+	// maxSchemaText is how many bytes a description in a schema may have.
+	maxSchemaText = 2000
+	// maxFits is how many schemas within a schema are made fit, counting each reference.
+	maxFits = 200_000
 )
 
 // Fit returns a JSON Schema of somebody's tool in the form that models are told: a short object whose
@@ -38,8 +38,8 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 	if err := f.flatten(fitted); err != nil {
 		return nil, err
 	}
-	if f.fits > mostFits {
-		return nil, fmt.Errorf("its schema has, or refers to, more than %d others", mostFits)
+	if f.fits > maxFits {
+		return nil, fmt.Errorf("its schema has, or refers to, more than %d others", maxFits)
 	}
 	prune(fitted)
 	for _, shorten := range []func(map[string]any){
@@ -50,7 +50,7 @@ func Fit(raw json.RawMessage) (json.RawMessage, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write the schema: %w", err)
 		}
-		if len(short) <= mostFitted {
+		if len(short) <= maxFitted {
 			return short, nil
 		}
 	}
@@ -81,7 +81,7 @@ func readSchema(raw json.RawMessage) (map[string]any, error) {
 // fitting makes one schema fit.
 type fitting struct {
 	root map[string]any
-	fits int // schemas that were made fit; beyond mostFits none is any more
+	fits int // schemas that were made fit; beyond maxFits none is any more
 }
 
 // scalars are the keywords whose values stay as they are, if they are of the right type: an API refuses a
@@ -97,7 +97,7 @@ var scalars = map[string]kinds{
 // written.
 func (f *fitting) schema(value any) map[string]any {
 	node, ok := value.(map[string]any)
-	if f.fits++; !ok || f.fits > mostFits {
+	if f.fits++; !ok || f.fits > maxFits {
 		return map[string]any{"type": "string"}
 	}
 	fit := map[string]any{}
@@ -123,8 +123,8 @@ func (f *fitting) keyword(keyword string, value any) any {
 	list, isList := value.([]any)
 	switch keyword {
 	case "description", "title":
-		if text, _ := value.(string); clip.Visible(text, mostSchemaText) != "" {
-			return clip.Visible(text, mostSchemaText)
+		if text, _ := value.(string); clip.Visible(text, maxSchemaText) != "" {
+			return clip.Visible(text, maxSchemaText)
 		}
 	case "type":
 		return f.types(value)
@@ -177,7 +177,7 @@ func (f *fitting) list(schemas []any) []any {
 func (f *fitting) named(schemas map[string]any) map[string]any {
 	fitted := make(map[string]any, len(schemas))
 	for name, s := range schemas {
-		if clip.Visible(name, mostPropertyName) == name {
+		if clip.Visible(name, maxPropertyName) == name {
 			fitted[name] = f.schema(s)
 		}
 	}
@@ -465,7 +465,7 @@ func dropProperties(root map[string]any) {
 		size += len(name) + len(`"":{"type":"string"},`)
 	}
 	delete(root, "additionalProperties")
-	if size <= mostFitted*3/4 {
+	if size <= maxFitted*3/4 {
 		return
 	}
 	required, _ := root["required"].([]any)

@@ -65,7 +65,7 @@ func Plain(value any) any {
 type lenient struct {
 	root   any
 	eager  bool // also where one alternative of several takes a string
-	steps  int  // schemas that were looked at; beyond mostChecks nothing is read any more
+	steps  int  // schemas that were looked at; beyond maxChecks nothing is read any more
 	kinds  map[uintptr]kinds
 	nested map[uintptr][]map[string]any // the schemas that a schema applies to the same value
 }
@@ -76,7 +76,7 @@ func (s *Schema) lenient() *lenient {
 
 // read returns the value with such texts read, on all its levels. Lists and objects are changed.
 func (l *lenient) read(value any, schemas []any) any {
-	if l.steps++; l.steps > mostChecks {
+	if l.steps++; l.steps > maxChecks {
 		return value
 	}
 	if text, is := value.(string); is {

@@ -11,8 +11,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/script/message"
 )
 
-// mostValue is how many bytes of JSON one result may have.
-const mostValue = 16 << 20
+// maxValue is how many bytes of JSON one result may have.
+const maxValue = 16 << 20
 
 // Settle returns what a script gets of a call: the result's object, its text with its images, or its text. A
 // call that failed without an object rejects with its text, and one whose object is a text with that.
@@ -40,8 +40,8 @@ func Settle(id int, r tools.Result) message.Settled {
 	if err := encoder.Encode(value); err != nil {
 		return message.Settled{ID: id, Error: fmt.Sprintf("the result can't be given to a script: %v", err)}
 	}
-	if raw.Len() > mostValue {
-		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", mostValue>>20)}
+	if raw.Len() > maxValue {
+		return message.Settled{ID: id, Error: fmt.Sprintf("the result has more than %d MiB; ask for less", maxValue>>20)}
 	}
 	return message.Settled{ID: id, Value: bytes.TrimSuffix(raw.Bytes(), []byte("\n"))}
 }

@@ -108,15 +108,15 @@ func candidates(n int, from string) []Candidate {
 }
 
 func TestDeferred(t *testing.T) {
-	few := candidates(MostOffered, "a")
+	few := candidates(MaxOffered, "a")
 	if got := Deferred(few); len(got) != 0 {
 		t.Errorf("of %d tools %d are deferred", len(few), len(got))
 	}
 	few[3].Defer = true
-	if got := Deferred(few); len(got) != 1 || got[0].Spec.Name != few[3].Spec.Name || len(few) != MostOffered {
+	if got := Deferred(few); len(got) != 1 || got[0].Spec.Name != few[3].Spec.Name || len(few) != MaxOffered {
 		t.Errorf("deferred are %v", got)
 	}
-	if got := Deferred(candidates(MostOffered+1, "a")); len(got) != MostOffered+1 {
+	if got := Deferred(candidates(MaxOffered+1, "a")); len(got) != MaxOffered+1 {
 		t.Errorf("of one more %d are deferred", len(got))
 	}
 }
@@ -138,10 +138,10 @@ func TestLimits(t *testing.T) {
 		`{"query":"thing","limit":1}`:        1,
 		`{"query":"thing","limit":"3"}`:      3,
 		`{"query":"thing","limit":12.7}`:     12,
-		`{"query":"thing","limit":1e300}`:    mostFound,
+		`{"query":"thing","limit":1e300}`:    maxFound,
 		`{"query":"github 7"}`:               usual,
 		`{"query":"what nobody has"}`:        0,
-		`{"query":"does 19","limit":100}`:    mostFound,
+		`{"query":"does 19","limit":100}`:    maxFound,
 		`{"query":"\u0000 thing","limit":2}`: 2,
 	} {
 		got := call(t, input)

@@ -19,14 +19,14 @@ const (
 	FunctionName = "search_tool_bm25"
 )
 
-// MostOffered bounds the foreign tools described in each request. Above it, none is, and the model
+// MaxOffered bounds the foreign tools described in each request. Above it, none is, and the model
 // must search.
-const MostOffered = 30
+const MaxOffered = 30
 
 // The default and maximum number of results.
 const (
-	usual     = 8
-	mostFound = 30
+	usual    = 8
+	maxFound = 30
 )
 
 // Candidate is a tool from outside.
@@ -38,7 +38,7 @@ type Candidate struct {
 
 // Deferred returns the candidates that a model must search for.
 func Deferred(all []Candidate) []Candidate {
-	if len(all) > MostOffered {
+	if len(all) > MaxOffered {
 		return all
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(c Candidate) bool { return !c.Defer })
@@ -87,9 +87,9 @@ func find(index *Index, specs []tools.Spec, call tools.Call) (tools.Result, erro
 	case len(split(a.Query)) == 0:
 		return tools.Refuse(`query has no words: say in a few what the tool is to do, such as {"query": "create issue comment"}`), nil
 	case a.Limit != nil && *a.Limit < 1:
-		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, mostFound, usual)), nil
+		return tools.Refuse(fmt.Sprintf("limit is %v: give how many tools you want, from 1 to %d, or leave it out for %d", *a.Limit, maxFound, usual)), nil
 	case a.Limit != nil:
-		limit = int(min(*a.Limit, mostFound))
+		limit = int(min(*a.Limit, maxFound))
 	}
 	found := index.Find(a.Query, limit)
 	result := tools.Result{Found: found, Output: words(found, specs), Detail: map[string]any{"found": found}}
@@ -105,17 +105,17 @@ func words(found []string, specs []tools.Spec) string {
 	fmt.Fprintf(&s, "%d found; they can be called from now on:\n", len(found))
 	for _, name := range found {
 		at := slices.IndexFunc(specs, func(spec tools.Spec) bool { return spec.Name == name })
-		fmt.Fprintf(&s, "- %s: %s\n", name, clip.Line(specs[at].Description, longestAbout))
+		fmt.Fprintf(&s, "- %s: %s\n", name, clip.Line(specs[at].Description, maxAbout))
 	}
 	return s.String()
 }
 
-// longestAbout bounds a description in the results, in bytes. The definition has the whole
+// maxAbout bounds a description in the results, in bytes. The definition has the whole
 // description.
-const longestAbout = 200
+const maxAbout = 200
 
-// mostNamed is how many of those who offer tools are named in a description.
-const mostNamed = 8
+// maxNamed is how many of those who offer tools are named in a description.
+const maxNamed = 8
 
 // description describes the searchable tools briefly, because every request contains it.
 func description(deferred []Candidate) string {
@@ -125,7 +125,7 @@ func description(deferred []Candidate) string {
 	}
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b)) })
 	var named []string
-	for _, name := range names[:min(len(names), mostNamed)] {
+	for _, name := range names[:min(len(names), maxNamed)] {
 		named = append(named, fmt.Sprintf("%s (%d)", clip.Line(name, 40), counts[name]))
 	}
 	if more := len(names) - len(named); more > 0 {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostFound is how many results GitHub gives of a search, however many there are.
-const mostFound = 1000
+// maxFound is how many results GitHub gives of a search, however many there are.
+const maxFound = 1000
 
 func (e *execution) query() *node {
 	return &node{"Query", object{
@@ -267,7 +267,7 @@ func (e *execution) search(a object) any {
 		}
 	}
 	total := len(found)
-	return pageOf(e, "SearchResultItemConnection", found[:min(total, mostFound)], total, a, func(n *node) *node { return n })
+	return pageOf(e, "SearchResultItemConnection", found[:min(total, maxFound)], total, a, func(n *node) *node { return n })
 }
 
 // searchCode finds words in the files of default branches.
@@ -296,7 +296,7 @@ func searchCode(f *Forge, c *call) answer {
 		}
 	}
 	size, number := min(queryNumber(c, "per_page", defaultPage), maxPage), queryNumber(c, "page", 1)
-	shown := items[:min(len(items), mostFound)]
+	shown := items[:min(len(items), maxFound)]
 	from := min((number-1)*size, len(shown))
 	reply := ok(object{"total_count": len(items), "incomplete_results": false, "items": shown[from:min(from+size, len(shown))]})
 	reply.link = pageLinks(f, c, number, max((len(shown)+size-1)/size, 1))

@@ -181,7 +181,7 @@ func (f *File) endOfEntry(i, at, limit int) (int, error) {
 	return min(at+(size+8)&^7, limit), nil
 }
 
-const mostNames = 1 << 30 // bytes that the paths of version 4 may unfold to
+const maxNames = 1 << 30 // bytes that the paths of version 4 may unfold to
 
 // expandName appends the whole path of version 4's entry i, stored as a cut of the previous path
 // and a suffix, to names.
@@ -200,8 +200,8 @@ func (f *File) expandName(i, at, limit int) (int, error) {
 	}
 	f.names = append(f.names, f.names[start:end-int(drop)]...)
 	f.names = append(f.names, f.data[at+n:at+n+length]...)
-	if len(f.names) > mostNames {
-		return 0, fmt.Errorf("%w: its paths take more than %d bytes", ErrMalformed, mostNames)
+	if len(f.names) > maxNames {
+		return 0, fmt.Errorf("%w: its paths take more than %d bytes", ErrMalformed, maxNames)
 	}
 	f.nameEnds[i] = uint32(len(f.names))
 	return at + n + length + 1, nil

@@ -38,7 +38,7 @@ func TestPointers(t *testing.T) {
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	shared, own := filepath.Join(dir, "shared"), filepath.Join(dir, "own")
-	store := lfs.Store{Own: own, Shared: []string{shared}}
+	store := lfs.Store{OwnFolder: own, Shared: []string{shared}}
 	clean := func(content string, keep bool) string {
 		t.Helper()
 		var out strings.Builder
@@ -82,17 +82,17 @@ func TestStore(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	store := lfs.Store{Own: filepath.Join(t.TempDir(), "own")}
+	store := lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "own")}
 	p := lfs.Pointer{OID: oid, Size: 4}
 	for _, content := range []string{"abc", "abd\n", "abc\nd"} {
-		if err := store.Keep(t.Context(), p, strings.NewReader(content)); !errors.As(err, new(*lfs.OtherError)) || store.Has(p) {
+		if err := store.Store(t.Context(), p, strings.NewReader(content)); !errors.As(err, new(*lfs.OtherError)) || store.Has(p) {
 			t.Errorf("%q: %v, kept %t", content, err, store.Has(p))
 		}
 	}
-	if err := store.Keep(t.Context(), p, strings.NewReader("abc\n")); err != nil || !store.Has(p) {
+	if err := store.Store(t.Context(), p, strings.NewReader("abc\n")); err != nil || !store.Has(p) {
 		t.Errorf("its content: %v, kept %t", err, store.Has(p))
 	}
-	if left, err := os.ReadDir(store.Own); err != nil || len(left) != 1 {
+	if left, err := os.ReadDir(store.OwnFolder); err != nil || len(left) != 1 {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755), os.Symlink(elsewhere, filepath.Join(dir, link))); err != nil {
 				t.Fatal(err)
 			}
-			store := lfs.Store{Own: filepath.Join(dir, "lfs")}
+			store := lfs.Store{OwnFolder: filepath.Join(dir, "lfs")}
 			if err := store.Clean(t.Context(), strings.NewReader("abc\n"), true, &strings.Builder{}); !errors.As(err, new(*lfs.LinkError)) {
 				t.Errorf("got %v", err)
 			}

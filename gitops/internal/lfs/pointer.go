@@ -21,8 +21,8 @@ const version = "https://git-lfs.github.com/spec/v1"
 // versions lists the versions accepted by git-lfs.
 var versions = map[string]bool{version: true, "https://hawser.github.com/spec/v1": true, "http://git-media.io/v/2": true}
 
-// LongestPointer is one more than a pointer has bytes at most.
-const LongestPointer = 1024
+// MaxPointer is one more than a pointer has bytes at most.
+const MaxPointer = 1024
 
 var isOID = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
@@ -33,7 +33,7 @@ func (p Pointer) String() string {
 // Parse parses a pointer. plain is false for one with extensions, whose content differs from the
 // file's.
 func Parse(text []byte) (p Pointer, plain, ok bool) {
-	if len(text) >= LongestPointer {
+	if len(text) >= MaxPointer {
 		return Pointer{}, false, false
 	}
 	plain = true

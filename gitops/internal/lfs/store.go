@@ -19,8 +19,8 @@ import (
 
 // Store holds the contents of pointers. It verifies their hashes before use.
 type Store struct {
-	Own    string   // a folder of the run, which is made; empty where nothing is to be stored
-	Shared []string // those of the repository, which are only read
+	OwnFolder string   // a folder of the run, which is made; empty where nothing is to be stored
+	Shared    []string // those of the repository, which are only read
 }
 
 // ErrNoStore reports that content cannot be stored without a folder.
@@ -31,8 +31,8 @@ func PathOf(folder, oid string) string {
 	return filepath.Join(folder, "objects", oid[:2], oid[2:4], oid)
 }
 
-// Beside returns git-lfs's object folders for git folders.
-func Beside(gitFolders []string) []string {
+// ObjectFolders returns git-lfs's object folders for git folders.
+func ObjectFolders(gitFolders []string) []string {
 	var folders []string
 	for _, dir := range gitFolders {
 		folders = append(folders, filepath.Join(dir, "lfs"))
@@ -44,7 +44,7 @@ func Beside(gitFolders []string) []string {
 // Pointers and empty files stay.
 func (s Store) Clean(ctx context.Context, content io.Reader, keep bool, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
-	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
+	start, err := io.ReadAll(io.LimitReader(content, MaxPointer))
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s Store) take(content io.Reader, keep bool) (p Pointer, err error) {
 	if !keep {
 		return hash(content, io.Discard)
 	}
-	return s.keep(content, func(Pointer) error { return nil })
+	return s.store(content, func(Pointer) error { return nil })
 }
 
 func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
@@ -76,17 +76,17 @@ func hash(content io.Reader, copied io.Writer) (p Pointer, err error) {
 	return p, err
 }
 
-// keep stores content under its digest, if check accepts it.
-func (s Store) keep(content io.Reader, check func(Pointer) error) (p Pointer, err error) {
-	if s.Own == "" {
+// store stores content under its digest, if check accepts it.
+func (s Store) store(content io.Reader, check func(Pointer) error) (p Pointer, err error) {
+	if s.OwnFolder == "" {
 		return p, ErrNoStore
 	}
-	root, err := os.OpenRoot(filepath.Dir(s.Own))
+	root, err := os.OpenRoot(filepath.Dir(s.OwnFolder))
 	if err != nil {
 		return p, err
 	}
 	defer root.Close()
-	own := filepath.Base(s.Own)
+	own := filepath.Base(s.OwnFolder)
 	if err := root.MkdirAll(own, 0o755); err != nil {
 		return p, s.leadsOut(err)
 	}
@@ -122,7 +122,7 @@ func (s Store) leadsOut(err error) error {
 	if errors.As(err, new(syscall.Errno)) {
 		return err
 	}
-	return &LinkError{s.Own}
+	return &LinkError{s.OwnFolder}
 }
 
 // OtherError reports content unlike its pointer.
@@ -138,10 +138,10 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("the content has the SHA-256 %.12s, not %.12s", e.Got.OID, e.Want.OID)
 }
 
-// Keep stores a pointer's content. It reads at most one byte beyond the size and returns an
+// Store stores a pointer's content. It reads at most one byte beyond the size and returns an
 // *OtherError for other content.
-func (s Store) Keep(ctx context.Context, p Pointer, content io.Reader) error {
-	_, err := s.keep(io.LimitReader(regularfile.Until(ctx, content), p.Size+1), func(got Pointer) error {
+func (s Store) Store(ctx context.Context, p Pointer, content io.Reader) error {
+	_, err := s.store(io.LimitReader(regularfile.Until(ctx, content), p.Size+1), func(got Pointer) error {
 		if got != p {
 			return &OtherError{p, got}
 		}
@@ -159,14 +159,14 @@ func (s Store) Take(ctx context.Context, p Pointer, open func(context.Context) (
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Keep(ctx, p, content), content.Close())
+	return errors.Join(s.Store(ctx, p, content), content.Close())
 }
 
 func (s Store) folders() []string {
-	if s.Own == "" {
+	if s.OwnFolder == "" {
 		return s.Shared
 	}
-	return append([]string{s.Own}, s.Shared...)
+	return append([]string{s.OwnFolder}, s.Shared...)
 }
 
 // Has says whether the content is kept, by its name and size.
@@ -213,7 +213,7 @@ func (s Store) Open(ctx context.Context, p Pointer) (*os.File, error) {
 // content, unchanged.
 func (s Store) Smudge(ctx context.Context, content io.Reader, out io.Writer) error {
 	content = regularfile.Until(ctx, content)
-	start, err := io.ReadAll(io.LimitReader(content, LongestPointer))
+	start, err := io.ReadAll(io.LimitReader(content, MaxPointer))
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (s *Store) unpackOne(scanner *packfile.Scanner, left int64) (id plumbing.Ha
 	if header.Type != plumbing.BlobObject && header.Type != plumbing.TreeObject {
 		return id, object, &PackError{Reason: fmt.Sprintf("it has an object of type %s", header.Type)}
 	}
-	if header.Length > left || header.Type == plumbing.TreeObject && header.Length > largestTree {
+	if header.Length > left || header.Type == plumbing.TreeObject && header.Length > maxTree {
 		return id, object, &PackError{Reason: "its objects are too large"}
 	}
 	content, err := scanner.ReadObject()

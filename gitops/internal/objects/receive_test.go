@@ -90,7 +90,7 @@ func receive(t *testing.T, pack []byte, tree string) (kept []string, err error) 
 
 func hexID(o object) string { return hex.EncodeToString(o.id()) }
 
-func TestReceiveKeepsWhatIsWhole(t *testing.T) {
+func TestReceiveKeepsCompletePacks(t *testing.T) {
 	readme := blob("one\n")
 	inner := tree(entry{"100755", "run", blob("#!\n")})
 	root := tree(entry{"100644", "README", readme}, entry{"40000", "dir", inner})
@@ -202,9 +202,9 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestReceiveStopsAtALie gives an object that says it has ten bytes and unfolds
+// TestReceiveStopsAtFalseSize gives an object that says it has ten bytes and unfolds
 // into many: no more of it is read than shows the lie.
-func TestReceiveStopsAtALie(t *testing.T) {
+func TestReceiveStopsAtFalseSize(t *testing.T) {
 	zeros := object{3, make([]byte, 256<<20)}
 	pack := packOf()[:12]
 	binary.BigEndian.PutUint32(pack[8:], 1)

@@ -203,7 +203,7 @@ func (s *Store) Commit(id plumbing.Hash) (*object.Commit, error) {
 	return c, nil
 }
 
-const mostAncestors = 200_000 // commits looked at in search of an ancestor
+const maxAncestors = 200_000 // commits looked at in search of an ancestor
 
 // IsAncestor says whether old is now or an ancestor of it, as far as history
 // goes here: a shallow clone ends early.
@@ -214,7 +214,7 @@ func (s *Store) IsAncestor(ctx context.Context, old, now plumbing.Hash) (bool, e
 	}
 	seen := map[plumbing.Hash]bool{now: true}
 	queue := []plumbing.Hash{now}
-	for len(queue) > 0 && len(seen) < mostAncestors {
+	for len(queue) > 0 && len(seen) < maxAncestors {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}

@@ -36,7 +36,7 @@ func content(t *testing.T, s *objects.Store, id plumbing.Hash) string {
 	return string(data)
 }
 
-func TestObjectsLooseAndPackedAreFound(t *testing.T) {
+func TestFindsLooseAndPackedObjects(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("small", "s\n")
 	r.Write("large", large)
@@ -59,7 +59,7 @@ func TestObjectsLooseAndPackedAreFound(t *testing.T) {
 	}
 }
 
-func TestObjectsThatAreNotThere(t *testing.T) {
+func TestReportsMissingObjects(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	none := plumbing.NewHash(strings.Repeat("1", 40))
@@ -85,7 +85,7 @@ func TestObjectsThatAreNotThere(t *testing.T) {
 }
 
 // Who borrows finds what came into packs later.
-func TestPackedMeanwhile(t *testing.T) {
+func TestFindsObjectsPackedMeanwhile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	s := open(t, emptyStore(t), r.Path(".git"))
@@ -112,7 +112,7 @@ func planted(t *testing.T, gitDir string, id plumbing.Hash, content string) {
 	}
 }
 
-func TestWhatIsBorrowedIsHashed(t *testing.T) {
+func TestHashesBorrowedObjects(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("file", "right\n")
 	r.Commit("seed")
@@ -215,7 +215,7 @@ func TestBlobBytesWithinALimit(t *testing.T) {
 	}
 }
 
-func TestPacksGoFromStoreToStore(t *testing.T) {
+func TestCopiesPacksBetweenStores(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Write("large", large)

@@ -35,7 +35,7 @@ func (e Entry) Key() string {
 	return e.Name
 }
 
-const largestTree = 16 << 20 // bytes of one tree object
+const maxTree = 16 << 20 // bytes of one tree object
 
 // Tree reads a tree object. The zero id is the empty tree.
 func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
@@ -47,7 +47,7 @@ func (s *Store) Tree(id plumbing.Hash) ([]Entry, error) {
 		return nil, fmt.Errorf("read a tree: %w", err)
 	}
 	defer r.Close()
-	if o.Size() > largestTree {
+	if o.Size() > maxTree {
 		return nil, fmt.Errorf("read tree %s: %d bytes are too many", id, o.Size())
 	}
 	var buf bytes.Buffer

@@ -56,7 +56,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestTreesThatAreDamaged(t *testing.T) {
+func TestRefusesDamagedTrees(t *testing.T) {
 	s := open(t, emptyStore(t))
 	id := strings.Repeat("\x01", 20)
 	for name, data := range map[string]string{
@@ -139,7 +139,7 @@ func TestApplyAsGitDoes(t *testing.T) {
 	}
 }
 
-func TestDifferencesAndWhatIsAdded(t *testing.T) {
+func TestListsDifferencesAndAdditions(t *testing.T) {
 	s := open(t, emptyStore(t))
 	a := treeOf(t, s, map[string]string{"same/x": "x", "gone": "g", "file": "f", "folder/in": "i", "changed": "1", "moved": "m"})
 	b := treeOf(t, s, map[string]string{"same/x": "x", "file/now/deep": "f", "folder": "i", "changed": "2", "to/moved": "m"})

@@ -85,7 +85,7 @@ func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.E
 	}
 	defer r.Close()
 	if o.Size() > largeObject && s.own != nil {
-		return s.kept(id, o, r)
+		return s.storeVerified(id, o, r)
 	}
 	if whole, ok := o.(*plumbing.MemoryObject); ok {
 		return whole, isNamed(id, o, r)
@@ -95,7 +95,7 @@ func (s *Store) verified(id plumbing.Hash, o plumbing.EncodedObject) (plumbing.E
 	return inMemory, isNamed(id, o, io.TeeReader(io.LimitReader(r, largeObject+1), inMemory))
 }
 
-func (s *Store) kept(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
+func (s *Store) storeVerified(id plumbing.Hash, o plumbing.EncodedObject, r io.Reader) (plumbing.EncodedObject, error) {
 	found, err := s.Write(o.Type(), o.Size(), r)
 	if err != nil {
 		return nil, err

@@ -103,8 +103,8 @@ func LeadsThrough(path, folder string) bool {
 	return passes(path, folder)
 }
 
-// mostLinks are followed for one path, as Linux does (path_resolution(7)).
-const mostLinks = 40
+// maxLinks are followed for one path, as Linux does (path_resolution(7)).
+const maxLinks = 40
 
 // passes reports whether a path goes through root.
 func passes(path, root string) bool {
@@ -126,7 +126,7 @@ func Trail(path string) (places []string, all bool) {
 		if err != nil {
 			continue
 		}
-		if links++; links > mostLinks {
+		if links++; links > maxLinks {
 			return places, false
 		}
 		rest = append(strings.Split(to, "/"), rest...)

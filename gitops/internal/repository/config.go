@@ -165,7 +165,7 @@ func isInclude(key string) bool {
 // configOutside refuses a configuration file that commands in the checkout can change or create.
 func (l Layout) configOutside(path string) error {
 	path = filepath.Clean(path)
-	if pathname.Within(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
+	if pathname.IsInAny(path, l.GitDir, l.CommonDir) || !program.LeadsThrough(path, l.Root) {
 		return nil
 	}
 	return &UnsupportedError{

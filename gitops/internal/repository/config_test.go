@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-func TestNoPasswordIsInAnOrigin(t *testing.T) {
+func TestOriginHasNoPassword(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://user:secret@example.org/o/r.git": "https://example.org/o/r.git",
 		"https://secret@example.org/o/r?secret#s": "https://example.org/o/r",
@@ -50,7 +50,7 @@ func TestNeedsGit(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreOne(t *testing.T) {
+func TestRecognisesEqualNames(t *testing.T) {
 	for _, c := range []struct {
 		settings repository.Settings
 		a, b     string
@@ -76,7 +76,7 @@ func TestNamesThatAreOne(t *testing.T) {
 
 // The private git folder has what counted when it was made, and git reads there
 // what was read before.
-func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
+func TestPrivateFolderKeepsConfiguration(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("config", "core.autocrlf", "input")
@@ -124,7 +124,7 @@ func TestThePrivateFolderKeepsWhatWasRead(t *testing.T) {
 }
 
 // Whatever commands without a sandbox write into the private git folder, git does what it would have done.
-func TestThePrivateFolderIsRebuiltBeforeEachUse(t *testing.T) {
+func TestRebuildsPrivateFolderBeforeUse(t *testing.T) {
 	r := gittest.New(t)
 	r.Write(".git/info/attributes", "*.x text=auto\n")
 	r.Seed()
@@ -198,7 +198,7 @@ func TestOwnFilters(t *testing.T) {
 	gittest.Same(t, "of the work tree", "filter.there.clean", s.OwnFilter("there"))
 }
 
-func TestLFSIsKnownByItsCommands(t *testing.T) {
+func TestRecognisesLFSByCommands(t *testing.T) {
 	for _, c := range []struct {
 		driver repository.FilterDriver
 		is     bool

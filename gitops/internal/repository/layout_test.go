@@ -11,7 +11,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-func TestALinkedWorkTree(t *testing.T) {
+func TestOpensLinkedWorkTree(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("worktree", "add", "-q", "../other")
@@ -38,7 +38,7 @@ func TestLayoutAt(t *testing.T) {
 	}
 }
 
-func TestGitDirOfAFileThatLeadsNowhere(t *testing.T) {
+func TestRefusesDanglingGitFile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	for name, content := range map[string]string{"empty": "", "text": "no pointer\n", "nowhere": "gitdir: /nowhere\n"} {
@@ -55,7 +55,7 @@ func TestGitDirOfAFileThatLeadsNowhere(t *testing.T) {
 
 // What git does not take for a repository is passed by, and a file that leads
 // nowhere ends the search.
-func TestWorkTreesAreFoundAsGitFindsThem(t *testing.T) {
+func TestFindsWorkTreesLikeGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	id := r.Git("rev-parse", "HEAD")
@@ -94,7 +94,7 @@ func TestWorkTreesAreFoundAsGitFindsThem(t *testing.T) {
 }
 
 // What lies above a ceiling is not looked at, as git has it.
-func TestWorkTreesAboveACeilingAreNotFound(t *testing.T) {
+func TestStopsAtCeilingDirectories(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	makeFolders(r, "a/b")
@@ -164,7 +164,7 @@ func TestQuoteAlternateAsGitReadsIt(t *testing.T) {
 	}
 }
 
-func TestTheIndexIsReadOnceWhileItIsTheSame(t *testing.T) {
+func TestReadsUnchangedIndexOnce(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r.Dir)
@@ -187,7 +187,7 @@ func TestTheIndexIsReadOnceWhileItIsTheSame(t *testing.T) {
 	gittest.Same(t, "status", "?? new", r.Git("status", "--porcelain"))
 }
 
-func TestASplitIndex(t *testing.T) {
+func TestReadsSplitIndex(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("update-index", "--split-index")

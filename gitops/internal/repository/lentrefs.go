@@ -88,7 +88,7 @@ func (l Layout) references() (references, error) {
 // readFile adds the reference in a file, if any.
 func (r *references) readFile(name, file string) {
 	value, err := readSmall(file)
-	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !lent(name) {
+	if err != nil || plumbing.ReferenceName(name).Validate() != nil || !isLent(name) {
 		return
 	}
 	if target, symbolic := strings.CutPrefix(value, "ref: "); symbolic {
@@ -104,7 +104,7 @@ func (r *references) readFile(name, file string) {
 	}
 }
 
-func lent(name string) bool {
+func isLent(name string) bool {
 	return !slices.ContainsFunc(ofWorkTree, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
@@ -122,7 +122,7 @@ func (l Layout) readPacked(refs *references) error {
 			return nil
 		}
 		id, name, ok := strings.Cut(line, " ")
-		if last = ""; ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && lent(name) {
+		if last = ""; ok && plumbing.IsHash(id) && strings.HasPrefix(name, "refs/") && isLent(name) {
 			last, refs.direct[name] = name, packedRef{name: name, id: id}
 		}
 		return nil
@@ -135,8 +135,8 @@ func (r *references) set(name string, id plumbing.Hash) {
 		delete(r.direct, above)
 		delete(r.symbolic, above)
 	}
-	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return pathname.Within(other, name) })
-	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return pathname.Within(other, name) })
+	maps.DeleteFunc(r.direct, func(other string, _ packedRef) bool { return pathname.IsInAny(other, name) })
+	maps.DeleteFunc(r.symbolic, func(other, _ string) bool { return pathname.IsInAny(other, name) })
 	r.direct[name] = packedRef{name: name, id: id.String()}
 }
 

@@ -18,7 +18,7 @@ import (
 // Claim excludes other processes that claim or share the work tree, until the Repository is closed
 // or shared. It returns an *InUseError if one has done so; an own earlier share persists then.
 func (r *Repository) Claim() error {
-	return r.alone(func() error {
+	return r.exclusively(func() error {
 		shared := r.lock != nil
 		err := r.flock(syscall.LOCK_EX)
 		if err != nil && shared {
@@ -41,7 +41,7 @@ const inUseWait, inUseLook = time.Second, 10 * time.Millisecond
 func (r *Repository) Share(ctx context.Context) error {
 	share := func() error { return r.flock(syscall.LOCK_SH) }
 	if r.lock != nil {
-		return r.alone(share)
+		return r.exclusively(share)
 	}
 	return r.soon(ctx, share)
 }
@@ -65,9 +65,9 @@ func (r *Repository) soon(ctx context.Context, do func() error) error {
 	}
 }
 
-// alone changes a lock while nobody can claim. A converted lock is released first (flock(2)), and a
+// exclusively changes a lock while nobody can claim. A converted lock is released first (flock(2)), and a
 // claim in between would prevent its return.
-func (r *Repository) alone(change func() error) error {
+func (r *Repository) exclusively(change func() error) error {
 	gate, err := os.Open(r.Root)
 	if err != nil {
 		return fmt.Errorf("lock the checkout: %w", err)
@@ -208,7 +208,7 @@ func (r *Repository) Holds() bool { return r.holds != "" }
 
 // StillHeld returns an *InUseError if somebody removed our lock as stale.
 func (r *Repository) StillHeld() error {
-	if r.holds == "" || r.Held(r.holds) {
+	if r.holds == "" || r.HasMark(r.holds) {
 		return nil
 	}
 	return &InUseError{r.Root, "somebody removed its index.lock while it was written to"}
@@ -218,14 +218,14 @@ func (r *Repository) StillHeld() error {
 func (r *Repository) ReleaseIndex() error {
 	mark := r.holds
 	r.holds = ""
-	if mark == "" || !r.Held(mark) { // else somebody took the lock for one that was left
+	if mark == "" || !r.HasMark(mark) { // else somebody took the lock for one that was left
 		return nil
 	}
 	return os.Remove(r.indexLock())
 }
 
-// Held reports whether the index's lock has a mark: its process died.
-func (r *Repository) Held(mark string) bool {
+// HasMark reports whether the index's lock has a mark: its process died.
+func (r *Repository) HasMark(mark string) bool {
 	data, err := regularfile.Read(r.indexLock(), int64(len(mark))+1)
 	return err == nil && string(data) == mark
 }

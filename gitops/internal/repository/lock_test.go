@@ -153,7 +153,7 @@ func TestHoldIndexKeepsGitOut(t *testing.T) {
 		t.Errorf("who holds the index: %v", err)
 	}
 	later := open(t, r.Dir)
-	if !later.Held("mine\n") || later.Held("another's\n") {
+	if !later.HasMark("mine\n") || later.HasMark("another's\n") {
 		t.Error("the lock does not tell whose it is")
 	}
 	if err := later.HoldIndex(t.Context(), "another's\n"); !inUse(err) {

@@ -100,7 +100,7 @@ func TestMoveHeadAndSetBranchAsGitDoes(t *testing.T) {
 	r.Git("fsck", "--strict")
 }
 
-func TestNoLogIsWritten(t *testing.T) {
+func TestWritesNoReflog(t *testing.T) {
 	victim := gittest.New(t)
 	victim.Write("file", "mine\n")
 	r := gittest.New(t)
@@ -123,7 +123,7 @@ func TestNoLogIsWritten(t *testing.T) {
 	}
 }
 
-func TestNothingIsWrittenWhileAGitIsAtWork(t *testing.T) {
+func TestWritesNothingDuringGit(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	head := r.Git("rev-parse", "HEAD")

@@ -99,7 +99,7 @@ func (c *cleaner) clean(ctx context.Context, list []Suspect) (err error) {
 		if list[i].Why != "" {
 			continue
 		}
-		later, err := c.one(ctx, &list[i])
+		later, err := c.cleanFile(ctx, &list[i])
 		switch {
 		case cannotBeRead(err), c.keep && errors.As(err, new(*FilterError)): // which takes no other file with it
 			list[i].Why = err.Error()
@@ -154,7 +154,7 @@ func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
 
-func (c *cleaner) one(ctx context.Context, s *Suspect) (later bool, err error) {
+func (c *cleaner) cleanFile(ctx context.Context, s *Suspect) (later bool, err error) {
 	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.Path)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // hugeSize is that of a file which takes no room and no end to read.
 const hugeSize = 15 << 40
 
-func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
+func TestReadsNoTooLargeFile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r)
@@ -24,7 +24,7 @@ func TestAFileThatIsTooLargeIsNotRead(t *testing.T) {
 		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
 }
 
-func TestTheLargestAreLeftOutUntilTheRestFits(t *testing.T) {
+func TestExcludesLargestFilesFirst(t *testing.T) {
 	r := gittest.New(t)
 	r.Commit("seed")
 	c := open(t, r)
@@ -50,7 +50,7 @@ func (f *fading) Err() error {
 	return nil
 }
 
-func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
+func TestLargeReadEndsWithContext(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r)
@@ -71,7 +71,7 @@ func TestReadingALargeFileEndsWithTheContext(t *testing.T) {
 }
 
 // Whatever the attributes and settings ask for, what is stored is what git stores.
-func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
+func TestStoresSameObjectsAsGit(t *testing.T) {
 	const crlf, mixed, binary = "a\r\nb\r\n", "a\r\nb\n", "a\r\n\x00\r\n"
 	for _, c := range []struct{ attributes, autocrlf, content string }{
 		{"", "false", crlf},
@@ -130,7 +130,7 @@ func TestWhatIsStoredIsWhatGitStores(t *testing.T) {
 	}
 }
 
-func TestAttributesOfDeepFoldersCount(t *testing.T) {
+func TestReadsAttributesOfDeepFolders(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("a/b/.gitattributes", "*.txt text\n")
 	r.Seed()
@@ -142,7 +142,7 @@ func TestAttributesOfDeepFoldersCount(t *testing.T) {
 }
 
 // A file that the index has with CRLF keeps it where git only guesses.
-func TestCRLFThatIsStoredAlreadyStays(t *testing.T) {
+func TestKeepsStoredCRLF(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("old.txt", "a\r\n")
 	r.Commit("seed")
@@ -155,7 +155,7 @@ func TestCRLFThatIsStoredAlreadyStays(t *testing.T) {
 }
 
 // Git can read no UTF-16 in an odd number of bytes.
-func TestAFileInAnotherEncodingThanItsOwnIsLeftOutAlone(t *testing.T) {
+func TestExcludesOnlyFileInWrongEncoding(t *testing.T) {
 	r := gittest.New(t)
 	r.Write(".gitattributes", "*.txt text working-tree-encoding=UTF-16LE\n")
 	r.Commit("seed")
@@ -168,7 +168,7 @@ func TestAFileInAnotherEncodingThanItsOwnIsLeftOutAlone(t *testing.T) {
 	}, without(c.scan(worktree.WithUntracked), "alike .gitattributes"))
 }
 
-func TestAFileWhoseFilterFailsIsLeftOutAlone(t *testing.T) {
+func TestExcludesOnlyFileWithFailingFilter(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Git("config", "filter.broken.clean", "false")

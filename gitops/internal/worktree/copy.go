@@ -44,7 +44,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 	defer to.Close()
 	c := copier{ctx: ctx, top: to, leaveOut: w.Hides}
 	for _, name := range paths {
-		if err := c.named(w.dir, name); err != nil {
+		if err := c.copyPath(w.dir, name); err != nil {
 			return err
 		}
 	}
@@ -53,11 +53,11 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 		if ix.Mode(i) != index.Gitlink {
 			continue
 		}
-		if err := c.named(w.dir, string(ix.Path(i))); err != nil {
+		if err := c.copyPath(w.dir, string(ix.Path(i))); err != nil {
 			return err
 		}
 	}
-	if !w.apart {
+	if !w.notCheckout {
 		return nil
 	}
 	for _, name := range []string{".git/config", ".git/hooks", modules} {
@@ -71,7 +71,7 @@ func (w *Worktree) keep(ctx context.Context, paths []string, ix *index.File, dir
 // leadsToModule says whether the .git of a submodule, or of one inside, is a file that names a repository in the
 // git folder of a layer.
 func (w *Worktree) leadsToModule(link string) bool {
-	if !w.apart {
+	if !w.notCheckout {
 		return false
 	}
 	content, err := regularfile.ReadIn(w.dir, link)
@@ -91,12 +91,12 @@ func CopyInto(ctx context.Context, to *os.Root, from string) error {
 		return err
 	}
 	defer source.Close()
-	return (&copier{ctx: ctx, top: to}).all(source, to, "")
+	return (&copier{ctx: ctx, top: to}).copyContent(source, to, "")
 }
 
 // CopyFolder copies a folder to the same place below another one.
 func CopyFolder(ctx context.Context, to, from *os.Root, name string) error {
-	return (&copier{ctx: ctx, top: to}).named(from, name)
+	return (&copier{ctx: ctx, top: to}).copyPath(from, name)
 }
 
 // copier copies files and folders with times, modes, symbolic and hard links, never over existing
@@ -117,25 +117,25 @@ type copier struct {
 // smallFile is the size of files that are read at once.
 const smallFile = 64 << 10
 
-// named copies one path and makes its parent folders.
-func (c *copier) named(from *os.Root, name string) error {
+// copyPath copies one path and makes its parent folders.
+func (c *copier) copyPath(from *os.Root, name string) error {
 	info, err := from.Lstat(name)
 	if err != nil {
-		return c.notRead(name, err)
+		return c.recordUnreadable(name, err)
 	}
 	if dir := path.Dir(name); dir != "." {
 		if err := c.top.MkdirAll(dir, 0o777); err != nil {
-			return there(err)
+			return ignoreExisting(err)
 		}
 	}
-	return c.entry(from, c.top, name, name, info)
+	return c.copyEntry(from, c.top, name, name, info)
 }
 
-// all copies a folder's content. prefix is its path with a final slash, or "".
-func (c *copier) all(from, to *os.Root, prefix string) error {
+// copyContent copies a folder's content. prefix is its path with a final slash, or "".
+func (c *copier) copyContent(from, to *os.Root, prefix string) error {
 	list, err := from.Open(".")
 	if err != nil {
-		return c.notRead(prefix, err)
+		return c.recordUnreadable(prefix, err)
 	}
 	defer list.Close()
 	for {
@@ -144,9 +144,9 @@ func (c *copier) all(from, to *os.Root, prefix string) error {
 			full := prefix + e.Name()
 			info, failed := e.Info()
 			if failed != nil {
-				failed = c.notRead(full, failed)
+				failed = c.recordUnreadable(full, failed)
 			} else {
-				failed = c.entry(from, to, e.Name(), full, info)
+				failed = c.copyEntry(from, to, e.Name(), full, info)
 			}
 			if failed != nil {
 				return failed
@@ -156,12 +156,12 @@ func (c *copier) all(from, to *os.Root, prefix string) error {
 			return nil
 		}
 		if err != nil {
-			return c.notRead(prefix, err)
+			return c.recordUnreadable(prefix, err)
 		}
 	}
 }
 
-func (c *copier) entry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
+func (c *copier) copyEntry(from, to *os.Root, name, full string, info fs.FileInfo) (err error) {
 	content, replaced := c.links[full]
 	switch {
 	case c.ctx.Err() != nil:
@@ -180,7 +180,7 @@ func (c *copier) entry(from, to *os.Root, name, full string, info fs.FileInfo) (
 		err = c.file(from, to, name, full, info)
 	}
 	if err != nil {
-		return c.notRead(full, there(err))
+		return c.recordUnreadable(full, ignoreExisting(err))
 	}
 	if c.copied != nil {
 		return c.copied(from, to, full, info)
@@ -188,16 +188,16 @@ func (c *copier) entry(from, to *os.Root, name, full string, info fs.FileInfo) (
 	return nil
 }
 
-// there ignores an existing destination.
-func there(err error) error {
+// ignoreExisting ignores an existing destination.
+func ignoreExisting(err error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	return err
 }
 
-// notRead records an unreadable path and ignores a vanished one. Other errors end the copy.
-func (c *copier) notRead(name string, err error) error {
+// recordUnreadable records an unreadable path and ignores a vanished one. Other errors end the copy.
+func (c *copier) recordUnreadable(name string, err error) error {
 	if absent(err) {
 		return nil
 	}
@@ -217,22 +217,22 @@ func (c *copier) folder(from, to *os.Root, name, full string, info fs.FileInfo) 
 	defer func() { c.depth-- }()
 	below, err := regularfile.OpenFolder(from, name)
 	if err != nil {
-		return c.notRead(full, err)
+		return c.recordUnreadable(full, err)
 	}
 	defer below.Close()
 	made := to.Mkdir(name, 0o700)
-	if there(made) != nil {
+	if ignoreExisting(made) != nil {
 		return made
 	}
 	if is, err := to.Lstat(name); err != nil || !is.IsDir() { // a link, which may lead anywhere in the tree
-		return there(err)
+		return ignoreExisting(err)
 	}
 	into, err := regularfile.OpenFolder(to, name)
 	if err != nil {
-		return there(err)
+		return ignoreExisting(err)
 	}
 	defer into.Close()
-	if err := c.all(below, into, full+"/"); err != nil || made != nil {
+	if err := c.copyContent(below, into, full+"/"); err != nil || made != nil {
 		return err
 	}
 	return errors.Join(to.Chtimes(name, info.ModTime(), info.ModTime()), to.Chmod(name, info.Mode().Perm()))
@@ -297,7 +297,7 @@ func (c *copier) content(out, in *os.File, info fs.FileInfo) error {
 		c.copies = errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EXDEV)
 	}
 	if size := info.Size(); size < smallFile && info.Sys().(*syscall.Stat_t).Blocks*blockSize >= size {
-		return c.small(out, in)
+		return c.copySmall(out, in)
 	}
 	info, err := in.Stat()
 	if err != nil {
@@ -325,8 +325,8 @@ func (c *copier) content(out, in *os.File, info fs.FileInfo) error {
 // blockSize is the unit of Stat_t.Blocks.
 const blockSize = 512
 
-// small copies a file without holes, which may have grown since.
-func (c *copier) small(out, in *os.File) error {
+// copySmall copies a file without holes, which may have grown since.
+func (c *copier) copySmall(out, in *os.File) error {
 	if c.buffer == nil {
 		c.buffer = make([]byte, smallFile)
 	}

@@ -74,7 +74,7 @@ func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
 }
 
 // What stands in a tree stays, and nothing is copied through a link in it.
-func TestCopyIntoPutsNothingOverWhatIsThere(t *testing.T) {
+func TestCopyIntoOverwritesNothing(t *testing.T) {
 	from, to, aside := gittest.New(t), gittest.New(t), gittest.New(t)
 	for name, content := range map[string]string{"file": "theirs\n", "folder/new": "n\n", "linked/new": "n\n", "blocked/new": "n\n", "plain": "p\n"} {
 		from.Write(name, content)

@@ -24,21 +24,21 @@ type Duplicate struct {
 // links, without .git and hidden paths. It skips sockets, pipes and devices. It returns the copies'
 // stat data for files unmodified in ix. links replaces the contents of files; "" omits one.
 func (w *Worktree) DuplicateInto(ctx context.Context, to *os.Root, ix *index.File, links map[string]string) (*Duplicate, error) {
-	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.leftOut()
+	done, hidden := &Duplicate{Stats: map[string]index.Stat{}}, w.skippedPaths()
 	c := &copier{ctx: ctx, top: to, links: links, leaveOut: func(name string) bool { return name == ".git" || w.repo.Settings.Covers(hidden, name) }}
 	c.copied = func(from, to *os.Root, full string, info fs.FileInfo) error {
-		return c.notRead(full, w.note(done, ix, from, to, full, info))
+		return c.recordUnreadable(full, w.recordCopy(done, ix, from, to, full, info))
 	}
-	if err := c.all(w.dir, to, ""); err != nil {
+	if err := c.copyContent(w.dir, to, ""); err != nil {
 		return nil, fmt.Errorf("copy the files: %w", err)
 	}
 	done.Unread = c.unread
 	return done, nil
 }
 
-// note records the copy's stat data of an unmodified tracked file, unless it changed meanwhile.
+// recordCopy records the copy's stat data of an unmodified tracked file, unless it changed meanwhile.
 // Others are compared by content.
-func (w *Worktree) note(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
+func (w *Worktree) recordCopy(done *Duplicate, ix *index.File, from, to *os.Root, full string, info fs.FileInfo) error {
 	i, known := ix.Search(full)
 	if !known || !unchanged(&w.repo.Settings, ix.Entry(i).Stat, info, ix.Modified) {
 		return nil

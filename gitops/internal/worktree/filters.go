@@ -39,11 +39,11 @@ type Filter struct {
 }
 
 // OpenFilter opens a place for the commands of a filter.
-type OpenFilter func(ctx context.Context, f Filter) (FilterPlace, error)
+type OpenFilter func(ctx context.Context, f Filter) (FilterSandbox, error)
 
-// FilterPlace runs commands of one filter. They see no file of the checkout, and start in an empty
+// FilterSandbox runs commands of one filter. They see no file of the checkout, and start in an empty
 // folder.
-type FilterPlace interface {
+type FilterSandbox interface {
 	// Run runs a shell command with content as standard input. It returns a *CommandError for a
 	// failure. If result stops accepting, it kills the command and returns result's error.
 	Run(ctx context.Context, command string, content io.Reader, result io.Writer) error
@@ -192,10 +192,10 @@ func (w *Worktree) unlisted(name string) error {
 // places opens a place for each filter of a batch of files when the first of them needs it.
 type places struct {
 	*Worktree
-	open map[string]FilterPlace
+	open map[string]FilterSandbox
 }
 
-func (w *Worktree) openPlaces() *places { return &places{w, map[string]FilterPlace{}} }
+func (w *Worktree) openPlaces() *places { return &places{w, map[string]FilterSandbox{}} }
 
 func (p *places) Close() (err error) {
 	for _, place := range p.open {
@@ -205,7 +205,7 @@ func (p *places) Close() (err error) {
 	return err
 }
 
-func (p *places) place(ctx context.Context, name string) (FilterPlace, error) {
+func (p *places) place(ctx context.Context, name string) (FilterSandbox, error) {
 	if place, is := p.open[name]; is {
 		return place, nil
 	}
@@ -239,7 +239,7 @@ func (p *places) convert(ctx context.Context, name string, to direction, path st
 		return nil, err
 	}
 	driver := p.repo.Settings.Filters[name]
-	if err = p.run(ctx, name, to, path, content, keep, &bounded{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && passesOver(driver, err) {
+	if err = p.run(ctx, name, to, path, content, keep, &bounded{to: result, left: LargestChange}); ctx.Err() == nil && err != nil && isOptionalFailure(driver, err) {
 		err = restart(ctx, result, content)
 	}
 	if err == nil {
@@ -255,8 +255,8 @@ func (p *places) convert(ctx context.Context, name string, to direction, path st
 	return nil, err
 }
 
-// passesOver reports whether git accepts the content unchanged if this filter fails.
-func passesOver(driver repository.FilterDriver, err error) bool {
+// isOptionalFailure reports whether git accepts the content unchanged if this filter fails.
+func isOptionalFailure(driver repository.FilterDriver, err error) bool {
 	return !driver.Required() && !driver.LFS() && (errors.As(err, new(*CommandError)) || errors.As(err, new(*protocolError)))
 }
 
@@ -321,8 +321,8 @@ func (w *Worktree) temporary() (*os.File, error) {
 	return f, os.Remove(f.Name())
 }
 
-// spooled copies a stream into an unnamed file.
-func (w *Worktree) spooled(ctx context.Context, content io.Reader) (*os.File, error) {
+// spoolToFile copies a stream into an unnamed file.
+func (w *Worktree) spoolToFile(ctx context.Context, content io.Reader) (*os.File, error) {
 	f, err := w.temporary()
 	if err != nil {
 		return nil, err

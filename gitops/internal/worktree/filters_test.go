@@ -127,13 +127,13 @@ func TestGitLFS(t *testing.T) {
 	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + oid + "\nsize 4\n"
 	gittest.Same(t, "pointer", pointer, c.stored("a.bin"))
 	gittest.Same(t, "empty", "", c.stored("empty.bin"))
-	kept := c.work.LFS().Own + "/objects/ed/ea/" + oid
+	kept := c.work.LFS().OwnFolder + "/objects/ed/ea/" + oid
 	if text, err := os.ReadFile(kept); err != nil || string(text) != "abc\n" {
 		t.Errorf("kept %q, %v", text, err)
 	}
 	r.Write("pointer.bin", pointer)
 	gittest.Same(t, "a pointer stays", pointer, c.stored("pointer.bin"))
-	gittest.Same(t, "left in the store", []string{"objects"}, names(t, c.work.LFS().Own))
+	gittest.Same(t, "left in the store", []string{"objects"}, names(t, c.work.LFS().OwnFolder))
 }
 
 func names(t *testing.T, dir string) (list []string) {
@@ -149,7 +149,7 @@ func names(t *testing.T, dir string) (list []string) {
 }
 
 // A person may copy the remedy into a shell, and a copied checkout chooses the name of the filter.
-func TestTheRemedyIsOneCommand(t *testing.T) {
+func TestRemedyIsOneCommand(t *testing.T) {
 	for name, want := range map[string]string{
 		"nb": "remove-section filter.nb", "lfs ": "remove-section 'filter.lfs '", "a'b;touch x": `remove-section 'filter.a'\''b;touch x'`,
 	} {

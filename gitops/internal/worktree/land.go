@@ -29,34 +29,34 @@ func (w *Worktree) CheckOutOver(ctx context.Context, ix *index.File, from, to pl
 	if w.InLayer() { // nothing runs that could write there
 		return w.CheckOut(ctx, to, changes)
 	}
-	known, err := w.untouched(ctx, ix, from, changes)
+	known, err := w.requireUnmodified(ctx, ix, from, changes)
 	if err == nil { // comparing may have taken a while, and git overwrites files that it ignores
 		err = w.obstructions(ix, changes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return w.land(ctx, to, changes, known)
+	return w.writeChanges(ctx, to, changes, known)
 }
 
 // CheckOutKnown is CheckOut that only removes files with the given stat data. It returns a
 // *ChangedError for others.
 func (w *Worktree) CheckOutKnown(ctx context.Context, to plumbing.Hash, changes []objects.Difference, stats map[string]index.Stat) error {
-	_, err := w.land(ctx, to, changes, stats)
+	_, err := w.writeChanges(ctx, to, changes, stats)
 	return err
 }
 
-// land makes git write changes to the checkout. git compares every file's stat data before the
+// writeChanges makes git write changes to the checkout. git compares every file's stat data before the
 // first write. It knows no filter: filtered files are made before git starts and put in place
 // afterwards.
-func (w *Worktree) land(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
+func (w *Worktree) writeChanges(ctx context.Context, to plumbing.Hash, changes []objects.Difference, known map[string]index.Stat) (_ map[string]index.Stat, err error) {
 	if len(changes) == 0 {
 		return map[string]index.Stat{}, nil
 	}
 	if err := w.objects.CheckFiles(ctx, changes); err != nil {
 		return nil, err
 	}
-	l := landing{Worktree: w, attributes: w.treeAttributes(to)}
+	l := gitCheckout{Worktree: w, attributes: w.treeAttributes(to)}
 	if err := l.attributes.load(ctx, pathsOf(changes)); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *smudger) place(ctx context.Context, list []objects.Difference, from *os
 		switch {
 		case err != nil:
 		case d.New.Mode == index.Gitlink:
-			_, err = s.one(ctx, d)
+			_, err = s.writeFile(ctx, d)
 		default:
 			err = s.placeFile(ctx, d, from)
 		}
@@ -114,31 +114,31 @@ func (s *smudger) placeFile(ctx context.Context, d objects.Difference, from *os.
 	return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
 }
 
-// LandFrom sets the work tree of the change: files with a filter are copied from there. Nil runs
+// CopyFilteredFrom sets the work tree of the change: files with a filter are copied from there. Nil runs
 // the filters again.
-func (w *Worktree) LandFrom(tree *os.Root) { w.from = tree }
+func (w *Worktree) CopyFilteredFrom(tree *os.Root) { w.originalTree = tree }
 
-// asMade opens a change's file in its original tree. It returns nil if the file differs by now.
-func (s *smudger) asMade(ctx context.Context, d objects.Difference) (*os.File, error) {
-	if !s.landing || s.from == nil {
+// openInOriginalTree opens a change's file in its original tree. It returns nil if the file differs by now.
+func (s *smudger) openInOriginalTree(ctx context.Context, d objects.Difference) (*os.File, error) {
+	if !s.landing || s.originalTree == nil {
 		return nil, nil
 	}
-	info, err := s.from.Lstat(d.Path)
+	info, err := s.originalTree.Lstat(d.Path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil //nolint:nilerr // it is not there
 	}
 	there := *s.Worktree
-	there.dir = s.from
+	there.dir = s.originalTree
 	one := []Suspect{{Path: d.Path, Info: info, Mode: d.New.Mode, entry: -1}}
 	c := cleaner{Worktree: &there, attributes: s.attributes}
 	if err := c.clean(ctx, one); err != nil || one[0].ID != d.New.ID {
 		return nil, err
 	}
-	return regularfile.OpenIn(s.from, d.Path)
+	return regularfile.OpenIn(s.originalTree, d.Path)
 }
 
-// landing is git's input: an index and two trees with the changed files only.
-type landing struct {
+// gitCheckout is git's input: an index and two trees with the changed files only.
+type gitCheckout struct {
 	*Worktree
 	attributes *attributes
 	entries    []index.Entry
@@ -146,7 +146,7 @@ type landing struct {
 	others     []objects.Difference // what git does not write
 }
 
-func (l *landing) add(d objects.Difference, known index.Stat) error {
+func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	switch {
 	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
 		if err := l.dir.Remove(d.Path); d.New.Mode != 0 && err != nil && !absent(err) {
@@ -167,7 +167,7 @@ func (l *landing) add(d objects.Difference, known index.Stat) error {
 	return nil
 }
 
-func (l *landing) run(ctx context.Context) (_ map[string]index.Stat, err error) {
+func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
 	files := l.now
 	if err := l.addAttributes(); err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (l *landing) run(ctx context.Context) (_ map[string]index.Stat, err error) 
 }
 
 // addAttributes adds the unchanged attribute files that decide about conversions.
-func (l *landing) addAttributes() error {
+func (l *gitCheckout) addAttributes() error {
 	changed := map[string]bool{}
 	for _, side := range [][]objects.Edit{l.old, l.now} {
 		for _, e := range side {
@@ -245,13 +245,13 @@ func statsOf(path string, files []objects.Edit) (map[string]index.Stat, error) {
 	return stats, nil
 }
 
-// refused matches git's messages about files unlike its index. The group is a path.
-var refused = regexp.MustCompile(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
+// obstructedMessages matches git's messages about files unlike its index. The group is a path.
+var obstructedMessages = regexp.MustCompile(`(?m)error: (?:Entry|Untracked working tree file|Updating) '(.*)'`)
 
 // refusal returns a *ChangedError if git refused to write.
 func refusal(err error) error {
 	var paths []string
-	for _, found := range refused.FindAllStringSubmatch(err.Error(), -1) {
+	for _, found := range obstructedMessages.FindAllStringSubmatch(err.Error(), -1) {
 		paths = append(paths, found[1])
 	}
 	if len(paths) == 0 {
@@ -260,15 +260,15 @@ func refusal(err error) error {
 	return &ChangedError{Paths: paths}
 }
 
-// lasting returns the stat data that survive a rename or restart.
-func lasting(stat index.Stat) index.Stat {
+// stableStat returns the stat data that survive a rename or restart.
+func stableStat(stat index.Stat) index.Stat {
 	stat.CtimeSec, stat.CtimeNsec, stat.Dev = 0, 0, 0
 	return stat
 }
 
-// untouched verifies that each change's old side, or nothing, is in the work tree, and returns its
+// requireUnmodified verifies that each change's old side, or nothing, is in the work tree, and returns its
 // stat data.
-func (w *Worktree) untouched(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
+func (w *Worktree) requireUnmodified(ctx context.Context, ix *index.File, from plumbing.Hash, changes []objects.Difference) (map[string]index.Stat, error) {
 	known := map[string]index.Stat{}
 	var changed []string
 	var suspects []Suspect

@@ -38,28 +38,28 @@ func (l Layer) Close() error {
 // after w or the layer is closed.
 func (w *Worktree) In(l Layer) *Worktree {
 	in := *w
-	in.dir, in.upper, in.git, in.apart = l.Tree, l.Upper, l.GitDir, true
+	in.dir, in.upper, in.git, in.notCheckout = l.Tree, l.Upper, l.GitDir, true
 	return &in
 }
 
-// Whole returns the work tree for scans of all its files, beyond those in the layer.
-func (w *Worktree) Whole() *Worktree {
+// ScanningAll returns the work tree for scans of all its files, beyond those in the layer.
+func (w *Worktree) ScanningAll() *Worktree {
 	all := *w
-	all.whole = true
+	all.scansAll = true
 	return &all
 }
 
 // InLayer says whether this is the work tree as a layer shows it.
-func (w *Worktree) InLayer() bool { return w.apart }
+func (w *Worktree) InLayer() bool { return w.notCheckout }
 
-// narrowed returns a folder whose names alone may differ from the index in the top folder, or nil
+// changedFolder returns a folder whose names alone may differ from the index in the top folder, or nil
 // if all must be examined. If git treats two names as one, a changed name does not identify an
 // index entry.
-func (s *Scan) narrowed() *os.Root {
-	if s.work.whole || s.settings.IgnoreCase || s.settings.Precompose {
+func (s *Scan) changedFolder() *os.Root {
+	if s.work.scansAll || s.settings.IgnoreCase || s.settings.Precompose {
 		return nil
 	}
-	return merged(s.work.upper)
+	return mergedUpper(s.work.upper)
 }
 
 // enterUpper opens a folder's upper layer, or returns nil if the whole folder must be examined. The
@@ -72,7 +72,7 @@ func enterUpper(upper *os.Root, name string) *os.Root {
 	if err != nil {
 		return nil
 	}
-	if merged(below) == nil {
+	if mergedUpper(below) == nil {
 		below.Close()
 		return nil
 	}
@@ -85,9 +85,9 @@ func closeUpper(upper *os.Root) {
 	}
 }
 
-// merged returns an upper folder if its names are exactly the differences from the lower one, or
+// mergedUpper returns an upper folder if its names are exactly the differences from the lower one, or
 // nil, such as for an opaque one.
-func merged(upper *os.Root) *os.Root {
+func mergedUpper(upper *os.Root) *os.Root {
 	if upper == nil {
 		return nil
 	}

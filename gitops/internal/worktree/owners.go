@@ -19,11 +19,11 @@ type Owned struct {
 	UID, GID uint32
 }
 
-// OfOthers returns a folder with tracked files, or an untracked file, of another user or group, or
+// ForeignFile returns a folder with tracked files, or an untracked file, of another user or group, or
 // nil. In folders without tracked files it only checks the folder and its direct content: an
 // installation has one owner.
-func (w *Worktree) OfOthers(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
-	s := owners{ctx, ix, w.leftOut(), w, uid, gid}
+func (w *Worktree) ForeignFile(ctx context.Context, ix *index.File, uid, gid uint32) (*Owned, error) {
+	s := owners{ctx, ix, w.skippedPaths(), w, uid, gid}
 	err := s.folder(w.dir, "", 0, ix.Len())
 	if found := (*ownedError)(nil); errors.As(err, &found) {
 		return &found.Owned, nil
@@ -46,7 +46,7 @@ func (e *ownedError) Error() string { return e.Path }
 
 // folder checks a folder with an index range. path is "" or ends in a slash.
 func (s owners) folder(dir *os.Root, path string, lo, hi int) error {
-	if err := s.look(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
+	if err := s.requireOwner(dir, ".", strings.TrimSuffix(path, "/")); err != nil {
 		return err
 	}
 	tracked := s.namesOf(path, lo, hi)
@@ -85,7 +85,7 @@ func (s owners) namesOf(path string, lo, hi int) map[string]span {
 
 // untracked checks an untracked path and its direct content.
 func (s owners) untracked(dir *os.Root, name, path string) error {
-	if err := s.look(dir, name, path); err != nil {
+	if err := s.requireOwner(dir, name, path); err != nil {
 		return err
 	}
 	info, err := dir.Lstat(name)
@@ -93,7 +93,7 @@ func (s owners) untracked(dir *os.Root, name, path string) error {
 		return nil
 	}
 	return s.into(dir, name, func(sub *os.Root) error {
-		return s.each(sub, func(name string) error { return s.look(sub, name, path+"/"+name) })
+		return s.each(sub, func(name string) error { return s.requireOwner(sub, name, path+"/"+name) })
 	})
 }
 
@@ -131,8 +131,8 @@ func (s owners) each(dir *os.Root, do func(name string) error) error {
 	}
 }
 
-// look returns an ownedError for a foreign file.
-func (s owners) look(dir *os.Root, name, path string) error {
+// requireOwner returns an ownedError for a foreign file.
+func (s owners) requireOwner(dir *os.Root, name, path string) error {
 	info, err := dir.Lstat(name)
 	if err != nil {
 		return nil // it is gone

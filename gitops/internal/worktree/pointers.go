@@ -60,7 +60,7 @@ func (w *Worktree) PointerFiles(ctx context.Context, tree plumbing.Hash, checked
 
 // PointerIn returns a blob's pointer. plain is lfs.Parse's; is is false for any other blob.
 func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, is bool, err error) {
-	text, err := store.BlobBytes(blob, lfs.LongestPointer)
+	text, err := store.BlobBytes(blob, lfs.MaxPointer)
 	if errors.As(err, new(*objects.TooLargeError)) {
 		return p, false, false, nil
 	}
@@ -74,7 +74,7 @@ func PointerIn(store *objects.Store, blob plumbing.Hash) (p lfs.Pointer, plain, 
 // hasPointer reports whether the file at a path is this pointer.
 func (w *Worktree) hasPointer(path string, p lfs.Pointer) bool {
 	info, err := w.dir.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() >= lfs.LongestPointer {
+	if err != nil || !info.Mode().IsRegular() || info.Size() >= lfs.MaxPointer {
 		return false
 	}
 	text, err := regularfile.ReadIn(w.dir, path)

@@ -23,14 +23,14 @@ func protocolf(format string, args ...any) error {
 	return &protocolError{fmt.Sprintf(format, args...)}
 }
 
-// largestPacket is how many bytes of content a packet has at most (gitprotocol-common(5)).
-const largestPacket = 65516
+// maxPacket is how many bytes of content a packet has at most (gitprotocol-common(5)).
+const maxPacket = 65516
 
 // askProcess converts one file with a process filter: it starts the process, sends everything up to
 // the end of the file, and then reads answers.
-func askProcess(ctx context.Context, place FilterPlace, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
+func askProcess(ctx context.Context, place FilterSandbox, command string, to direction, path string, content io.ReadSeeker, result io.Writer) error {
 	answers := &answers{to: to, result: result}
-	err := place.Run(ctx, command, asked(ctx, to, path, content), answers)
+	err := place.Run(ctx, command, filterRequest(ctx, to, path, content), answers)
 	if failed := answers.end(); failed != nil {
 		var ended *CommandError
 		if errors.As(err, &ended) && answers.step == stepWelcome && answers.failed == nil {
@@ -51,8 +51,8 @@ func askProcess(ctx context.Context, place FilterPlace, command string, to direc
 	return nil
 }
 
-// asked returns git's messages to a process filter for one file.
-func asked(ctx context.Context, to direction, path string, content io.Reader) io.Reader {
+// filterRequest returns git's messages to a process filter for one file.
+func filterRequest(ctx context.Context, to direction, path string, content io.Reader) io.Reader {
 	var head bytes.Buffer
 	say := func(lines ...string) {
 		for _, line := range lines {
@@ -78,7 +78,7 @@ func (p *packets) Read(b []byte) (int, error) {
 		if p.done {
 			return 0, io.EOF
 		}
-		packet := make([]byte, 4+largestPacket)
+		packet := make([]byte, 4+maxPacket)
 		n, err := io.ReadFull(p.from, packet[4:])
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -126,7 +126,7 @@ func (a *answers) Write(p []byte) (int, error) {
 	for a.failed == nil && len(a.partial) >= 4 && a.step < stepDone && !a.unable {
 		size, err := strconv.ParseUint(string(a.partial[:4]), 16, 16)
 		switch {
-		case err != nil || size > 0 && size < 4 || size > 4+largestPacket:
+		case err != nil || size > 0 && size < 4 || size > 4+maxPacket:
 			a.failed = protocolf("it says %q, which is no packet", a.partial[:4])
 			continue
 		case size == 0:
@@ -146,15 +146,15 @@ func (a *answers) Write(p []byte) (int, error) {
 	return len(p), a.failed
 }
 
-const mostLines = 1000
+const maxLines = 1000
 
 func (a *answers) packet(content []byte) error {
 	if a.step == stepContent {
 		_, err := a.result.Write(content)
 		return err
 	}
-	if len(a.lines) >= mostLines {
-		return protocolf("it says more than %d lines", mostLines)
+	if len(a.lines) >= maxLines {
+		return protocolf("it says more than %d lines", maxLines)
 	}
 	a.lines = append(a.lines, string(bytes.TrimSuffix(content, []byte("\n"))))
 	return nil

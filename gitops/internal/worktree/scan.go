@@ -38,7 +38,7 @@ func (f Found) Stat() index.Stat {
 	if f.info == nil {
 		return index.Stat{}
 	}
-	return lasting(index.StatOf(f.info))
+	return stableStat(index.StatOf(f.info))
 }
 
 type Kind uint8
@@ -81,14 +81,14 @@ type Scan struct {
 
 func (w *Worktree) Scan(ix *index.File, e Extent, report func(Found)) *Scan {
 	return &Scan{
-		work: w, settings: &w.repo.Settings, index: ix, skip: w.leftOut(), extent: e, report: report,
+		work: w, settings: &w.repo.Settings, index: ix, skip: w.skippedPaths(), extent: e, report: report,
 		attributes: map[string]bool{},
 		helpers:    make(chan struct{}, runtime.GOMAXPROCS(0)-1),
 	}
 }
 
 func (s *Scan) Run(ctx context.Context) error {
-	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores, upper: s.narrowed()})
+	err := s.folder(ctx, s.work.dir, place{hi: s.index.Len(), ignores: s.work.ignores, upper: s.changedFolder()})
 	return errors.Join(err, s.failed)
 }
 
@@ -99,7 +99,7 @@ func (s *Scan) locked(do func()) {
 	do()
 }
 
-func (s *Scan) tell(f Found) { s.locked(func() { s.report(f) }) }
+func (s *Scan) reportFound(f Found) { s.locked(func() { s.report(f) }) }
 
 // place is a visited folder: its path ("" or with a final slash), index range and ignore patterns.
 type place struct {
@@ -181,7 +181,7 @@ func (s *Scan) named(dir *os.Root, names []name, entries []fs.DirEntry, at place
 	names = slices.Grow(names, len(entries))
 	for _, e := range entries {
 		n := name{git: e.Name(), disk: e.Name(), kind: e.Type(), look: e.Info}
-		if composed := norm.NFC.String(n.disk); s.settings.Precompose && composed != n.disk && finds(dir, composed) {
+		if composed := norm.NFC.String(n.disk); s.settings.Precompose && composed != n.disk && findsOnDisk(dir, composed) {
 			n.git = composed
 		}
 		if len(s.skip) == 0 || !s.skip[s.settings.SameName(at.path+n.git)] {
@@ -217,9 +217,9 @@ func find(names []name, git string, fold bool) (int, bool) {
 	return i, i >= 0
 }
 
-// finds reports whether the file system finds a name. The settings about equal names may come from
+// findsOnDisk reports whether the file system finds a name. The settings about equal names may come from
 // another machine.
-func finds(dir *os.Root, name string) bool {
+func findsOnDisk(dir *os.Root, name string) bool {
 	_, err := dir.Lstat(name)
 	return err == nil
 }
@@ -246,7 +246,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 		rest := string(s.index.Path(i)[len(at.path):])
 		part, _, deeper := strings.Cut(rest, "/")
 		n, there := find(names, part, s.settings.IgnoreCase)
-		there = there && (names[n].git == part || finds(dir, part)) // else it is renamed, in its case alone
+		there = there && (names[n].git == part || findsOnDisk(dir, part)) // else it is renamed, in its case alone
 		if !deeper {
 			if there {
 				seen[n] = !names[n].kind.IsDir() || s.index.Mode(i) == index.Gitlink
@@ -264,7 +264,7 @@ func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Roo
 			seen[n] = true
 			err = s.enterSoon(ctx, aside, dir, names[n], below)
 		} else {
-			s.gone(below.lo, below.hi)
+			s.deletedRange(below.lo, below.hi)
 		}
 		if err != nil {
 			return err
@@ -295,7 +295,7 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 	below.ignored = below.ignored || ignores(below.ignores, path, true, s.settings.IgnoreCase)
 	err := s.into(ctx, dir, n, below)
 	if errors.Is(err, fs.ErrPermission) {
-		s.tell(Found{Kind: Unreadable, Path: path, Dir: true})
+		s.reportFound(Found{Kind: Unreadable, Path: path, Dir: true})
 		return nil
 	}
 	return err
@@ -304,7 +304,7 @@ func (s *Scan) enter(ctx context.Context, dir *os.Root, n name, below place) err
 func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) error {
 	sub, err := regularfile.OpenFolder(dir, n.disk)
 	if absent(err) { // removed meanwhile
-		s.gone(below.lo, below.hi)
+		s.deletedRange(below.lo, below.hi)
 		return nil
 	}
 	if err != nil {
@@ -316,22 +316,22 @@ func (s *Scan) into(ctx context.Context, dir *os.Root, n name, below place) erro
 	return s.folder(ctx, sub, below)
 }
 
-func (s *Scan) gone(lo, hi int) {
+func (s *Scan) deletedRange(lo, hi int) {
 	for i := lo; i < hi; i++ {
-		s.missing(s.index.Entry(i))
+		s.deletedEntry(s.index.Entry(i))
 	}
 }
 
-func (s *Scan) missing(e index.Entry) {
+func (s *Scan) deletedEntry(e index.Entry) {
 	if !e.SkipWorktree && !e.AssumeValid && !s.settings.Covers(s.skip, e.Path) {
-		s.tell(Found{Kind: Deleted, Path: e.Path})
+		s.reportFound(Found{Kind: Deleted, Path: e.Path})
 	}
 }
 
 func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
 	e := s.index.Entry(i)
 	if !there {
-		s.missing(e)
+		s.deletedEntry(e)
 		return nil
 	}
 	if e.SkipWorktree || e.AssumeValid {
@@ -351,7 +351,7 @@ func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int)
 	}
 	switch {
 	case mode == 0:
-		s.missing(e)
+		s.deletedEntry(e)
 	case mode == e.Mode && e.Stage == 0 && !e.IntentToAdd && unchanged(s.settings, e.Stat, info, s.index.Modified):
 	default:
 		one := Suspect{Path: e.Path, Info: info, Mode: mode, entry: i}
@@ -369,7 +369,7 @@ func (s *Scan) submodule(dir *os.Root, n name, e index.Entry) {
 		return // not checked out: nothing in it can have changed
 	}
 	if !s.work.submoduleAt(e.Path, e.ID) {
-		s.tell(Found{Kind: Submodule, Path: e.Path})
+		s.reportFound(Found{Kind: Submodule, Path: e.Path})
 	}
 }
 

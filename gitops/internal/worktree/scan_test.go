@@ -12,7 +12,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-func TestScanFindsWhatIsNotAsTheIndexHasIt(t *testing.T) {
+func TestScanFindsDifferences(t *testing.T) {
 	r := gittest.New(t)
 	r.Write(".gitignore", "*.log\n/build/\n")
 	r.Write("kept.log", "tracked all the same\n")
@@ -47,7 +47,7 @@ func TestScanFindsWhatIsNotAsTheIndexHasIt(t *testing.T) {
 }
 
 // A file whose time alone is another one is compared by what is in it.
-func TestScanComparesWhatStatDataDoNotSettle(t *testing.T) {
+func TestScanComparesContentIfStatDataDiffer(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r)
@@ -72,7 +72,7 @@ func without(list []string, some ...string) []string {
 }
 
 // Names that the settings take for one are one where the file system takes them for one, too.
-func TestScanOfNamesThatFold(t *testing.T) {
+func TestScanFoldsNames(t *testing.T) {
 	r := gittest.New(t)
 	r.Write("Dir/File", "f\n")
 	r.Seed()
@@ -96,7 +96,7 @@ func TestScanOfNamesThatFold(t *testing.T) {
 	gittest.Same(t, "found", want, got)
 }
 
-func TestScanOfSettingsOfTheFileSystem(t *testing.T) {
+func TestScanFollowsFileSystemSettings(t *testing.T) {
 	r := gittest.New(t)
 	r.Link("target", "link")
 	r.Seed()
@@ -108,7 +108,7 @@ func TestScanOfSettingsOfTheFileSystem(t *testing.T) {
 	gittest.Same(t, "found", []string{"alike README", "alike link"}, without(open(t, r).scan(worktree.OnlyTracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
 }
 
-func TestScanTellsOfSubmodulesThatMoved(t *testing.T) {
+func TestScanReportsMovedSubmodules(t *testing.T) {
 	other := gittest.New(t)
 	other.Seed()
 	r := gittest.New(t)
@@ -125,7 +125,7 @@ func TestScanTellsOfSubmodulesThatMoved(t *testing.T) {
 	gittest.Same(t, "a folder that is gone", []string{"deleted absent", "submodule moved"}, without(c.scan(worktree.OnlyTracked), "alike .gitmodules"))
 }
 
-func TestScanOfFoldersThatMayNotBeRead(t *testing.T) {
+func TestScanReportsUnreadableFolders(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
@@ -141,7 +141,7 @@ func TestScanOfFoldersThatMayNotBeRead(t *testing.T) {
 }
 
 // A folder of ours in the work tree is no part of it, and neither is what is hidden.
-func TestScanLeavesOut(t *testing.T) {
+func TestScanSkipsHidden(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	c := open(t, r)
@@ -176,7 +176,7 @@ func TestScanGoesNoDeeperThanGit(t *testing.T) {
 }
 
 // Others may remove files and folders of the checkout while it is looked at.
-func TestAScanPassesOverWhatIsRemovedMeanwhile(t *testing.T) {
+func TestScanIgnoresFilesRemovedMeanwhile(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	r.Write("a", "a\n")

@@ -45,15 +45,15 @@ func (w *Worktree) CheckOut(ctx context.Context, tree plumbing.Hash, changes []o
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if err := s.clear(changes[i]); err != nil {
+		if err := s.removeOldSide(changes[i]); err != nil {
 			return nil, err
 		}
 	}
 	return s.write(ctx, changes)
 }
 
-// clear removes a change's old side with folders that become empty.
-func (s *smudger) clear(d objects.Difference) error {
+// removeOldSide removes a change's old side with folders that become empty.
+func (s *smudger) removeOldSide(d objects.Difference) error {
 	info, err := s.dir.Lstat(d.Path)
 	if absent(err) || obstacleAt(s.dir, path.Dir(d.Path)) != "" { // what a link leads to is another path's
 		return nil
@@ -101,7 +101,7 @@ func (s *smudger) clearFolder(d objects.Difference) error {
 // obstructed reports an obstacle met while writing.
 func (s *smudger) obstructed(by string) error {
 	if s.landing {
-		return &ChangedError{Paths: []string{by}, Begun: true}
+		return &ChangedError{Paths: []string{by}, PartlyWritten: true}
 	}
 	return &ObstructedError{Paths: []string{by}}
 }
@@ -140,7 +140,7 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 		if d.New.Mode == 0 {
 			continue
 		}
-		later, err := s.one(ctx, d)
+		later, err := s.writeFile(ctx, d)
 		if errors.Is(err, fs.ErrExist) {
 			err = s.obstructed(d.Path)
 		}
@@ -157,8 +157,8 @@ func (s *smudger) write(ctx context.Context, changes []objects.Difference) (stat
 	return s.stats, nil
 }
 
-// note records a file's stat data right after writing. Later, somebody else may have changed it.
-func (s *smudger) note(path string, look func() (fs.FileInfo, error)) error {
+// recordStat records a file's stat data right after writing. Later, somebody else may have changed it.
+func (s *smudger) recordStat(path string, look func() (fs.FileInfo, error)) error {
 	info, err := look()
 	if err == nil {
 		s.stats[path] = index.StatOf(info)
@@ -166,7 +166,7 @@ func (s *smudger) note(path string, look func() (fs.FileInfo, error)) error {
 	return err
 }
 
-func (s *smudger) one(ctx context.Context, d objects.Difference) (later bool, err error) {
+func (s *smudger) writeFile(ctx context.Context, d objects.Difference) (later bool, err error) {
 	if err := s.folder(path.Dir(d.Path)); err != nil {
 		return false, err
 	}
@@ -213,7 +213,7 @@ func (s *smudger) link(d objects.Difference) error {
 	if err := s.dir.Symlink(string(target), d.Path); err != nil {
 		return err
 	}
-	return s.note(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
+	return s.recordStat(d.Path, func() (fs.FileInfo, error) { return s.dir.Lstat(d.Path) })
 }
 
 func (s *smudger) file(ctx context.Context, d objects.Difference) error {
@@ -234,12 +234,12 @@ func (s *smudger) filtered(ctx context.Context, d objects.Difference, content io
 	if name == "" {
 		return s.create(d, content)
 	}
-	if made, err := s.asMade(ctx, d); err != nil {
+	if made, err := s.openInOriginalTree(ctx, d); err != nil {
 		return err
 	} else if made != nil {
 		return errors.Join(s.create(d, regularfile.Until(ctx, made)), made.Close())
 	}
-	raw, err := s.spooled(ctx, content)
+	raw, err := s.spoolToFile(ctx, content)
 	if err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func (s *smudger) create(d objects.Difference, content io.Reader) error {
 	}
 	_, err = io.Copy(f, content)
 	if err == nil {
-		err = s.note(d.Path, f.Stat)
+		err = s.recordStat(d.Path, f.Stat)
 	}
 	return errors.Join(err, f.Close())
 }

@@ -39,7 +39,7 @@ func history(t *testing.T) gittest.Repo {
 	return r
 }
 
-func TestCheckOutThereAndBack(t *testing.T) {
+func TestCheckOutRoundTrip(t *testing.T) {
 	c := open(t, history(t))
 	second := c.Files()
 	c.Write("src/mine", "untracked\n")
@@ -98,7 +98,7 @@ func TestCheckOutOverLosesNothing(t *testing.T) {
 }
 
 // What is in the way is found before anything is written.
-func TestCheckOutOverTouchesNothingWhereSomethingIsInTheWay(t *testing.T) {
+func TestCheckOutOverRefusesObstructedFiles(t *testing.T) {
 	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	c.Write("folder/mine", "untracked\n")
@@ -125,7 +125,7 @@ func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
 	c.Write("gone", "mine\n")
 	before := c.Files()
 	var changed *worktree.ChangedError
-	if _, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes); !errors.As(err, &changed) || changed.Begun {
+	if _, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes); !errors.As(err, &changed) || changed.PartlyWritten {
 		t.Errorf("a file that was written before: %v", err)
 	}
 	gittest.Same(t, "files", before, c.Files())
@@ -141,7 +141,7 @@ func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
 	c.Write("README", "mine, too\n")
 	before = c.Files()
 	err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
-	if changed = nil; !errors.As(err, &changed) || changed.Begun {
+	if changed = nil; !errors.As(err, &changed) || changed.PartlyWritten {
 		t.Errorf("a file that was written meanwhile: %v", err)
 	} else {
 		gittest.Same(t, "changed", []string{"README"}, changed.Paths)
@@ -161,7 +161,7 @@ func busy(t *testing.T, before, command string) string {
 }
 
 // What others do at the last moment is lost as little, and then nothing is written at all.
-func TestCheckOutOverIsRefusedAsAWhole(t *testing.T) {
+func TestCheckOutOverIsAtomic(t *testing.T) {
 	for name, c := range map[string]struct {
 		others string
 		path   string
@@ -182,7 +182,7 @@ func TestCheckOutOverIsRefusedAsAWhole(t *testing.T) {
 			one := openWith(t, r, busy(t, "read-tree", "cd "+r.Dir+"; "+c.others))
 			_, err := one.work.CheckOutOver(t.Context(), one.index(), one.id("first^{tree}"), one.id("second^{tree}"), one.differences("first", "second"))
 			var changed *worktree.ChangedError
-			if !errors.As(err, &changed) || changed.Begun {
+			if !errors.As(err, &changed) || changed.PartlyWritten {
 				t.Fatalf("got %v", err)
 			}
 			gittest.Same(t, "in the way", []string{c.path}, changed.Paths)
@@ -340,7 +340,7 @@ func TestCheckOutNotesFilesAsItWritesThem(t *testing.T) {
 }
 
 // Nothing is written or removed through a link in the place of a folder.
-func TestCheckOutGoesThroughNoLink(t *testing.T) {
+func TestCheckOutFollowsNoLink(t *testing.T) {
 	aside := gittest.New(t)
 	aside.Write("deep/er/x", "mine\n")
 	c := open(t, history(t))

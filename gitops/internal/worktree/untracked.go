@@ -33,16 +33,16 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 	isDir := n.kind.IsDir()
 	switch {
 	case n.git == ".git":
-		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 	case at.ignored || ignores(at.ignores, path, isDir, s.settings.IgnoreCase):
 		if s.extent == WithIgnored {
 			info, _ := n.look() // of one that has gone nothing is known
-			s.tell(Found{Kind: Ignored, Path: path, Dir: isDir, info: info})
+			s.reportFound(Found{Kind: Ignored, Path: path, Dir: isDir, info: info})
 		}
 	case !objects.ValidName(n.git):
-		s.tell(Found{Kind: InvalidName, Path: path, Dir: isDir})
+		s.reportFound(Found{Kind: InvalidName, Path: path, Dir: isDir})
 	case beyondGit(path):
-		s.tell(Found{Kind: TooDeep, Path: path, Dir: isDir})
+		s.reportFound(Found{Kind: TooDeep, Path: path, Dir: isDir})
 	case isDir:
 		return s.untrackedFolder(ctx, dir, n, at)
 	case n.kind&fs.ModeType&^fs.ModeSymlink == 0:
@@ -53,18 +53,18 @@ func (s *Scan) untracked(ctx context.Context, dir *os.Root, n name, at place) er
 		if err != nil {
 			return fmt.Errorf("look at %q: %w", path, err)
 		}
-		s.tell(Found{Kind: Untracked, Path: path, info: info})
+		s.reportFound(Found{Kind: Untracked, Path: path, info: info})
 	}
 	return nil
 }
 
-// LongestPath is how many bytes git takes a path to have at most (PATH_MAX, with
+// MaxPath is how many bytes git takes a path to have at most (PATH_MAX, with
 // the zero byte at its end).
-const LongestPath = 1<<12 - 1
+const MaxPath = 1<<12 - 1
 
 // beyondGit reports a path impossible in a checkout, or too deep for comparing trees.
 func beyondGit(path string) bool {
-	return len(path) > LongestPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
+	return len(path) > MaxPath || len(path) > objects.DeepestPath && strings.Count(path, "/") >= objects.DeepestPath
 }
 
 // untrackedFolder visits a folder without tracked files. Like git it skips an unreadable one.
@@ -79,7 +79,7 @@ func (s *Scan) untrackedFolder(ctx context.Context, dir *os.Root, n name, at pla
 	}
 	defer sub.Close()
 	if holdsRepository(sub) {
-		s.tell(Found{Kind: Repository, Path: path, Dir: true})
+		s.reportFound(Found{Kind: Repository, Path: path, Dir: true})
 		return nil
 	}
 	upper := enterUpper(at.upper, n.disk)

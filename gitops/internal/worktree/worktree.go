@@ -23,18 +23,18 @@ import (
 )
 
 type Worktree struct {
-	repo    *repository.Repository
-	objects *objects.Store
-	dir     *os.Root
-	upper   *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
-	git     string          // of a layer, the folder that commands see as .git; empty for the one in dir
-	apart   bool            // dir is not the checkout itself
-	whole   bool            // scans look at all of a layer
-	state   string          // a folder of ours, which may lie in the work tree
-	ignores []rules.Ignore  // rules from outside of the work tree, the weakest first
-	hidden  map[string]bool // by Hide
-	filters Filters
-	from    *os.Root // where a change that lands was made; nil: not known
+	repo         *repository.Repository
+	objects      *objects.Store
+	dir          *os.Root
+	upper        *os.Root        // of a layer that dir shows; nil: dir is the checkout itself, or a copy
+	git          string          // of a layer, the folder that commands see as .git; empty for the one in dir
+	notCheckout  bool            // dir is not the checkout itself
+	scansAll     bool            // scans look at all of a layer
+	state        string          // a folder of ours, which may lie in the work tree
+	ignores      []rules.Ignore  // rules from outside of the work tree, the weakest first
+	hidden       map[string]bool // by Hide
+	filters      Filters
+	originalTree *os.Root // where a change that lands was made; nil: not known
 }
 
 // Open opens a repository's work tree with its objects in store. Close it.
@@ -64,8 +64,8 @@ func (w *Worktree) Hide(paths []string) {
 // Hides reports whether a path or a folder above it is hidden.
 func (w *Worktree) Hides(name string) bool { return w.repo.Settings.Covers(w.hidden, name) }
 
-// leftOut returns hidden paths and own folders in the work tree.
-func (w *Worktree) leftOut() map[string]bool {
+// skippedPaths returns hidden paths and own folders in the work tree.
+func (w *Worktree) skippedPaths() map[string]bool {
 	rel, is := pathname.Below(w.repo.Root, w.state)
 	if !is || rel == "." {
 		return w.hidden
@@ -86,8 +86,8 @@ func (e *ObstructedError) Error() string {
 
 // ChangedError lists files modified by somebody else.
 type ChangedError struct {
-	Paths []string
-	Begun bool // others of the change may have been written
+	Paths         []string
+	PartlyWritten bool // others of the change may have been written
 }
 
 func (e *ChangedError) Error() string {

@@ -50,7 +50,7 @@ func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 	for _, name := range repo.Settings.FilterNames() {
 		listed[name] = nil
 	}
-	work.SetFilters(worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{Own: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}})
+	work.SetFilters(worktree.Filters{Open: unconfined, Listed: listed, LFS: lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "lfs"), Shared: []string{r.Path(".git/lfs")}}})
 	t.Cleanup(func() {
 		for _, close := range []func() error{work.Close, store.Close, repo.Close} {
 			if err := close(); err != nil {
@@ -62,7 +62,7 @@ func openWith(t testing.TB, r gittest.Repo, git string) checkout {
 }
 
 // unconfined is a place for any filter.
-func unconfined(context.Context, worktree.Filter) (worktree.FilterPlace, error) {
+func unconfined(context.Context, worktree.Filter) (worktree.FilterSandbox, error) {
 	return gittest.Shell{Failed: func(status int, words string) error { return &worktree.CommandError{Status: status, Words: words} }}, nil
 }
 

@@ -59,7 +59,7 @@ func (c *commit) addSteps(ch *change) {
 	}
 	c.writes = append(c.writes, &step{file: ch.file})
 	if ch.MovedFrom != "" {
-		c.removes = append(c.removes, &step{file: ch.file.from})
+		c.removes = append(c.removes, &step{file: ch.file.movedFrom})
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *commit) run(ctx context.Context) error {
 		{all, c.locate},
 		{c.writes, c.stage},
 		{all, c.compare},
-		{c.removes, c.setAside},
+		{c.removes, c.moveOldAside},
 		{c.writes, c.replace},
 	}
 	for _, phase := range phases {
@@ -107,7 +107,7 @@ func (c *commit) locate(s *step) (err error) {
 // stage writes the new content to a temporary file.
 func (c *commit) stage(s *step) error {
 	name := temporaryName()
-	w, err := s.folder.Create(name, s.file.like)
+	w, err := s.folder.Create(name, s.file.modeSource)
 	if err != nil {
 		return err
 	}
@@ -132,17 +132,17 @@ func IsTemporary(name string) bool {
 	return is && len(random) == len(rand.Text())+len(temporarySuffix) && strings.HasSuffix(random, temporarySuffix)
 }
 
-// setAside takes the old file away under another name.
-func (c *commit) setAside(s *step) error {
+// moveOldAside takes the old file away under another name.
+func (c *commit) moveOldAside(s *step) error {
 	old := temporaryName()
 	if err := s.folder.Rename(s.name, old); err != nil {
 		return err
 	}
-	c.keptOld(s, old)
+	c.registerOld(s, old)
 	return s.compareOld()
 }
 
-func (c *commit) keptOld(s *step, old string) {
+func (c *commit) registerOld(s *step, old string) {
 	s.old = old
 	c.undo = append(c.undo, undo{path: s.file.path, old: path.Join(s.folder.path, old), do: s.restore})
 }
@@ -151,7 +151,7 @@ func (c *commit) replace(s *step) error {
 	if s.file.before == nil {
 		return c.placeNew(s)
 	}
-	if swapped, err := c.keepOld(s); err != nil || swapped {
+	if swapped, err := c.saveOld(s); err != nil || swapped {
 		return err
 	}
 	return c.rename(s)
@@ -163,36 +163,36 @@ func (c *commit) rename(s *step) error {
 	}
 	s.fresh = ""
 	if s.old == "" {
-		c.placed(s)
+		c.registerNew(s)
 	}
 	return nil
 }
 
-// placed registers the removal of a new file for an undo.
-func (c *commit) placed(s *step) {
+// registerNew registers the removal of a new file for an undo.
+func (c *commit) registerNew(s *step) {
 	c.undo = append(c.undo, undo{path: s.file.path, do: s.removeNew})
 }
 
-// keepOld gives the old file a second name, or exchanges it with the new one, so the path always
+// saveOld gives the old file a second name, or exchanges it with the new one, so the path always
 // exists. If neither is possible, it renames the old file for a moment.
-func (c *commit) keepOld(s *step) (swapped bool, err error) {
+func (c *commit) saveOld(s *step) (swapped bool, err error) {
 	switch linked, copied, err := c.linkOld(s); {
 	case err != nil:
 		return false, err
 	case linked:
 		return false, s.compareOld()
 	case copied && s.folder.Exchange(s.fresh, s.name) == nil:
-		c.keptOld(s, s.fresh)
+		c.registerOld(s, s.fresh)
 		s.fresh = ""
 		return true, s.compareOld()
 	}
-	switch err := c.setAside(s); {
+	switch err := c.moveOldAside(s); {
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err
-	case c.removedAs(s):
+	case c.removedUnderOtherName(s):
 		return false, nil
 	}
-	return false, s.changed(isGone)
+	return false, s.changed(vanishedReason)
 }
 
 // linkOld gives the old file a second name. It removes it again if it is another file: an overlay
@@ -204,7 +204,7 @@ func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 		return false, false, nil
 	}
 	kept := len(c.undo)
-	c.keptOld(s, old)
+	c.registerOld(s, old)
 	if now, err := s.folder.Lstat(s.name); err != nil || s.isOld(now) {
 		return true, false, nil
 	}
@@ -212,9 +212,9 @@ func (c *commit) linkOld(s *step) (linked, copied bool, err error) {
 	return false, true, s.folder.Remove(old)
 }
 
-// removedAs reports whether the patch removed the file under another spelling on a case-insensitive
+// removedUnderOtherName reports whether the patch removed the file under another spelling on a case-insensitive
 // file system.
-func (c *commit) removedAs(s *step) bool {
+func (c *commit) removedUnderOtherName(s *step) bool {
 	return slices.ContainsFunc(c.removes, func(r *step) bool {
 		return r.folder == s.folder && strings.EqualFold(r.name, s.name)
 	})
@@ -225,14 +225,14 @@ func (c *commit) removedAs(s *step) bool {
 func (c *commit) placeNew(s *step) error {
 	switch err := s.folder.Link(s.fresh, s.name); {
 	case err == nil:
-		c.placed(s)
+		c.registerNew(s)
 		if err := s.folder.Remove(s.fresh); err != nil {
 			return err
 		}
 		s.fresh = ""
 		return nil
 	case errors.Is(err, fs.ErrExist):
-		return s.changed(cameIntoBeing)
+		return s.changed(appearedReason)
 	}
 	if err := c.compare(s); err != nil {
 		return err
@@ -282,7 +282,7 @@ func (c *commit) folder(name string, wanted bool) (*folder, error) {
 			return nil, err
 		}
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &ChangedError{Path: name, Reason: isGone}
+		return nil, &ChangedError{Path: name, Reason: vanishedReason}
 	case err != nil:
 		return nil, err
 	case !info.IsDir():

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	cameIntoBeing = "it has come into being"
-	isGone        = "it is gone"
+	appearedReason = "it has come into being"
+	vanishedReason = "it is gone"
 )
 
 // compare checks that a file is unchanged since the plan, and that this process may replace it.
@@ -20,11 +20,11 @@ func (c *commit) compare(s *step) error {
 	case errors.Is(err, fs.ErrNotExist) && before == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return s.changed(isGone)
+		return s.changed(vanishedReason)
 	case err != nil:
 		return err
 	case before == nil:
-		return s.changed(cameIntoBeing)
+		return s.changed(appearedReason)
 	}
 	if err := s.compareWith(now); err != nil {
 		return err

@@ -40,7 +40,7 @@ func namesDirectory(name string) bool {
 // it with "\" as separator.
 func meansDotGit(element string) bool {
 	for part := range strings.SplitSeq(element, `\`) {
-		part = strings.Map(passedOver, part)
+		part = strings.Map(withoutIgnored, part)
 		part, _, _ = strings.Cut(part, ":")
 		part = strings.TrimRight(part, " .")
 		if strings.EqualFold(part, ".git") || strings.EqualFold(part, "git~1") {
@@ -50,8 +50,8 @@ func meansDotGit(element string) bool {
 	return false
 }
 
-// passedOver drops the characters that HFS+ ignores in names.
-func passedOver(r rune) rune {
+// withoutIgnored drops the characters that HFS+ ignores in names.
+func withoutIgnored(r rune) rune {
 	switch {
 	case r >= 0x200C && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x206A && r <= 0x206F, r == 0xFEFF:
 		return -1

@@ -131,11 +131,11 @@ func (p *planner) moved() map[*file]bool {
 	moved := map[*file]bool{}
 	for _, f := range p.order {
 		switch {
-		case !f.exists || f.from == nil:
-		case f.from.exists || moved[f.from]:
-			f.from, f.content = nil, f.rewritten(f.content.Text())
+		case !f.exists || f.movedFrom == nil:
+		case f.movedFrom.exists || moved[f.movedFrom]:
+			f.movedFrom, f.content = nil, f.rewritten(f.content.Text())
 		default:
-			moved[f.from] = true
+			moved[f.movedFrom] = true
 		}
 	}
 	return moved
@@ -148,8 +148,8 @@ func (f *file) change() (change, bool) {
 		return c, false
 	case !f.exists:
 		c.Op = v4a.Delete
-	case f.from != nil:
-		c.MovedFrom = f.from.path
+	case f.movedFrom != nil:
+		c.MovedFrom = f.movedFrom.path
 	case f.before == nil:
 		c.Op = v4a.Add
 	case !f.isLink() && !f.content.Changed() && f.modeBefore() == f.modeAfter():
@@ -163,8 +163,8 @@ func (f *file) change() (change, bool) {
 func (f *file) modeBefore() fs.FileMode { return f.before.Mode() & keptMode }
 
 func (f *file) modeAfter() fs.FileMode {
-	if f.like == nil {
+	if f.modeSource == nil {
 		return 0o644
 	}
-	return f.like.Mode() & keptMode
+	return f.modeSource.Mode() & keptMode
 }

@@ -23,12 +23,12 @@ const (
 
 // file is a file of the tree after the sections so far.
 type file struct {
-	path    string      // from the root, without links in it
-	before  fs.FileInfo // nil when it is not in the tree
-	exists  bool        // once the sections so far are applied
-	content *v4a.Content
-	like    fs.FileInfo // whose mode and owner it has; nil for a new file
-	from    *file       // which it was moved from; its content is based on that
+	path       string      // from the root, without links in it
+	before     fs.FileInfo // nil when it is not in the tree
+	exists     bool        // once the sections so far are applied
+	content    *v4a.Content
+	modeSource fs.FileInfo // whose mode and owner it has; nil for a new file
+	movedFrom  *file       // which it was moved from; its content is based on that
 }
 
 func (f *file) isLink() bool { return f.before != nil && f.before.Mode()&fs.ModeSymlink != 0 }
@@ -69,7 +69,7 @@ func (p *planner) load(w *walk, name, full string, info fs.FileInfo) (*file, err
 	if err != nil {
 		return nil, w.refuse(fmt.Sprintf("cannot be read: %v", err), err)
 	}
-	return p.keep(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), like: info}), nil
+	return p.keep(&file{path: full, before: info, exists: true, content: v4a.NewContent(text), modeSource: info}), nil
 }
 
 func read(dir Dir, name string, size int64) (string, error) {
@@ -111,16 +111,16 @@ func (p *planner) add() error {
 // rewritten returns new content for an existing path.
 func (f *file) rewritten(text string) *v4a.Content {
 	if f.before == nil {
-		return v4a.NewContent("").Rewritten(text)
+		return v4a.NewContent("").WithText(text)
 	}
-	return f.content.Rewritten(text)
+	return f.content.WithText(text)
 }
 
 func (p *planner) write(f *file, c *v4a.Content, from *file) {
 	if was := f.content.Text(); f.exists && was != "" && was != c.Text() {
 		p.notes = append(p.notes, cmp.Or(p.section.MoveTo, p.section.Path)+": there was a file, and all of it was replaced. Make sure that this is meant.")
 	}
-	f.exists, f.content, f.from = true, c, from
+	f.exists, f.content, f.movedFrom = true, c, from
 	for dir := path.Dir(f.path); dir != "." && !p.folders[dir]; dir = path.Dir(dir) {
 		p.folders[dir] = true
 	}
@@ -148,7 +148,7 @@ func (p *planner) remove(f *file) {
 	if p.files[f.path] == nil {
 		p.keep(f)
 	}
-	f.exists, f.content = false, f.content.Rewritten("")
+	f.exists, f.content = false, f.content.WithText("")
 }
 
 func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
@@ -202,7 +202,7 @@ func (p *planner) move(f *file, c *v4a.Content) error {
 	default:
 		p.write(dest, dest.rewritten(c.Text()), nil)
 	}
-	dest.like = f.like
+	dest.modeSource = f.modeSource
 	if source != dest && source.path != named.path {
 		p.remove(source)
 	}
@@ -214,5 +214,5 @@ func (f *file) origin() *file {
 	if f.before != nil {
 		return f
 	}
-	return f.from
+	return f.movedFrom
 }

@@ -107,7 +107,7 @@ func (p *planner) replace(f *file, text *string) error {
 		p.write(f, f.rewritten(*text), nil)
 		return nil
 	}
-	f.content = f.content.Rewritten(*text)
+	f.content = f.content.WithText(*text)
 	return nil
 }
 

@@ -193,7 +193,7 @@ func TestDiffsOfRewritesMakeTheSame(t *testing.T) {
 			at := rapid.IntRange(0, len(was)).Draw(r, "at")
 			now = was[:at] + rapid.SampledFrom([]string{"", "x", "x\n", "a\nb\n"}).Draw(r, "new") + was[min(len(was), at+rapid.IntRange(0, 9).Draw(r, "gone")):]
 		}
-		if got := v4a.NewContent(was).Rewritten(now).Text(); got != now {
+		if got := v4a.NewContent(was).WithText(now).Text(); got != now {
 			r.Fatalf("it is %q, want %q", got, now)
 		}
 		dir, err := os.MkdirTemp(parent, "")

@@ -15,61 +15,61 @@ import (
 
 // cacheVariable is a variable with a tool's cache folder.
 type cacheVariable struct {
-	name string
-	list bool // it names several folders, as PATH does
+	name   string
+	isList bool // it names several folders, as PATH does
 	// parts lists the folders that tools write to, for a folder too wide to be private: it contains
 	// the checkout, the home folder or a mount.
 	parts []string
-	// own is the replacement below the run's caches for a missing folder, or "" if useless.
-	own string
-	// dispensable also replaces a folder that commands cannot change. Its content only saves time.
-	dispensable bool
+	// fallback is the replacement below the run's caches for a missing folder, or "" if useless.
+	fallback string
+	// replaceable also replaces a folder that commands cannot change. Its content only saves time.
+	replaceable bool
 }
 
 // cacheVariables are those of well-known tools; docs/reference/policy.md has the same table.
 var cacheVariables = []cacheVariable{
-	{name: "XDG_CACHE_HOME", own: ".", dispensable: true},
+	{name: "XDG_CACHE_HOME", fallback: ".", replaceable: true},
 	{name: "XDG_DATA_HOME"},
 
-	{name: "GOCACHE", own: "go-build", dispensable: true},
-	{name: "GOMODCACHE", own: "go-mod"},
-	{name: "GOPATH", list: true, parts: []string{"pkg", "bin"}, own: "gopath"},
-	{name: "GOLANGCI_LINT_CACHE", own: "golangci-lint", dispensable: true},
-	{name: "STATICCHECK_CACHE", own: "staticcheck", dispensable: true},
+	{name: "GOCACHE", fallback: "go-build", replaceable: true},
+	{name: "GOMODCACHE", fallback: "go-mod"},
+	{name: "GOPATH", isList: true, parts: []string{"pkg", "bin"}, fallback: "gopath"},
+	{name: "GOLANGCI_LINT_CACHE", fallback: "golangci-lint", replaceable: true},
+	{name: "STATICCHECK_CACHE", fallback: "staticcheck", replaceable: true},
 
-	{name: "CARGO_HOME", own: "cargo"},
+	{name: "CARGO_HOME", fallback: "cargo"},
 	{name: "RUSTUP_HOME"},
 
-	{name: "npm_config_cache", own: "npm", dispensable: true},
-	{name: "NPM_CONFIG_CACHE", own: "npm", dispensable: true},
-	{name: "YARN_CACHE_FOLDER", own: "yarn", dispensable: true},
+	{name: "npm_config_cache", fallback: "npm", replaceable: true},
+	{name: "NPM_CONFIG_CACHE", fallback: "npm", replaceable: true},
+	{name: "YARN_CACHE_FOLDER", fallback: "yarn", replaceable: true},
 	{name: "PNPM_HOME"},
-	{name: "COREPACK_HOME", own: "corepack"},
+	{name: "COREPACK_HOME", fallback: "corepack"},
 	{name: "BUN_INSTALL"},
-	{name: "BUN_INSTALL_CACHE_DIR", own: "bun"},
-	{name: "DENO_DIR", own: "deno"},
-	{name: "CYPRESS_CACHE_FOLDER", own: "cypress"},
-	{name: "PLAYWRIGHT_BROWSERS_PATH", own: "playwright"},
+	{name: "BUN_INSTALL_CACHE_DIR", fallback: "bun"},
+	{name: "DENO_DIR", fallback: "deno"},
+	{name: "CYPRESS_CACHE_FOLDER", fallback: "cypress"},
+	{name: "PLAYWRIGHT_BROWSERS_PATH", fallback: "playwright"},
 
-	{name: "PIP_CACHE_DIR", own: "pip", dispensable: true},
-	{name: "UV_CACHE_DIR", own: "uv", dispensable: true},
-	{name: "POETRY_CACHE_DIR", own: "poetry"},
+	{name: "PIP_CACHE_DIR", fallback: "pip", replaceable: true},
+	{name: "UV_CACHE_DIR", fallback: "uv", replaceable: true},
+	{name: "POETRY_CACHE_DIR", fallback: "poetry"},
 	{name: "PIPX_HOME"},
-	{name: "PRE_COMMIT_HOME", own: "pre-commit"},
-	{name: "PYTHONPYCACHEPREFIX", own: "pycache", dispensable: true},
+	{name: "PRE_COMMIT_HOME", fallback: "pre-commit"},
+	{name: "PYTHONPYCACHEPREFIX", fallback: "pycache", replaceable: true},
 
-	{name: "GRADLE_USER_HOME", own: "gradle", dispensable: true},
-	{name: "NUGET_PACKAGES", own: "nuget"},
-	{name: "BUNDLE_PATH", own: "bundle"},
+	{name: "GRADLE_USER_HOME", fallback: "gradle", replaceable: true},
+	{name: "NUGET_PACKAGES", fallback: "nuget"},
+	{name: "BUNDLE_PATH", fallback: "bundle"},
 	{name: "GEM_HOME"},
-	{name: "GEM_PATH", list: true},
-	{name: "COMPOSER_HOME", own: "composer-home"},
-	{name: "COMPOSER_CACHE_DIR", own: "composer", dispensable: true},
+	{name: "GEM_PATH", isList: true},
+	{name: "COMPOSER_HOME", fallback: "composer-home"},
+	{name: "COMPOSER_CACHE_DIR", fallback: "composer", replaceable: true},
 	{name: "MIX_HOME"},
 	{name: "HEX_HOME"},
 
-	{name: "CCACHE_DIR", own: "ccache", dispensable: true},
-	{name: "SCCACHE_DIR", own: "sccache", dispensable: true},
+	{name: "CCACHE_DIR", fallback: "ccache", replaceable: true},
+	{name: "SCCACHE_DIR", fallback: "sccache", replaceable: true},
 }
 
 // MovedCaches lists the places of moved caches in a scratch folder: without namespaces, and with
@@ -79,7 +79,7 @@ var MovedCaches = []string{"cache", "tmp/.cache"}
 // folders returns the variable's folders in an environment, unmodified.
 func (v cacheVariable) folders(environ []string) []string {
 	value := stage.Variable(environ, v.name)
-	if !v.list {
+	if !v.isList {
 		return []string{value}
 	}
 	return filepath.SplitList(value)
@@ -87,26 +87,26 @@ func (v cacheVariable) folders(environ []string) []string {
 
 // cache is a variable's folder outside of changeable ones.
 type cache struct {
-	path  string // without links
-	there bool
+	path   string // without links
+	exists bool
 }
 
 // findCaches finds cache folders to treat like the home folder: readable, with private changes.
 // named includes missing ones.
 func (p *Plan) findCaches() (named map[string]cache, folders []string) {
-	named, folders = p.folders.cachesBy(p.cacheAt)
+	named, folders = p.folders.classifyCaches(p.cacheAt)
 	return named, p.outermost(folders)
 }
 
 // cacheFolders returns them judged by their paths alone, including hidden ones and those in the
 // home folder.
 func (f Folders) cacheFolders() []string {
-	_, folders := f.cachesBy(f.cacheAt)
+	_, folders := f.classifyCaches(f.cacheAt)
 	return folders
 }
 
-// cachesBy returns the cache folders of variables accepted by at.
-func (f Folders) cachesBy(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
+// classifyCaches returns the cache folders of variables accepted by at.
+func (f Folders) classifyCaches(at func(folder string) (c cache, is bool)) (named map[string]cache, folders []string) {
 	named = make(map[string]cache)
 	for _, v := range cacheVariables {
 		for _, folder := range v.folders(f.Commands) {
@@ -126,7 +126,7 @@ func (f Folders) cachesBy(at func(folder string) (c cache, is bool)) (named map[
 }
 
 func (c cache) shown() []string {
-	if !c.there {
+	if !c.exists {
 		return nil
 	}
 	return []string{c.path}
@@ -136,43 +136,43 @@ func (c cache) shown() []string {
 // commands could change, or without visible content.
 func (p *Plan) cacheAt(folder string) (c cache, is bool) {
 	c, is = p.folders.cacheAt(folder)
-	return c, is && !pathname.Within(c.path, p.hidden...) && !p.inHome(c.path)
+	return c, is && !pathname.IsInAny(c.path, p.hidden...) && !p.inHome(c.path)
 }
 
 func (f Folders) cacheAt(folder string) (c cache, is bool) {
-	if !filepath.IsAbs(folder) || leadsThrough(folder, f.changeable()) {
+	if !filepath.IsAbs(folder) || passesThrough(folder, f.writableFolders()) {
 		return cache{}, false
 	}
 	c.path = layers{}.whereItWouldBe(filepath.Clean(folder))
 	info, err := os.Stat(c.path)
-	c.there = err == nil
-	around := slices.ContainsFunc(f.apart(), func(path string) bool { return pathname.Within(path, c.path) })
-	closed := pathname.Within(c.path, "/run", "/var/run", "/dev", "/proc", "/sys") && !pathname.Within(c.path, "/dev/shm")
-	return c, !around && !closed && (!c.there || info.IsDir())
+	c.exists = err == nil
+	around := slices.ContainsFunc(f.cacheBoundaries(), func(path string) bool { return pathname.IsInAny(path, c.path) })
+	closed := pathname.IsInAny(c.path, "/run", "/var/run", "/dev", "/proc", "/sys") && !pathname.IsInAny(c.path, "/dev/shm")
+	return c, !around && !closed && (!c.exists || info.IsDir())
 }
 
-// changeable returns the folders that commands really change.
-func (f Folders) changeable() []string {
-	if f.Twin == "" {
+// writableFolders returns the folders that commands really change.
+func (f Folders) writableFolders() []string {
+	if f.SecondPath == "" {
 		return f.shared()
 	}
-	return append(f.shared(), withReal([]string{f.Twin})...)
+	return append(f.shared(), withResolved([]string{f.SecondPath})...)
 }
 
-// apart returns folders that no cache folder may contain: the checkout, home folders, and private
+// cacheBoundaries returns folders that no cache folder may contain: the checkout, home folders, and private
 // ones.
-func (f Folders) apart() []string {
-	paths := append([]string{cmp.Or(f.Twin, f.Workspace), "/tmp", "/var/tmp", "/dev/shm"}, f.homes()...)
-	return withReal(paths)
+func (f Folders) cacheBoundaries() []string {
+	paths := append([]string{cmp.Or(f.SecondPath, f.Workspace), "/tmp", "/var/tmp", "/dev/shm"}, f.homes()...)
+	return withResolved(paths)
 }
 
 // inHome reports whether a folder is treated like the home folder. Mounts inside are not: overlays
 // do not show them, and the kernel forbids uncovering what they hide.
 func (p *Plan) inHome(path string) bool {
-	if p.home == "" || !pathname.Within(path, p.home) {
+	if p.home == "" || !pathname.IsInAny(path, p.home) {
 		return false
 	}
-	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.Within(path, mount) })
+	return !slices.ContainsFunc(MountsBelow(p.home), func(mount string) bool { return pathname.IsInAny(path, mount) })
 }
 
 // outermost removes nested folders, and adds mounts inside others, which no overlay includes.
@@ -180,12 +180,12 @@ func (p *Plan) outermost(folders []string) []string {
 	slices.Sort(folders) // what lies in another comes after it
 	var all []string
 	for _, folder := range slices.Compact(folders) {
-		if pathname.Within(folder, all...) {
+		if pathname.IsInAny(folder, all...) {
 			continue
 		}
 		all = append(all, folder)
 		for _, mount := range MountsBelow(folder) {
-			if c, is := p.cacheAt(mount); is && c.there {
+			if c, is := p.cacheAt(mount); is && c.exists {
 				all = append(all, mount)
 			}
 		}
@@ -193,15 +193,15 @@ func (p *Plan) outermost(folders []string) []string {
 	return all
 }
 
-// leadsThrough reports whether a path, or a link on its way, is in one of the folders, whose
+// passesThrough reports whether a path, or a link on its way, is in one of the folders, whose
 // writers control its target.
-func leadsThrough(path string, folders []string) bool {
+func passesThrough(path string, folders []string) bool {
 	at, rest := "/", filepath.Clean(path)
-	for links := 0; rest != "" && links <= mostLinks; {
+	for links := 0; rest != "" && links <= maxLinks; {
 		var name string
 		name, rest, _ = strings.Cut(rest, string(filepath.Separator))
 		next := filepath.Join(at, name)
-		if pathname.Within(next, folders...) {
+		if pathname.IsInAny(next, folders...) {
 			return true
 		}
 		link, err := os.Readlink(next)
@@ -229,30 +229,30 @@ func cacheFolder(path string) string {
 func (p *Plan) movedCaches(dir string, home bool, changes func(path string) bool) []string {
 	var moved []string
 	for _, v := range cacheVariables {
-		if v.own == "" || slices.Contains(p.folders.Set, v.name) {
+		if v.fallback == "" || slices.Contains(p.folders.OperatorVariables, v.name) {
 			continue
 		}
-		if p.lacks(v, changes) || v.dispensable && !home && !p.grows(v, changes) {
-			moved = append(moved, v.name+"="+filepath.Join(dir, v.own))
+		if p.isMissingCache(v, changes) || v.replaceable && !home && !p.isWritableCache(v, changes) {
+			moved = append(moved, v.name+"="+filepath.Join(dir, v.fallback))
 		}
 	}
 	return moved
 }
 
-// grows reports whether a variable's folder is changeable for commands.
-func (p *Plan) grows(v cacheVariable, changes func(path string) bool) bool {
+// isWritableCache reports whether a variable's folder is changeable for commands.
+func (p *Plan) isWritableCache(v cacheVariable, changes func(path string) bool) bool {
 	return slices.ContainsFunc(v.folders(p.folders.Commands), func(folder string) bool {
 		c, is := p.named[folder]
-		return is && c.there && changes(c.path)
+		return is && c.exists && changes(c.path)
 	})
 }
 
-// lacks reports whether a variable's folder is missing for commands, or dispensable and
+// isMissingCache reports whether a variable's folder is missing for commands, or dispensable and
 // unchangeable.
-func (p *Plan) lacks(v cacheVariable, changes func(path string) bool) bool {
+func (p *Plan) isMissingCache(v cacheVariable, changes func(path string) bool) bool {
 	folders := v.folders(p.folders.Commands)
 	return len(folders) > 0 && !slices.ContainsFunc(folders, func(folder string) bool {
 		c, is := p.named[folder]
-		return !is || c.there && (!v.dispensable || changes(c.path))
+		return !is || c.exists && (!v.replaceable || changes(c.path))
 	})
 }

@@ -90,7 +90,7 @@ func TestFoldersOfCachesAroundOthers(t *testing.T) {
 	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
 		t.Error(d)
 	}
-	f.Workspace, f.Twin = filepath.Join(base, "cache/run/tree"), f.Workspace // a tree of a check, in the place of the checkout
+	f.Workspace, f.SecondPath = filepath.Join(base, "cache/run/tree"), f.Workspace // a tree of a check, in the place of the checkout
 	put(t, filepath.Join(f.Workspace, "file"), "x")
 	p = planOf(t, base, f, "GOPATH=BASE/go", "XDG_CACHE_HOME=BASE/cache")
 	if d := cmp.Diff([]string{filepath.Join(base, "cache"), filepath.Join(base, "go/pkg")}, p.caches); d != "" {
@@ -102,7 +102,7 @@ func TestChangesOfCachesLieAboveThoseOfEarlierSandboxes(t *testing.T) {
 	base, f := folders(t, map[string]string{"cache/a": "x", "cache/secret": "x"})
 	cache := filepath.Join(base, "cache")
 	f.DenyRead = []string{filepath.Join(cache, "secret")}
-	f.Below = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
+	f.EarlierScratch = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	kept := cacheFolder(cache)
 	put(t, filepath.Join(base, "first", kept, "upper/a"), "x")
 	f.Commands = []string{"GOCACHE=" + cache}
@@ -125,7 +125,7 @@ func TestTheViewOfCaches(t *testing.T) {
 	put(t, filepath.Join(base, "first", kept, "upper/b"), "setup")
 	put(t, filepath.Join(base, "first", kept, "upper/c"), "setup")
 	put(t, filepath.Join(f.Scratch, kept, "upper/c"), "own")
-	f.Below, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "cache/secret")}
+	f.EarlierScratch, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "cache/secret")}
 	in := func(name string) string { return filepath.Join(base, "cache", name) }
 	p := planOf(t, base, f, "GOCACHE=BASE/cache")
 	wantShown(t, p.View(), map[string]string{in("a"): "outside", in("b"): "setup", in("c"): "own", in("secret"): hiddenWords})
@@ -154,7 +154,7 @@ func TestLandlockGrantsCachesToBeRead(t *testing.T) {
 // if it can be done without, and what the operator set stays.
 func TestCachesThatAreMoved(t *testing.T) {
 	base, f := folders(t, map[string]string{"there/a": "x"})
-	f.Set = []string{"DENO_DIR"}
+	f.OperatorVariables = []string{"DENO_DIR"}
 	p := planOf(t, base, f, "GOCACHE=BASE/there", "GOMODCACHE=BASE/missing", "UV_CACHE_DIR=BASE/missing", "DENO_DIR=BASE/missing", "CARGO_HOME=BASE/there", "GOPATH=BASE/missing:BASE/there", "PNPM_HOME=BASE/missing")
 	all := func(string) bool { return true }
 	homes := func(path string) bool { return path == f.Home }
@@ -199,14 +199,14 @@ func TestCachesAreDocumented(t *testing.T) {
 	}
 	for _, v := range cacheVariables {
 		what := "a folder"
-		if v.list {
+		if v.isList {
 			what = "a list of folders"
 		}
 		if len(v.parts) > 0 {
 			what += "; `" + strings.Join(v.parts, "`, `") + "` in one around the checkout or a mount"
 		}
-		moved := map[bool]string{true: "not there", false: ""}[v.own != ""]
-		if v.dispensable {
+		moved := map[bool]string{true: "not there", false: ""}[v.fallback != ""]
+		if v.replaceable {
 			moved += ", or not to be changed"
 		}
 		want = append(want, strings.Join([]string{v.name, what, moved}, ": "))

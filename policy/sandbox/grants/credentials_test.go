@@ -51,8 +51,8 @@ func TestTheUserHasMoreHomes(t *testing.T) {
 
 func TestSecretsAreKnownByTheirPaths(t *testing.T) {
 	s := &Secrets{Found: []Secret{{Path: "/a", Named: "/a"}}}
-	s.Join(&Secrets{Found: []Secret{{Path: "/a", Named: "/link", There: true}, {Path: "/b", Named: "/b"}}})
-	if d := cmp.Diff([]Secret{{Path: "/a", Named: "/a", There: true}, {Path: "/b", Named: "/b"}}, s.Found); d != "" {
+	s.Add(&Secrets{Found: []Secret{{Path: "/a", Named: "/link", Existed: true}, {Path: "/b", Named: "/b"}}})
+	if d := cmp.Diff([]Secret{{Path: "/a", Named: "/a", Existed: true}, {Path: "/b", Named: "/b"}}, s.Found); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]string{"/a", "/b"}, s.Paths()); d != "" {

@@ -9,21 +9,21 @@ import (
 	"github.com/agent-ci/agent-ci/policy/pathname"
 )
 
-// Earlier shows files with the changes of Folders.Below's sandboxes in home and cache folders.
-type Earlier struct {
+// EarlierView shows files with the changes of Folders.EarlierScratch's sandboxes in home and cache folders.
+type EarlierView struct {
 	homes []layers        // each of one folder
 	seen  map[string]bool // folders that are no links, where many are looked for at one time; nil where each is looked at anew
 }
 
-// Earlier is how files look with the changes of Below.
-func (f Folders) Earlier() Earlier {
-	var e Earlier
-	if len(f.Below) == 0 {
+// EarlierView is how files look with the changes of Below.
+func (f Folders) EarlierView() EarlierView {
+	var e EarlierView
+	if len(f.EarlierScratch) == 0 {
 		return e
 	}
 	add := func(path, name string) {
 		l := layers{workspace: path}
-		for _, scratch := range f.Below {
+		for _, scratch := range f.EarlierScratch {
 			if changes := filepath.Join(scratch, name); isFolder(changes) {
 				l.changes = append(l.changes, Upper(changes))
 			}
@@ -47,10 +47,10 @@ func (f Folders) Earlier() Earlier {
 }
 
 // lstat returns a file and its place on disk. No folder in path may be a link.
-func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
+func (e EarlierView) lstat(path string) (info fs.FileInfo, at string, err error) {
 	var deepest layers
 	for _, l := range e.homes {
-		if pathname.Within(path, l.workspace) && len(l.workspace) >= len(deepest.workspace) {
+		if pathname.IsInAny(path, l.workspace) && len(l.workspace) >= len(deepest.workspace) {
 			deepest = l
 		}
 	}
@@ -58,7 +58,7 @@ func (e Earlier) lstat(path string) (info fs.FileInfo, at string, err error) {
 }
 
 // Stat follows an absolute path.
-func (e Earlier) Stat(path string) (fs.FileInfo, error) {
+func (e EarlierView) Stat(path string) (fs.FileInfo, error) {
 	end, err := look(e.lstat).walk(e.seen, "/", path, func(string, error) error { return nil })
 	if err != nil {
 		return nil, fs.ErrNotExist
@@ -67,20 +67,20 @@ func (e Earlier) Stat(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// LeadsInto says whether an absolute path lies in one of some folders, or a link on its way leads
+// PointsInto says whether an absolute path lies in one of some folders, or a link on its way leads
 // there. What leads nowhere, since its links have no end, counts.
-func (e Earlier) LeadsInto(path string, folders []string) bool {
-	return e.leads("/", path, withReal(slices.Clone(folders)))
+func (e EarlierView) PointsInto(path string, folders []string) bool {
+	return e.pointsInto("/", path, withResolved(slices.Clone(folders)))
 }
 
-// errThere ends a walk that reached one of the folders.
-var errThere = errors.New("it leads there")
+// errReached ends a walk that reached one of the folders.
+var errReached = errors.New("it leads there")
 
-// leads is LeadsInto for a path from a folder without links.
-func (e Earlier) leads(from, path string, real []string) bool {
+// pointsInto is PointsInto for a path from a folder without links.
+func (e EarlierView) pointsInto(from, path string, real []string) bool {
 	_, err := look(e.lstat).walk(e.seen, from, path, func(at string, _ error) error {
-		if pathname.Within(at, real...) {
-			return errThere
+		if pathname.IsInAny(at, real...) {
+			return errReached
 		}
 		return nil
 	})

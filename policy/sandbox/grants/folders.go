@@ -30,40 +30,40 @@ type Folders struct {
 	Mode Mode
 	// Workspace is the commands' working folder.
 	Workspace string
-	// Twin is a second path of the workspace for commands, for programs that know it; "" for none.
+	// SecondPath is a second path of the workspace for commands, for programs that know it; "" for none.
 	// Without namespaces it is unaffected.
-	Twin     string
-	Writable []string // more that may be changed; what does not exist is passed over
-	Readable []string // stays readable though it lies in something that is absent
-	DenyRead []string // absent, besides the credentials
-	// Lent maps empty folders of the workspace to the readable folders shown there too. Without
+	SecondPath string
+	Writable   []string // more that may be changed; what does not exist is passed over
+	Readable   []string // stays readable though it lies in something that is absent
+	DenyRead   []string // absent, besides the credentials
+	// BorrowedFolders maps empty folders of the workspace to the readable folders shown there too. Without
 	// namespaces they are readable in place. Unlent lists paths in them hidden in the workspace.
-	Lent   map[string]string
-	Unlent []string
+	BorrowedFolders map[string]string
+	NotBorrowed     []string
 	// Overlay is the folder for commands' changes of the workspace; without it they change the
 	// workspace. Frozen lists overlays of earlier sandboxes, latest first, visible and unchanged.
 	// Overlays require namespaces.
-	Overlay string
-	Frozen  []string
+	Overlay     string
+	LowerLayers []string
 	// Tree is the overlaid workspace for this process's View, from sandbox.Tree.
 	Tree string
-	// Given marks a workspace mounted by another sandbox, with hidden files already hidden. Package
+	// MountedElsewhere marks a workspace mounted by another sandbox, with hidden files already hidden. Package
 	// sandbox sets it.
-	Given bool
+	MountedElsewhere bool
 	// Git is the commands' .git in an overlaid workspace. They may write it where they may write in
 	// the workspace. "" means the workspace's own.
 	Git string
 	// GitReadOnly keeps commands from writing to Git.
 	GitReadOnly bool
-	// Absent removes hidden files from the overlay instead of covering them. Nothing else uses the
+	// RemoveHidden removes hidden files from the overlay instead of covering them. Nothing else uses the
 	// overlay.
-	Absent bool
-	// Held returns the files of others that commands must not change or see as they are, given
+	RemoveHidden bool
+	// Restrictions returns the files of others that commands must not change or see as they are, given
 	// writable and home folders with resolved links. It is called for each plan; may be nil.
-	Held func(writable, homes []string) (Held, error) `json:"-"`
-	// Shown maps paths to replacement files, shown even over hidden ones. Missing files only appear
+	Restrictions func(writable, homes []string) (Restrictions, error) `json:"-"`
+	// Replacements maps paths to replacement files, shown even over hidden ones. Missing files only appear
 	// in Home. It requires namespaces.
-	Shown map[string][]byte
+	Replacements map[string][]byte
 	// Secrets is the result of an earlier FindSecrets, or nil to search now.
 	Secrets *Secrets
 
@@ -72,23 +72,23 @@ type Folders struct {
 	Home string
 	// Scratch is a private folder for /tmp and the changes of Home. A later sandbox may reuse it.
 	Scratch string
-	// Below lists scratch folders of earlier sandboxes, latest first. Their changes of Home are
+	// EarlierScratch lists scratch folders of earlier sandboxes, latest first. Their changes of Home are
 	// visible and stay.
-	Below []string
-	// Gone lists paths of Below's changes removed for these commands, from Strays.
-	Gone []string
+	EarlierScratch []string
+	// RemovedPaths lists paths of Below's changes removed for these commands, from Strays.
+	RemovedPaths []string
 	// Resolver shows the resolver's configuration, even in a folder such as /run that commands have
 	// of their own. Package sandbox sets it by the network.
 	Resolver bool
 
 	Environ []string // of agent-ci; names further credentials
 	// Commands is the commands' environment. Its cache folders outside Home are treated like Home.
-	Commands []string
-	Set      []string // names of variables whose values are the operator's: where caches are moved, theirs stay
+	Commands          []string
+	OperatorVariables []string // names of variables whose values are the operator's: where caches are moved, theirs stay
 }
 
-// Held restricts files of the workspace and user that outside programs follow. Paths are absolute.
-type Held struct {
+// Restrictions restricts files of the workspace and user that outside programs follow. Paths are absolute.
+type Restrictions struct {
 	ReadOnly []string // folders and files that commands may read and not change
 	// Cleaned maps files of ReadOnly with credentials to their visible content. UserCleaned does so
 	// for the user's and the system's files.
@@ -106,7 +106,7 @@ func (f Folders) Check() error {
 	if !slices.Contains([]Mode{ReadOnly, WorkspaceWrite, DangerFullAccess}, f.Mode) {
 		return fmt.Errorf("sandbox mode %q is not known", f.Mode)
 	}
-	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.Below, f.Gone, f.Frozen, f.Writable, f.Readable, f.DenyRead)
+	named := slices.Concat([]string{f.Workspace, f.Scratch}, f.EarlierScratch, f.RemovedPaths, f.LowerLayers, f.Writable, f.Readable, f.DenyRead)
 	for _, path := range []string{f.Overlay, f.Git} {
 		if path != "" {
 			named = append(named, path)
@@ -115,8 +115,8 @@ func (f Folders) Check() error {
 	if f.Home != "" {
 		named = append(named, f.Home)
 	}
-	named = slices.AppendSeq(named, maps.Keys(f.Shown))
-	for place, folder := range f.Lent {
+	named = slices.AppendSeq(named, maps.Keys(f.Replacements))
+	for place, folder := range f.BorrowedFolders {
 		named = append(named, place, folder)
 	}
 	for _, path := range named {
@@ -144,11 +144,11 @@ func (f Folders) writableBeside(own []string) []string {
 	if f.Mode == WorkspaceWrite {
 		own = append(append(own, f.Workspace), f.Writable...)
 	}
-	return withReal(own)
+	return withResolved(own)
 }
 
 // shared returns writable folders that are not private.
-func (f Folders) shared() []string { return withReal(append([]string{f.Workspace}, f.Writable...)) }
+func (f Folders) shared() []string { return withResolved(append([]string{f.Workspace}, f.Writable...)) }
 
 // ownFolders returns the writable scratch folders without namespaces.
 func (f Folders) ownFolders() []string { return []string{f.scratch("tmp"), f.scratch("cache")} }
@@ -162,7 +162,7 @@ func (f Folders) makeScratch() error {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
-	if err := f.makeChanges("home"); err != nil {
+	if err := f.makeChangesFolders("home"); err != nil {
 		return err
 	}
 	if err := f.makeOverlay(); err != nil {
@@ -173,15 +173,15 @@ func (f Folders) makeScratch() error {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
 		}
 	}
-	nothing, err := os.OpenFile(f.Nothing(), os.O_CREATE|os.O_RDONLY, 0o644)
+	nothing, err := os.OpenFile(f.EmptyFile(), os.O_CREATE|os.O_RDONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("make the sandbox's folders: %w", err)
 	}
 	return nothing.Close()
 }
 
-// makeChanges makes overlayfs's folders for private changes.
-func (f Folders) makeChanges(name string) error {
+// makeChangesFolders makes overlayfs's folders for private changes.
+func (f Folders) makeChangesFolders(name string) error {
 	for _, folder := range []string{"upper", "work"} {
 		if err := os.MkdirAll(filepath.Join(f.scratch(name), folder), 0o700); err != nil {
 			return fmt.Errorf("make the sandbox's folders: %w", err)
@@ -208,8 +208,8 @@ func (f Folders) makeOverlay() error {
 	return os.Chmod(Upper(f.Overlay), info.Mode().Perm())
 }
 
-// Nothing returns the empty file that covers hidden ones.
-func (f Folders) Nothing() string { return f.scratch("nothing") }
+// EmptyFile returns the empty file that covers hidden ones.
+func (f Folders) EmptyFile() string { return f.scratch("nothing") }
 
 // writeCopies writes replacement files and returns their places.
 func (f Folders) writeCopies(name string, contents map[string][]byte) (map[string]string, error) {
@@ -223,8 +223,8 @@ func (f Folders) writeCopies(name string, contents map[string][]byte) (map[strin
 	return copies, nil
 }
 
-// withReal adds the resolved paths.
-func withReal(paths []string) []string {
+// withResolved adds the resolved paths.
+func withResolved(paths []string) []string {
 	for _, path := range slices.Clone(paths) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
 			paths = append(paths, real)

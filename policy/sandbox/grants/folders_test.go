@@ -61,9 +61,9 @@ func TestFoldersHaveAModeAndAbsolutePaths(t *testing.T) {
 		{"no workspace", func(f *Folders) { f.Workspace = "" }, `path "" of a sandbox`},
 		{"what is writable", func(f *Folders) { f.Writable = []string{"../w"} }, `path "../w" of a sandbox`},
 		{"what is denied", func(f *Folders) { f.DenyRead = []string{"d"} }, `path "d" of a sandbox`},
-		{"what is lent", func(f *Folders) { f.Lent = map[string]string{"/place": "folder"} }, `path "folder" of a sandbox`},
-		{"a place of what is lent", func(f *Folders) { f.Lent = map[string]string{"place": "/folder"} }, `path "place" of a sandbox`},
-		{"home folders of earlier sandboxes", func(f *Folders) { f.Below = []string{"b"} }, `path "b" of a sandbox`},
+		{"what is lent", func(f *Folders) { f.BorrowedFolders = map[string]string{"/place": "folder"} }, `path "folder" of a sandbox`},
+		{"a place of what is lent", func(f *Folders) { f.BorrowedFolders = map[string]string{"place": "/folder"} }, `path "place" of a sandbox`},
+		{"home folders of earlier sandboxes", func(f *Folders) { f.EarlierScratch = []string{"b"} }, `path "b" of a sandbox`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, f := folders(t, nil)
@@ -139,9 +139,9 @@ func TestWhoHoldsIsToldWhatCommandsWriteTo(t *testing.T) {
 	link(t, "real", filepath.Join(base, "link"))
 	f.Writable = []string{filepath.Join(base, "link")}
 	var writable, homes []string
-	f.Held = func(w, h []string) (Held, error) {
+	f.Restrictions = func(w, h []string) (Restrictions, error) {
 		writable, homes = w, h
-		return Held{}, os.ErrDeadlineExceeded
+		return Restrictions{}, os.ErrDeadlineExceeded
 	}
 	if _, err := NewPlan(f); err != os.ErrDeadlineExceeded {
 		t.Errorf("got %v", err)

@@ -17,17 +17,17 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 	}
 	denied := append([]string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/sys/kernel/debug", "/sys/kernel/tracing", "/sys/fs/bpf"}, p.unreadable()...)
 	l := &stage.Landlock{
-		Read: append(around("/", denied), p.readable...),
+		Read: append(siblingsCovering("/", denied), p.readable...),
 		Use:  []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"},
 	}
 	l.Read = append(l.Read, p.workspace, p.folders.scratch("copies"))
-	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.held.ReadOnly) {
+	for _, folder := range slices.Concat(p.homeInReplaced(), p.caches, p.restrictions.ReadOnly) {
 		for _, real := range existing(folder) {
-			l.Read = append(l.Read, around(real, p.unreadable())...)
+			l.Read = append(l.Read, siblingsCovering(real, p.unreadable())...)
 		}
 	}
-	for _, folder := range p.lent {
-		l.Read = append(l.Read, around(folder, p.hidden)...)
+	for _, folder := range p.borrowed {
+		l.Read = append(l.Read, siblingsCovering(folder, p.hidden)...)
 	}
 	l.Write = append(append(l.Write, p.writable...), p.folders.ownFolders()...)
 	if shared, err := os.ReadDir("/dev/shm"); err == nil && len(shared) == 0 {
@@ -39,7 +39,7 @@ func (p *Plan) Landlock() (*stage.Landlock, error) {
 // homeInReplaced returns a home folder below a replaced one such as /tmp. Programs fail without
 // their settings.
 func (p *Plan) homeInReplaced() []string {
-	if p.home == "" || !pathname.Within(p.home, replaced...) {
+	if p.home == "" || !pathname.IsInAny(p.home, privateFolders...) {
 		return nil
 	}
 	return []string{p.home}
@@ -64,27 +64,27 @@ func (e *InseparableError) Error() string { return e.What }
 
 func (p *Plan) mustBeSeparable() error {
 	for _, path := range p.hidden {
-		if pathname.Within(path, append(p.writable, p.workspace)...) {
+		if pathname.IsInAny(path, append(p.writable, p.workspace)...) {
 			return &InseparableError{path + " lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there"}
 		}
 	}
-	if len(p.shown) > 0 {
+	if len(p.replacements) > 0 {
 		return &InseparableError{"files can't be shown to commands in the place of others without namespaces", "Take policy.secrets out of the job"}
 	}
 	for file := range p.copies {
-		return &InseparableError{file + " holds credentials, and without namespaces they can't be kept from commands", p.held.Remedy}
+		return &InseparableError{file + " holds credentials, and without namespaces they can't be kept from commands", p.restrictions.Remedy}
 	}
 	return nil
 }
 
-// around returns paths that cover dir except the denied ones.
-func around(dir string, denied []string) []string {
+// siblingsCovering returns paths that cover dir except the denied ones.
+func siblingsCovering(dir string, denied []string) []string {
 	holds := false
 	for _, path := range denied {
 		if path == dir {
 			return nil
 		}
-		holds = holds || pathname.Within(path, dir)
+		holds = holds || pathname.IsInAny(path, dir)
 	}
 	if !holds {
 		return []string{dir}
@@ -98,7 +98,7 @@ func around(dir string, denied []string) []string {
 		if entry.Type()&os.ModeSymlink != 0 {
 			continue // what it leads to is granted where that lies, or not
 		}
-		paths = append(paths, around(filepath.Join(dir, entry.Name()), denied)...)
+		paths = append(paths, siblingsCovering(filepath.Join(dir, entry.Name()), denied)...)
 	}
 	return paths
 }

@@ -48,7 +48,7 @@ func TestAroundWhatIsDenied(t *testing.T) {
 		{"what is not there", in("a/none"), in("a/one", "a/two", "b", "home", "workspace")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if d := cmp.Diff(c.want, around(base, c.denied)); d != "" {
+			if d := cmp.Diff(c.want, siblingsCovering(base, c.denied)); d != "" {
 				t.Error(d)
 			}
 		})
@@ -59,8 +59,8 @@ func TestLandlockGrantsNoMoreThanThePlan(t *testing.T) {
 	base, f := folders(t, map[string]string{"store/a": "x", "store/secret": "x", "workspace/place/empty": "", "extra/file": "x", "home/settings": "x"})
 	settings := filepath.Join(f.Home, "settings")
 	f.Writable, f.DenyRead = []string{filepath.Join(base, "extra")}, []string{filepath.Join(base, "store/secret")}
-	f.Lent = map[string]string{filepath.Join(f.Workspace, "place"): filepath.Join(base, "store")}
-	f.Held = held(Held{UserCleaned: map[string][]byte{settings: []byte("y")}, Variables: map[string]string{"SETTINGS": settings, "OTHER": "/dev/null"}})
+	f.BorrowedFolders = map[string]string{filepath.Join(f.Workspace, "place"): filepath.Join(base, "store")}
+	f.Restrictions = held(Restrictions{UserCleaned: map[string][]byte{settings: []byte("y")}, Variables: map[string]string{"SETTINGS": settings, "OTHER": "/dev/null"}})
 	p, l := grantsOf(t, f)
 	for path, want := range map[string]bool{
 		f.Workspace: true, filepath.Join(base, "store/a"): true, filepath.Join(base, "store"): false, filepath.Join(base, "store/secret"): false,
@@ -99,11 +99,11 @@ func TestAHomeAmongTemporaryFilesIsReadable(t *testing.T) {
 			f.Home, f.Commands = home, []string{"GOCACHE=" + filepath.Join(home, ".cache/go-build")}
 			p, l := grantsOf(t, f)
 			for name, want := range map[string]bool{".gitconfig": true, ".cache/go-build/a": true, ".ssh/key": false} {
-				if got := pathname.Within(filepath.Join(home, name), l.Read...); got != want {
+				if got := pathname.IsInAny(filepath.Join(home, name), l.Read...); got != want {
 					t.Errorf("%s may be read: %t", name, got)
 				}
 			}
-			if slices.Contains(l.Read, parent) || pathname.Within(home, l.Write...) {
+			if slices.Contains(l.Read, parent) || pathname.IsInAny(home, l.Write...) {
 				t.Errorf("too much is granted: %q, %q", l.Read, l.Write)
 			}
 			for _, v := range []*View{p.LandlockView(), p.View()} {
@@ -125,7 +125,7 @@ func TestWhatLandlockCanNotKeepIsRefused(t *testing.T) {
 			"WORKSPACE/secret lies in a folder that commands may read, and without namespaces it can't be kept from them", "Take it out of there",
 		}},
 		{"a file that is to be cleaned", func(f *Folders) {
-			f.Held = held(Held{Cleaned: map[string][]byte{filepath.Join(f.Workspace, "secret"): nil}, Remedy: "Clean it"})
+			f.Restrictions = held(Restrictions{Cleaned: map[string][]byte{filepath.Join(f.Workspace, "secret"): nil}, Remedy: "Clean it"})
 		}, InseparableError{"WORKSPACE/secret holds credentials, and without namespaces they can't be kept from commands", "Clean it"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestWhatLandlockCanNotKeepIsRefused(t *testing.T) {
 
 func TestCachesLieWhereCommandsWrite(t *testing.T) {
 	_, f := folders(t, nil)
-	f.Set = []string{"GOCACHE"}
+	f.OperatorVariables = []string{"GOCACHE"}
 	p, _ := grantsOf(t, f)
 	if d := cmp.Diff([]string{"TMPDIR=/tmp", "TMP=/tmp", "TEMP=/tmp"}, p.Variables(func(string) bool { return true })); d != "" {
 		t.Error(d)

@@ -21,8 +21,8 @@ type layers struct {
 	seen      map[string]bool // folders that are no links; nil where each is looked at anew
 }
 
-// atOnce returns layers that remember folders, for many lookups at one time.
-func (l layers) atOnce() layers {
+// caching returns layers that remember folders, for many lookups at one time.
+func (l layers) caching() layers {
 	l.seen = map[string]bool{}
 	return l
 }
@@ -30,8 +30,8 @@ func (l layers) atOnce() layers {
 // errUnchanged reports that a layer does not change a path.
 var errUnchanged = errors.New("unchanged")
 
-// mostLinks is how many links one path leads over, as path_resolution(7) has it.
-const mostLinks = 40
+// maxLinks is how many links one path leads over, as path_resolution(7) has it.
+const maxLinks = 40
 
 func (f Folders) layers() layers {
 	workspace, err := filepath.EvalSymlinks(f.Workspace)
@@ -39,7 +39,7 @@ func (f Folders) layers() layers {
 		return layers{}
 	}
 	l := layers{workspace: workspace, changes: []string{Upper(f.Overlay)}}
-	for _, frozen := range f.Frozen {
+	for _, frozen := range f.LowerLayers {
 		l.changes = append(l.changes, Upper(frozen))
 	}
 	return l
@@ -136,7 +136,7 @@ func (l look) walk(seen map[string]bool, from, path string, place func(at string
 			continue
 		}
 		link, err := os.Readlink(where)
-		if links++; err == nil && links > mostLinks {
+		if links++; err == nil && links > maxLinks {
 			err = &fs.PathError{Op: "open", Path: path, Err: syscall.ELOOP}
 		}
 		if err != nil {

@@ -27,7 +27,7 @@ func TestPathsAreFollowedAtOnceAsOneByOne(t *testing.T) {
 		}
 	}
 	plain, layered := layers{}, layers{workspace: workspace, changes: []string{upper}}
-	atOnce := layered.atOnce()
+	atOnce := layered.caching()
 	for range 2 {
 		for _, name := range []string{
 			"workspace/below/deep/f", "workspace/below/g", "workspace/above/deep/f", "workspace/in/f", "workspace/out/.config/f", "workspace/out/work/in/f",

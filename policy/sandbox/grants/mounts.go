@@ -15,54 +15,54 @@ import (
 // Mounts returns the plan's mounts for namespaces, parents first.
 func (p *Plan) Mounts() []stage.Mount {
 	f := p.folders
-	p.put(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.scratch("tmp")})
+	p.addMount(stage.Mount{Kind: stage.Writable, Path: "/tmp", Source: f.scratch("tmp")})
 	for _, own := range []stage.Mount{
 		{Kind: stage.Writable, Path: "/var/tmp", Source: f.scratch("var-tmp")},
 		{Kind: stage.Hidden, Path: "/run"},
 		{Kind: stage.Hidden, Path: "/var/run"},
 	} {
 		if isFolder(own.Path) {
-			p.put(own)
+			p.addMount(own)
 		}
 	}
-	if p.home != "" && !pathname.Within(p.home, p.writable...) {
-		p.put(f.ownChanges(p.home, "home"))
+	if p.home != "" && !pathname.IsInAny(p.home, p.writable...) {
+		p.addMount(f.ownChanges(p.home, "home"))
 	}
 	for _, path := range p.caches {
-		p.put(f.ownChanges(path, cacheFolder(path)))
+		p.addMount(f.ownChanges(path, cacheFolder(path)))
 	}
 	for _, path := range p.readable {
 		p.putSource(stage.Readable, path, path)
 	}
 	p.putSource(stage.Readable, p.workspace, p.workspace)
 	for _, path := range p.writable {
-		if f.Overlay == "" || !pathname.Within(path, p.workspace) {
+		if f.Overlay == "" || !pathname.IsInAny(path, p.workspace) {
 			p.putSource(stage.Writable, path, path)
 		}
 	}
 	if f.Overlay != "" {
-		p.put(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.Frozen})
+		p.addMount(stage.Mount{Kind: stage.Overlay, Path: p.workspace, Source: f.Overlay, Frozen: f.LowerLayers})
 	}
-	p.protect()
-	p.lend()
-	p.putTwin()
-	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && pathname.Within(resolver, replaced...) {
+	p.mountRestrictions()
+	p.mountBorrowed()
+	p.mountSecondPath()
+	if resolver, err := filepath.EvalSymlinks("/etc/resolv.conf"); err == nil && f.Resolver && pathname.IsInAny(resolver, privateFolders...) {
 		p.putSource(stage.Readable, resolver, resolver)
 	}
-	p.hide()
-	p.show()
-	p.leaveOut()
-	if f.Given {
+	p.coverHidden()
+	p.mountReplacements()
+	p.removeFromOverlays()
+	if f.MountedElsewhere {
 		maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool {
-			return pathname.Within(path, p.workspace) && (f.Git == "" || !pathname.Within(path, p.git()))
+			return pathname.IsInAny(path, p.workspace) && (f.Git == "" || !pathname.IsInAny(path, p.git()))
 		})
 		kind := stage.Borrowed
 		if f.Mode == WorkspaceWrite {
 			kind = stage.BorrowedToWrite
 		}
-		p.put(stage.Mount{Kind: kind, Path: p.workspace})
+		p.addMount(stage.Mount{Kind: kind, Path: p.workspace})
 	}
-	p.holdPlaces()
+	p.pinMountPoints()
 	return slices.SortedFunc(maps.Values(p.mounts), func(a, b stage.Mount) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.Path, "/"), strings.Count(b.Path, "/")), cmp.Compare(a.Path, b.Path))
 	})
@@ -72,11 +72,11 @@ func (p *Plan) Mounts() []stage.Mount {
 // inside the folder, each needs its own overlay, of which the kernel stacks few.
 func (f Folders) ownChanges(path, name string) stage.Mount {
 	m := stage.Mount{Kind: stage.Overlay, Path: path, Source: f.scratch(name), Optional: true}
-	for _, scratch := range f.Below {
+	for _, scratch := range f.EarlierScratch {
 		changes := filepath.Join(scratch, name)
 		switch {
 		case !isFolder(changes):
-		case pathname.Within(changes, path):
+		case pathname.IsInAny(changes, path):
 			m.Below = append(m.Below, changes)
 		default:
 			m.Frozen = append(m.Frozen, changes)
@@ -85,26 +85,26 @@ func (f Folders) ownChanges(path, name string) stage.Mount {
 	return m
 }
 
-func (p *Plan) put(m stage.Mount) { p.mounts[m.Path] = m }
+func (p *Plan) addMount(m stage.Mount) { p.mounts[m.Path] = m }
 
 func (p *Plan) putSource(kind stage.MountKind, path, source string) {
 	if info, err := os.Stat(source); err == nil {
-		p.put(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
+		p.addMount(stage.Mount{Kind: kind, Path: path, Source: source, File: !info.IsDir()})
 	}
 }
 
-// putTwin shows the workspace, with its read-only parts, at a second place.
-func (p *Plan) putTwin() {
-	twin, err := filepath.EvalSymlinks(p.folders.Twin)
-	if err != nil || p.folders.Twin == "" || pathname.Within(p.workspace, twin) || pathname.Within(twin, p.workspace) {
+// mountSecondPath shows the workspace, with its read-only parts, at a second place.
+func (p *Plan) mountSecondPath() {
+	twin, err := filepath.EvalSymlinks(p.folders.SecondPath)
+	if err != nil || p.folders.SecondPath == "" || pathname.IsInAny(p.workspace, twin) || pathname.IsInAny(twin, p.workspace) {
 		return
 	}
-	p.twin = twin
-	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.Within(path, twin) })
+	p.secondPath = twin
+	maps.DeleteFunc(p.mounts, func(path string, _ stage.Mount) bool { return pathname.IsInAny(path, twin) })
 	for path, m := range maps.Clone(p.mounts) {
 		if rel, is := pathname.Below(p.workspace, path); is {
 			m.Path = filepath.Join(twin, rel)
-			p.put(m)
+			p.addMount(m)
 		}
 	}
 }
@@ -112,9 +112,9 @@ func (p *Plan) putTwin() {
 // git returns the commands' git folder.
 func (p *Plan) git() string { return filepath.Join(p.workspace, ".git") }
 
-// protect makes held files read-only and shows cleaned copies.
-func (p *Plan) protect() {
-	for _, path := range p.held.ReadOnly {
+// mountRestrictions makes held files read-only and shows cleaned copies.
+func (p *Plan) mountRestrictions() {
+	for _, path := range p.restrictions.ReadOnly {
 		p.putSource(stage.Readable, path, path)
 	}
 	if p.folders.Git != "" {
@@ -133,45 +133,45 @@ func (p *Plan) protect() {
 	}
 }
 
-// lend shows lent folders in place and in the workspace, there without unlent and hidden parts.
-func (p *Plan) lend() {
-	for place, folder := range p.lent {
+// mountBorrowed shows lent folders in place and in the workspace, there without unlent and hidden parts.
+func (p *Plan) mountBorrowed() {
+	for place, folder := range p.borrowed {
 		if p.folders.Git == "" { // else another git folder is where this one is
 			p.putSource(stage.Readable, folder, folder)
 		}
 		p.putSource(stage.Readable, place, folder)
 		without := slices.Clone(p.hidden)
-		for _, name := range p.folders.Unlent {
+		for _, name := range p.folders.NotBorrowed {
 			without = append(without, filepath.Join(folder, name))
 		}
 		for _, path := range without {
 			rel, is := pathname.Below(folder, path)
 			if info, err := os.Stat(path); is && err == nil {
-				p.put(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
+				p.addMount(stage.Mount{Kind: stage.Hidden, Path: filepath.Join(place, rel), File: !info.IsDir()})
 			}
 		}
 	}
 }
 
-// hide covers visible hidden files.
-func (p *Plan) hide() {
+// coverHidden covers visible hidden files.
+func (p *Plan) coverHidden() {
 	for _, path := range slices.Concat(p.hidden, p.sockets) {
 		info, _, err := p.layers.stat(path)
-		if err != nil || p.unseen(path) {
+		if err != nil || p.isCovered(path) {
 			continue
 		}
 		m := stage.Mount{Kind: stage.Hidden, Path: path, File: !info.IsDir()}
-		if p.folders.Absent && pathname.Within(path, p.workspace) {
+		if p.folders.RemoveHidden && pathname.IsInAny(path, p.workspace) {
 			m.Kind = stage.Removed
 		}
-		p.put(m)
+		p.addMount(m)
 	}
 }
 
-// holdPlaces prevents commands from moving the workspace and mounts in writable folders: it mounts
+// pinMountPoints prevents commands from moving the workspace and mounts in writable folders: it mounts
 // each folder above on itself, because mounts cannot be renamed. A later sandbox would otherwise
 // miss them.
-func (p *Plan) holdPlaces() {
+func (p *Plan) pinMountPoints() {
 	for path, m := range maps.Clone(p.mounts) {
 		if m.Kind == stage.Removed || slices.Contains(p.writable, path) && path != p.workspace {
 			continue // nothing is there, or it is passed over where it is not there
@@ -188,7 +188,7 @@ func (p *Plan) holdPlaces() {
 				p.putBelow(top, between)
 			case top.Kind == stage.Overlay && top.Path == p.workspace:
 				for _, dir := range between {
-					p.put(stage.Mount{Kind: stage.Pinned, Path: dir})
+					p.addMount(stage.Mount{Kind: stage.Pinned, Path: dir})
 				}
 			}
 			break
@@ -205,8 +205,8 @@ func (p *Plan) putBelow(top stage.Mount, folders []string) {
 	}
 }
 
-// unseen reports whether something covers path's folder.
-func (p *Plan) unseen(path string) bool {
+// isCovered reports whether something covers path's folder.
+func (p *Plan) isCovered(path string) bool {
 	machine := []string{"/proc", "/sys", "/dev"} // a sandbox has its own
 	if slices.Contains(machine, path) {
 		return true

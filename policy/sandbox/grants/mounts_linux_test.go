@@ -22,7 +22,7 @@ func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 	all := make(map[string]stage.Mount)
 	for _, m := range p.Mounts() {
 		for path := range all {
-			if pathname.Within(path, m.Path) {
+			if pathname.IsInAny(path, m.Path) {
 				t.Errorf("%s is mounted before %s", path, m.Path)
 			}
 		}
@@ -32,8 +32,8 @@ func mountsOf(t *testing.T, f Folders) map[string]stage.Mount {
 }
 
 // held has a workspace hold some of its files and some of the user's.
-func held(h Held) func(writable, homes []string) (Held, error) {
-	return func([]string, []string) (Held, error) { return h, nil }
+func held(h Restrictions) func(writable, homes []string) (Restrictions, error) {
+	return func([]string, []string) (Restrictions, error) { return h, nil }
 }
 
 func wantKinds(t *testing.T, mounts map[string]stage.Mount, want map[string]stage.MountKind) {
@@ -66,7 +66,7 @@ func TestTheWorkspaceIsMountedByTheMode(t *testing.T) {
 func TestWhatIsHeldCanNotBeWritten(t *testing.T) {
 	_, f := folders(t, map[string]string{"workspace/kept/settings": "token = x\n", "workspace/kept/other": "x", "home/settings": "token = y\n", "workspace/store": "z"})
 	settings, user, store := filepath.Join(f.Workspace, "kept/settings"), filepath.Join(f.Home, "settings"), filepath.Join(f.Workspace, "store")
-	f.Held = held(Held{
+	f.Restrictions = held(Restrictions{
 		ReadOnly: []string{filepath.Join(f.Workspace, "kept")}, Secret: []string{store, filepath.Join(f.Workspace, "missing")},
 		Cleaned: map[string][]byte{settings: []byte("token\n")}, UserCleaned: map[string][]byte{user: []byte("user\n"), filepath.Join(f.Home, "missing"): nil},
 	})
@@ -85,48 +85,48 @@ func TestWhatIsHeldCanNotBeWritten(t *testing.T) {
 func TestWhatIsLentIsShownWithoutWhatIsHidden(t *testing.T) {
 	base, f := folders(t, map[string]string{"store/a": "x", "store/deep/secret": "x", "store/list": "x", "workspace/place/empty": ""})
 	store, place := filepath.Join(base, "store"), filepath.Join(f.Workspace, "place")
-	f.Lent, f.Unlent, f.DenyRead = map[string]string{place: store}, []string{"list", "missing"}, []string{filepath.Join(store, "deep")}
+	f.BorrowedFolders, f.NotBorrowed, f.DenyRead = map[string]string{place: store}, []string{"list", "missing"}, []string{filepath.Join(store, "deep")}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{
 		store: stage.Readable, place: stage.Readable, filepath.Join(place, "list"): stage.Hidden, filepath.Join(place, "missing"): "",
 		filepath.Join(store, "list"): "", filepath.Join(store, "deep"): stage.Hidden, filepath.Join(place, "deep"): stage.Hidden,
 	})
 	f.DenyRead = []string{store}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{place: ""})
-	f.DenyRead, f.Lent = nil, map[string]string{filepath.Join(base, "home"): store}
+	f.DenyRead, f.BorrowedFolders = nil, map[string]string{filepath.Join(base, "home"): store}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: ""})
 }
 
 func TestATwinIsTheWorkspaceOnceMore(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/secret": "x", "twin/secret": "x", "twin/other": "x"})
-	f.Twin = filepath.Join(base, "twin")
+	f.SecondPath = filepath.Join(base, "twin")
 	f.DenyRead = []string{filepath.Join(f.Workspace, "secret")}
-	f.Readable = []string{filepath.Join(f.Twin, "other")}
+	f.Readable = []string{filepath.Join(f.SecondPath, "other")}
 	mounts := mountsOf(t, f)
 	wantKinds(t, mounts, map[string]stage.MountKind{
-		f.Workspace: stage.Writable, f.Twin: stage.Writable, filepath.Join(f.Twin, "other"): "", filepath.Join(f.Workspace, "secret"): stage.Hidden,
+		f.Workspace: stage.Writable, f.SecondPath: stage.Writable, filepath.Join(f.SecondPath, "other"): "", filepath.Join(f.Workspace, "secret"): stage.Hidden,
 	})
-	if got := mounts[f.Twin].Source; got != f.Workspace {
+	if got := mounts[f.SecondPath].Source; got != f.Workspace {
 		t.Errorf("the twin shows %s", got)
 	}
-	f.Twin = base // which holds the workspace
+	f.SecondPath = base // which holds the workspace
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{base: ""})
 }
 
 func TestTheHomeFolderIsCommandsOwn(t *testing.T) {
 	base, f := folders(t, map[string]string{"first/home/upper/tool": "x"})
-	f.Below = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
+	f.EarlierScratch = []string{filepath.Join(base, "first"), filepath.Join(base, "missing")}
 	mount := mountsOf(t, f)[f.Home]
 	want := stage.Mount{Kind: stage.Overlay, Path: f.Home, Source: filepath.Join(f.Scratch, "home"), Frozen: []string{filepath.Join(base, "first/home")}, Optional: true}
 	if d := cmp.Diff(want, mount); d != "" {
 		t.Error(d)
 	}
 	put(t, filepath.Join(f.Home, "run/first/home/upper/tool"), "x")
-	f.Below = []string{filepath.Join(f.Home, "run/first")} // which the kernel refuses as a layer beside the folder that it lies in
+	f.EarlierScratch = []string{filepath.Join(f.Home, "run/first")} // which the kernel refuses as a layer beside the folder that it lies in
 	want.Below, want.Frozen = []string{filepath.Join(f.Home, "run/first/home")}, nil
 	if d := cmp.Diff(want, mountsOf(t, f)[f.Home]); d != "" {
 		t.Error(d)
 	}
-	f.Below = nil
+	f.EarlierScratch = nil
 	f.Writable = []string{f.Home}
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{f.Home: stage.Writable})
 	f.Writable, f.DenyRead = nil, []string{f.Home}
@@ -171,6 +171,6 @@ func TestSecretsBelowDevShmAreHidden(t *testing.T) {
 	store, netrc := filepath.Join(f.Workspace, "store"), filepath.Join(f.Home, ".netrc")
 	beside := filepath.Join(shared, "beside")
 	put(t, beside, "z")
-	f.Held = held(Held{Secret: []string{store, netrc, beside}})
+	f.Restrictions = held(Restrictions{Secret: []string{store, netrc, beside}})
 	wantKinds(t, mountsOf(t, f), map[string]stage.MountKind{store: stage.Hidden, netrc: stage.Hidden, beside: ""})
 }

@@ -12,32 +12,32 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// replaced lists folders that are private and empty except for added files. The stage provides the
+// privateFolders lists folders that are private and empty except for added files. The stage provides the
 // kernel's.
-var replaced = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
+var privateFolders = []string{"/tmp", "/var/tmp", "/run", "/var/run", "/dev", "/proc"}
 
 // Plan describes the commands' file system at the plan's time. Its paths have no links.
 type Plan struct {
-	folders    Folders
-	workspace  string
-	twin       string   // where the workspace is seen once more; set with the mounts
-	layers     layers   // of the workspace
-	writable   []string // with the workspace
-	readable   []string
-	all        []credential
-	secrets    *Secrets
-	hidden     []string // what is there of the credentials and denied paths
-	sockets    []string
-	lent       map[string]string
-	held       Held
-	copies     map[string]string // of the files that are Held.Cleaned, with what is left of them
-	userCopies map[string]string // of those that are Held.UserCleaned
-	shown      map[string]string // where files of Folders.Shown are seen, with what is seen there
-	made       []string          // those of them that are not there outside
-	home       string
-	named      map[string]cache // what variables name as folders of caches, by how they name it
-	caches     []string         // those of them that commands see with changes of their own
-	mounts     map[string]stage.Mount
+	folders             Folders
+	workspace           string
+	secondPath          string   // where the workspace is seen once more; set with the mounts
+	layers              layers   // of the workspace
+	writable            []string // with the workspace
+	readable            []string
+	all                 []credential
+	secrets             *Secrets
+	hidden              []string // what is there of the credentials and denied paths
+	sockets             []string
+	borrowed            map[string]string
+	restrictions        Restrictions
+	copies              map[string]string // of the files that are Held.Cleaned, with what is left of them
+	userCopies          map[string]string // of those that are Held.UserCleaned
+	replacements        map[string]string // where files of Folders.Replacements are seen, with what is seen there
+	createdReplacements []string          // those of them that are not there outside
+	home                string
+	named               map[string]cache // what variables name as folders of caches, by how they name it
+	caches              []string         // those of them that commands see with changes of their own
+	mounts              map[string]stage.Mount
 }
 
 // NewPlan looks at the file system as it is now, and makes the scratch folder.
@@ -49,27 +49,27 @@ func NewPlan(f Folders) (*Plan, error) {
 	if err := p.resolveGrants(); err != nil {
 		return nil, err
 	}
-	if err := p.hold(); err != nil {
+	if err := p.prepareRestrictions(); err != nil {
 		return nil, err
 	}
-	p.all = inLocked(append(f.credentials(), credentialsBy("", p.held.Secret)...))
+	p.all = inLocked(append(f.credentials(), credentialsBy("", p.restrictions.Secret)...))
 	if p.secrets = f.Secrets; p.secrets == nil {
 		p.secrets = p.findSecrets()
 	}
-	p.hidden = p.secrets.hides(p.layers.atOnce(), p.all)
-	p.lent = p.resolveLent()
+	p.hidden = p.secrets.existingPaths(p.layers.caching(), p.all)
+	p.borrowed = p.resolveLent()
 	for _, path := range hostSockets() {
 		p.sockets = append(p.sockets, existing(path)...)
 	}
-	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(replaced, home) && !pathname.Within(home, p.hidden...) {
+	if home, err := filepath.EvalSymlinks(f.Home); err == nil && f.Home != "" && home != "/" && !slices.Contains(privateFolders, home) && !pathname.IsInAny(home, p.hidden...) {
 		p.home = home
 	}
-	if err := p.findShown(); err != nil {
+	if err := p.prepareReplacements(); err != nil {
 		return nil, err
 	}
 	p.named, p.caches = p.findCaches()
 	for _, path := range p.caches {
-		if err := f.makeChanges(cacheFolder(path)); err != nil {
+		if err := f.makeChangesFolders(cacheFolder(path)); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +111,7 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if pathname.Within(path, p.folders.Workspace, p.workspace) && !pathname.Within(real, p.workspace) {
+	if pathname.IsInAny(path, p.folders.Workspace, p.workspace) && !pathname.IsInAny(real, p.workspace) {
 		return "", fmt.Errorf("the writable path %s leads out of the workspace, to %s", path, real)
 	}
 	if real == "/" {
@@ -120,29 +120,29 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	return real, nil
 }
 
-// hold asks for held files and writes their cleaned copies.
-func (p *Plan) hold() (err error) {
+// prepareRestrictions asks for held files and writes their cleaned copies.
+func (p *Plan) prepareRestrictions() (err error) {
 	f := p.folders
-	if f.Held == nil {
+	if f.Restrictions == nil {
 		return nil
 	}
-	if p.held, err = f.Held(p.writable, f.homes()); err != nil {
+	if p.restrictions, err = f.Restrictions(p.writable, f.homes()); err != nil {
 		return err
 	}
-	if p.copies, err = f.writeCopies("own", p.held.Cleaned); err != nil {
+	if p.copies, err = f.writeCopies("own", p.restrictions.Cleaned); err != nil {
 		return err
 	}
-	p.userCopies, err = f.writeCopies("user", p.held.UserCleaned)
+	p.userCopies, err = f.writeCopies("user", p.restrictions.UserCleaned)
 	return err
 }
 
 // resolveLent resolves lent folders and omits hidden ones.
 func (p *Plan) resolveLent() map[string]string {
 	lent := make(map[string]string)
-	for place, folder := range p.folders.Lent {
+	for place, folder := range p.folders.BorrowedFolders {
 		place, errPlace := p.resolvePlace(place)
 		folder, err := filepath.EvalSymlinks(folder)
-		if errors.Join(errPlace, err) == nil && pathname.Within(place, p.workspace) && !p.keeps(folder) {
+		if errors.Join(errPlace, err) == nil && pathname.IsInAny(place, p.workspace) && !p.isVisibleLoan(folder) {
 			lent[place] = folder
 		}
 	}
@@ -160,18 +160,18 @@ func (p *Plan) resolvePlace(place string) (string, error) {
 	return filepath.Join(git, inside), err
 }
 
-// keeps reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
+// isVisibleLoan reports whether a lent folder is in a hidden one. A twin inside one is shown, and so is a
 // workspace among its run's folders.
-func (p *Plan) keeps(folder string) bool {
-	above, twin := p.hiddenAbove(folder), []string{p.folders.Twin}
-	inTwin := pathname.Within(folder, twin...) && (!pathname.Within(above, twin...) || above == p.folders.Twin)
+func (p *Plan) isVisibleLoan(folder string) bool {
+	above, twin := p.hiddenAbove(folder), []string{p.folders.SecondPath}
+	inTwin := pathname.IsInAny(folder, twin...) && (!pathname.IsInAny(above, twin...) || above == p.folders.SecondPath)
 	return above != "" && above != p.hiddenAbove(p.workspace) && !inTwin
 }
 
 // hiddenAbove returns the deepest hidden path that contains path, or "".
 func (p *Plan) hiddenAbove(path string) (deepest string) {
 	for _, hidden := range p.hidden {
-		if pathname.Within(path, hidden) && len(hidden) > len(deepest) {
+		if pathname.IsInAny(path, hidden) && len(hidden) > len(deepest) {
 			deepest = hidden
 		}
 	}
@@ -194,7 +194,7 @@ func (p *Plan) Variables(changes func(path string) bool) []string {
 // LandlockVariables returns those without namespaces.
 func (p *Plan) LandlockVariables() []string {
 	variables := append(temporary(p.folders.scratch("tmp")), p.movedCaches(p.folders.scratch("cache"), false, func(string) bool { return false })...)
-	for name, file := range p.held.Variables {
+	for name, file := range p.restrictions.Variables {
 		if copied, is := p.userCopies[file]; is {
 			file = copied
 		}

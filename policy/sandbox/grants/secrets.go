@@ -24,10 +24,10 @@ type Secrets struct {
 
 // Secret is a hidden path.
 type Secret struct {
-	Path  string `json:"path"`         // absolute; as it is named, or without links
-	By    string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
-	Named string `json:"named"`        // as it is named
-	There bool   `json:"there"`        // something was there, and no link led to it
+	Path    string `json:"path"`         // absolute; as it is named, or without links
+	By      string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
+	Named   string `json:"named"`        // as it is named
+	Existed bool   `json:"there"`        // something was there, and no link led to it
 }
 
 // DeniedBy is the rule of a secret in Folders.DenyRead.
@@ -48,8 +48,8 @@ func (s *Secrets) Paths() []string {
 	return paths
 }
 
-// Join adds later findings.
-func (s *Secrets) Join(later *Secrets) {
+// Add adds later findings.
+func (s *Secrets) Add(later *Secrets) {
 	for _, secret := range later.Found {
 		s.add(secret)
 	}
@@ -61,7 +61,7 @@ func (s *Secrets) add(secret Secret) {
 		s.Found = append(s.Found, secret)
 		return
 	}
-	s.Found[i].There = s.Found[i].There || secret.There
+	s.Found[i].Existed = s.Found[i].Existed || secret.Existed
 }
 
 // FindSecrets finds hidden files in writable folders, with their other names there.
@@ -87,11 +87,11 @@ func FindSecrets(ctx context.Context, f Folders) (*Secrets, error) {
 // findSecrets returns the credentials in writable folders or behind links there.
 func (p *Plan) findSecrets() *Secrets {
 	s := &Secrets{Within: p.folders.shared(), Found: []Secret{}}
-	layers := p.layers.atOnce()
+	layers := p.layers.caching()
 	for _, c := range p.all {
 		path, real := filepath.Clean(c.path), c.leadsTo(layers)
 		there := len(layers.existing(real)) > 0
-		if !s.concern(path, real) || c.by == "" && !there {
+		if !s.inFolders(path, real) || c.by == "" && !there {
 			continue
 		}
 		s.add(Secret{real, c.by, path, there})
@@ -102,9 +102,9 @@ func (p *Plan) findSecrets() *Secrets {
 	return s
 }
 
-// concern says whether one of the paths lies in the folders.
-func (s *Secrets) concern(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(path string) bool { return pathname.Within(path, s.Within...) })
+// inFolders says whether one of the paths lies in the folders.
+func (s *Secrets) inFolders(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }
 
 // leadsTo resolves a path as far as it exists. Unless named explicitly, it must exist.
@@ -129,22 +129,22 @@ func (l layers) whereItWouldBe(path string) string {
 	return filepath.Join(l.whereItWouldBe(filepath.Dir(path)), filepath.Base(path))
 }
 
-// hides returns the existing hidden paths: secrets as found, others as they are now. A whole
+// existingPaths returns the existing hidden paths: secrets as found, others as they are now. A whole
 // writable folder is no secret in itself; another sandbox may hide it.
-func (s *Secrets) hides(l layers, all []credential) []string {
+func (s *Secrets) existingPaths(l layers, all []credential) []string {
 	var paths []string
 	for _, secret := range s.Found {
-		if !secret.There {
+		if !secret.Existed {
 			continue
 		}
 		if slices.Contains(l.existing(secret.Path), secret.Path) {
 			paths = append(paths, secret.Path)
-		} else if folder := lockedFolder(secret.Path); folder != "" && pathname.Within(secret.Path, folder) {
+		} else if folder := lockedFolder(secret.Path); folder != "" && pathname.IsInAny(secret.Path, folder) {
 			paths = append(paths, folder)
 		}
 	}
 	for _, c := range all {
-		if real := l.existing(c.path); !s.concern(append(real, filepath.Clean(c.path))...) || slices.Contains(s.Within, filepath.Clean(c.path)) {
+		if real := l.existing(c.path); !s.inFolders(append(real, filepath.Clean(c.path))...) || slices.Contains(s.Within, filepath.Clean(c.path)) {
 			paths = append(paths, real...)
 		}
 	}
@@ -187,7 +187,7 @@ func otherNames(ctx context.Context, l layers, folders []string, all []credentia
 	for _, c := range all {
 		real := c.leadsTo(l)
 		info, _, err := l.lstat(real)
-		if err != nil || info.IsDir() && !pathname.Within(real, folders...) {
+		if err != nil || info.IsDir() && !pathname.IsInAny(real, folders...) {
 			continue
 		}
 		if info.IsDir() {

@@ -62,7 +62,7 @@ func TestSecretsStayThoseThatWereFound(t *testing.T) {
 	base, f := folders(t, map[string]string{"workspace/was": "x", "workspace/later": "x", "outside": "x"})
 	in := func(name string) string { return filepath.Join(base, name) }
 	f.DenyRead = []string{in("workspace/later"), in("outside")}
-	f.Secrets = &Secrets{Within: []string{f.Workspace}, Found: []Secret{{Path: in("workspace/was"), There: true}, {Path: in("workspace/gone"), There: true}}}
+	f.Secrets = &Secrets{Within: []string{f.Workspace}, Found: []Secret{{Path: in("workspace/was"), Existed: true}, {Path: in("workspace/gone"), Existed: true}}}
 	p, err := NewPlan(f)
 	if err != nil {
 		t.Fatal(err)
@@ -129,11 +129,11 @@ func TestWhatIsHiddenStaysHiddenInALockedFolder(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if pathname.Within(p.home, p.hidden...) {
+			if pathname.IsInAny(p.home, p.hidden...) {
 				t.Errorf("the home folder %s is shown, which is hidden", p.home)
 			}
 			for _, path := range []string{filepath.Join(conf, "deep/cred"), filepath.Join(open, "cred")} {
-				if !pathname.Within(path, p.hidden...) {
+				if !pathname.IsInAny(path, p.hidden...) {
 					t.Errorf("%s is not below what is hidden: %q", path, p.hidden)
 				}
 			}

@@ -18,11 +18,11 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/stage"
 )
 
-// Strays lists files made by Below's sandboxes in home and cache folders that lead programs to code
+// CodePointers lists files made by Below's sandboxes in home and cache folders that lead programs to code
 // in some folders: links, Python's .pth files, and first lines of scripts. Other mechanisms are not
 // known here.
-func (f Folders) Strays(ctx context.Context, folders []string) ([]string, error) {
-	s := strays{Earlier: f.Earlier(), folders: withReal(slices.Clone(folders)), found: map[string]bool{}}
+func (f Folders) CodePointers(ctx context.Context, folders []string) ([]string, error) {
+	s := pointerSearch{EarlierView: f.EarlierView(), folders: withResolved(slices.Clone(folders)), found: map[string]bool{}}
 	s.seen = map[string]bool{}
 	for _, l := range s.homes {
 		for _, changes := range l.changes {
@@ -34,15 +34,15 @@ func (f Folders) Strays(ctx context.Context, folders []string) ([]string, error)
 	return slices.Sorted(maps.Keys(s.found)), nil
 }
 
-type strays struct {
-	Earlier
+type pointerSearch struct {
+	EarlierView
 	folders []string
 	found   map[string]bool // paths as commands see them
 }
 
 // lookIn looks at the changes of a folder. What can't be looked at is a mistake: commands of the
 // same user could open it.
-func (s strays) lookIn(ctx context.Context, folder, changes string) error {
+func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error {
 	return filepath.WalkDir(changes, func(where string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -57,9 +57,9 @@ func (s strays) lookIn(ctx context.Context, folder, changes string) error {
 		at := filepath.Join(folder, inside)
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
-			s.found[at] = s.leads(filepath.Dir(at), filepath.Base(at), s.folders)
+			s.found[at] = s.pointsInto(filepath.Dir(at), filepath.Base(at), s.folders)
 		case entry.Type().IsRegular():
-			s.found[at], err = s.loads(at, where, entry)
+			s.found[at], err = s.loadsCode(at, where, entry)
 		}
 		if !s.found[at] {
 			delete(s.found, at)
@@ -68,13 +68,13 @@ func (s strays) lookIn(ctx context.Context, folder, changes string) error {
 	})
 }
 
-// loads says whether a file has a program load code from the folders.
-func (s strays) loads(at, where string, entry fs.DirEntry) (bool, error) {
+// loadsCode says whether a file has a program load code from the folders.
+func (s pointerSearch) loadsCode(at, where string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
 	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
 		return s.inFile(where, func(text string) bool { return s.pathFile(filepath.Dir(at), text) })
 	case name == "pyvenv.cfg", name == "sitecustomize.py", name == "usercustomize.py":
-		return s.inFile(where, s.names)
+		return s.inFile(where, s.mentionsFolders)
 	}
 	info, err := entry.Info()
 	if err != nil || info.Mode()&0o111 == 0 {
@@ -83,29 +83,29 @@ func (s strays) loads(at, where string, entry fs.DirEntry) (bool, error) {
 	return s.script(where)
 }
 
-// longest bounds a file to read, in bytes. Longer ones count as leading anywhere.
-const longest = 1 << 20
+// maxFileBytes bounds a file to read, in bytes. Longer ones count as leading anywhere.
+const maxFileBytes = 1 << 20
 
-func (s strays) inFile(where string, leads func(text string) bool) (bool, error) {
+func (s pointerSearch) inFile(where string, leads func(text string) bool) (bool, error) {
 	file, err := os.Open(where)
 	if err != nil {
 		return false, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, longest+1))
-	return len(text) > longest || leads(string(text)), err
+	text, err := io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+	return len(text) > maxFileBytes || leads(string(text)), err
 }
 
 // pathFile reports whether a file's lines lead to the folders, as paths relative to its folder, or
 // as executed code (docs.python.org, library/site), which may name a folder or load a module that
 // does.
-func (s strays) pathFile(dir, text string) bool {
+func (s pointerSearch) pathFile(dir, text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, " \t\r\n")
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		if s.leads(dir, line, s.folders) || s.names(line) {
+		if s.pointsInto(dir, line, s.folders) || s.mentionsFolders(line) {
 			return true
 		}
 		code := strings.HasPrefix(line, "import ") || strings.HasPrefix(line, "import\t")
@@ -117,13 +117,13 @@ func (s strays) pathFile(dir, text string) bool {
 }
 
 // module reports whether a folder has a module that names the folders, as editable installs create.
-func (s strays) module(dir, name string) bool {
+func (s pointerSearch) module(dir, name string) bool {
 	for _, file := range []string{name + ".py", filepath.Join(name, "__init__.py")} {
 		info, where, err := s.lstat(filepath.Join(dir, file))
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if found, err := s.inFile(where, s.names); found || err != nil {
+		if found, err := s.inFile(where, s.mentionsFolders); found || err != nil {
 			return true
 		}
 	}
@@ -131,7 +131,7 @@ func (s strays) module(dir, name string) bool {
 }
 
 // script reports whether a program is a script that, or whose interpreter, leads to the folders.
-func (s strays) script(where string) (bool, error) {
+func (s pointerSearch) script(where string) (bool, error) {
 	file, err := os.Open(where)
 	if err != nil {
 		return false, err
@@ -147,17 +147,17 @@ func (s strays) script(where string) (bool, error) {
 	}
 	lines := strings.SplitN(string(text), "\n", 3) // the second where the first would be too long
 	standsFor := strings.Contains(string(text), "EASY-INSTALL-DEV-SCRIPT")
-	return s.names(strings.Join(lines[:min(2, len(lines))], "\n")) || standsFor && s.names(string(text)), nil
+	return s.mentionsFolders(strings.Join(lines[:min(2, len(lines))], "\n")) || standsFor && s.mentionsFolders(string(text)), nil
 }
 
-// names reports whether a text contains a path into the folders.
-func (s strays) names(text string) bool {
-	if slices.ContainsFunc(s.folders, func(folder string) bool { return mentions(text, folder) }) {
+// mentionsFolders reports whether a text contains a path into the folders.
+func (s pointerSearch) mentionsFolders(text string) bool {
+	if slices.ContainsFunc(s.folders, func(folder string) bool { return containsPath(text, folder) }) {
 		return true
 	}
 	return slices.ContainsFunc(strings.FieldsFunc(text, aroundPaths), func(word string) bool {
 		at := strings.IndexByte(word, '/')
-		return at >= 0 && s.leads("/", word[at:], s.folders)
+		return at >= 0 && s.pointsInto("/", word[at:], s.folders)
 	})
 }
 
@@ -165,8 +165,8 @@ func aroundPaths(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune(",;:=\"'()[]{}#!", r)
 }
 
-// mentions says whether a text has a path as a whole in it.
-func mentions(text, path string) bool {
+// containsPath says whether a text has a path as a whole in it.
+func containsPath(text, path string) bool {
 	for {
 		at := strings.Index(text, path)
 		if at < 0 {
@@ -184,12 +184,12 @@ func ofPath(c byte) bool { return !notOfName(rune(c)) || c == '.' || c == '-' ||
 
 func notOfName(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// leaveOut removes Folders.Gone from the overlays. Paths on other mounts are not Below's.
-func (p *Plan) leaveOut() {
-	for _, path := range p.folders.Gone {
+// removeFromOverlays removes Folders.RemovedPaths from the overlays. Paths on other mounts are not Below's.
+func (p *Plan) removeFromOverlays() {
+	for _, path := range p.folders.RemovedPaths {
 		if m, is := p.mountOf(filepath.Dir(path)); is && m.Kind == stage.Overlay && (m.Path == p.home || slices.Contains(p.caches, m.Path)) {
-			maps.DeleteFunc(p.mounts, func(other string, _ stage.Mount) bool { return pathname.Within(other, path) })
-			p.put(stage.Mount{Kind: stage.Removed, Path: path})
+			maps.DeleteFunc(p.mounts, func(other string, _ stage.Mount) bool { return pathname.IsInAny(other, path) })
+			p.addMount(stage.Mount{Kind: stage.Removed, Path: path})
 		}
 	}
 }

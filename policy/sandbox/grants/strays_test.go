@@ -16,7 +16,7 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 	const site, bin = "home/.local/lib/python3/site-packages/", "home/.local/bin/"
 	base, f := folders(t, map[string]string{"workspace/src/x.py": "", "home/host/file": "", "home/.profile": "", "outside/x": "", "caches/go/x": ""})
 	replace := strings.NewReplacer("BASE", base)
-	f.Below = []string{filepath.Join(base, "setup")}
+	f.EarlierScratch = []string{filepath.Join(base, "setup")}
 	f.Commands = []string{"GOMODCACHE=" + base + "/caches/go"}
 	uppers := map[string]string{"home/": "setup/home/upper/", "caches/go/": "setup/" + cacheFolder(base+"/caches/go") + "/upper/"}
 	above := func(name string) string {
@@ -34,7 +34,7 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 		site + "__editable___a_finder.py": "MAPPING = {'a': 'BASE/workspace/src/a'}", site + "b.egg-link": "BASE/workspace\n.", site + "through.pth": "BASE/home/of-the-machine/src",
 		site + "usercustomize.py": "import sys; sys.path.insert(0, 'BASE/workspace')", "home/venv/pyvenv.cfg": "home = BASE/workspace/.venv/bin",
 		bin + "shebang": "#!BASE/workspace/.venv/bin/python\n", bin + "env": "#!/usr/bin/env -S BASE/workspace/run\n", bin + "long": "#!/bin/sh\n'''exec' \"BASE/workspace/.venv/bin/python\" \"$0\"\n",
-		bin + "developed": "#!/usr/bin/python3\n# EASY-INSTALL-DEV-SCRIPT: 'x'\n__file__ = 'BASE/workspace/x'\n", site + "late.pth": strings.Repeat("\n", longest+1),
+		bin + "developed": "#!/usr/bin/python3\n# EASY-INSTALL-DEV-SCRIPT: 'x'\n__file__ = 'BASE/workspace/x'\n", site + "late.pth": strings.Repeat("\n", maxFileBytes+1),
 		// what stays
 		site + "other.pth": "/usr/lib/python3\nBASE/workspaces/x\n./c\n", site + "virtualenv.pth": "import _virtualenv", site + "_virtualenv.py": "import os",
 		bin + "copied": "#!/usr/bin/env python3\n", bin + "binary": "\x7fELF BASE/workspace/main.go", "home/.config/server.json": `{"root": "BASE/workspace"}`, site + "c/direct_url.json": `"BASE/workspace"`,
@@ -57,7 +57,7 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 		}
 		link(t, replace.Replace(to), above(name))
 	}
-	found, err := f.Strays(t.Context(), []string{f.Workspace})
+	found, err := f.CodePointers(t.Context(), []string{f.Workspace})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +73,9 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}
-	e := f.Earlier()
+	e := f.EarlierView()
 	for path, leads := range map[string]bool{bin + "linked": true, "home/folder/any": true, bin + "copied": false, "home/.local": false, "home/of-the-machine/x": true, "workspace": true, "home/none": false} {
-		if got := e.LeadsInto(filepath.Join(base, path), []string{f.Workspace}); got != leads {
+		if got := e.PointsInto(filepath.Join(base, path), []string{f.Workspace}); got != leads {
 			t.Errorf("%s leads there: %v", path, got)
 		}
 	}
@@ -88,7 +88,7 @@ func TestWhatEarlierSandboxesMadeThatLeadsIntoTheWorkspace(t *testing.T) {
 // nothing of it is.
 func TestNothingOfTheMachineIsRemoved(t *testing.T) {
 	base, f := folders(t, map[string]string{"home/x": "", "home/open/x": ""})
-	f.Gone = []string{base + "/home/x", base + "/home/open/x", "/usr/bin/env"}
+	f.RemovedPaths = []string{base + "/home/x", base + "/home/open/x", "/usr/bin/env"}
 	for writable, want := range map[string]int{"home/open": 1, "home": 0} {
 		f.Writable = []string{filepath.Join(base, writable)}
 		p, err := NewPlan(f)

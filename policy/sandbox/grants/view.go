@@ -16,7 +16,7 @@ import (
 // View shows the commands' file system to outside readers on their behalf. It does not know later
 // credentials. A nil View hides nothing.
 type View struct {
-	entries []viewed        // of a path the deepest counts
+	entries []viewEntry     // of a path the deepest counts
 	secrets map[fileID]bool // files and folders that are not shown, under whatever name
 }
 
@@ -31,14 +31,14 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{uint64(stat.Dev), stat.Ino}
 }
 
-// viewed describes a path and everything below it.
-type viewed struct {
-	path     string
-	shown    bool
-	sources  []string // where it lies outside, the first that has a file counts
-	why      string   // it is not shown
-	overlaid bool     // it is shown as it was opened inside: by its path another lies there
-	walked   bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
+// viewEntry describes a path and everything below it.
+type viewEntry struct {
+	path        string
+	visible     bool
+	sources     []string // where it lies outside, the first that has a file counts
+	why         string   // it is not shown
+	overlaid    bool     // it is shown as it was opened inside: by its path another lies there
+	traversable bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
 }
 
 // Why a path is not shown.
@@ -48,18 +48,18 @@ const (
 	whyOthers = "it belongs to the machine, and commands don't see it"
 )
 
-// NotShownError reports a path invisible to commands.
-type NotShownError struct{ Why string }
+// HiddenError reports a path invisible to commands.
+type HiddenError struct{ Why string }
 
-func (e *NotShownError) Error() string { return "not shown: " + e.Why }
+func (e *HiddenError) Error() string { return "not shown: " + e.Why }
 
 // Unconfined returns the view of unconfined commands.
 func (f Folders) Unconfined() *View {
 	v := newView()
 	v.addKernel()
 	for _, folder := range f.shared() {
-		if v.at(folder).why != "" {
-			v.add(viewed{path: folder, shown: true, sources: []string{folder}})
+		if v.entryFor(folder).why != "" {
+			v.add(viewEntry{path: folder, visible: true, sources: []string{folder}})
 		}
 	}
 	return v.sorted()
@@ -69,15 +69,15 @@ func (f Folders) Unconfined() *View {
 func (p *Plan) View() *View {
 	v := newView()
 	for _, m := range p.Mounts() {
-		e := viewed{path: m.Path, shown: true, sources: []string{m.Source}}
+		e := viewEntry{path: m.Path, visible: true, sources: []string{m.Source}}
 		switch {
 		case m.Kind == stage.Hidden || m.Kind == stage.Removed:
-			e = viewed{path: m.Path, why: whyHidden}
+			e = viewEntry{path: m.Path, why: whyHidden}
 		case m.Kind == stage.Pinned:
 			continue
 		case p.folders.Overlay != "" && m.Path == p.workspace:
 			e.sources, e.overlaid = []string{p.folders.Tree}, true
-		case p.twin != "" && pathname.Within(m.Path, p.twin):
+		case p.secondPath != "" && pathname.IsInAny(m.Path, p.secondPath):
 			e.overlaid = true
 		case m.Kind == stage.Overlay:
 			e.sources = nil
@@ -95,35 +95,35 @@ func (p *Plan) View() *View {
 func (p *Plan) LandlockView() *View {
 	v := newView()
 	for _, path := range []string{"/tmp", "/var/tmp"} {
-		v.add(viewed{path: path, why: whyOthers, walked: true})
+		v.add(viewEntry{path: path, why: whyOthers, traversable: true})
 	}
 	for _, path := range p.unreadable() {
-		v.add(viewed{path: path, why: whyHidden})
+		v.add(viewEntry{path: path, why: whyHidden})
 	}
 	for _, path := range slices.Concat(p.readable, p.caches, p.homeInReplaced(), []string{p.workspace}, p.writable, p.folders.ownFolders()) {
 		for _, real := range existing(path) {
-			v.add(viewed{path: real, shown: true, sources: []string{real}})
+			v.add(viewEntry{path: real, visible: true, sources: []string{real}})
 		}
 	}
 	return v.withSecrets(p)
 }
 
 func newView() *View {
-	return &View{entries: []viewed{{path: "/", shown: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
+	return &View{entries: []viewEntry{{path: "/", visible: true, sources: []string{"/"}}}, secrets: map[fileID]bool{}}
 }
 
 // withSecrets hides secrets, missing ones too, and existing ones under any name.
 func (v *View) withSecrets(p *Plan) *View {
 	for _, path := range p.secrets.Paths() {
-		v.add(viewed{path: path, why: whyHidden})
+		v.add(viewEntry{path: path, why: whyHidden})
 	}
 	for _, path := range p.hidden {
 		if info, _, err := p.layers.lstat(path); err == nil {
 			v.secrets[idOf(info)] = true
 		}
 	}
-	for path, copied := range p.shown {
-		v.add(viewed{path: path, shown: true, sources: []string{copied}})
+	for path, copied := range p.replacements {
+		v.add(viewEntry{path: path, visible: true, sources: []string{copied}})
 	}
 	v.addKernel()
 	return v.sorted()
@@ -131,28 +131,28 @@ func (v *View) withSecrets(p *Plan) *View {
 
 func (v *View) addKernel() {
 	for _, path := range []string{"/proc", "/sys", "/dev", "/run", "/var/run"} {
-		v.add(viewed{path: path, why: whyKernel})
+		v.add(viewEntry{path: path, why: whyKernel})
 	}
 }
 
 func (v *View) sorted() *View {
-	slices.SortFunc(v.entries, func(a, b viewed) int { return strings.Compare(b.path, a.path) })
+	slices.SortFunc(v.entries, func(a, b viewEntry) int { return strings.Compare(b.path, a.path) })
 	return v
 }
 
-func (v *View) add(e viewed) {
-	if i := slices.IndexFunc(v.entries, func(there viewed) bool { return there.path == e.path }); i >= 0 {
+func (v *View) add(e viewEntry) {
+	if i := slices.IndexFunc(v.entries, func(there viewEntry) bool { return there.path == e.path }); i >= 0 {
 		v.entries[i] = e
 		return
 	}
 	v.entries = append(v.entries, e)
 }
 
-// at returns the deepest entry that contains path.
-func (v *View) at(path string) viewed {
-	var deepest viewed
+// entryFor returns the deepest entry that contains path.
+func (v *View) entryFor(path string) viewEntry {
+	var deepest viewEntry
 	for _, e := range v.entries {
-		if pathname.Within(path, e.path) && len(e.path) > len(deepest.path) {
+		if pathname.IsInAny(path, e.path) && len(e.path) > len(deepest.path) {
 			deepest = e
 		}
 	}
@@ -164,15 +164,15 @@ func (v *View) at(path string) viewed {
 func (v *View) Locate(path string) (root, inside string, err error) {
 	path = filepath.Clean(path)
 	for range 8 { // links may lead from one entry to another
-		e := v.at(path)
-		if e.walked {
+		e := v.entryFor(path)
+		if e.traversable {
 			if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
 				path = real
 				continue
 			}
 		}
-		if !e.shown {
-			return "", "", &NotShownError{e.why}
+		if !e.visible {
+			return "", "", &HiddenError{e.why}
 		}
 		inside, err := filepath.Rel(e.path, path)
 		if err != nil {
@@ -194,12 +194,12 @@ func (v *View) Locate(path string) (root, inside string, err error) {
 		}
 		path = real
 	}
-	return "", "", &NotShownError{"too many links"}
+	return "", "", &HiddenError{"too many links"}
 }
 
 // source returns the folder with inside: changes of home take precedence, but only home itself
 // lists everything.
-func (e viewed) source(inside string) string {
+func (e viewEntry) source(inside string) string {
 	last := e.sources[len(e.sources)-1]
 	for _, source := range e.sources[:len(e.sources)-1] {
 		info, err := os.Lstat(filepath.Join(source, inside))
@@ -217,11 +217,11 @@ func (v *View) Hides(real string) (why string) {
 		return ""
 	}
 	for _, e := range v.entries {
-		if e.shown && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && pathname.Within(real, source) }) {
+		if e.visible && slices.ContainsFunc(e.sources, func(source string) bool { return source != e.path && pathname.IsInAny(real, source) }) {
 			return ""
 		}
 	}
-	return v.at(real).hidden()
+	return v.entryFor(real).hidden()
 }
 
 // HidesFile returns the reason for hiding an open file, by its real place and identity, or "". An
@@ -257,8 +257,8 @@ func (v *View) HidesID(device, inode uint64) bool {
 }
 
 // hidden returns the reason why commands do not see the file at the entry's real path, or "".
-func (e viewed) hidden() (why string) {
-	if e.shown && !e.overlaid && !slices.Contains(e.sources, e.path) {
+func (e viewEntry) hidden() (why string) {
+	if e.visible && !e.overlaid && !slices.Contains(e.sources, e.path) {
 		return whyOthers
 	}
 	return e.why

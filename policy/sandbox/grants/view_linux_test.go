@@ -13,7 +13,7 @@ import (
 // shows reads through a view as tools do; what is not shown is why in brackets.
 func shows(v *View, path string) string {
 	at, inside, err := v.Locate(path)
-	if hidden := (*NotShownError)(nil); errors.As(err, &hidden) {
+	if hidden := (*HiddenError)(nil); errors.As(err, &hidden) {
 		return "(" + hidden.Why + ")"
 	}
 	root, err := os.OpenRoot(at)
@@ -52,8 +52,8 @@ func viewedFolders(t *testing.T) (base string, p *Plan) {
 		"extra/file": "extra",
 	})
 	link(t, "denied/file", filepath.Join(f.Workspace, "link"))
-	f.Below, f.Writable, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "extra")}, []string{filepath.Join(f.Workspace, "denied")}
-	f.Held = held(Held{
+	f.EarlierScratch, f.Writable, f.DenyRead = []string{filepath.Join(base, "first")}, []string{filepath.Join(base, "extra")}, []string{filepath.Join(f.Workspace, "denied")}
+	f.Restrictions = held(Restrictions{
 		ReadOnly: []string{filepath.Join(f.Workspace, "settings")}, Secret: []string{filepath.Join(f.Workspace, "store")},
 		Cleaned:     map[string][]byte{filepath.Join(f.Workspace, "settings"): []byte("cleaned")},
 		UserCleaned: map[string][]byte{filepath.Join(f.Home, "settings"): []byte("user")},
@@ -102,7 +102,7 @@ func TestTheViewOfWhatNothingConfines(t *testing.T) {
 		filepath.Join(base, "workspace/file"): "work", filepath.Join(base, "home/.netrc"): "secret", filepath.Join(base, "link"): "else", "/proc/version": kernelWords,
 	})
 	f.Workspace = "/dev/shm"
-	if got := f.Unconfined().at("/dev/shm/file"); !got.shown {
+	if got := f.Unconfined().entryFor("/dev/shm/file"); !got.visible {
 		t.Errorf("a workspace in a folder of the kernel's is not shown: %s", got.why)
 	}
 }

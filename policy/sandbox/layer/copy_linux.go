@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// mostForked bounds the copied changes, by their size on disk.
-	mostForked = 1 << 30
-	// leastTaken is the minimum size charged per file and folder, since each takes time.
-	leastTaken = 4 << 10
+	// maxCopyBytes bounds the copied changes, by their size on disk.
+	maxCopyBytes = 1 << 30
+	// minCharge is the minimum size charged per file and folder, since each takes time.
+	minCharge = 4 << 10
 )
 
 // Copy copies an overlay's changes to an empty overlay. Nothing may change them meanwhile: see
@@ -71,7 +71,7 @@ func CopyCaches(ctx context.Context, from, to, name string) error {
 
 // checkSize refuses a too large layer. It counts a file with several names once.
 func checkSize(ctx context.Context, layer string) error {
-	left, seen := int64(mostForked), make(map[uint64]bool)
+	left, seen := int64(maxCopyBytes), make(map[uint64]bool)
 	return filepath.WalkDir(layer, func(_ string, entry fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -85,11 +85,11 @@ func checkSize(ctx context.Context, layer string) error {
 		}
 		stat := info.Sys().(*syscall.Stat_t)
 		if !seen[stat.Ino] {
-			const block = 512                                          // stat(2)
-			left -= max(leastTaken, min(stat.Blocks*block, stat.Size)) // what is set aside beyond the end is not copied
+			const block = 512                                         // stat(2)
+			left -= max(minCharge, min(stat.Blocks*block, stat.Size)) // what is set aside beyond the end is not copied
 		}
 		if seen[stat.Ino] = true; left < 0 {
-			return &ForkError{fmt.Sprintf("its changes take more than %d MiB on the disk; remove what is not needed of them", mostForked>>20)}
+			return &ForkError{fmt.Sprintf("its changes take more than %d MiB on the disk; remove what is not needed of them", maxCopyBytes>>20)}
 		}
 		return nil
 	})
@@ -119,7 +119,7 @@ func copyBounded(ctx context.Context, from, to, name string) error {
 		return err
 	}
 	defer top.Close()
-	c := layerCopy{ctx, make(map[uint64]string), make([]byte, longestAttribute)}
+	c := layerCopy{ctx, make(map[uint64]string), make([]byte, maxAttribute)}
 	return c.entry(old, top, name)
 }
 
@@ -131,8 +131,8 @@ type layerCopy struct {
 	buffer []byte
 }
 
-// longestAttribute bounds an attribute's value and the list of names (xattr(7)).
-const longestAttribute = 64 << 10
+// maxAttribute bounds an attribute's value and the list of names (xattr(7)).
+const maxAttribute = 64 << 10
 
 func (c *layerCopy) entry(from, to *os.File, name string) error {
 	stat, err := c.look(from, name)

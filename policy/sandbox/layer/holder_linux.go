@@ -19,36 +19,36 @@ import (
 // mounted; further lines name borrowers.
 const holderFile = "holder"
 
-// heldWait bounds the wait for a left sandbox's processes, which may take long to free memory.
-const heldWait = time.Minute
+// mountedWait bounds the wait for a left sandbox's processes, which may take long to free memory.
+const mountedWait = time.Minute
 
-// holder identifies a process even if its number is reused.
-type holder struct {
+// mountOwner identifies a process even if its number is reused.
+type mountOwner struct {
 	pid   int
 	begun string // in ticks after the start of the machine; empty where that can't be read
 }
 
-func holderOf(pid int) holder {
+func holderOf(pid int) mountOwner {
 	const begun = 19 // of the fields behind the name, in proc_pid_stat(5)
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) <= begun {
-		return holder{pid, ""}
+		return mountOwner{pid, ""}
 	}
-	return holder{pid, string(fields[begun])}
+	return mountOwner{pid, string(fields[begun])}
 }
 
-// Hold waits until an overlay is mounted nowhere, up to wait or a minute for 0, and records the new
-// owner. It returns a HeldError if it stays mounted.
-func Hold(ctx context.Context, overlay string, pid int, wait time.Duration) error {
-	if err := await(ctx, overlay, cmp.Or(wait, heldWait)); err != nil {
+// ClaimOverlay waits until an overlay is mounted nowhere, up to wait or a minute for 0, and records the new
+// owner. It returns a MountedError if it stays mounted.
+func ClaimOverlay(ctx context.Context, overlay string, pid int, wait time.Duration) error {
+	if err := await(ctx, overlay, cmp.Or(wait, mountedWait)); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(overlay, holderFile), holderOf(pid).line(), 0o600)
 }
 
-// Join records a borrower's process.
-func Join(overlay string, pid int) error {
+// AddBorrower records a borrower's process.
+func AddBorrower(overlay string, pid int) error {
 	f, err := os.OpenFile(filepath.Join(overlay, holderFile), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
@@ -57,10 +57,12 @@ func Join(overlay string, pid int) error {
 	return errors.Join(err, f.Close())
 }
 
-func (h holder) line() []byte { return fmt.Appendln(nil, h.pid, h.begun) }
+func (h mountOwner) line() []byte { return fmt.Appendln(nil, h.pid, h.begun) }
 
-// Await waits until an overlay is mounted nowhere. It returns a HeldError after heldWait.
-func Await(ctx context.Context, overlay string) error { return await(ctx, overlay, heldWait) }
+// AwaitUnmounted waits until an overlay is mounted nowhere. It returns a MountedError after mountedWait.
+func AwaitUnmounted(ctx context.Context, overlay string) error {
+	return await(ctx, overlay, mountedWait)
+}
 
 func await(ctx context.Context, overlay string, wait time.Duration) error {
 	raw, err := os.ReadFile(filepath.Join(overlay, holderFile))
@@ -71,7 +73,7 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 		return err
 	}
 	for line := range strings.Lines(string(raw)) {
-		var had holder
+		var had mountOwner
 		_, _ = fmt.Sscan(line, &had.pid, &had.begun)
 		if err := had.await(ctx, wait); err != nil {
 			return err
@@ -82,7 +84,7 @@ func await(ctx context.Context, overlay string, wait time.Duration) error {
 
 // await waits for the process's end. As the first process of its pid namespace it ends after all
 // others, with their mounts. A lock would not do: it closes files before that.
-func (h holder) await(ctx context.Context, wait time.Duration) error {
+func (h mountOwner) await(ctx context.Context, wait time.Duration) error {
 	if h.pid <= 0 {
 		return nil
 	}
@@ -105,7 +107,7 @@ func (h holder) await(ctx context.Context, wait time.Duration) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case time.Now().After(until):
-			return &HeldError{h.pid}
+			return &MountedError{h.pid}
 		}
 	}
 }

@@ -9,22 +9,22 @@ import (
 
 func TestWhoHasAnOverlay(t *testing.T) {
 	folder := t.TempDir()
-	if err := Await(t.Context(), folder); err != nil {
+	if err := AwaitUnmounted(t.Context(), folder); err != nil {
 		t.Errorf("nobody had it: %v", err)
 	}
-	if err := Hold(t.Context(), folder, os.Getpid(), 0); err != nil {
+	if err := ClaimOverlay(t.Context(), folder, os.Getpid(), 0); err != nil {
 		t.Fatal(err)
 	}
-	if held := (*HeldError)(nil); !errors.As(Hold(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
+	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v", held)
 	}
-	if err := os.WriteFile(filepath.Join(folder, holderFile), holder{1 << 30, "gone"}.line(), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, holderFile), mountOwner{1 << 30, "gone"}.line(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Join(folder, os.Getpid()); err != nil {
+	if err := AddBorrower(folder, os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
-	if held := (*HeldError)(nil); !errors.As(Hold(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
+	if held := (*MountedError)(nil); !errors.As(ClaimOverlay(t.Context(), folder, 1, 1), &held) || held.PID != os.Getpid() {
 		t.Errorf("it is held by %+v after the one who lent it is gone", held)
 	}
 	mine := holderOf(os.Getpid())

@@ -5,13 +5,13 @@ package layer
 
 import "fmt"
 
-// HeldError reports an overlay still mounted by processes of a left sandbox. The kernel would
+// MountedError reports an overlay still mounted by processes of a left sandbox. The kernel would
 // accept a second mount with undefined content.
-type HeldError struct {
+type MountedError struct {
 	PID int // of the process inside
 }
 
-func (e *HeldError) Error() string {
+func (e *MountedError) Error() string {
 	return fmt.Sprintf("processes of a sandbox that was left still have its overlay (the first of them is %d)", e.PID)
 }
 

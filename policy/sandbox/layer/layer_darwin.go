@@ -7,8 +7,8 @@ func Copy(context.Context, string, string) error {
 	return &ForkError{"this system has no overlays"}
 }
 
-// Await returns at once: macOS has no overlays.
-func Await(context.Context, string) error { return nil }
+// AwaitUnmounted returns at once: macOS has no overlays.
+func AwaitUnmounted(context.Context, string) error { return nil }
 
 // Merge fails: there are no overlays here.
 func Merge(context.Context, string, string) error {

@@ -31,7 +31,7 @@ func Merge(ctx context.Context, earlier, later string) error {
 		return err
 	}
 	defer to.Close()
-	m := merge{layerCopy{ctx: ctx, buffer: make([]byte, longestAttribute)}}
+	m := merge{layerCopy{ctx: ctx, buffer: make([]byte, maxAttribute)}}
 	if err := m.entries(from, to); err != nil {
 		return fmt.Errorf("merge %s into %s: %w", earlier, later, err)
 	}
@@ -62,7 +62,7 @@ func (m *merge) entry(from, to *os.File, name string) error {
 	now, err := m.look(to, name)
 	if err == nil {
 		if isDir(old) && isDir(now) {
-			return m.both(from, to, name, now)
+			return m.mergeFolders(from, to, name, now)
 		}
 		return nil
 	}
@@ -72,7 +72,7 @@ func (m *merge) entry(from, to *os.File, name string) error {
 	if !isDir(old) {
 		err = unix.Linkat(int(from.Fd()), name, int(to.Fd()), name, 0)
 	} else if err = unix.Mkdirat(int(to.Fd()), name, 0o700); err == nil {
-		err = m.within(from, to, name, old, m.attributes)
+		err = m.mergeInto(from, to, name, old, m.attributes)
 	}
 	if err != nil {
 		return &fs.PathError{Op: "merge", Path: filepath.Join(from.Name(), name), Err: err}
@@ -80,8 +80,8 @@ func (m *merge) entry(from, to *os.File, name string) error {
 	return nil
 }
 
-// both merges a folder of both layers. An opaque folder also hides the earlier layer's.
-func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
+// mergeFolders merges a folder of both layers. An opaque folder also hides the earlier layer's.
+func (m *merge) mergeFolders(from, to *os.File, name string, now unix.Stat_t) error {
 	hides := func(folder *os.File) bool {
 		n, err := unix.Fgetxattr(int(folder.Fd()), grants.Opaque, m.buffer)
 		return err == nil && n == 1 && m.buffer[0] == 'y'
@@ -94,7 +94,7 @@ func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
 	if hides(top) {
 		return nil
 	}
-	return m.within(from, to, name, now, func(in, out *os.File) error {
+	return m.mergeInto(from, to, name, now, func(in, out *os.File) error {
 		if !hides(in) {
 			return nil
 		}
@@ -102,8 +102,8 @@ func (m *merge) both(from, to *os.File, name string, now unix.Stat_t) error {
 	})
 }
 
-// within merges the entries of a folder, and gives it a status afterwards.
-func (m *merge) within(from, to *os.File, name string, status unix.Stat_t, finish func(in, out *os.File) error) error {
+// mergeInto merges the entries of a folder, and gives it a status afterwards.
+func (m *merge) mergeInto(from, to *os.File, name string, status unix.Stat_t, finish func(in, out *os.File) error) error {
 	in, err := openAt(from, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return err

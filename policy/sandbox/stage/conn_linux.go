@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// longestFrame bounds a request: arguments and environment together can't be
+// maxFrame bounds a request: arguments and environment together can't be
 // longer (execve(2)).
-const longestFrame = 16 << 20
+const maxFrame = 16 << 20
 
 // conn is the inner end of the control socket.
 type conn struct {
@@ -27,7 +27,7 @@ func (c *conn) receive() (body []byte, fds []int, err error) {
 		return nil, nil, err
 	}
 	n := BodySize(header)
-	if n > longestFrame {
+	if n > maxFrame {
 		return nil, fds, errors.New("a frame is too long")
 	}
 	body = make([]byte, n)
@@ -35,7 +35,7 @@ func (c *conn) receive() (body []byte, fds []int, err error) {
 }
 
 func (c *conn) receiveHeader(header []byte) (fds []int, err error) {
-	oob := make([]byte, unix.CmsgSpace(4*MostStreams))
+	oob := make([]byte, unix.CmsgSpace(4*MaxStreams))
 	for {
 		n, oobn, _, _, err := unix.Recvmsg(c.fd, header, oob, unix.MSG_CMSG_CLOEXEC)
 		switch {

@@ -21,7 +21,7 @@ func enter() {
 }
 
 func run(c *conn) error {
-	safe := outlive()
+	safe := surviveSignals()
 	setids, err := build(c)
 	if err != nil {
 		return err
@@ -30,20 +30,20 @@ func run(c *conn) error {
 	return serveCommands(c, setids)
 }
 
-// failure is a failed building step.
-type failure struct {
+// stepError is a failed building step.
+type stepError struct {
 	step string
 	err  error
 }
 
-func (f *failure) Error() string { return f.step + ": " + f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
+func (f *stepError) Error() string { return f.step + ": " + f.err.Error() }
+func (f *stepError) Unwrap() error { return f.err }
 
 func at(step string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &failure{step, err}
+	return &stepError{step, err}
 }
 
 // build confines the process as the spec says, and reports.
@@ -73,7 +73,7 @@ func build(c *conn) (setids, error) {
 		defer unix.Close(fd) // whoever is outside has it now
 	}
 	if err != nil {
-		report.tell(err)
+		report.setFailure(err)
 		return asked, errors.Join(err, c.send(report))
 	}
 	return asked, c.send(report, handed...)
@@ -98,10 +98,10 @@ func open(s Spec) (handed []int, err error) {
 	return handed, nil
 }
 
-// tell sets what failed.
-func (r *Report) tell(err error) {
+// setFailure sets what failed.
+func (r *Report) setFailure(err error) {
 	r.Failed, r.Error = "start", err.Error()
-	if f := (*failure)(nil); errors.As(err, &f) {
+	if f := (*stepError)(nil); errors.As(err, &f) {
 		r.Failed, r.Error = f.step, f.err.Error()
 	}
 	if number := unix.Errno(0); errors.As(err, &number) {

@@ -93,16 +93,16 @@ func mustBeReadOnly(path string) error {
 
 // trees are detached mounts of the outer file system before their placement. -1 is missing.
 type trees struct {
-	mounts  []int // in the order of Spec.Mounts
-	devices map[string]int
-	nothing int   // Spec.Nothing
-	given   []int // mounts that came with the spec, whose owner closes them
+	mounts         []int // in the order of Spec.Mounts
+	devices        map[string]int
+	emptyFileMount int   // Spec.Nothing
+	borrowed       []int // mounts that came with the spec, whose owner closes them
 }
 
 // close lets go of them: they lead to the file system as it is outside.
 func (t trees) close() {
-	if t.nothing >= 0 {
-		_ = unix.Close(t.nothing)
+	if t.emptyFileMount >= 0 {
+		_ = unix.Close(t.emptyFileMount)
 	}
 	for _, fd := range t.devices {
 		_ = unix.Close(fd)
@@ -116,9 +116,9 @@ func (t trees) close() {
 
 // cloneTrees clones everything needed before anything is covered.
 func cloneTrees(s Spec, given []int, report *Report) (t trees, err error) {
-	t.given = given
+	t.borrowed = given
 	t.devices = make(map[string]int)
-	if t.nothing, err = unix.Open(s.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+	if t.emptyFileMount, err = unix.Open(s.Nothing, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
 		return t, at("open "+s.Nothing, err)
 	}
 	for _, name := range devices {
@@ -177,10 +177,10 @@ func (t trees) clone(m Mount) (fd int, err error) {
 	case Overlay:
 		return newOverlay(m)
 	case Borrowed, BorrowedToWrite:
-		if len(t.given) == 0 {
+		if len(t.borrowed) == 0 {
 			return -1, errors.New("no mount came with the spec")
 		}
-		return unix.FcntlInt(uintptr(t.given[0]), unix.F_DUPFD_CLOEXEC, ControlFD)
+		return unix.FcntlInt(uintptr(t.borrowed[0]), unix.F_DUPFD_CLOEXEC, ControlFD)
 	case Readable:
 		return cloneTree(unix.AT_FDCWD, m.Source, unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW, still)
 	}
@@ -189,7 +189,7 @@ func (t trees) clone(m Mount) (fd int, err error) {
 
 // emptyFile returns a file that reads as empty and cannot be written.
 func (t trees) emptyFile() (fd int, err error) {
-	return cloneTree(t.nothing, "", unix.AT_EMPTY_PATH, still)
+	return cloneTree(t.emptyFileMount, "", unix.AT_EMPTY_PATH, still)
 }
 
 func cloneTree(dir int, path string, flags uint, attributes uint64) (fd int, err error) {
@@ -284,7 +284,7 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 	for i, m := range mounts {
 		switch m.Kind {
 		case Pinned:
-			if err := pin(m.Path); err != nil {
+			if err := bindOnItself(m.Path); err != nil {
 				return at("pin "+m.Path, err)
 			}
 		case Removed:
@@ -313,8 +313,8 @@ func placeAll(mounts []Mount, t trees, report *Report) error {
 	return nil
 }
 
-// pin mounts an existing folder on itself.
-func pin(path string) error {
+// bindOnItself mounts an existing folder on itself.
+func bindOnItself(path string) error {
 	tree, err := cloneTree(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, plain)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -437,7 +437,7 @@ func lockProc(s Spec, t trees, report *Report) error {
 		_ = writeSetting("net/ipv4/ip_unprivileged_port_start", 0) // as comfort: the network is the commands' own
 	}
 	for _, name := range procHidden {
-		if err := t.cover("/proc/" + name); err != nil {
+		if err := t.hidePath("/proc/" + name); err != nil {
 			return err
 		}
 	}
@@ -451,8 +451,8 @@ func writeSetting(name string, value int) error {
 	return os.WriteFile("/proc/sys/"+name, []byte(strconv.Itoa(value)), 0)
 }
 
-// cover puts an empty file or folder over path, if there is one.
-func (t trees) cover(path string) error {
+// hidePath puts an empty file or folder over path, if there is one.
+func (t trees) hidePath(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return nil

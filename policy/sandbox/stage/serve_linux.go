@@ -33,7 +33,7 @@ type supervisor struct {
 
 	mu     sync.Mutex
 	ending bool
-	more   *sync.Cond     // there may be children to wait for, or ending is set
+	wake   *sync.Cond     // there may be children to wait for, or ending is set
 	groups map[uint64]int // by command; until the outside asks to end it
 	ids    map[int]uint64 // of the commands that have not exited
 }
@@ -49,7 +49,7 @@ func serveCommands(c *conn, asked setids) error {
 		return err
 	}
 	s := &supervisor{conn: c, setids: asked, nothing: nothing, empty: make(chan struct{}), groups: make(map[uint64]int), ids: make(map[int]uint64)}
-	s.more = sync.NewCond(&s.mu)
+	s.wake = sync.NewCond(&s.mu)
 	go s.reap()
 	if err := c.send(Event{Started: true}); err != nil {
 		return err
@@ -70,13 +70,13 @@ var (
 	threads  = []os.Signal{unix.Signal(32), unix.Signal(34)}         // deadly, too; Go leaves them to C libraries
 )
 
-// outlive makes commands unable to end the process by signals. The first one of a
+// surviveSignals makes commands unable to end the process by signals. The first one of a
 // pid namespace ignores them: a fault of its own ends it all the same. Another
 // one takes the signals, and nobody looks at them; a fault that is made up by
 // sigqueue it takes for its own, and ends: so ends the sandbox of whoever sent it.
 // Each signal costs the runtime two changes of threads then, so it is done while
 // others work; the channel is closed when it is.
-func outlive() <-chan struct{} {
+func surviveSignals() <-chan struct{} {
 	done := make(chan struct{})
 	if os.Getpid() == 1 {
 		ignore(slices.Concat(deadly, threads))
@@ -127,7 +127,7 @@ func (s *supervisor) listen() error {
 		if err := json.Unmarshal(body, &r); err != nil {
 			return err
 		}
-		if err := s.obey(r, fds); err != nil {
+		if err := s.handleRequest(r, fds); err != nil {
 			return err
 		}
 	}
@@ -149,7 +149,7 @@ func (s *supervisor) awaitRequest() {
 	}
 }
 
-func (s *supervisor) obey(r Request, fds []int) error {
+func (s *supervisor) handleRequest(r Request, fds []int) error {
 	for _, fd := range fds {
 		defer unix.Close(fd)
 	}
@@ -193,7 +193,7 @@ func (s *supervisor) start(r Start, streams []int) error {
 		return s.conn.send(Event{ID: r.ID, Error: err.Error(), Missing: errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist)})
 	}
 	s.groups[r.ID], s.ids[pid] = pid, r.ID
-	s.more.Signal()
+	s.wake.Signal()
 	return s.conn.send(Event{ID: r.ID, Started: true})
 }
 
@@ -220,7 +220,7 @@ func (s *supervisor) fork(r Start, streams []int) (pid int, err error) {
 // files are the standard streams of a command, nil when too few were passed.
 func (s *supervisor) files(r Start, streams []int) []uintptr {
 	switch {
-	case len(streams) == MostStreams:
+	case len(streams) == MaxStreams:
 		return []uintptr{uintptr(streams[0]), uintptr(streams[1]), uintptr(streams[2])}
 	case len(streams) != 1:
 		return nil
@@ -264,7 +264,7 @@ func (s *supervisor) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.ids) == 0 && !s.ending {
-		s.more.Wait()
+		s.wake.Wait()
 	}
 	return len(s.ids) == 0
 }
@@ -286,7 +286,7 @@ func (s *supervisor) end() {
 	for _, group := range s.groups {
 		_ = unix.Kill(-group, unix.SIGKILL)
 	}
-	s.more.Signal()
+	s.wake.Signal()
 	s.mu.Unlock()
 	if os.Getpid() != 1 { // the only one who knows them all
 		EndChildren(0, endWait)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 func signalSelf() {
 	runtime.LockOSThread() // the main thread, to which the kernel offers a signal first
-	<-outlive()
+	<-surviveSignals()
 	all := unix.Sigset_t{}
 	for i := range all.Val {
 		all.Val[i]--

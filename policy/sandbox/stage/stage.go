@@ -111,13 +111,13 @@ type Report struct {
 	PIDMax  bool     `json:"pid_max,omitempty"` // the namespace's own limit of processes is set
 }
 
-// MostStreams bounds a Start's descriptors, MostPorts and MostLent a Spec's ports and mounts,
-// MostReported a Report's descriptors.
+// MaxStreams bounds a Start's descriptors, MaxPorts and MaxLent a Spec's ports and mounts,
+// MaxReported a Report's descriptors.
 const (
-	MostStreams  = 3
-	MostPorts    = 17
-	MostLent     = 200
-	MostReported = MostPorts + 1 + MostLent
+	MaxStreams  = 3
+	MaxPorts    = 17
+	MaxLent     = 200
+	MaxReported = MaxPorts + 1 + MaxLent
 )
 
 // Request asks the supervisor for one thing: one of them is set.

@@ -37,7 +37,7 @@ type OutputItem struct {
 func (i OutputItem) Call() (call tools.Call, ours bool) {
 	switch i.Type {
 	case "function_call":
-		return tools.Call{ID: i.CallID, Name: tools.Named(i.Namespace, i.Name), Input: i.arguments()}, true
+		return tools.Call{ID: i.CallID, Name: tools.QualifiedName(i.Namespace, i.Name), Input: i.arguments()}, true
 	case "custom_tool_call":
 		return tools.Call{ID: i.CallID, Name: i.Name, Input: i.Input, Form: tools.Freeform}, true
 	case "apply_patch_call":

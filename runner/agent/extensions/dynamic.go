@@ -47,19 +47,19 @@ func NewDynamic(boxes *confine.Sandboxes, j *job.Job, dir string) (*Dynamic, err
 	return d, nil
 }
 
-// jobsOwn is who offers the tools of the job's own.
-const jobsOwn = "this job"
+// jobToolsSource is who offers the tools of the job's own.
+const jobToolsSource = "this job"
 
-// Told are the tools as a model is told of them, before anything is opened: none can be
+// Described are the tools as a model is told of them, before anything is opened: none can be
 // called.
-func (d *Dynamic) Told() []Tool {
-	return d.each(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
+func (d *Dynamic) Described() []Tool {
+	return d.wrapEach(func(_ int, spec tools.Spec) tools.Tool { return tools.Tool{Spec: spec, Mutates: true} })
 }
 
-func (d *Dynamic) each(made func(i int, spec tools.Spec) tools.Tool) []Tool {
+func (d *Dynamic) wrapEach(made func(i int, spec tools.Spec) tools.Tool) []Tool {
 	all := make([]Tool, len(d.tools))
 	for i, tool := range d.tools {
-		all[i] = Tool{Tool: made(i, d.specs[i]), From: jobsOwn, Defer: tool.Defer}
+		all[i] = Tool{Tool: made(i, d.specs[i]), Source: jobToolsSource, Defer: tool.Defer}
 		all[i].Foreign = true
 	}
 	return all
@@ -98,7 +98,7 @@ func (d *Dynamic) Open(box *sandbox.Sandbox, base string, env []string) (*Answer
 
 // Tools returns the callable tools.
 func (a *Answering) Tools(outputs *tools.Outputs) []Tool {
-	return a.each(func(i int, spec tools.Spec) tools.Tool {
+	return a.wrapEach(func(i int, spec tools.Spec) tools.Tool {
 		program := dynamic.Program{Sandbox: a.agents, Argv: a.argv[i], Dir: a.dir, Env: a.env}
 		return dynamic.Run(spec, program, time.Duration(a.Dynamic.tools[i].Timeout), outputs)
 	})

@@ -30,7 +30,7 @@ type embedded struct {
 	Mutates     bool            `json:"mutates"`
 }
 
-func recordedOf(all []tools.Tool) []embedded {
+func embeddedRecords(all []tools.Tool) []embedded {
 	told := make([]embedded, len(all))
 	for i, tool := range all {
 		told[i] = embedded{tool.Spec.Name, tool.Spec.Description, tool.Spec.Parameters, tool.Mutates || tool.MutatesCall != nil}
@@ -49,7 +49,7 @@ func KeepEmbedded(rec *record.Record, j *job.Job, given []tools.Tool) error {
 	if err := checkEmbedded(given, j); err != nil {
 		return err
 	}
-	now := recordedOf(given)
+	now := embeddedRecords(given)
 	if there && !sameEmbedded(before, now) {
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The program passes other tools than when the run began (%s); pass the same, or start a new run.", embeddedFile)
 	}
@@ -82,8 +82,8 @@ func checkEmbedded(all []tools.Tool, j *job.Job) error {
 			wrong = "with model.tools: " + j.Model.Tools + " a model calls nothing; hand in no tools, or set another"
 		case !embeddedName.MatchString(name):
 			wrong = "its name must be 1 to 64 letters, digits, - and _"
-		case tools.Taken(name) != "":
-			wrong = "agent-ci's own tool " + tools.Taken(name) + " answers to its name"
+		case tools.OwnToolNamed(name) != "":
+			wrong = "agent-ci's own tool " + tools.OwnToolNamed(name) + " answers to its name"
 		case strings.HasPrefix(strings.ToLower(name), "mcp__"):
 			wrong = "names that begin with mcp__ are of MCP servers"
 		case slices.ContainsFunc(all[:i], func(t tools.Tool) bool { return t.Spec.Name == name }),

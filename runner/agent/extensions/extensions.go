@@ -22,12 +22,12 @@ import (
 
 // Options configure a run's servers.
 type Options struct {
-	Record    *record.Record
-	Sandboxes *confine.Sandboxes
-	Job       *job.Job
-	Environ   settings.Environment // of agent-ci
-	WorkDir   string               // where those are started that have the workspace
-	Taken     []string             // names that no tool of a server gets
+	Record        *record.Record
+	Sandboxes     *confine.Sandboxes
+	Job           *job.Job
+	Environ       settings.Environment // of agent-ci
+	WorkDir       string               // where those are started that have the workspace
+	ReservedNames []string             // names that no tool of a server gets
 	// Recorded replaces all servers in a replay; nil otherwise.
 	Recorded *Recorded
 }
@@ -35,9 +35,9 @@ type Options struct {
 // Servers are a run's servers. Only their tools are safe for concurrent use.
 type Servers struct {
 	Options
-	all     []*server // in the order of their names
-	offered []mcp.Offered
-	settled bool
+	all        []*server // in the order of their names
+	offered    []mcp.Offered
+	toolsFixed bool
 }
 
 // New makes the servers of a run. None is started yet.
@@ -49,24 +49,24 @@ func New(o Options) *Servers {
 	return s
 }
 
-// Expect takes the servers recorded before a run resumed. They must be the same.
-func (s *Servers) Expect(earlier []transcript.MCPServer) error {
+// RequireSame takes the servers recorded before a run resumed. They must be the same.
+func (s *Servers) RequireSame(earlier []transcript.MCPServer) error {
 	for _, was := range earlier {
 		i := slices.IndexFunc(s.all, func(one *server) bool { return one.name == was.Name })
 		switch {
-		case i < 0 || s.settled:
+		case i < 0 || s.toolsFixed:
 			continue
 		case was.File == "":
 			if one := s.all[i]; !one.Required {
-				one.broken = "It was not there when the run began."
+				one.lostReason = "It was not there when the run began."
 			}
 			continue
 		}
 		list, err := ReadList(s.Record.Directory, was)
 		if err != nil {
-			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.Trimmed(err)).Because(err)
+			return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: %s; start a new run.", outcome.WithoutFullStop(err)).Because(err)
 		}
-		s.all[i].frozen = &list
+		s.all[i].firstList = &list
 	}
 	return nil
 }
@@ -75,13 +75,13 @@ func (s *Servers) Expect(earlier []transcript.MCPServer) error {
 // tools; later starts must offer the same.
 func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 	if s.Recorded != nil {
-		return s.settle()
+		return s.fixTools()
 	}
 	failed := make([]error, len(s.all))
 	var starting sync.WaitGroup
 	for i, one := range s.all {
 		one.box = box
-		if one.live() || one.gone() != "" {
+		if one.live() || one.whyLost() != "" {
 			continue
 		}
 		starting.Go(func() { failed[i] = one.begin(ctx) })
@@ -91,24 +91,24 @@ func (s *Servers) Start(ctx context.Context, box *sandbox.Sandbox) error {
 		return context.Cause(ctx)
 	}
 	for i, one := range s.all {
-		if err := one.judge(failed[i]); err != nil {
+		if err := one.judgeStartFailure(failed[i]); err != nil {
 			return err
 		}
 	}
-	return s.settle()
+	return s.fixTools()
 }
 
-// settle fixes the callable tools.
-func (s *Servers) settle() (err error) {
-	if s.settled || len(s.all) == 0 {
+// fixTools fixes the callable tools.
+func (s *Servers) fixTools() (err error) {
+	if s.toolsFixed || len(s.all) == 0 {
 		return nil
 	}
-	s.settled = true
+	s.toolsFixed = true
 	if s.offered, err = s.offer(); err != nil || s.Recorded != nil {
 		return err
 	}
 	for _, one := range s.all {
-		if err := one.tellReady(s.offered); err != nil {
+		if err := one.recordReady(s.offered); err != nil {
 			return err
 		}
 	}
@@ -118,9 +118,9 @@ func (s *Servers) settle() (err error) {
 
 // offer returns the servers' tools, named for the model.
 func (s *Servers) offer() ([]mcp.Offered, error) {
-	offered, err := mcp.Offer(s.lists(), s.Taken)
+	offered, err := mcp.Offer(s.lists(), s.ReservedNames)
 	if err != nil {
-		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.Trimmed(err)).Because(err)
+		return nil, outcome.Stopf(outcome.ExtensionFailed, string(mcp.ReasonProtocol), "The tools of the servers (mcp_servers) can't be offered: %s.", outcome.WithoutFullStop(err)).Because(err)
 	}
 	return offered, nil
 }
@@ -150,8 +150,8 @@ func (s *Servers) lists() (all []mcp.List) {
 		return s.Recorded.Lists
 	}
 	for _, one := range s.all {
-		if one.frozen != nil {
-			all = append(all, *one.frozen)
+		if one.firstList != nil {
+			all = append(all, *one.firstList)
 		}
 	}
 	return all
@@ -161,11 +161,11 @@ func (s *Servers) lists() (all []mcp.List) {
 func (s *Servers) Tools() (all []Tool) {
 	for _, offered := range s.offered {
 		if s.Recorded != nil {
-			all = append(all, s.from(offered, s.Recorded.tool(offered)))
+			all = append(all, s.withSource(offered, s.Recorded.tool(offered)))
 			continue
 		}
-		if one := s.named(offered.Server); one != nil {
-			all = append(all, s.from(offered, one.tool(offered)))
+		if one := s.serverNamed(offered.Server); one != nil {
+			all = append(all, s.withSource(offered, one.tool(offered)))
 		}
 	}
 	if !slices.ContainsFunc(s.lists(), func(list mcp.List) bool { return list.Resources }) {
@@ -175,25 +175,25 @@ func (s *Servers) Tools() (all []Tool) {
 		if s.Recorded != nil {
 			tool.Run = s.Recorded.Run
 		}
-		all = append(all, Tool{Tool: tool, From: "MCP servers"})
+		all = append(all, Tool{Tool: tool, Source: "MCP servers"})
 	}
 	return all
 }
 
-// from says who offers a tool.
-func (s *Servers) from(offered mcp.Offered, tool tools.Tool) Tool {
-	return Tool{Tool: tool, From: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
+// withSource says who offers a tool.
+func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
+	return Tool{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }
 
-// Settled reports whether the tools are fixed.
-func (s *Servers) Settled() bool { return s.settled || len(s.Job.MCPServers) == 0 }
+// ToolsFixed reports whether the tools are fixed.
+func (s *Servers) ToolsFixed() bool { return s.toolsFixed || len(s.Job.MCPServers) == 0 }
 
-// MayBe reports whether a name can belong to a tool of an unknown server.
-func (s *Servers) MayBe(name string) bool {
+// MayBelongToUnstarted reports whether a name can belong to a tool of an unknown server.
+func (s *Servers) MayBelongToUnstarted(name string) bool {
 	return strings.HasPrefix(name, "mcp__") || slices.ContainsFunc(mcp.ResourceTools(nil), func(t tools.Tool) bool { return t.Spec.Name == name })
 }
 
-func (s *Servers) named(name string) *server {
+func (s *Servers) serverNamed(name string) *server {
 	for _, one := range s.all {
 		if one.name == name {
 			return one
@@ -205,27 +205,27 @@ func (s *Servers) named(name string) *server {
 // resources returns the servers with resources.
 func (s *Servers) resources() (all []mcp.Resources) {
 	for _, list := range s.lists() {
-		if one := s.named(list.Server); one != nil && list.Resources {
+		if one := s.serverNamed(list.Server); one != nil && list.Resources {
 			all = append(all, mcp.Resources{Server: one.name, Session: one.answering})
 		}
 	}
 	return all
 }
 
-// Known returns the status of started servers.
-func (s *Servers) Known() (all []transcript.MCPServer) {
+// StartedStatus returns the status of started servers.
+func (s *Servers) StartedStatus() (all []transcript.MCPServer) {
 	for _, one := range s.all {
 		one.mu.Lock()
-		if one.known.Name != "" {
-			all = append(all, one.known)
+		if one.reported.Name != "" {
+			all = append(all, one.reported)
 		}
 		one.mu.Unlock()
 	}
 	return all
 }
 
-// Halt says why the run can't go on: a required server has ended and does not come again.
-func (s *Servers) Halt() error {
+// StopReason says why the run can't go on: a required server has ended and does not come again.
+func (s *Servers) StopReason() error {
 	for _, one := range s.all {
 		if err := one.lost(); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (s *Servers) Halt() error {
 
 // EndAttempt ends servers bound to the agent's sandbox.
 func (s *Servers) EndAttempt() error {
-	return s.end(func(one *server) bool { return !one.lasts() })
+	return s.end(func(one *server) bool { return !one.livesWithRun() })
 }
 
 // Close ends all.
@@ -267,7 +267,7 @@ func stopOf(name string, err error) *outcome.Stop {
 		reason = failed.Reason
 		return outcome.Stopf(outcome.ExtensionFailed, string(reason), "%s.", outcome.Sentence(failed.Words)).Because(err)
 	}
-	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.Trimmed(err)).Because(err)
+	return outcome.Stopf(outcome.ExtensionFailed, string(reason), "The server %s (mcp_servers) did not start: %s.", name, outcome.WithoutFullStop(err)).Because(err)
 }
 
 // folder in the run directory holds the files about servers.

@@ -14,8 +14,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// Looked is a server's description, or the reason it failed to start.
-type Looked struct {
+// ServerDescription is a server's description, or the reason it failed to start.
+type ServerDescription struct {
 	Name     string
 	Required bool
 	List     mcp.List
@@ -26,25 +26,25 @@ type Looked struct {
 	Err     error
 }
 
-// Look starts all servers as in a run, asks for their tools, and ends them. It records nothing.
-func (s *Servers) Look(ctx context.Context) ([]Looked, error) {
-	found := make([]Looked, len(s.all))
+// DescribeAll starts all servers as in a run, asks for their tools, and ends them. It records nothing.
+func (s *Servers) DescribeAll(ctx context.Context) ([]ServerDescription, error) {
+	found := make([]ServerDescription, len(s.all))
 	var starting sync.WaitGroup
 	for i, one := range s.all {
 		one.mu.Lock()
-		one.quiet = true
+		one.unreported = true
 		one.mu.Unlock()
 		starting.Go(func() {
 			err := one.open(ctx)
-			found[i] = Looked{Name: one.name, Required: one.Required, Err: err}
+			found[i] = ServerDescription{Name: one.name, Required: one.Required, Err: err}
 			switch {
 			case err == nil:
-				found[i].List = *one.frozen
+				found[i].List = *one.firstList
 			case one.awaitsSetup(err):
 				found[i].Err = nil
 				found[i].Unknown = one.Record.Redact(fmt.Sprintf("its program %s is not here yet; the setup commands of the job may install it, and only a run has these run", one.Command))
 			default:
-				found[i].Err = one.notCome(err)
+				found[i].Err = one.startFailure(err)
 			}
 		})
 	}
@@ -65,8 +65,8 @@ func (s *server) awaitsSetup(err error) bool {
 	return sandbox.IsMissing(err) && len(s.Job.Setup) > 0
 }
 
-// notCome is why a server did not come, for who looks at it.
-func (s *server) notCome(err error) *outcome.Stop {
+// startFailure is why a server did not come, for who looks at it.
+func (s *server) startFailure(err error) *outcome.Stop {
 	stop := stopOf(s.name, err)
 	words := strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.lastWords()
 	if len(s.Job.Setup) > 0 {
@@ -77,7 +77,7 @@ func (s *server) notCome(err error) *outcome.Stop {
 }
 
 // describe adds the model's view of the servers to found.
-func (s *Servers) describe(found []Looked) error {
+func (s *Servers) describe(found []ServerDescription) error {
 	offered, err := s.offer()
 	if err != nil {
 		return err

@@ -19,8 +19,8 @@ import (
 	"github.com/agent-ci/agent-ci/tools/mcp"
 )
 
-// mostLog limits a server's saved standard error, in bytes.
-const mostLog = 4 << 20
+// maxLog limits a server's saved standard error, in bytes.
+const maxLog = 4 << 20
 
 // process is a server in its own sandbox.
 type process struct {
@@ -43,13 +43,13 @@ func (s *server) start(ctx context.Context) (*mcp.Process, error) {
 	if p.log, err = s.openLog(); err != nil {
 		return nil, err
 	}
-	p.box, err = s.Sandboxes.OpenBeside(ctx, s.box, confine.Beside{
+	p.box, err = s.Sandboxes.OpenSidecar(ctx, s.box, confine.Sidecar{
 		Name: "mcp-" + s.name, Network: s.Network, Key: "mcp_servers." + s.name + ".network", Workspace: s.Workspace, BaseTree: true,
 	})
 	if err != nil {
 		return nil, errors.Join(err, p.log.Close())
 	}
-	kept := record.NewLogWriter(p.log, mostLog, s.Record.Redact)
+	kept := record.NewLogWriter(p.log, maxLog, s.Record.Redact)
 	p.Program, err = attached.Start(p.box.Start, sandbox.Command{Argv: argv, Dir: s.dir(base), Env: s.environment(base)}, attached.Streams{Errors: func(r io.Reader) error {
 		defer kept.Flush()
 		return attached.To(kept)(r)
@@ -75,7 +75,7 @@ func (s *server) argv(base string) ([]string, error) {
 	home := settings.Environment(env).Get("HOME")
 	program := job.ExpandHome(s.Command, home)
 	if !strings.Contains(program, "/") {
-		if found := s.Sandboxes.Linked(program, env); found != "" {
+		if found := s.Sandboxes.LinkedProgram(program, env); found != "" {
 			return nil, s.changeable(found)
 		}
 	} else {
@@ -88,7 +88,7 @@ func (s *server) argv(base string) ([]string, error) {
 		}
 		program = found
 	}
-	argv, filled := []string{program}, s.filled(base)
+	argv, filled := []string{program}, s.placeholders(base)
 	for _, argument := range s.Args {
 		argv = append(argv, filled.Replace(job.ExpandHome(argument, home)))
 	}
@@ -105,7 +105,7 @@ func (s *server) changeable(program string) error {
 func (s *server) dir(base string) string {
 	switch {
 	case s.Cwd != "":
-		return filepath.Join(s.Sandboxes.Seen(confine.Agent()), filepath.FromSlash(s.Cwd))
+		return filepath.Join(s.Sandboxes.SandboxPath(confine.AgentPlace()), filepath.FromSlash(s.Cwd))
 	case base != "":
 		return base
 	}
@@ -126,10 +126,10 @@ func (s *server) notLaunched(err error) error {
 	return fmt.Errorf("%w; name a program outside of PATH by its path, such as ~/.local/bin/%s", err, s.Command)
 }
 
-// filled puts the folders into arguments.
-func (s *server) filled(base string) *strings.Replacer {
+// placeholders puts the folders into arguments.
+func (s *server) placeholders(base string) *strings.Replacer {
 	pairs := []string{"${" + confine.BaseTreeVariable + "}", base}
-	if s.Workspace != confine.BesideNone {
+	if s.Workspace != confine.SidecarNone {
 		pairs = append(pairs, "${"+confine.WorkspaceVariable+"}", s.WorkDir)
 	}
 	return strings.NewReplacer(pairs...)
@@ -137,11 +137,11 @@ func (s *server) filled(base string) *strings.Replacer {
 
 // environment returns the server's environment.
 func (s *server) environment(base string) []string {
-	env := s.Sandboxes.BesideEnv(s.Env.Pass, s.Env.Set)
+	env := s.Sandboxes.SidecarEnv(s.Env.Pass, s.Env.Set)
 	if base != "" {
 		env = append(env, confine.BaseTreeVariable+"="+base)
 	}
-	if s.Workspace != confine.BesideNone {
+	if s.Workspace != confine.SidecarNone {
 		env = append(env, confine.WorkspaceVariable+"="+s.WorkDir)
 	}
 	return env

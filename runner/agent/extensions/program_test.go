@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestProgramsAreThoseOfTheBase(t *testing.T) {
+func TestRunsProgramsOfBaseCommit(t *testing.T) {
 	base := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"tool.sh": 0o755, "plain.txt": 0o644, "sub/tool.sh": 0o755} {
 		path := filepath.Join(base, name)

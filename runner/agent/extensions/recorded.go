@@ -19,7 +19,7 @@ import (
 type Recorded struct {
 	Lists   []mcp.List
 	Answers map[transcript.CallRef]transcript.ToolFinished
-	Nested  *transcript.Nested // the calls of scripts among them
+	Nested  *transcript.ScriptCalls // the calls of scripts among them
 }
 
 // ReadList reads a server's list of tools. It must match the record.
@@ -63,7 +63,7 @@ func (r *Recorded) Run(ctx context.Context, call tools.Call) (tools.Result, erro
 func (r *Recorded) Answer(ctx context.Context, call tools.Call) (transcript.ToolFinished, bool) {
 	ref := transcript.CallRef(call.Ref())
 	if made, is := tools.CallOf(ctx); is && call.Caller > 0 {
-		if same, is := r.Nested.Take(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
+		if same, is := r.Nested.TakeEqual(transcript.ToolStarted{Agent: call.Agent, Caller: call.Caller, Tool: call.Name, Input: made.Input}); is {
 			ref = same
 		}
 	}

@@ -41,7 +41,7 @@ func (r registry) open(list func() (reach.List, error)) bool {
 		return true
 	}
 	for _, host := range r.hosts {
-		if _, is := opened.Opens(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !is {
+		if _, is := opened.Allows(reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); !is {
 			return false
 		}
 	}

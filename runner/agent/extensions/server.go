@@ -22,30 +22,30 @@ import (
 type server struct {
 	*Options
 	job.MCPServer
-	name   string
-	box    *sandbox.Sandbox // the agent's, beside which it is started
-	frozen *mcp.List        // what it said first; nil while nobody asked
-	told   bool             // that it is ready, with its tools
+	name          string
+	box           *sandbox.Sandbox // the agent's, beside which it is started
+	firstList     *mcp.List        // what it said first; nil while nobody asked
+	readyReported bool             // that it is ready, with its tools
 
-	mu       sync.Mutex
-	took     time.Duration // until it was ready
-	log      string        // of its last process, below the run directory
-	session  *mcp.Session
-	over     *mcp.Session // the last one that ended by itself
-	ends     int          // how many did, since the run began
-	broken   string       // why it answers no calls for good, and is not started again; empty while it does
-	cause    error        // of broken, where that came while it was in use
-	changed  bool         // it was told that its tools are others now
-	closing  bool
-	quiet    bool                 // nothing of it is told
-	known    transcript.MCPServer // of what was told
-	starting sync.Mutex           // held by who starts it again
+	mu           sync.Mutex
+	took         time.Duration // until it was ready
+	log          string        // of its last process, below the run directory
+	session      *mcp.Session
+	endedSession *mcp.Session // the last one that ended by itself
+	endCount     int          // how many did, since the run began
+	lostReason   string       // why it answers no calls for good, and is not started again; empty while it does
+	cause        error        // of broken, where that came while it was in use
+	changed      bool         // it was told that its tools are others now
+	closing      bool
+	unreported   bool                 // nothing of it is told
+	reported     transcript.MCPServer // of what was told
+	starting     sync.Mutex           // held by who starts it again
 }
 
-// lasts reports whether the server lives as long as the run, not the agent's sandbox. Without
+// livesWithRun reports whether the server lives as long as the run, not the agent's sandbox. Without
 // namespaces, ending the sandbox may kill other processes too.
-func (s *server) lasts() bool {
-	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.Apart()
+func (s *server) livesWithRun() bool {
+	return s.URL != "" || s.Workspace == "none" && s.Sandboxes.AllowsConcurrent()
 }
 
 func (s *server) live() bool { return s.current() != nil }
@@ -56,11 +56,11 @@ func (s *server) current() *mcp.Session {
 	return s.session
 }
 
-// gone says why it answers no calls for good; empty while it does.
-func (s *server) gone() string {
+// whyLost says why it answers no calls for good; empty while it does.
+func (s *server) whyLost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.broken
+	return s.lostReason
 }
 
 // begin starts the server, and compares its tools with those that it had.
@@ -73,9 +73,9 @@ func (s *server) begin(ctx context.Context) error {
 
 // open opens a session with the server.
 func (s *server) open(ctx context.Context) error {
-	defer s.Record.Begins("", "start of the server "+s.name)()
+	defer s.Record.BeginStep("", "start of the server "+s.name)()
 	began := time.Now()
-	asked, err := s.asked()
+	asked, err := s.mcpServer()
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *server) open(ctx context.Context) error {
 		return err
 	}
 	list, err := s.redacted(session.List())
-	if err == nil && s.frozen != nil {
+	if err == nil && s.firstList != nil {
 		err = s.unchanged(list)
 	}
 	if err != nil {
@@ -96,15 +96,15 @@ func (s *server) open(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.frozen == nil {
-		s.frozen = &list
+	if s.firstList == nil {
+		s.firstList = &list
 	}
 	s.session = session
 	return nil
 }
 
 func (s *server) unchanged(list mcp.List) error {
-	if words := s.frozen.Changed(list); words != "" {
+	if words := s.firstList.Changed(list); words != "" {
 		return outcome.Stopf(outcome.ExtensionFailed, "mcp_changed",
 			"The server %s (mcp_servers) has other tools than when the run began: %s; restore its version and resume the run, or start a new run.", s.name, s.Record.Redact(words))
 	}
@@ -126,8 +126,8 @@ func (s *server) redacted(list mcp.List) (clean mcp.List, err error) {
 	return clean, nil
 }
 
-// asked is what package mcp is to hold a session with.
-func (srv *server) asked() (mcp.Server, error) {
+// mcpServer is what package mcp is to hold a session with.
+func (srv *server) mcpServer() (mcp.Server, error) {
 	s := mcp.Server{
 		Name: srv.name, Tools: srv.Tools, Deny: srv.Deny, StartTimeout: time.Duration(srv.StartTimeout),
 		CallTimeout: time.Duration(srv.ToolTimeout), Defer: srv.Defer, Observe: srv.observe,
@@ -142,20 +142,20 @@ func (srv *server) asked() (mcp.Server, error) {
 	}
 	client, err := mcp.NewClient(mcp.Remote{URL: srv.URL, Headers: srv.Headers, Bearer: token})
 	if err != nil {
-		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", srv.name, outcome.Trimmed(err)).Because(err)
+		return s, outcome.Stopf(outcome.InvalidInput, "mcp_url", "The server %s can't be reached at its address: %s.", srv.name, outcome.WithoutFullStop(err)).Because(err)
 	}
 	s.URL, s.Client = srv.URL, client
 	return s, nil
 }
 
-// judge decides how a failed start affects the run.
-func (s *server) judge(failed error) error {
+// judgeStartFailure decides how a failed start affects the run.
+func (s *server) judgeStartFailure(failed error) error {
 	if failed == nil {
-		return s.tellAgain()
+		return s.recordRestart()
 	}
 	stop := stopOf(s.name, failed)
 	why := s.Record.Redact(strings.TrimSuffix(stop.Message, ".") + "." + s.hint(stop) + s.seeLog())
-	if err := s.tell(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
+	if err := s.recordStatus(transcript.MCPServer{State: transcript.MCPFailed, Why: why}); err != nil {
 		return err
 	}
 	if s.Required || stop.Outcome == outcome.InvalidInput {
@@ -163,7 +163,7 @@ func (s *server) judge(failed error) error {
 		return stop
 	}
 	s.mu.Lock()
-	s.broken = why
+	s.lostReason = why
 	s.mu.Unlock()
 	s.Record.Warn("mcp_server", "The run continues without the server %s, which is not required. %s", s.name, why)
 	return nil
@@ -177,11 +177,11 @@ func (s *server) hint(stop *outcome.Stop) string {
 	return s.registryHint()
 }
 
-// tell records the server's status.
-func (s *server) tell(event transcript.MCPServer) error {
+// recordStatus records the server's status.
+func (s *server) recordStatus(event transcript.MCPServer) error {
 	s.mu.Lock()
 	event.Name, event.Command, event.Log, event.Seconds = s.name, s.Command, s.log, s.took.Seconds()
-	list := s.frozen
+	list := s.firstList
 	s.mu.Unlock()
 	if at, err := url.Parse(s.URL); err == nil {
 		event.Host = at.Host
@@ -190,18 +190,18 @@ func (s *server) tell(event transcript.MCPServer) error {
 		event.Revision, event.Server, event.Version = list.Revision, list.Name, list.Version
 	}
 	s.mu.Lock()
-	s.known = s.known.Then(event)
+	s.reported = s.reported.UpdatedBy(event)
 	s.mu.Unlock()
 	return s.Record.Append(transcript.TypeMCPServer, event)
 }
 
-// tellReady saves the server's list of tools and records the offered ones.
-func (s *server) tellReady(offered []mcp.Offered) error {
-	if s.told || !s.live() {
+// recordReady saves the server's list of tools and records the offered ones.
+func (s *server) recordReady(offered []mcp.Offered) error {
+	if s.readyReported || !s.live() {
 		return nil
 	}
-	s.told = true
-	raw, err := json.MarshalIndent(s.frozen, "", "  ")
+	s.readyReported = true
+	raw, err := json.MarshalIndent(s.firstList, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the tools of the server %s: %w", s.name, err)
 	}
@@ -218,24 +218,24 @@ func (s *server) tellReady(offered []mcp.Offered) error {
 			event.Tools = append(event.Tools, transcript.MCPTool{Name: tool.Spec.Name, Tool: tool.Tool, SHA256: tool.SHA256, Unchecked: tool.Unchecked})
 		}
 	}
-	return s.tell(event)
+	return s.recordStatus(event)
 }
 
-// tellAgain records the return of an ended server.
-func (s *server) tellAgain() error {
+// recordRestart records the return of an ended server.
+func (s *server) recordRestart() error {
 	s.mu.Lock()
-	ended := s.known.State == transcript.MCPEnded
+	ended := s.reported.State == transcript.MCPEnded
 	s.mu.Unlock()
 	if !ended {
 		return nil
 	}
-	return s.tell(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
+	return s.recordStatus(transcript.MCPServer{State: transcript.MCPReady, Why: "it was started again"})
 }
 
 // observe records a server's unrequested event.
 func (s *server) observe(notice mcp.Notice) {
 	s.mu.Lock()
-	first, closing := !s.changed, s.closing || s.quiet
+	first, closing := !s.changed, s.closing || s.unreported
 	if notice.Kind == mcp.ToolsChanged {
 		s.changed = true
 	}
@@ -243,7 +243,7 @@ func (s *server) observe(notice mcp.Notice) {
 	switch {
 	case closing:
 	case notice.Kind == mcp.ToolsChanged && first:
-		_ = s.tell(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPChanged, Why: "it says that its tools are others now; the run goes on with those that it had"}) // a log that fails is told at the end
 		s.Record.Warn("mcp_changed", "The server %s announced other tools; the run kept those from the start.", s.name)
 	case notice.Kind == mcp.Ended:
 		_ = s.ended()
@@ -259,14 +259,14 @@ func (s *server) ended() error {
 	if session != nil {
 		why = session.Ended()
 	}
-	if why != nil && session != s.over && !s.quiet {
-		s.over, first = session, true
-		s.ends++
+	if why != nil && session != s.endedSession && !s.unreported {
+		s.endedSession, first = session, true
+		s.endCount++
 	}
 	s.mu.Unlock()
 	if first {
-		words := s.Record.Redact(outcome.Trimmed(why))
-		_ = s.tell(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
+		words := s.Record.Redact(outcome.WithoutFullStop(why))
+		_ = s.recordStatus(transcript.MCPServer{State: transcript.MCPEnded, Why: words}) // a log that fails is told at the end
 		s.Record.Warn("mcp_ended", "The server %s ended while it was in use: %s.%s", s.name, strings.TrimSuffix(words, "."), s.seeLog())
 	}
 	return why
@@ -318,7 +318,7 @@ func (s *server) answering(ctx context.Context) (session *mcp.Session, why strin
 	s.starting.Lock()
 	defer s.starting.Unlock()
 	const over = " has ended and answers no more. Go on without it. "
-	if why := s.gone(); why != "" {
+	if why := s.whyLost(); why != "" {
 		return nil, "The server " + s.name + over + why
 	}
 	ended := s.ended()
@@ -329,7 +329,7 @@ func (s *server) answering(ctx context.Context) (session *mcp.Session, why strin
 	case ended == nil:
 		return session, ""
 	}
-	if err := s.again(ctx, session, ended); err != nil {
+	if err := s.restart(ctx, session, ended); err != nil {
 		if ctx.Err() != nil {
 			return nil, "The server " + s.name + " was not started again: the run was cancelled."
 		}
@@ -338,9 +338,9 @@ func (s *server) answering(ctx context.Context) (session *mcp.Session, why strin
 	return s.current(), ""
 }
 
-// again restarts the server after its session has ended.
-func (s *server) again(ctx context.Context, session *mcp.Session, ended error) error {
-	if err := s.twice(ended); err != nil {
+// restart restarts the server after its session has ended.
+func (s *server) restart(ctx context.Context, session *mcp.Session, ended error) error {
+	if err := s.requireRestartLeft(ended); err != nil {
 		return err
 	}
 	_ = session.Close() // it has ended
@@ -350,14 +350,14 @@ func (s *server) again(ctx context.Context, session *mcp.Session, ended error) e
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	return s.tellAgain()
+	return s.recordRestart()
 }
 
-// twice returns an error once the server has used up its restart.
-func (s *server) twice(ended error) error {
+// requireRestartLeft returns an error once the server has used up its restart.
+func (s *server) requireRestartLeft(ended error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ends < 2 {
+	if s.endCount < 2 {
 		return nil
 	}
 	return fmt.Errorf("it was started again once already, and ended again: %w", ended)
@@ -365,10 +365,10 @@ func (s *server) twice(ended error) error {
 
 // giveUp marks the server as lost and returns the reason.
 func (s *server) giveUp(err error) string {
-	why := s.Record.Redact(outcome.Sentence(outcome.Said(err)) + ".")
+	why := s.Record.Redact(outcome.Sentence(outcome.MessageOf(err)) + ".")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken, s.cause = why, err
+	s.lostReason, s.cause = why, err
 	return why
 }
 
@@ -378,13 +378,13 @@ func (s *server) lost() error {
 	if !s.Required {
 		return nil
 	}
-	if ended := s.ended(); ended != nil && s.gone() == "" {
-		if err := s.twice(ended); err != nil {
+	if ended := s.ended(); ended != nil && s.whyLost() == "" {
+		if err := s.requireRestartLeft(ended); err != nil {
 			s.giveUp(err)
 		}
 	}
 	s.mu.Lock()
-	broken, cause := s.broken, s.cause
+	broken, cause := s.lostReason, s.cause
 	s.mu.Unlock()
 	if broken == "" {
 		return nil

@@ -91,8 +91,8 @@ func speaking(before func(http.ResponseWriter, *http.Request) bool) http.Handler
 	})
 }
 
-// TestAServerAtAnAddressThatGoes has it be gone for one call, and then for good.
-func TestAServerAtAnAddressThatGoes(t *testing.T) {
+// TestRestartsLostHTTPServer has it be gone for one call, and then for good.
+func TestRestartsLostHTTPServer(t *testing.T) {
 	var gone atomic.Bool
 	servers, told := atAddress(t, speaking(func(http.ResponseWriter, *http.Request) bool {
 		if gone.Load() {
@@ -104,7 +104,7 @@ func TestAServerAtAnAddressThatGoes(t *testing.T) {
 	if r := say(t, servers); !r.Failed || !strings.Contains(r.Output, "has ended") {
 		t.Errorf("got %+v", r)
 	}
-	if err := servers.Halt(); err != nil {
+	if err := servers.StopReason(); err != nil {
 		t.Errorf("it is not started again: %v", err)
 	}
 	gone.Store(false)
@@ -113,15 +113,15 @@ func TestAServerAtAnAddressThatGoes(t *testing.T) {
 	}
 	gone.Store(true)
 	say(t, servers)
-	if err := servers.Halt(); err == nil || !strings.Contains(err.Error(), "mcp_ended") {
+	if err := servers.StopReason(); err == nil || !strings.Contains(err.Error(), "mcp_ended") {
 		t.Errorf("the run goes on: %v", err)
 	}
 	told.want(t, "ended", "ended", "ready", "ready")
 }
 
-// TestChangesWhileAServerStarts has it say that it has other tools as soon as it has listed them:
+// TestNotesToolChangesDuringStart has it say that it has other tools as soon as it has listed them:
 // what is recorded of that and what is learned of the server meet.
-func TestChangesWhileAServerStarts(t *testing.T) {
+func TestNotesToolChangesDuringStart(t *testing.T) {
 	answers := map[string]string{
 		"server/discover": `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`,
 		"tools/list":      `{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}`,

@@ -5,6 +5,6 @@ import "github.com/agent-ci/agent-ci/tools"
 // Tool is a tool from outside, for the model.
 type Tool struct {
 	tools.Tool
-	From  string // who offers it, in a word or two
-	Defer bool   // the model has to look for it in any case
+	Source string // who offers it, in a word or two
+	Defer  bool   // the model has to look for it in any case
 }

@@ -28,20 +28,20 @@ type answer struct {
 
 // What a hook may decide.
 const (
-	denies = "deny"
-	asks   = "ask"
-	wants  = "more"
+	decisionDeny = "deny"
+	decisionAsk  = "ask"
+	decisionMore = "more"
 )
 
 // exitBlocks is the exit status for a refusal, with its reason on standard error.
 const exitBlocks = 2
 
-// read returns the answer of an exited hook.
-func (h Hook) read(s said) (answer, error) {
+// parseAnswer returns the answer of an exited hook.
+func (h Hook) parseAnswer(s hookOutput) (answer, error) {
 	switch {
 	case s.status == exitBlocks:
 		a := answer{reason: strings.TrimSpace(string(s.errors))}
-		h.block(&a)
+		h.applyRefusal(&a)
 		return a, nil
 	case s.status != 0:
 		return answer{}, fmt.Errorf("it ended with exit status %d%s", s.status, lastWords(s.errors))
@@ -56,27 +56,27 @@ func (h Hook) read(s said) (answer, error) {
 	return h.readJSON(text)
 }
 
-// block makes a refusal of an answer. Of Stop it is a wish for more work, and of PostToolUse words for
+// applyRefusal makes a refusal of an answer. Of Stop it is a wish for more work, and of PostToolUse words for
 // the model.
-func (h Hook) block(a *answer) {
-	if a.decision = denies; h.On != job.OnStop {
+func (h Hook) applyRefusal(a *answer) {
+	if a.decision = decisionDeny; h.On != job.OnStop {
 		a.feedback = h.On == job.OnPostToolUse
 		return
 	}
-	if a.decision = wants; a.reason == "" {
+	if a.decision = decisionMore; a.reason == "" {
 		a.reason = "It gives no reason. Look whether the task is done."
 	}
 }
 
-// takesText lists the events with plain text as context.
-var takesText = []string{job.OnSessionStart, job.OnUserPrompt}
+// plainTextEvents lists the events with plain text as context.
+var plainTextEvents = []string{job.OnSessionStart, job.OnUserPrompt}
 
 // plainText reads a non-JSON answer: context at a run's start, ignored elsewhere, because Claude
 // Code lets hooks print anything. Text that may hide a decision, such as an object after a log
 // line, is an error.
 func (h Hook) plainText(text string) (answer, error) {
 	begins := func(line string) bool { return strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") }
-	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(takesText, h.On)
+	suspect, isContext := strings.Contains(text, "{") || begins(text), slices.Contains(plainTextEvents, h.On)
 	if isContext { // which may have code in it
 		suspect = slices.ContainsFunc(strings.Split(text, "\n"), begins)
 	}
@@ -102,8 +102,8 @@ func lastWords(text []byte) string {
 	return ": " + strings.ToValidUTF8(words, "�")
 }
 
-// specific is the event's own part of an answer.
-type specific struct {
+// specificOutput is the event's own part of an answer.
+type specificOutput struct {
 	Event        string            `json:"hookEventName"`
 	Permission   string            `json:"permissionDecision"`
 	Reason       string            `json:"permissionDecisionReason"`
@@ -138,11 +138,11 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 		Reason        string          `json:"reason"`
 		Specific      json.RawMessage `json:"hookSpecificOutput"`
 	}
-	var s specific
+	var s specificOutput
 	if err := h.decode(text, &c, outerKeys, specificKeys); err != nil {
 		return answer{}, err
 	}
-	if given(c.Specific) != nil {
+	if nonNull(c.Specific) != nil {
 		if err := h.decode(c.Specific, &s, specificKeys, outerKeys); err != nil {
 			return answer{}, err
 		}
@@ -150,46 +150,46 @@ func (h Hook) readJSON(text []byte) (answer, error) {
 	if s.Event != "" && s.Event != h.On {
 		return answer{}, fmt.Errorf("it answers to %q, and was asked about %s", s.Event, h.On)
 	}
-	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: given(s.Input), texts: s.Env}
+	a := answer{context: s.Context, message: c.SystemMessage, reason: c.Reason, input: nonNull(s.Input), texts: s.Env}
 	if h.On == job.OnToolDefinition {
 		a.texts = s.Descriptions
 	}
 	switch c.Decision {
 	case "", "approve", "allow":
-	case "block", denies:
-		h.block(&a)
+	case "block", decisionDeny:
+		h.applyRefusal(&a)
 	default:
 		return answer{}, fmt.Errorf("its decision %q is none that is known", c.Decision)
 	}
 	switch s.Permission {
 	case "", "allow":
-	case denies:
-		a.decision, a.reason = denies, s.Reason
-	case asks, "defer": // to a person, who would decide later
-		a.decision, a.reason = asks, s.Reason
+	case decisionDeny:
+		a.decision, a.reason = decisionDeny, s.Reason
+	case decisionAsk, "defer": // to a person, who would decide later
+		a.decision, a.reason = decisionAsk, s.Reason
 	default:
 		return answer{}, fmt.Errorf("its permissionDecision %q is none of allow, deny, ask and defer", s.Permission)
 	}
 	if h.On == job.OnStop && a.context != "" { // by which the agent goes on, too
-		a.decision, a.reason, a.context = wants, strings.TrimSpace(a.reason+"\n"+a.context), ""
+		a.decision, a.reason, a.context = decisionMore, strings.TrimSpace(a.reason+"\n"+a.context), ""
 	}
 	if c.Continue != nil && !*c.Continue {
 		if h.On == job.OnStop { // which lets the agent end
 			return answer{message: c.SystemMessage}, nil
 		}
-		a.decision, a.stop, a.feedback = denies, true, false
+		a.decision, a.stop, a.feedback = decisionDeny, true, false
 		if c.StopReason != "" {
 			a.reason = c.StopReason
 		}
 	}
-	return a, a.replace(s)
+	return a, a.setOutput(s)
 }
 
-// replace takes the replacement for a call's output.
-func (a *answer) replace(s specific) error {
-	raw := given(s.Output)
+// setOutput takes the replacement for a call's output.
+func (a *answer) setOutput(s specificOutput) error {
+	raw := nonNull(s.Output)
 	if raw == nil {
-		raw = given(s.MCPOutput)
+		raw = nonNull(s.MCPOutput)
 	}
 	if raw == nil {
 		return nil
@@ -202,8 +202,8 @@ func (a *answer) replace(s specific) error {
 	return nil
 }
 
-// given returns raw, or nil for null.
-func given(raw json.RawMessage) json.RawMessage {
+// nonNull returns raw, or nil for null.
+func nonNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -226,7 +226,7 @@ func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string)
 			known = true
 		case is:
 			return fmt.Errorf("its answer has %q, which %s has no place for", key, h.On)
-		case misspelt(key, here) || misspelt(key, elsewhere):
+		case differsInCase(key, here) || differsInCase(key, elsewhere):
 			return fmt.Errorf("its answer has %q where it means nothing", key)
 		case slices.Contains(job.OwnPoints, h.On):
 			return fmt.Errorf("its answer has %q, which is no key of %s", key, h.On)
@@ -241,8 +241,8 @@ func (h Hook) decode(text []byte, into any, here, elsewhere map[string][]string)
 	return nil
 }
 
-// misspelt reports whether a key is among keys but for its case.
-func misspelt(key string, among map[string][]string) bool {
+// differsInCase reports whether a key is among keys but for its case.
+func differsInCase(key string, among map[string][]string) bool {
 	for other := range among {
 		if strings.EqualFold(other, key) {
 			return true

@@ -14,37 +14,37 @@ import (
 type Answers struct {
 	// Replace means the record replaces all hooks, and missing answers pass. Otherwise the run
 	// resumes and repeats no once-per-run question.
-	Replace bool
-	Uses    []transcript.HookUse // by then
-	Rounds  int                  // that stop hooks asked for
-	// More is the latest request of the stop hooks, if not yet sent to the model.
-	More string
-	// Stopped means stop hooks ran after the model's last answer.
-	Stopped bool
+	Replace    bool
+	Uses       []transcript.HookUse // by then
+	StopRounds int                  // that stop hooks asked for
+	// PendingRequest is the latest request of the stop hooks, if not yet sent to the model.
+	PendingRequest string
+	// StopHooksRan means stop hooks ran after the model's last answer.
+	StopHooksRan bool
 
-	answers *recorded
+	answers *unusedAnswers
 }
 
-// recorded holds unused answers.
-type recorded struct {
-	mu   sync.Mutex
-	left []transcript.Hook
+// unusedAnswers holds unused answers.
+type unusedAnswers struct {
+	mu      sync.Mutex
+	answers []transcript.Hook
 }
 
-// onceOnly lists events that occur once per run.
-var onceOnly = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
+// oncePerRun lists events that occur once per run.
+var oncePerRun = []string{job.OnSessionStart, job.OnUserPrompt, job.OnToolDefinition, job.OnShellEnv}
 
-// Take adds the next event of a record.
-func (p *Answers) Take(e transcript.Event) error {
+// Apply adds the next event of a record.
+func (p *Answers) Apply(e transcript.Event) error {
 	if e.By() != "" && e.Type != transcript.TypeHook {
 		return nil
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		p.More, p.Stopped = "", false
+		p.PendingRequest, p.StopHooksRan = "", false
 		return nil
 	case transcript.TypeModelResponse:
-		p.Stopped = false
+		p.StopHooksRan = false
 		return nil
 	case transcript.TypeHook:
 	default:
@@ -55,31 +55,31 @@ func (p *Answers) Take(e transcript.Event) error {
 		return err
 	}
 	if d.On == job.OnStop {
-		p.Stopped = true
+		p.StopHooksRan = true
 		if d.Decision == transcript.HookMore {
-			if p.Rounds++; p.Rounds <= mostRounds { // what was asked for beyond that is not given
-				p.More = d.Reason
+			if p.StopRounds++; p.StopRounds <= mostRounds { // what was asked for beyond that is not given
+				p.PendingRequest = d.Reason
 			}
 		}
 	}
 	if p.answers == nil {
-		p.answers = new(recorded)
+		p.answers = new(unusedAnswers)
 	}
-	p.answers.left = append(p.answers.left, d)
+	p.answers.answers = append(p.answers.answers, d)
 	return nil
 }
 
-// take returns the recorded answer to a question, once.
-func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
-	if !p.Replace && !slices.Contains(onceOnly, on) {
+// takeAnswer returns the recorded answer to a question, once.
+func (p *Answers) takeAnswer(name, on string, call transcript.CallRef) (transcript.Hook, bool) {
+	if !p.Replace && !slices.Contains(oncePerRun, on) {
 		return transcript.Hook{}, false
 	}
 	if p.answers != nil {
 		p.answers.mu.Lock()
 		defer p.answers.mu.Unlock()
-		for i, d := range p.answers.left {
+		for i, d := range p.answers.answers {
 			if d.Name == name && d.On == on && d.Ref() == call {
-				p.answers.left = slices.Delete(p.answers.left, i, i+1)
+				p.answers.answers = slices.Delete(p.answers.answers, i, i+1)
 				return d, true
 			}
 		}
@@ -89,23 +89,23 @@ func (p *Answers) take(name, on string, call transcript.CallRef) (transcript.Hoo
 
 // repeat returns a recorded reply.
 func (h Hook) repeat(d transcript.Hook) reply {
-	r := reply{after: d.After, wentOn: d.WentOn, took: time.Duration(d.Seconds * float64(time.Second))}
+	r := reply{replacement: d.After, continued: d.WentOn, duration: time.Duration(d.Seconds * float64(time.Second))}
 	r.reason, r.context, r.message, r.stop = d.Reason, d.Context, d.Message, d.Stop
 	switch d.Decision {
 	case transcript.HookFailed:
-		r.failed = d.Reason
+		r.failure = d.Reason
 	case transcript.HookDeny:
-		r.decision = denies
+		r.decision = decisionDeny
 		r.feedback = h.On == job.OnPostToolUse && !d.Stop
 	case transcript.HookMore:
-		r.decision = wants
+		r.decision = decisionMore
 	case transcript.HookReplace:
-		r.output = &r.after
+		r.output = &r.replacement
 	case transcript.HookRewrite:
 		if h.On == job.OnPreToolUse {
-			r.input = json.RawMessage(r.after)
+			r.input = json.RawMessage(r.replacement)
 		} else {
-			_ = json.Unmarshal([]byte(r.after), &r.texts) // else nothing is set
+			_ = json.Unmarshal([]byte(r.replacement), &r.texts) // else nothing is set
 		}
 	}
 	return r

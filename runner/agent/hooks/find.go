@@ -19,7 +19,7 @@ func Find(ctx context.Context, operatorFile string, j *job.Job, base settings.Co
 	if err != nil {
 		return nil, err
 	}
-	return Collect(operators, j.Hooks, base.ReadBase, home)
+	return Combine(operators, j.Hooks, base.ReadBase, home)
 }
 
 // New returns a run's hooks, confined by boxes; nil for none. root is the agent's working tree.
@@ -28,7 +28,7 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 	if len(all) == 0 {
 		return nil
 	}
-	if sandbox.Level(boxes.Reached().Level) == sandbox.LevelNone {
+	if sandbox.Level(boxes.Confinement().Level) == sandbox.LevelNone {
 		boxes.Record.Warn("hooks_unconfined", "Nothing confines the hooks of this run or protects their files from commands: policy.sandbox is danger-full-access.")
 	}
 	folder := path.Clean(boxes.Job.Repository.Path)
@@ -37,11 +37,11 @@ func New(all []Hook, boxes *confine.Sandboxes, root string) *Hooks {
 		Facts: Facts{
 			RunID: boxes.Record.ID, Model: boxes.Job.Model.Name, Root: root, Path: folder, WorkDir: path.Join(root, folder), Transcript: boxes.Record.Join(record.TranscriptFile),
 		},
-		Rooms: Rooms{
-			Environ: boxes.Environ, BaseTree: boxes.BaseTree, Changeable: boxes.Changeable(),
+		Sandboxes: SandboxProvider{
+			Environ: boxes.Environ, BaseTree: boxes.BaseTree, WritableByCommands: boxes.WritableFolders(),
 			Open: func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error) {
 				// What setup commands installed may lead into the workspace, or be of a pull request.
-				return boxes.OpenBeside(ctx, agent, confine.Beside{Name: "hooks", Workspace: confine.BesideRead, BaseTree: true, Bare: true})
+				return boxes.OpenSidecar(ctx, agent, confine.Sidecar{Name: "hooks", Workspace: confine.SidecarRead, BaseTree: true, WithoutSetupFiles: true})
 			},
 		},
 	}
@@ -52,5 +52,5 @@ func (h *Hooks) List() error {
 	if h == nil {
 		return nil
 	}
-	return h.Record.Append(transcript.TypeHooks, Listed(h.All))
+	return h.Record.Append(transcript.TypeHooks, ForTranscript(h.All))
 }

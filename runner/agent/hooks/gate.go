@@ -20,51 +20,51 @@ var _ tools.Gate = (*Hooks)(nil)
 // model's view. Hooks see the whole of a long output. The model may too, unless a hook withholds or
 // replaces it.
 func (h *Hooks) After(ctx context.Context, tool string, call tools.Call, result tools.Result, whole func() (string, error)) (tools.Result, bool) {
-	all := h.on(job.OnPostToolUse)
-	operators := Operators(all)
-	seen := outcomeOf{result, result.Output, whole, true}
+	all := h.forEvent(job.OnPostToolUse)
+	operators := OperatorHooks(all)
+	seen := reviewedResult{result, result.Output, whole, true}
 	for _, some := range [][]Hook{all[len(operators):], operators} {
 		seen = h.after(ctx, some, tool, call, seen)
 	}
-	h.forget(call)
-	return seen.result, seen.let
+	h.forgetPatch(call)
+	return seen.result, seen.allowed
 }
 
-// outcomeOf is a call's result for the model, and access to the whole output.
-type outcomeOf struct {
-	result tools.Result
-	cut    string // the output before hooks changed it
-	whole  func() (string, error)
-	let    bool
+// reviewedResult is a call's result for the model, and access to the whole output.
+type reviewedResult struct {
+	result   tools.Result
+	original string // the output before hooks changed it
+	whole    func() (string, error)
+	allowed  bool
 }
 
-// shown returns the result for a hook.
-func (o outcomeOf) shown() (tools.Result, error) {
-	if !o.let {
+// forHook returns the result for a hook.
+func (o reviewedResult) forHook() (tools.Result, error) {
+	if !o.allowed {
 		return o.result, nil
 	}
 	text, err := o.whole()
 	shown := o.result
-	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.cut, "\n"))
+	shown.Output = strings.TrimSuffix(text, "\n") + strings.TrimPrefix(o.result.Output, strings.TrimSuffix(o.original, "\n"))
 	return shown, err
 }
 
 // after asks hooks up to the first refusal.
-func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen outcomeOf) outcomeOf {
+func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.Call, seen reviewedResult) reviewedResult {
 	for _, one := range some {
-		shown, err := seen.shown()
+		shown, err := seen.forHook()
 		if err != nil {
-			return outcomeOf{result: withheld(seen.result, one.unasked(err))}
+			return reviewedResult{result: withholdResult(seen.result, one.failureText(err))}
 		}
-		for _, as := range h.shapes(one, tool, call) {
-			about := as.about(call)
-			about["tool_response"] = as.response(shown)
-			r, err := h.ask(ctx, one, question{of: refOf(call), about: about, before: seen.result.Output})
+		for _, as := range h.resultQuestions(one, tool, call) {
+			about := as.claudeInput(call)
+			about["tool_response"] = as.claudeResponse(shown)
+			r, err := h.ask(ctx, one, question{call: refOf(call), input: about, replaceable: seen.result.Output})
 			if err != nil {
-				return outcomeOf{result: withheld(seen.result, one.unasked(err))}
+				return reviewedResult{result: withholdResult(seen.result, one.failureText(err))}
 			}
 			refused := r.refuses() && !r.feedback
-			seen.result, seen.let = one.judged(seen.result, r), seen.let && !refused && r.output == nil
+			seen.result, seen.allowed = one.applyReply(seen.result, r), seen.allowed && !refused && r.output == nil
 			if refused {
 				return seen
 			}
@@ -73,47 +73,47 @@ func (h *Hooks) after(ctx context.Context, some []Hook, tool string, call tools.
 	return seen
 }
 
-// shapes returns a hook's questions about a result: the call, and each patch applied for it.
-func (h *Hooks) shapes(one Hook, tool string, call tools.Call) (all []shaped) {
+// resultQuestions returns a hook's questions about a result: the call, and each patch applied for it.
+func (h *Hooks) resultQuestions(one Hook, tool string, call tools.Call) (all []claudeCall) {
 	h.mu.Lock()
-	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as shaped) bool { return !one.ofPatch(as) })
+	all = slices.DeleteFunc(slices.Clone(h.patched[refOf(call)]), func(as claudeCall) bool { return !one.matchesPatch(as) })
 	h.mu.Unlock()
-	if one.concerns(tool, call) {
-		all = append(all, h.shape(tool, call))
+	if one.matches(tool, call) {
+		all = append(all, h.toClaudeCall(tool, call))
 	}
 	return all
 }
 
-// judged applies a hook's reply to a result. A failed hook, or one ending the run, withholds the
+// applyReply applies a hook's reply to a result. A failed hook, or one ending the run, withholds the
 // output. A blocking hook's reason follows the output.
-func (h Hook) judged(result tools.Result, r reply) tools.Result {
+func (h Hook) applyReply(result tools.Result, r reply) tools.Result {
 	switch {
-	case r.failed != "" && !r.wentOn:
-		return withheld(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+cut(r.failed)+". The call itself was run.")
+	case r.failure != "" && !r.continued:
+		return withholdResult(result, "The output is withheld: the hook "+h.Name+", which has to agree, did not answer cleanly: "+shorten(r.failure)+". The call itself was run.")
 	case r.refuses() && !r.feedback:
-		return withheld(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.words())+" The call itself was run.")
+		return withholdResult(result, "The output is withheld by the hook "+h.Name+": "+sentence(r.words())+" The call itself was run.")
 	case r.output != nil:
 		failed := result.Failed
-		result = withheld(result, *r.output)
+		result = withholdResult(result, *r.output)
 		result.Failed = failed
 	}
 	if r.feedback {
-		result = behind(result, "The hook "+h.Name+" says of this: "+sentence(r.words()))
+		result = appendText(result, "The hook "+h.Name+" says of this: "+sentence(r.words()))
 	}
 	if r.context != "" {
-		result = behind(result, h.adds(r))
+		result = appendText(result, h.addedContext(r))
 	}
 	return result
 }
 
-// withheld replaces the model's whole result by words.
-func withheld(result tools.Result, words string) tools.Result {
+// withholdResult replaces the model's whole result by words.
+func withholdResult(result tools.Result, words string) tools.Result {
 	result.Output, result.Images, result.Failed = words, nil, true
 	return result
 }
 
-// behind adds words to the output.
-func behind(result tools.Result, words string) tools.Result {
+// appendText adds words to the output.
+func appendText(result tools.Result, words string) tools.Result {
 	result.Output = strings.TrimSuffix(result.Output, "\n") + "\n" + words + "\n"
 	return result
 }
@@ -124,33 +124,33 @@ type Patch struct {
 	Diff  string      // unified
 }
 
-// Patching asks about a patch of any origin. refusal says why it is not applied; "" allows it.
+// ReviewPatch asks about a patch of any origin. refusal says why it is not applied; "" allows it.
 // aside is for the model.
-func (h *Hooks) Patching(ctx context.Context, p Patch) (refusal, aside string) {
+func (h *Hooks) ReviewPatch(ctx context.Context, p Patch) (refusal, aside string) {
 	call, _ := tools.CallOf(ctx)
-	all := h.edits(p)
+	all := h.patchCalls(p)
 	var words []string
 	for _, one := range h.All {
-		for _, about := range h.aboutPatch(one, p, call, all) {
-			r, err := h.ask(ctx, one, question{of: refOf(call), about: about})
+		for _, about := range h.patchInputs(one, p, call, all) {
+			r, err := h.ask(ctx, one, question{call: refOf(call), input: about})
 			switch {
 			case err != nil:
-				return one.unasked(err), ""
+				return one.failureText(err), ""
 			case r.refuses():
 				return one.refusal(r), ""
 			case r.context != "":
-				words = append(words, one.adds(r)+"\n")
+				words = append(words, one.addedContext(r)+"\n")
 			}
 		}
 	}
-	if h.OfOutputs() && !dialect.Is(tools.Taken(call.Name), dialect.Edits) {
-		h.remember(call, all)
+	if h.HasOutputHooks() && !dialect.Is(tools.OwnToolNamed(call.Name), dialect.Edits) {
+		h.rememberPatch(call, all)
 	}
 	return "", strings.Join(words, "")
 }
 
-// aboutPatch returns a hook's input about a patch, one per question.
-func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (all []map[string]any) {
+// patchInputs returns a hook's input about a patch, one per question.
+func (h *Hooks) patchInputs(one Hook, p Patch, call tools.Call, edits []claudeCall) (all []map[string]any) {
 	switch one.On {
 	case job.OnPrePatch:
 		files := make([]tree.Change, len(p.Edits)) // paths are below the root of the repository
@@ -163,47 +163,47 @@ func (h *Hooks) aboutPatch(one Hook, p Patch, call tools.Call, edits []shaped) (
 		}
 		return []map[string]any{{"patch": map[string]any{"files": files, "diff": p.Diff}}}
 	case job.OnPreToolUse:
-		tool := tools.Taken(call.Name)
+		tool := tools.OwnToolNamed(call.Name)
 		own := dialect.Is(tool, dialect.Edits) // then hooks were asked about the call itself, unless its path is a link
-		asked := h.shape(tool, call).Input["file_path"]
+		asked := h.toClaudeCall(tool, call).Input["file_path"]
 		for _, as := range edits {
-			if one.ofPatch(as) && !(own && (as.Tool == dialect.ApplyPatch || as.Input["file_path"] == asked)) {
-				all = append(all, as.about(call))
+			if one.matchesPatch(as) && !(own && (as.Tool == dialect.ApplyPatch || as.Input["file_path"] == asked)) {
+				all = append(all, as.claudeInput(call))
 			}
 		}
 	}
 	return all
 }
 
-// edits returns a patch in Claude Code's form, file by file, and in Codex's, whole. A moved file is
+// patchCalls returns a patch in Claude Code's form, file by file, and in Codex's, whole. A moved file is
 // written in one place and edited away in the other.
-func (h *Hooks) edits(p Patch) (all []shaped) {
+func (h *Hooks) patchCalls(p Patch) (all []claudeCall) {
 	var whole strings.Builder
 	for _, e := range p.Edits {
 		if e.Op == v4a.Add || e.MovedFrom != "" {
-			all = append(all, shaped{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
+			all = append(all, claudeCall{"Write", map[string]any{"file_path": h.inWorkDir(e.Path), "content": e.Text}})
 		} else {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
+			all = append(all, claudeCall{"Edit", map[string]any{"file_path": h.inWorkDir(e.Path), "old_string": e.Old, "new_string": e.New, "replace_all": false}})
 		}
 		if e.MovedFrom != "" {
-			all = append(all, shaped{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
+			all = append(all, claudeCall{"Edit", map[string]any{"file_path": h.inWorkDir(e.MovedFrom), "old_string": e.Old, "new_string": "", "replace_all": false}})
 		}
 		whole.WriteString(v4a.Format(e.Op, e.Path, e.MovedFrom, e.Old, e.New))
 	}
-	return append(all, shaped{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
+	return append(all, claudeCall{dialect.ApplyPatch, map[string]any{"command": "*** Begin Patch\n" + whole.String() + "*** End Patch\n"}})
 }
 
-// remember stores a patch for hooks on its result.
-func (h *Hooks) remember(call tools.Call, edits []shaped) {
+// rememberPatch stores a patch for hooks on its result.
+func (h *Hooks) rememberPatch(call tools.Call, edits []claudeCall) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.patched == nil {
-		h.patched = map[transcript.CallRef][]shaped{}
+		h.patched = map[transcript.CallRef][]claudeCall{}
 	}
 	h.patched[refOf(call)] = append(h.patched[refOf(call)], edits...)
 }
 
-func (h *Hooks) forget(call tools.Call) {
+func (h *Hooks) forgetPatch(call tools.Call) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.patched, refOf(call))

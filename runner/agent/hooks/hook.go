@@ -29,15 +29,15 @@ type Hook struct {
 	trusted bool   // it runs outside of any sandbox
 }
 
-// Base returns a file of the base commit; fs.ErrNotExist if missing.
-type Base func(name string, limit int64) ([]byte, error)
+// ReadBaseFile returns a file of the base commit; fs.ErrNotExist if missing.
+type ReadBaseFile func(name string, limit int64) ([]byte, error)
 
-// mostProgram is how much of a file of a hook counts for its digest.
-const mostProgram = 16 << 20
+// maxDigestedBytes is how much of a file of a hook counts for its digest.
+const maxDigestedBytes = 16 << 20
 
-// Collect sorts hooks: the operator's first, then the job's, by name. Trust settings of a job are
+// Combine sorts hooks: the operator's first, then the job's, by name. Trust settings of a job are
 // ignored. home is the user's folder, for files named by hooks.
-func Collect(operators, jobs map[string]job.Hook, base Base, home string) ([]Hook, error) {
+func Combine(operators, jobs map[string]job.Hook, base ReadBaseFile, home string) ([]Hook, error) {
 	var all []Hook
 	for _, from := range []struct {
 		prefix string
@@ -62,7 +62,7 @@ func Collect(operators, jobs map[string]job.Hook, base Base, home string) ([]Hoo
 
 // digest covers the hook's settings and the files named by its words, in the base tree or by
 // absolute path. It excludes other files read by an interpreter.
-func (h Hook) digest(base Base, home string) (string, error) {
+func (h Hook) digest(base ReadBaseFile, home string) (string, error) {
 	sum := sha256.New()
 	settings, err := json.Marshal(h.Hook)
 	if err != nil {
@@ -83,7 +83,7 @@ func (h Hook) digest(base Base, home string) (string, error) {
 }
 
 // fileOf returns the digested content of a file named by a hook's word; nil for none.
-func fileOf(word string, program bool, base Base) ([]byte, error) {
+func fileOf(word string, program bool, base ReadBaseFile) ([]byte, error) {
 	switch {
 	case filepath.IsAbs(word):
 		info, err := os.Stat(word)
@@ -95,7 +95,7 @@ func fileOf(word string, program bool, base Base) ([]byte, error) {
 			return nil, nil
 		}
 		defer f.Close()
-		content, err := io.ReadAll(io.LimitReader(f, mostProgram))
+		content, err := io.ReadAll(io.LimitReader(f, maxDigestedBytes))
 		if err != nil {
 			return nil, nil
 		}
@@ -107,15 +107,15 @@ func fileOf(word string, program bool, base Base) ([]byte, error) {
 	if !filepath.IsLocal(name) || name == "." {
 		return nil, nil
 	}
-	content, err := base(name, mostProgram)
+	content, err := base(name, maxDigestedBytes)
 	if err != nil && (!program || errors.Is(err, os.ErrNotExist)) { // a word need not be a file, and a missing program is reported when it starts
 		return nil, nil
 	}
 	return content, err
 }
 
-// Listed are the hooks for the transcript.
-func Listed(all []Hook) transcript.Hooks {
+// ForTranscript are the hooks for the transcript.
+func ForTranscript(all []Hook) transcript.Hooks {
 	list := transcript.Hooks{Hooks: []transcript.HookActive{}}
 	for _, h := range all {
 		list.Hooks = append(list.Hooks, transcript.HookActive{
@@ -125,8 +125,8 @@ func Listed(all []Hook) transcript.Hooks {
 	return list
 }
 
-// Recorded returns the hooks in a transcript's list.
-func Recorded(list transcript.Hooks) []Hook {
+// FromTranscript returns the hooks in a transcript's list.
+func FromTranscript(list transcript.Hooks) []Hook {
 	var all []Hook
 	for _, a := range list.Hooks {
 		all = append(all, Hook{
@@ -137,7 +137,7 @@ func Recorded(list transcript.Hooks) []Hook {
 	return all
 }
 
-// Operators are the hooks of the operator's file.
-func Operators(all []Hook) []Hook {
+// OperatorHooks are the hooks of the operator's file.
+func OperatorHooks(all []Hook) []Hook {
 	return slices.DeleteFunc(slices.Clone(all), func(h Hook) bool { return !strings.HasPrefix(h.Name, OperatorPrefix) })
 }

@@ -22,20 +22,20 @@ import (
 // Hooks holds a run's hooks. Set the exported fields before the first question only. Nil has no
 // hooks. Methods are safe for concurrent use.
 type Hooks struct {
-	All    []Hook // by Collect
-	Record *record.Record
-	Facts  Facts
-	Rooms  Rooms // where they run
+	All       []Hook // by Collect
+	Record    *record.Record
+	Facts     Facts
+	Sandboxes SandboxProvider // where they run
 	// Answers replaces questions by recorded answers; the zero value has none.
 	Answers Answers
 
-	mu     sync.Mutex
-	agent  *sandbox.Sandbox // beside which they run
-	room   *room            // nil until one is needed
-	uses   []transcript.HookUse
-	rounds int // that stop hooks asked for
+	mu      sync.Mutex
+	agent   *sandbox.Sandbox // beside which they run
+	current *hookSandbox     // nil until one is needed
+	uses    []transcript.HookUse
+	rounds  int // that stop hooks asked for
 	// patched holds patches applied by calls without a result yet.
-	patched map[transcript.CallRef][]shaped
+	patched map[transcript.CallRef][]claudeCall
 	halted  *outcome.Stop // why the run can't go on
 }
 
@@ -51,56 +51,56 @@ type Facts struct {
 
 // question is a question to a hook.
 type question struct {
-	of transcript.CallRef // the call; the zero value for none
-	// about is the question's own part of the hook's input.
-	about map[string]any
-	// before is the text replaceable by an answer.
-	before string
+	call transcript.CallRef // the call; the zero value for none
+	// input is the question's own part of the hook's input.
+	input map[string]any
+	// replaceable is the text replaceable by an answer.
+	replaceable string
 	// rewrite returns the answer's replacement for before.
 	rewrite func(raw json.RawMessage) (string, error)
-	// may says why a text can't have a name, in words; empty if it can. nil takes all.
-	may func(name, text string) string
+	// whyNot says why a text can't have a name, in words; empty if it can. nil takes all.
+	whyNot func(name, text string) string
 }
 
 // reply is a hook's answer, or the reason for none.
 type reply struct {
 	answer
-	after  string // that stands in for what was asked about
-	failed string // why there is no valid answer, in words; empty where there is one
-	wentOn bool   // though there is none
-	took   time.Duration
+	replacement string // that stands in for what was asked about
+	failure     string // why there is no valid answer, in words; empty where there is one
+	continued   bool   // though there is none
+	duration    time.Duration
 }
 
 // refuses reports whether the hook forbids the action.
 func (r reply) refuses() bool {
-	return r.failed != "" && !r.wentOn || r.decision == denies || r.decision == asks
+	return r.failure != "" && !r.continued || r.decision == decisionDeny || r.decision == decisionAsk
 }
 
 // ask asks one hook and records the answer. Only ctx and the record cause errors.
 func (h *Hooks) ask(ctx context.Context, one Hook, q question) (reply, error) {
-	if past, ok := h.Answers.take(one.Name, one.On, q.of); ok {
+	if past, ok := h.Answers.takeAnswer(one.Name, one.On, q.call); ok {
 		r := one.repeat(past)
 		if h.Answers.Replace {
-			return r, h.note(one, q, r)
+			return r, h.recordReply(one, q, r)
 		}
 		return r, nil
 	}
 	began := time.Now()
-	defer h.Record.Begins("", "hook "+one.Name+" on "+one.On)()
-	r, err := h.answered(ctx, one, q)
+	defer h.Record.BeginStep("", "hook "+one.Name+" on "+one.On)()
+	r, err := h.askClean(ctx, one, q)
 	if ctx.Err() != nil {
 		return reply{}, ctx.Err()
 	}
 	if err != nil {
-		r = reply{failed: err.Error()}
+		r = reply{failure: err.Error()}
 	}
-	r.took = time.Since(began)
-	r.wentOn = r.failed != "" && one.OnError == "continue"
-	return r.clean(h.Record.Redact), h.note(one, q, r.clean(h.Record.Redact))
+	r.duration = time.Since(began)
+	r.continued = r.failure != "" && one.OnError == "continue"
+	return r.redacted(h.Record.Redact), h.recordReply(one, q, r.redacted(h.Record.Redact))
 }
 
-// answered is the valid answer of a hook; an error says why there is none.
-func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, err error) {
+// askClean is the valid answer of a hook; an error says why there is none.
+func (h *Hooks) askClean(ctx context.Context, one Hook, q question) (r reply, err error) {
 	document, err := h.document(one, q)
 	if err != nil {
 		return r, err
@@ -109,12 +109,12 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	if err != nil {
 		return r, err
 	}
-	if r.answer, err = one.read(s); err != nil {
+	if r.answer, err = one.parseAnswer(s); err != nil {
 		return r, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.texts)) {
-		if why := q.may(name, r.texts[name]); why != "" {
-			return r, fmt.Errorf("it sets %q, which %s", cut(name), why)
+		if why := q.whyNot(name, r.texts[name]); why != "" {
+			return r, fmt.Errorf("it sets %q, which %s", shorten(name), why)
 		}
 	}
 	switch {
@@ -122,33 +122,33 @@ func (h *Hooks) answered(ctx context.Context, one Hook, q question) (r reply, er
 	case r.input != nil && q.rewrite == nil:
 		return r, errors.New("it gives another input, which a patch has no place for")
 	case r.input != nil:
-		r.after, err = q.rewrite(r.input)
+		r.replacement, err = q.rewrite(r.input)
 	case r.output != nil:
-		r.after = *r.output
+		r.replacement = *r.output
 	case r.texts != nil:
-		r.after, err = encode(r.texts)
+		r.replacement, err = encode(r.texts)
 	}
 	return r, err
 }
 
-// clean returns the reply with secrets redacted.
-func (r reply) clean(redact func(string) string) reply {
-	r.reason, r.context, r.message, r.failed = redact(r.reason), redact(r.context), redact(r.message), redact(r.failed)
+// redacted returns the reply with secrets redacted.
+func (r reply) redacted(redact func(string) string) reply {
+	r.reason, r.context, r.message, r.failure = redact(r.reason), redact(r.context), redact(r.message), redact(r.failure)
 	if r.output != nil {
 		text := redact(*r.output)
-		r.output, r.after = &text, text
+		r.output, r.replacement = &text, text
 	}
 	return r
 }
 
-// decided is the decision for the record.
-func (r reply) decided() string {
+// decisionName is the decision for the record.
+func (r reply) decisionName() string {
 	switch {
-	case r.failed != "":
+	case r.failure != "":
 		return transcript.HookFailed
-	case r.decision == denies || r.decision == asks:
+	case r.decision == decisionDeny || r.decision == decisionAsk:
 		return transcript.HookDeny
-	case r.decision == wants:
+	case r.decision == decisionMore:
 		return transcript.HookMore
 	case r.output != nil:
 		return transcript.HookReplace
@@ -158,39 +158,39 @@ func (r reply) decided() string {
 	return transcript.HookPass
 }
 
-// mostKept limits replaced text in a recorded answer, in bytes.
-const mostKept = 256 << 10
+// maxRecordedText limits replaced text in a recorded answer, in bytes.
+const maxRecordedText = 256 << 10
 
-// note records and counts an answer, and warns people if needed.
-func (h *Hooks) note(one Hook, q question, r reply) error {
+// recordReply records and counts an answer, and warns people if needed.
+func (h *Hooks) recordReply(one Hook, q question, r reply) error {
 	event := transcript.Hook{
-		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.of.Number, Caller: q.of.Caller, Agent: q.of.Agent, Trusted: one.trusted, Decision: r.decided(),
-		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.took.Seconds(), WentOn: r.wentOn,
+		Name: one.Name, On: one.On, SHA256: one.SHA256, Number: q.call.Number, Caller: q.call.Caller, Agent: q.call.Agent, Trusted: one.trusted, Decision: r.decisionName(),
+		Reason: r.words(), Context: r.context, Message: r.message, Stop: r.stop, Seconds: r.duration.Seconds(), WentOn: r.continued,
 	}
 	if event.Decision == transcript.HookRewrite || event.Decision == transcript.HookReplace {
-		event.Before, event.After = q.before[:min(len(q.before), mostKept)], r.after
+		event.Before, event.After = q.replaceable[:min(len(q.replaceable), maxRecordedText)], r.replacement
 	} else if one.On == job.OnPostToolUse && r.refuses() && !r.feedback {
-		event.Before = q.before[:min(len(q.before), mostKept)]
+		event.Before = q.replaceable[:min(len(q.replaceable), maxRecordedText)]
 	}
 	h.count(event)
-	if r.wentOn {
-		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", one.Name, one.On, r.failed)
+	if r.continued {
+		h.Record.Warn("hook_failed", "The hook %s on %s failed, and the run continued (on_error: continue): %s.", one.Name, one.On, r.failure)
 	}
 	if r.message != "" {
-		h.Record.Warn("hook_message", "The hook %s says: %s", one.Name, cut(r.message))
+		h.Record.Warn("hook_message", "The hook %s says: %s", one.Name, shorten(r.message))
 	}
 	if r.stop {
 		h.halt(outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s ended the run: %s", one.Name, one.On, sentence(r.reason)))
 	}
-	return h.Record.AppendBy(q.of.Agent, transcript.TypeHook, event)
+	return h.Record.AppendBy(q.call.Agent, transcript.TypeHook, event)
 }
 
 // words are the reason of an answer.
 func (r reply) words() string {
 	switch {
-	case r.failed != "":
-		return r.failed
-	case r.decision == asks:
+	case r.failure != "":
+		return r.failure
+	case r.decision == decisionAsk:
 		return strings.TrimSpace("It asks for a person's approval, and nobody is there to give it. " + r.reason)
 	}
 	return r.reason
@@ -209,7 +209,7 @@ func (h *Hooks) count(event transcript.Hook) {
 
 func (h *Hooks) begin() {
 	if h.uses == nil {
-		h.uses = transcript.NewHookUses(Listed(h.All).Hooks, h.Answers.Uses)
+		h.uses = transcript.NewHookUses(ForTranscript(h.All).Hooks, h.Answers.Uses)
 	}
 }
 
@@ -232,8 +232,8 @@ func (h *Hooks) halt(stop *outcome.Stop) {
 	}
 }
 
-// Halt says why a hook wants the run to go on no further; nil while none does.
-func (h *Hooks) Halt() error {
+// StopReason says why a hook wants the run to go on no further; nil while none does.
+func (h *Hooks) StopReason() error {
 	if h == nil {
 		return nil
 	}
@@ -245,16 +245,16 @@ func (h *Hooks) Halt() error {
 	return h.halted
 }
 
-// shown is how much of the words of a hook stands in a message for people or the model.
-const shown = 2000
+// maxQuotedWords is how much of the words of a hook stands in a message for people or the model.
+const maxQuotedWords = 2000
 
-func cut(words string) string {
-	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), shown)
+func shorten(words string) string {
+	return clip.Bytes(strings.TrimSpace(strings.ToValidUTF8(words, "�")), maxQuotedWords)
 }
 
 // sentence returns a hook's words, to end a sentence.
 func sentence(words string) string {
-	words = cut(words)
+	words = shorten(words)
 	switch {
 	case words == "":
 		return "it gave no reason."
@@ -266,25 +266,25 @@ func sentence(words string) string {
 
 // stop returns the stop of a run refused by a hook.
 func (h Hook) stop(r reply, what string) *outcome.Stop {
-	if r.failed != "" {
+	if r.failure != "" {
 		return outcome.Stopf(outcome.PolicyViolation, "hook_failed",
-			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, what, cut(r.failed))
+			"The hook %s on %s gave no valid answer, and so %s: %s. Fix the hook, or set on_error: continue.", h.Name, h.On, what, shorten(r.failure))
 	}
 	return outcome.Stopf(outcome.PolicyViolation, "hook_denied", "The hook %s on %s refused, and so %s: %s", h.Name, h.On, what, sentence(r.words()))
 }
 
-// unasked tells the model about a hook that failed to run.
-func (h Hook) unasked(err error) string {
+// failureText tells the model about a hook that failed to run.
+func (h Hook) failureText(err error) string {
 	return "The hook " + h.Name + ", which has to agree, could not be asked: " + err.Error()
 }
 
-// adds returns a hook's added context for the model.
-func (h Hook) adds(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
+// addedContext returns a hook's added context for the model.
+func (h Hook) addedContext(r reply) string { return "The hook " + h.Name + " adds: " + r.context }
 
 // refusal tells the model why a call is not done.
 func (h Hook) refusal(r reply) string {
-	if r.failed != "" {
-		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, cut(r.failed))
+	if r.failure != "" {
+		return fmt.Sprintf("Not run: the hook %s, which has to agree, did not answer cleanly: %s. That is a fault of the hook, not of the call; go on without it, and say so in your last message if the task needs it.", h.Name, shorten(r.failure))
 	}
 	return fmt.Sprintf("Not run: the hook %s refuses this: %s", h.Name, sentence(r.words()))
 }

@@ -30,7 +30,7 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		}
 		of[name] = h
 	}
-	all, err := Collect(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
+	all, err := Combine(nil, of, func(name string, _ int64) ([]byte, error) { return os.ReadFile(filepath.Join(dir, name)) }, os.Getenv("HOME"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +45,12 @@ func asked(t *testing.T, dir string, of map[string]job.Hook) (*Hooks, *[]transcr
 		t.Fatal(err)
 	}
 	t.Cleanup(rec.Close)
-	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", Root: "/nowhere", WorkDir: "/nowhere", Path: "."}, Rooms: Rooms{
+	h := &Hooks{All: all, Record: rec, Facts: Facts{RunID: "run-1", Root: "/nowhere", WorkDir: "/nowhere", Path: "."}, Sandboxes: SandboxProvider{
 		Environ:  os.Environ(),
 		BaseTree: func(context.Context) (string, error) { return dir, nil },
 		Open:     func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
 	}}
-	t.Cleanup(h.Rest)
+	t.Cleanup(h.CloseSandbox)
 	return h, &events
 }
 
@@ -80,7 +80,7 @@ func TestTheExampleOfTheDocumentRuns(t *testing.T) {
 		t.Errorf("%s, %+v", made, v)
 	}
 	for _, edit := range []tree.Change{{Op: v4a.Add, Path: "migrations/1.sql"}, {Op: v4a.Update, Path: "x.sql", MovedFrom: "migrations/1.sql"}, {Op: v4a.Update, Path: "a.go"}} {
-		refusal, _ := h.Patching(t.Context(), Patch{Edits: []tree.Edit{{Change: edit}}})
+		refusal, _ := h.ReviewPatch(t.Context(), Patch{Edits: []tree.Edit{{Change: edit}}})
 		if (edit.Path == "a.go") != (refusal == "") || refusal != "" && !strings.Contains(refusal, "Migrations are written by hand.") {
 			t.Errorf("%+v: %s", edit, refusal)
 		}
@@ -126,7 +126,7 @@ func TestInputsAreRewrittenInTheNamesOfTheTool(t *testing.T) {
 	} {
 		h := &Hooks{Facts: Facts{WorkDir: "/nowhere"}}
 		call := tools.Call{Input: test.input}
-		if got, err := rewrite(test.tool, call, h.shape(test.tool, call), json.RawMessage(test.by)); got != test.want || err != nil {
+		if got, err := rewrite(test.tool, call, h.toClaudeCall(test.tool, call), json.RawMessage(test.by)); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v", test.tool, got, err)
 		}
 	}
@@ -136,53 +136,53 @@ func TestAnswersAreRead(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		hook job.Hook
-		said said
+		said hookOutput
 		want answer
 		bad  string // part of the error; empty for none
 	}{
-		{"nothing", job.Hook{On: job.OnPreToolUse}, said{}, answer{}, ""},
-		{"blanks", job.Hook{On: job.OnPreToolUse}, said{output: []byte(" \n")}, answer{}, ""},
-		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("no\n"), status: 2}, answer{decision: denies, reason: "no"}, ""},
-		{"another status", job.Hook{On: job.OnPreToolUse}, said{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
-		{"text", job.Hook{On: job.OnPreToolUse}, said{output: []byte("fine")}, answer{}, ""},
-		{"text at a start for others", job.Hook{On: job.OnSessionStart}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
-		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
-		{"two objects", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{} {}`)}, answer{}, "more than one"},
-		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
-		{"old approval", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
-		{"old block", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"permission", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"permission that is none", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
-		{"permission later", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: asks}, ""},
-		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, said{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
-		{"a list", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
-		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, said{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
-		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
-		{"another case", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
-		{"no known key", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
-		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
-		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, said{output: []byte(`{"suppressOutput":true,"descision":"block"}`)}, answer{}, `"descision", which is no key of pre_publish`},
-		{"one in the inner object", job.Hook{On: job.OnShellEnv}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, answer{}, `"enw", which is no key of shell_env`},
-		{"an empty object", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{}`)}, answer{}, ""},
-		{"text with code at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
-		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, said{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
-		{"null", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
-		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "PostToolUse has no place for"},
-		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
-		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, said{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: denies, reason: "r"}, ""},
-		{"a key twice", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
-		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
-		{"a stop without words", job.Hook{On: job.OnStop}, said{status: 2}, answer{decision: wants, reason: "It gives no reason. Look whether the task is done."}, ""},
-		{"a stop with context", job.Hook{On: job.OnStop}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: wants, reason: "test it"}, ""},
-		{"another event", job.Hook{On: job.OnPreToolUse}, said{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
-		{"a stop that blocks", job.Hook{On: job.OnStop}, said{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: wants, reason: "test it"}, ""},
-		{"a stop that lets end", job.Hook{On: job.OnStop}, said{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
-		{"an end of all", job.Hook{On: job.OnPostToolUse}, said{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: denies, reason: "x", stop: true}, ""},
-		{"feedback", job.Hook{On: job.OnPostToolUse}, said{errors: []byte("tab"), status: 2}, answer{decision: denies, reason: "tab", feedback: true}, ""},
+		{"nothing", job.Hook{On: job.OnPreToolUse}, hookOutput{}, answer{}, ""},
+		{"blanks", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(" \n")}, answer{}, ""},
+		{"a refusal by status", job.Hook{On: job.OnPreToolUse}, hookOutput{errors: []byte("no\n"), status: 2}, answer{decision: decisionDeny, reason: "no"}, ""},
+		{"another status", job.Hook{On: job.OnPreToolUse}, hookOutput{errors: []byte("boo"), status: 3}, answer{}, "it ended with exit status 3: boo"},
+		{"text", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte("fine")}, answer{}, ""},
+		{"text at a start for others", job.Hook{On: job.OnSessionStart}, hookOutput{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"bad JSON for others", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"decision":`)}, answer{}, "no JSON"},
+		{"two objects", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{} {}`)}, answer{}, "more than one"},
+		{"a decision that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"decision":"maybe"}`)}, answer{}, "maybe"},
+		{"old approval", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"decision":"approve"}`)}, answer{}, ""},
+		{"old block", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
+		{"permission", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"r"}}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
+		{"permission that is none", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"perhaps"}}`)}, answer{}, "perhaps"},
+		{"permission later", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"defer"}}`)}, answer{decision: decisionAsk}, ""},
+		{"a log before JSON", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte("checking\n" + `{"decision":"block"}`)}, answer{}, "may be JSON"},
+		{"a list", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`[{"decision":"block"}]`)}, answer{}, "may be JSON"},
+		{"a byte order mark", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte("\ufeff" + `{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
+		{"a key of the inner object", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"permissionDecision":"deny"}`)}, answer{}, "means nothing"},
+		{"a key of the outer object", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"decision":"block"}}`)}, answer{}, "means nothing"},
+		{"another case", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"Decision":"block"}`)}, answer{}, "means nothing"},
+		{"no known key", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"verdict":"deny"}`)}, answer{}, "no key that is known"},
+		{"a newer key beside", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"suppressOutput":true,"newer":1}`)}, answer{}, ""},
+		{"a mistyped key beside, at a point of ours", job.Hook{On: job.OnPrePublish}, hookOutput{output: []byte(`{"suppressOutput":true,"descision":"block"}`)}, answer{}, `"descision", which is no key of pre_publish`},
+		{"one in the inner object", job.Hook{On: job.OnShellEnv}, hookOutput{output: []byte(`{"hookSpecificOutput":{"hookEventName":"shell_env","enw":{}}}`)}, answer{}, `"enw", which is no key of shell_env`},
+		{"an empty object", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{}`)}, answer{}, ""},
+		{"text with code at a start", job.Hook{On: job.OnSessionStart}, hookOutput{output: []byte("func f() {\n}")}, answer{context: "func f() {\n}"}, ""},
+		{"JSON in text at a start", job.Hook{On: job.OnSessionStart}, hookOutput{output: []byte("log\n" + `{"continue":false}`)}, answer{}, "may be JSON"},
+		{"null", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":null}`)}, answer{}, ""},
+		{"a permission of another event", job.Hook{On: job.OnPostToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"permissionDecision":"deny"}}`)}, answer{}, "PostToolUse has no place for"},
+		{"text of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{output: []byte("Mind it.")}, answer{context: "Mind it."}, ""},
+		{"a block of a prompt", job.Hook{On: job.OnUserPrompt}, hookOutput{output: []byte(`{"decision":"block","reason":"r"}`)}, answer{decision: decisionDeny, reason: "r"}, ""},
+		{"a key twice", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"decision":"deny","decision":"allow"}`)}, answer{}, "more than once"},
+		{"a key in two cases", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"DECISION":"deny","Decision":"allow"}`)}, answer{}, "more than once"},
+		{"a stop without words", job.Hook{On: job.OnStop}, hookOutput{status: 2}, answer{decision: decisionMore, reason: "It gives no reason. Look whether the task is done."}, ""},
+		{"a stop with context", job.Hook{On: job.OnStop}, hookOutput{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"test it"}}`)}, answer{decision: decisionMore, reason: "test it"}, ""},
+		{"another event", job.Hook{On: job.OnPreToolUse}, hookOutput{output: []byte(`{"hookSpecificOutput":{"hookEventName":"Stop"}}`)}, answer{}, "was asked about PreToolUse"},
+		{"a stop that blocks", job.Hook{On: job.OnStop}, hookOutput{output: []byte(`{"decision":"block","reason":"test it"}`)}, answer{decision: decisionMore, reason: "test it"}, ""},
+		{"a stop that lets end", job.Hook{On: job.OnStop}, hookOutput{output: []byte(`{"continue":false,"decision":"block","reason":"x"}`)}, answer{}, ""},
+		{"an end of all", job.Hook{On: job.OnPostToolUse}, hookOutput{output: []byte(`{"continue":false,"stopReason":"x"}`)}, answer{decision: decisionDeny, reason: "x", stop: true}, ""},
+		{"feedback", job.Hook{On: job.OnPostToolUse}, hookOutput{errors: []byte("tab"), status: 2}, answer{decision: decisionDeny, reason: "tab", feedback: true}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := Hook{Hook: test.hook}.read(test.said)
+			got, err := Hook{Hook: test.hook}.parseAnswer(test.said)
 			if test.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), test.bad) {
 					t.Errorf("err = %v", err)
@@ -245,7 +245,7 @@ func TestWhomAHookConcerns(t *testing.T) {
 		{job.Hook{Argv: []string{"git", "push"}}, "make", false},
 	} {
 		one := Hook{Hook: test.hook}
-		got := one.concerns("exec_command", call(test.cmd))
+		got := one.matches("exec_command", call(test.cmd))
 		if got != test.want {
 			t.Errorf("%v %v of %q: %t", test.hook.Tools, test.hook.Argv, test.cmd, got)
 		}
@@ -266,12 +266,12 @@ func TestRewrittenCommandsKeepTheFormOfTheCall(t *testing.T) {
 		{"shell", tools.Call{Input: `{"command":["x"]}`, Form: tools.LocalShellAction}, `{"command":["bash","-lc","make"]}`},
 		{"write_stdin", tools.Call{Input: `{"chars":"x","session_id":1}`}, `{"chars":"make","session_id":1}`},
 	} {
-		if got, err := rewrite(test.tool, test.call, shaped{}, by); got != test.want || err != nil {
+		if got, err := rewrite(test.tool, test.call, claudeCall{}, by); got != test.want || err != nil {
 			t.Errorf("%s: %s, %v", test.call.Input, got, err)
 		}
 	}
 	for _, bad := range []string{`{}`, `{"command":" "}`, `[]`, `{"command":7}`} {
-		if got, err := rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, shaped{}, json.RawMessage(bad)); err == nil {
+		if got, err := rewrite("exec_command", tools.Call{Input: `{"cmd":"x"}`}, claudeCall{}, json.RawMessage(bad)); err == nil {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
@@ -313,7 +313,7 @@ func TestTheOrderAndTheDigest(t *testing.T) {
 	home := t.TempDir()
 	one := map[string]job.Hook{"c": {On: job.OnStop, Run: []string{"~/c.sh"}}, "b": {On: job.OnStop, Run: []string{"sh", "a.sh"}}, "a": {On: job.OnStop, Run: []string{"./a.sh"}, Trusted: job.TrustedOperator}}
 	collect := func() []Hook {
-		all, err := Collect(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
+		all, err := Combine(map[string]job.Hook{"z": {On: job.OnStop, Run: []string{"true"}, Trusted: job.TrustedOperator}}, one, base, home)
 		if err != nil {
 			t.Fatal(err)
 		}

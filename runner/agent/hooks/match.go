@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools/dialect"
 )
 
-// concerns reports whether a hook is asked about a call of a tool. About patches it is asked when they are
+// matches reports whether a hook is asked about a call of a tool. About patches it is asked when they are
 // known to fit.
-func (h Hook) concerns(tool string, call tools.Call) bool {
+func (h Hook) matches(tool string, call tools.Call) bool {
 	t := dialect.Of(tool)
 	if t.Kind == dialect.Patches {
 		return false
@@ -24,21 +24,21 @@ func (h Hook) concerns(tool string, call tools.Call) bool {
 		if server, _ := objectOf(call)["server"].(string); server != "" {
 			all = append(all, serverPrefix+server+"__"+tool)
 		} else {
-			somewhere = h.forAServer(tool)
+			somewhere = h.mayMatchServer(tool)
 		}
 	}
 	if !somewhere && !h.For(all...) {
 		return false
 	}
-	return len(h.Argv) == 0 || h.runs(tool, call)
+	return len(h.Argv) == 0 || h.matchesCommand(tool, call)
 }
 
 // serverPrefix begins the names of tools of servers.
 const serverPrefix = "mcp__"
 
-// forAServer reports whether the hook may match a resource tool at its matcher's server. Regular
+// mayMatchServer reports whether the hook may match a resource tool at its matcher's server. Regular
 // expressions may match any server.
-func (h Hook) forAServer(tool string) bool {
+func (h Hook) mayMatchServer(tool string) bool {
 	return slices.ContainsFunc(h.Tools, func(matcher string) bool {
 		_, rest, names := strings.Cut(matcher, serverPrefix)
 		server, _, _ := strings.Cut(rest, "__")
@@ -47,9 +47,9 @@ func (h Hook) forAServer(tool string) bool {
 	})
 }
 
-// ofPatch reports whether a hook matches one shape of a patch: single files, as in Claude Code, or
+// matchesPatch reports whether a hook matches one shape of a patch: single files, as in Claude Code, or
 // the whole, as in Codex. The whole is for matchers without edit tools.
-func (h Hook) ofPatch(as shaped) bool {
+func (h Hook) matchesPatch(as claudeCall) bool {
 	byFile := h.For(append(dialect.Named(dialect.Edits), "Edit", "Write")...)
 	switch {
 	case len(h.Argv) > 0:
@@ -60,9 +60,9 @@ func (h Hook) ofPatch(as shaped) bool {
 	return byFile && h.For(dialect.OfFile(as.Tool)...)
 }
 
-// runs reports whether a call's command begins with the hook's words. Unparsable commands and text
+// matchesCommand reports whether a call's command begins with the hook's words. Unparsable commands and text
 // typed into commands count as matches.
-func (h Hook) runs(tool string, call tools.Call) bool {
+func (h Hook) matchesCommand(tool string, call tools.Call) bool {
 	if !dialect.Is(tool, dialect.Commands) {
 		return false
 	}
@@ -70,30 +70,30 @@ func (h Hook) runs(tool string, call tools.Call) bool {
 		text := typed(call)
 		return text != "" && text != interrupt
 	}
-	asked, err := command.Of(tool, call)
-	return err != nil || slices.ContainsFunc(asked, func(each command.Asked) bool {
+	asked, err := command.CommandsOf(tool, call)
+	return err != nil || slices.ContainsFunc(asked, func(each command.RequestedCommand) bool {
 		switch {
 		case each.Script != "":
-			return h.among(shell.ReadScript(each.Script))
+			return h.matchesReading(shell.ReadScript(each.Script))
 		case tool == dialect.ExecCommand && !shell.IsShell(each.Argv[0]): // which the model had in the place of a shell
 			return true
 		}
-		return h.among(shell.ReadArgv(each.Argv))
+		return h.matchesReading(shell.ReadArgv(each.Argv))
 	})
 }
 
 // interrupt is the input for Ctrl-C.
 const interrupt = "\x03"
 
-func (h Hook) among(reading shell.Reading) bool {
-	if reading.Excess != "" || len(reading.Commands) == 0 {
+func (h Hook) matchesReading(reading shell.Reading) bool {
+	if reading.TooComplex != "" || len(reading.Commands) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.Hides() || begins(c.Words, h.Argv) })
+	return slices.ContainsFunc(reading.Commands, func(c shell.Command) bool { return c.MayHideCommand() || beginsWith(c.Words, h.Argv) })
 }
 
-// begins reports whether words may be a command beginning with argv.
-func begins(words []shell.Word, argv []string) bool {
+// beginsWith reports whether words may be a command beginning with argv.
+func beginsWith(words []shell.Word, argv []string) bool {
 	for i, want := range argv {
 		switch {
 		case i >= len(words):
@@ -109,8 +109,8 @@ func begins(words []shell.Word, argv []string) bool {
 	return true
 }
 
-// on returns an event's hooks, in asking order.
-func (h *Hooks) on(event string) []Hook {
+// forEvent returns an event's hooks, in asking order.
+func (h *Hooks) forEvent(event string) []Hook {
 	if h == nil {
 		return nil
 	}

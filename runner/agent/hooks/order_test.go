@@ -24,7 +24,7 @@ func ordered(t *testing.T, on string, operators, jobs map[string]string) (*Hooks
 		return all
 	}
 	var err error
-	if h.All, err = Collect(list(operators), list(jobs), nil, ""); err != nil {
+	if h.All, err = Combine(list(operators), list(jobs), nil, ""); err != nil {
 		t.Fatal(err)
 	}
 	return h, func() (said []string) {

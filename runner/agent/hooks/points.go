@@ -28,19 +28,19 @@ type Start struct {
 
 // RunStart asks whether a run may begin, and returns context from hooks for the agent.
 func (h *Hooks) RunStart(ctx context.Context, s Start) (added string, err error) {
-	defer h.Rest()
-	all, err := h.each(ctx, job.OnSessionStart, question{about: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
+	defer h.CloseSandbox()
+	all, err := h.askEvent(ctx, job.OnSessionStart, question{input: map[string]any{"source": "startup", "task": s}}, "the run did not begin")
 	if err != nil {
 		return "", err
 	}
-	more, err := h.each(ctx, job.OnUserPrompt, question{about: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
+	more, err := h.askEvent(ctx, job.OnUserPrompt, question{input: map[string]any{"prompt": strings.TrimSpace(s.Title + "\n\n" + s.Text)}}, "the run did not begin")
 	return strings.Join(append(all, more...), "\n\n"), err
 }
 
-// each asks an event's hooks up to the first refusal, returned as a stop ending with follows. added
+// askEvent asks an event's hooks up to the first refusal, returned as a stop ending with follows. added
 // is context for the agent.
-func (h *Hooks) each(ctx context.Context, on string, q question, follows string) (added []string, err error) {
-	for _, one := range h.on(on) {
+func (h *Hooks) askEvent(ctx context.Context, on string, q question, follows string) (added []string, err error) {
+	for _, one := range h.forEvent(on) {
 		r, err := h.ask(ctx, one, q)
 		switch {
 		case err != nil:
@@ -64,7 +64,7 @@ type definition struct {
 // Definitions returns the tools with descriptions changed by hooks.
 func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Spec, error) {
 	specs = slices.Clone(specs)
-	for _, one := range h.on(job.OnToolDefinition) {
+	for _, one := range h.forEvent(job.OnToolDefinition) {
 		asked, before := []definition{}, map[string]string{}
 		for _, s := range specs {
 			if s.Builtin != "" || !one.For(dialect.Of(s.Name).Matched()...) {
@@ -83,7 +83,7 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.ask(ctx, one, question{about: map[string]any{"tools": asked}, before: was, may: func(name, _ string) string {
+		r, err := h.ask(ctx, one, question{input: map[string]any{"tools": asked}, replaceable: was, whyNot: func(name, _ string) string {
 			if _, may := before[name]; !may {
 				return "is no tool that it was asked about"
 			}
@@ -108,8 +108,8 @@ func (h *Hooks) Definitions(ctx context.Context, specs []tools.Spec) ([]tools.Sp
 // words; empty: it can.
 func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (map[string]string, error) {
 	env := map[string]string{}
-	for _, one := range h.on(job.OnShellEnv) {
-		r, err := h.ask(ctx, one, question{about: map[string]any{"env": maps.Clone(env)}, may: may})
+	for _, one := range h.forEvent(job.OnShellEnv) {
+		r, err := h.ask(ctx, one, question{input: map[string]any{"env": maps.Clone(env)}, whyNot: may})
 		if err != nil {
 			return nil, err
 		}
@@ -121,36 +121,36 @@ func (h *Hooks) Env(ctx context.Context, may func(name, value string) string) (m
 	return env, nil
 }
 
-// Compacting asks whether the conversation may be made shorter.
-func (h *Hooks) Compacting(ctx context.Context, reason string) error {
-	_, err := h.each(ctx, job.OnPreCompact, question{about: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
+// BeforeCompaction asks whether the conversation may be made shorter.
+func (h *Hooks) BeforeCompaction(ctx context.Context, reason string) error {
+	_, err := h.askEvent(ctx, job.OnPreCompact, question{input: map[string]any{"trigger": "auto", "custom_instructions": "", "reason": reason}}, "the conversation, which is too long, can't go on")
 	return err
 }
 
 // mostRounds is how often in a run stop hooks may ask for more work.
 const mostRounds = 3
 
-// Stopped reports whether stop hooks ran after a stopped agent's last words, and returns their
+// PendingStop reports whether stop hooks ran after a stopped agent's last words, and returns their
 // unsent request.
-func (h *Hooks) Stopped() (asked bool, more string) {
-	if h == nil || len(h.on(job.OnStop)) == 0 {
+func (h *Hooks) PendingStop() (asked bool, more string) {
+	if h == nil || len(h.forEvent(job.OnStop)) == 0 {
 		return true, ""
 	}
-	return h.Answers.Stopped, h.Answers.More
+	return h.Answers.StopHooksRan, h.Answers.PendingRequest
 }
 
 // Stop asks whether an agent may end with these last words; otherwise more is further work. It
 // requests none from an agent without more turns.
 func (h *Hooks) Stop(ctx context.Context, words string, mayGoOn bool) (more string, err error) {
-	for _, one := range h.on(job.OnStop) {
-		rounds := h.goneRounds()
-		r, err := h.ask(ctx, one, question{about: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
+	for _, one := range h.forEvent(job.OnStop) {
+		rounds := h.usedRounds()
+		r, err := h.ask(ctx, one, question{input: map[string]any{"stop_hook_active": rounds > 0, "last_assistant_message": words}})
 		switch {
 		case err != nil:
 			return "", err
-		case r.decision != wants && r.refuses():
+		case r.decision != decisionMore && r.refuses():
 			return "", one.stop(r, "the work is not taken")
-		case r.decision != wants:
+		case r.decision != decisionMore:
 			continue
 		case rounds >= mostRounds:
 			h.Record.Warn("hook_rounds", "The hook %s asked for more work after %d rounds and did not get it: %s", one.Name, mostRounds, sentence(r.reason))
@@ -172,10 +172,10 @@ func (h Hook) more(reason string) string {
 	return fmt.Sprintf("The hook %s does not let you end yet: %s", h.Name, sentence(reason))
 }
 
-func (h *Hooks) goneRounds() int {
+func (h *Hooks) usedRounds() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.Answers.Rounds + h.rounds
+	return h.Answers.StopRounds + h.rounds
 }
 
 // Draft describes a change before publishing.
@@ -195,11 +195,11 @@ type Draft struct {
 
 // Publishing asks whether a change may be published.
 func (h *Hooks) Publishing(ctx context.Context, d Draft) error {
-	defer h.Rest()
-	if _, err := h.each(ctx, job.OnPrePublish, question{about: map[string]any{"draft": d}}, "nothing was published"); err != nil {
+	defer h.CloseSandbox()
+	if _, err := h.askEvent(ctx, job.OnPrePublish, question{input: map[string]any{"draft": d}}, "nothing was published"); err != nil {
 		return err
 	}
-	return cmp.Or(h.fired(func(on string) bool { return on == job.OnPrePublish }), h.Halt())
+	return cmp.Or(h.requireAnswered(func(on string) bool { return on == job.OnPrePublish }), h.StopReason())
 }
 
 // End is how a run ended.
@@ -215,21 +215,21 @@ type End struct {
 
 // RunEnd reports the run's end to hooks, and returns a refusing hook's stop.
 func (h *Hooks) RunEnd(ctx context.Context, e End) error {
-	defer h.Rest()
+	defer h.CloseSandbox()
 	var first error
-	for _, one := range h.on(job.OnSessionEnd) {
-		q := question{about: map[string]any{"reason": "other", "end": e}}
+	for _, one := range h.forEvent(job.OnSessionEnd) {
+		q := question{input: map[string]any{"reason": "other", "end": e}}
 		r, err := h.ask(ctx, one, q)
 		if err != nil && ctx.Err() != nil {
-			r = reply{failed: "the run was stopped before it answered"}
-			err = h.note(one, q, r)
+			r = reply{failure: "the run was stopped before it answered"}
+			err = h.recordReply(one, q, r)
 		}
 		if err == nil && r.refuses() {
 			err = one.stop(r, "the run does not count as done")
 		}
 		first = cmp.Or(first, err)
 	}
-	return cmp.Or(first, h.fired(func(on string) bool { return on == job.OnSessionEnd }))
+	return cmp.Or(first, h.requireAnswered(func(on string) bool { return on == job.OnSessionEnd }))
 }
 
 // Ends reports a run's end to hooks and returns the end after their answers: a refusal or unclear
@@ -249,13 +249,13 @@ func (h *Hooks) Ends(ctx context.Context, stop *outcome.Stop, end End) *outcome.
 	return &other
 }
 
-// Fired returns an error if a mandatory hook has not answered, in a run with finished work.
-func (h *Hooks) Fired() error {
-	return h.fired(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
+// RequireAnswered returns an error if a mandatory hook has not answered, in a run with finished work.
+func (h *Hooks) RequireAnswered() error {
+	return h.requireAnswered(func(on string) bool { return on != job.OnPrePublish && on != job.OnSessionEnd })
 }
 
-// fired returns an error if a mandatory hook on some events has no valid answer.
-func (h *Hooks) fired(among func(on string) bool) error {
+// requireAnswered returns an error if a mandatory hook on some events has no valid answer.
+func (h *Hooks) requireAnswered(among func(on string) bool) error {
 	for _, use := range h.usesSoFar() {
 		if use.MustFire && use.Calls <= use.Errors && among(use.On) {
 			return outcome.Stopf(outcome.PolicyViolation, "hook_never_ran",
@@ -265,12 +265,12 @@ func (h *Hooks) fired(among func(on string) bool) error {
 	return nil
 }
 
-// OfPatches reports whether any hook is about patches.
-func (h *Hooks) OfPatches() bool {
-	return len(h.on(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.on(job.OnPreToolUse), h.on(job.OnPostToolUse)), func(one Hook) bool {
-		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.ofPatch(shaped{Tool: tool}) })
+// HasPatchHooks reports whether any hook is about patches.
+func (h *Hooks) HasPatchHooks() bool {
+	return len(h.forEvent(job.OnPrePatch)) > 0 || slices.ContainsFunc(slices.Concat(h.forEvent(job.OnPreToolUse), h.forEvent(job.OnPostToolUse)), func(one Hook) bool {
+		return slices.ContainsFunc([]string{"Edit", "Write", dialect.ApplyPatch}, func(tool string) bool { return one.matchesPatch(claudeCall{Tool: tool}) })
 	})
 }
 
-// OfOutputs reports whether any hook is about results of calls.
-func (h *Hooks) OfOutputs() bool { return len(h.on(job.OnPostToolUse)) > 0 }
+// HasOutputHooks reports whether any hook is about results of calls.
+func (h *Hooks) HasOutputHooks() bool { return len(h.forEvent(job.OnPostToolUse)) > 0 }

@@ -14,16 +14,18 @@ import (
 )
 
 // path returns the search path for programs.
-func (r Rooms) path() string { return confine.PathOutside(r.Environ.Get("PATH"), r.Changeable) }
+func (r SandboxProvider) path() string {
+	return confine.PathWithoutFolders(r.Environ.Get("PATH"), r.WritableByCommands)
+}
 
 // argv returns a hook's program and arguments. Relative programs are in the base tree, tree; ""
 // before it exists. Hooks naming files writable by commands are refused.
-func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
+func (h Hook) argv(rooms SandboxProvider, tree string) ([]string, error) {
 	argv := h.words(rooms)
 	for _, word := range argv {
 		for _, name := range named(word) {
-			if rooms.leads(name, tree) {
-				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", cut(word))
+			if rooms.leadsToWritable(name, tree) {
+				return nil, fmt.Errorf("%q names a file that the agent's commands may write; name it by its path in the repository, and the one of the base commit is taken", shorten(word))
 			}
 		}
 	}
@@ -35,7 +37,7 @@ func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if confine.LeadsInto(found, rooms.Changeable) {
+		if confine.PointsInto(found, rooms.WritableByCommands) {
 			return nil, fmt.Errorf("its program %s leads to a file that the agent's commands may write: %s", program, found)
 		}
 		argv[0] = found
@@ -50,7 +52,7 @@ func (h Hook) argv(rooms Rooms, tree string) ([]string, error) {
 }
 
 // words are the hook's words with the user's folder filled in.
-func (h Hook) words(rooms Rooms) []string {
+func (h Hook) words(rooms SandboxProvider) []string {
 	words := slices.Clone(h.Run)
 	for i := range words {
 		words[i] = job.ExpandHome(words[i], rooms.Environ.Get("HOME"))
@@ -59,7 +61,7 @@ func (h Hook) words(rooms Rooms) []string {
 }
 
 // find looks for a program.
-func (r Rooms) find(program string) (string, error) {
+func (r SandboxProvider) find(program string) (string, error) {
 	for _, dir := range filepath.SplitList(r.path()) {
 		if found := filepath.Join(dir, program); executable(found) == nil {
 			return found, nil
@@ -83,24 +85,24 @@ func named(word string) (all []string) {
 	return all
 }
 
-// leads reports whether a path leads to a folder writable by commands. A relative path starts at the
+// leadsToWritable reports whether a path leads to a folder writable by commands. A relative path starts at the
 // base tree.
-func (r Rooms) leads(name, tree string) bool {
+func (r SandboxProvider) leadsToWritable(name, tree string) bool {
 	if filepath.IsAbs(name) {
-		return confine.LeadsInto(name, r.Changeable)
+		return confine.PointsInto(name, r.WritableByCommands)
 	}
 	real, err := filepath.EvalSymlinks(tree + string(filepath.Separator) + filepath.FromSlash(name))
 	if tree == "" || err != nil { // which starts nothing
 		return false
 	}
-	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.Within(real, base) {
+	if base, err := filepath.EvalSymlinks(tree); err == nil && pathname.IsInAny(real, base) {
 		return false
 	}
-	return confine.LeadsInto(real, r.Changeable)
+	return confine.PointsInto(real, r.WritableByCommands)
 }
 
-// Starts returns visible obstacles to starting a hook; nil for none. tree is the base tree.
-func (h Hook) Starts(rooms Rooms, tree string) error {
+// RequireStartable returns visible obstacles to starting a hook; nil for none. tree is the base tree.
+func (h Hook) RequireStartable(rooms SandboxProvider, tree string) error {
 	argv, err := h.argv(rooms, tree)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rooms := Rooms{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":"), "HOME=" + tools}, Changeable: []string{root, writable}}
+	rooms := SandboxProvider{Environ: []string{"PATH=" + strings.Join([]string{dir + "/link", writable, root, tools, "."}, ":"), "HOME=" + tools}, WritableByCommands: []string{root, writable}}
 	for _, refused := range [][]string{
 		{root + "/x.sh"},
 		{"sh", root + "/x.sh"},
@@ -64,13 +64,13 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 		}
 	}
 	for home, want := range map[string]string{root: "may write", "": "HOME is not set"} {
-		_, err := Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(Rooms{Environ: []string{"HOME=" + home}, Changeable: rooms.Changeable}, tree)
+		_, err := Hook{Hook: job.Hook{Run: []string{"~/x.sh"}}}.argv(SandboxProvider{Environ: []string{"HOME=" + home}, WritableByCommands: rooms.WritableByCommands}, tree)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("with the home %q: %v, want %q", home, err, want)
 		}
 	}
 	for word, problem := range map[string]string{"x.sh": "", "missing.sh": "no such file in the base commit"} {
-		err := Hook{Hook: job.Hook{Run: []string{"sh", word}}}.Starts(Rooms{Environ: os.Environ()}, tree)
+		err := Hook{Hook: job.Hook{Run: []string{"sh", word}}}.RequireStartable(SandboxProvider{Environ: os.Environ()}, tree)
 		if (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("sh %s: %v", word, err)
 		}
@@ -79,12 +79,12 @@ func TestHooksTakeNothingThatCommandsMayWrite(t *testing.T) {
 
 // TestHooksGetNoVariableThatLoadsCode looks at all that a hook gets.
 func TestHooksGetNoVariableThatLoadsCode(t *testing.T) {
-	h := &Hooks{Facts: Facts{RunID: "run-1", WorkDir: "/repo"}, Rooms: Rooms{
+	h := &Hooks{Facts: Facts{RunID: "run-1", WorkDir: "/repo"}, Sandboxes: SandboxProvider{
 		Environ: []string{
 			"PATH=/bin:/repo/bin", "HOME=/repo/home", "LANG=C", "LC_ALL=C", "CI=true", "PYTHONPATH=/repo/src", "NODE_OPTIONS=--require=/repo/x.js", "NODE_PATH=/repo",
 			"RUBYLIB=/repo", "GEM_PATH=/repo", "LD_LIBRARY_PATH=/repo", "JAVA_HOME=/repo", "VIRTUAL_ENV=/repo", "GITHUB_TOKEN=x", "PERL5LIB=/repo",
 		},
-		Changeable: []string{"/repo"},
+		WritableByCommands: []string{"/repo"},
 	}}
 	want := []string{"AGENT_CI_BASE_TREE=/base", "AGENT_CI_HOOK=h", "AGENT_CI_RUN_ID=run-1", "AGENT_CI_WORKSPACE=/repo", "CI=true", "LANG=C", "LC_ALL=C", "PATH=/bin"}
 	got := slices.DeleteFunc(h.env(Hook{Name: "h"}, "/base"), func(v string) bool { return strings.HasPrefix(v, "CLAUDE_PROJECT_DIR=") })

@@ -19,53 +19,53 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Rooms provide the sandboxes of hooks.
-type Rooms struct {
+// SandboxProvider provide the sandboxes of hooks.
+type SandboxProvider struct {
 	Environ settings.Environment // of agent-ci
 	// BaseTree returns a fresh tree of the base commit, the hooks' working directory.
 	BaseTree func(ctx context.Context) (string, error)
 	// Open opens a sandbox beside the agent's; agent may be nil. Hooks read the workspace and the
 	// base tree there, without write or network access.
 	Open func(ctx context.Context, agent *sandbox.Sandbox) (*sandbox.Sandbox, error)
-	// Changeable lists folders writable by the run's commands. Hooks are never started from there,
+	// WritableByCommands lists folders writable by the run's commands. Hooks are never started from there,
 	// nor given files in there.
-	Changeable []string
+	WritableByCommands []string
 }
 
-// room is an open sandbox with its running hooks.
-type room struct {
+// hookSandbox is an open sandbox with its running hooks.
+type hookSandbox struct {
 	confined, outside *sandbox.Sandbox // nil until they are needed
 	tree              string
 	users             sync.WaitGroup // questions that are being answered in it
 }
 
-// Beside sets the agent's sandbox for the next questions; nil for none. It ends the previous room.
-func (h *Hooks) Beside(agent *sandbox.Sandbox) {
+// SetAgentSandbox sets the agent's sandbox for the next questions; nil for none. It ends the previous room.
+func (h *Hooks) SetAgentSandbox(agent *sandbox.Sandbox) {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.agent = agent
-	h.leave()
+	h.closeCurrent()
 }
 
-// Rest closes the room until the next question, to allow sandboxes mounting the same layers.
-func (h *Hooks) Rest() {
+// CloseSandbox closes the room until the next question, to allow sandboxes mounting the same layers.
+func (h *Hooks) CloseSandbox() {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.agent == nil {
-		h.leave()
+		h.closeCurrent()
 	}
 }
 
-// leave closes the room after its last user. The caller holds the lock.
-func (h *Hooks) leave() {
-	r := h.room
-	if h.room = nil; r == nil {
+// closeCurrent closes the room after its last user. The caller holds the lock.
+func (h *Hooks) closeCurrent() {
+	r := h.current
+	if h.current = nil; r == nil {
 		return
 	}
 	r.users.Wait()
@@ -79,25 +79,25 @@ func (h *Hooks) leave() {
 	}
 }
 
-// enter returns the hook's sandbox and its room, counting the hook as a user.
-func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *room, err error) {
+// acquireSandbox returns the hook's sandbox and its room, counting the hook as a user.
+func (h *Hooks) acquireSandbox(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *hookSandbox, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.room == nil {
-		tree, err := h.Rooms.BaseTree(ctx)
+	if h.current == nil {
+		tree, err := h.Sandboxes.BaseTree(ctx)
 		if err != nil {
 			return nil, nil, fmt.Errorf("the tree of the base commit, in which it is started, can't be made: %w", err)
 		}
-		h.room = &room{tree: tree}
+		h.current = &hookSandbox{tree: tree}
 	}
-	r := h.room
+	r := h.current
 	if one.trusted {
 		r.outside = cmp.Or(r.outside, &sandbox.Sandbox{Unconfined: outside.Hook})
 		r.users.Add(1)
 		return r.outside, r, nil
 	}
 	if r.confined == nil {
-		if r.confined, err = h.Rooms.Open(ctx, h.agent); err != nil {
+		if r.confined, err = h.Sandboxes.Open(ctx, h.agent); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -105,61 +105,61 @@ func (h *Hooks) enter(ctx context.Context, one Hook) (box *sandbox.Sandbox, in *
 	return r.confined, r, nil
 }
 
-// most is how many bytes a hook may write, to standard output and to standard error.
-const most = 64 << 10
+// maxOutputBytes is how many bytes a hook may write, to standard output and to standard error.
+const maxOutputBytes = 64 << 10
 
-// errTooMuch means a hook's output exceeds most bytes.
-var errTooMuch = fmt.Errorf("it wrote more than %d KiB", most>>10)
+// errOutputTooLarge means a hook's output exceeds most bytes.
+var errOutputTooLarge = fmt.Errorf("it wrote more than %d KiB", maxOutputBytes>>10)
 
-// said is the output and exit status of a hook.
-type said struct {
+// hookOutput is the output and exit status of a hook.
+type hookOutput struct {
 	output, errors []byte
 	status         int
 }
 
 // run runs a hook with a document on its standard input, up to its time limit or its limit of output. An error
 // says why there is no answer, for the end of a sentence about the hook.
-func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (said, error) {
-	if _, err := one.argv(h.Rooms, ""); err != nil { // before anything is opened for it
-		return said{}, err
+func (h *Hooks) run(ctx context.Context, one Hook, document []byte) (hookOutput, error) {
+	if _, err := one.argv(h.Sandboxes, ""); err != nil { // before anything is opened for it
+		return hookOutput{}, err
 	}
-	box, in, err := h.enter(ctx, one)
+	box, in, err := h.acquireSandbox(ctx, one)
 	if err != nil {
-		return said{}, err
+		return hookOutput{}, err
 	}
 	defer in.users.Done()
-	argv, err := one.argv(h.Rooms, in.tree)
+	argv, err := one.argv(h.Sandboxes, in.tree)
 	if err != nil {
-		return said{}, err
+		return hookOutput{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, time.Duration(one.Timeout))
 	defer cancel()
 	var output, words bytes.Buffer
 	status, err := attached.Run(limited, box.Start, sandbox.Command{Argv: argv, Dir: in.tree, Env: h.env(one, in.tree)}, attached.Streams{
-		Input: bytes.NewReader(document), Output: attached.UpTo(&output, most, errTooMuch), Errors: attached.UpTo(&words, most, errTooMuch),
+		Input: bytes.NewReader(document), Output: attached.UpTo(&output, maxOutputBytes, errOutputTooLarge), Errors: attached.UpTo(&words, maxOutputBytes, errOutputTooLarge),
 	})
 	switch {
 	case errors.Is(err, sandbox.ErrNotStarted):
 		err = fmt.Errorf("it could not be started (%w)", err)
-	case errors.Is(err, errTooMuch), ctx.Err() != nil:
+	case errors.Is(err, errOutputTooLarge), ctx.Err() != nil:
 	case limited.Err() != nil:
 		err = fmt.Errorf("it did not answer within %s", time.Duration(one.Timeout))
 	case err == nil && status.Signal != "":
 		err = fmt.Errorf("it was ended by the signal %s", status.Signal)
 	}
-	return said{output.Bytes(), words.Bytes(), status.ExitCode}, err
+	return hookOutput{output.Bytes(), words.Bytes(), status.ExitCode}, err
 }
 
 // env returns a hook's environment: facts about machine and workflow, without folders writable by
 // commands.
 func (h *Hooks) env(one Hook, tree string) []string {
-	env := policy.FactsOnly(h.Rooms.Environ, map[string]string{
-		"PATH": h.Rooms.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
+	env := policy.MachineEnvironment(h.Sandboxes.Environ, map[string]string{
+		"PATH": h.Sandboxes.path(), "CLAUDE_PROJECT_DIR": h.Facts.WorkDir, confine.BaseTreeVariable: tree, "AGENT_CI_WORKSPACE": h.Facts.WorkDir,
 		"AGENT_CI_HOOK": one.Name, "AGENT_CI_RUN_ID": h.Facts.RunID,
 	})
 	return slices.DeleteFunc(env, func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
-		return slices.Contains(placeVariables, name) && confine.LeadsInto(value, h.Rooms.Changeable)
+		return slices.Contains(placeVariables, name) && confine.PointsInto(value, h.Sandboxes.WritableByCommands)
 	})
 }
 

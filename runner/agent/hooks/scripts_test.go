@@ -37,14 +37,14 @@ func TestCallsOfScriptsAreOthersThanTheModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := said.Take(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
+		if err := said.Apply(transcript.Event{Type: transcript.TypeHook, Data: raw}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d, _ := said.take("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
+	if d, _ := said.takeAnswer("a", job.OnPreToolUse, want[1]); d.Decision != transcript.HookDeny {
 		t.Errorf("the record says %s of the call of the script", d.Decision)
 	}
-	if d, _ := said.take("a", job.OnPreToolUse, want[0]); d.Decision != transcript.HookPass {
+	if d, _ := said.takeAnswer("a", job.OnPreToolUse, want[0]); d.Decision != transcript.HookPass {
 		t.Errorf("the record says %s of the model's call", d.Decision)
 	}
 }
@@ -54,10 +54,10 @@ func TestTextsOfPatchesAreThoseOfTheirCall(t *testing.T) {
 	direct, nested := tools.Call{Number: 1, Name: dialect.ApplyPatch}, tools.Call{Number: 1, Caller: 3, Name: dialect.ApplyPatch}
 	for _, call := range []tools.Call{direct, nested} {
 		name := map[int]string{0: "direct", 3: "nested"}[call.Caller]
-		h.remember(call, h.edits(Patch{Edits: []tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}}))
+		h.rememberPatch(call, h.patchCalls(Patch{Edits: []tree.Edit{{Change: tree.Change{Path: name, Op: v4a.Add}}}}))
 	}
-	h.forget(direct)
-	if texts := h.shapes(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
+	h.forgetPatch(direct)
+	if texts := h.resultQuestions(h.All[0], dialect.ApplyPatch, nested); len(texts) != 1 || !strings.HasSuffix(texts[0].Input["file_path"].(string), "nested") {
 		t.Errorf("the texts of the script's patch are %v", texts)
 	}
 }

@@ -31,10 +31,10 @@ func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 	if one.On == job.OnSessionStart {
 		all["model"] = h.Facts.Model
 	}
-	if q.of.Agent != "" {
-		all["agent_id"] = q.of.Agent
+	if q.call.Agent != "" {
+		all["agent_id"] = q.call.Agent
 	}
-	maps.Copy(all, q.about)
+	maps.Copy(all, q.input)
 	text, err := encode(all)
 	if err != nil {
 		return nil, fmt.Errorf("what it is asked can't be written: %w", err)
@@ -42,14 +42,14 @@ func (h *Hooks) document(one Hook, q question) ([]byte, error) {
 	return []byte(text + "\n"), nil
 }
 
-// shaped is a call as Claude Code would have made it.
-type shaped struct {
+// claudeCall is a call as Claude Code would have made it.
+type claudeCall struct {
 	Tool  string
 	Input map[string]any
 }
 
-// shape returns a call in the form of Claude Code.
-func (h *Hooks) shape(tool string, call tools.Call) shaped {
+// toClaudeCall returns a call in the form of Claude Code.
+func (h *Hooks) toClaudeCall(tool string, call tools.Call) claudeCall {
 	t, input := dialect.Of(tool), objectOf(call)
 	switch {
 	case t.Kind == dialect.Commands:
@@ -59,7 +59,7 @@ func (h *Hooks) shape(tool string, call tools.Call) shaped {
 				as["timeout"] = ms
 			}
 		}
-		return shaped{t.Claude, as}
+		return claudeCall{t.Claude, as}
 	case input == nil:
 		input = map[string]any{"input": call.Input}
 	case input["plan"] != nil && t.Kind == dialect.Plans:
@@ -68,7 +68,7 @@ func (h *Hooks) shape(tool string, call tools.Call) shaped {
 	if name, is := input[t.Path].(string); is {
 		input[t.Path] = h.inWorkDir(name)
 	}
-	return shaped{t.Hooked(), t.AsClaude(input)}
+	return claudeCall{t.Hooked(), t.AsClaude(input)}
 }
 
 // inWorkDir returns a path as an absolute one.
@@ -120,7 +120,7 @@ func commandText(tool string, call tools.Call) string {
 	if tool == dialect.WriteStdin {
 		return typed(call)
 	}
-	asked, err := command.Of(tool, call)
+	asked, err := command.CommandsOf(tool, call)
 	if err != nil {
 		return call.Input
 	}
@@ -150,8 +150,8 @@ func typed(call tools.Call) string {
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
 
-// about returns a hook's input about a call.
-func (as shaped) about(call tools.Call) map[string]any {
+// claudeInput returns a hook's input about a call.
+func (as claudeCall) claudeInput(call tools.Call) map[string]any {
 	id := call.ID // which may come twice, or not at all
 	if id == "" {
 		id = "call_" + refOf(call).String()
@@ -159,8 +159,8 @@ func (as shaped) about(call tools.Call) map[string]any {
 	return map[string]any{"tool_name": as.Tool, "tool_input": as.Input, "tool_use_id": id}
 }
 
-// response returns the result of a call, in the form of Claude Code.
-func (as shaped) response(result tools.Result) map[string]any {
+// claudeResponse returns the result of a call, in the form of Claude Code.
+func (as claudeCall) claudeResponse(result tools.Result) map[string]any {
 	switch as.Tool {
 	case "Bash":
 		printed := map[string]any{"stdout": printedBy(result), "stderr": "", "interrupted": result.Detail["timed_out"] == true, "isImage": false}
@@ -193,7 +193,7 @@ func printedBy(result tools.Result) string {
 }
 
 // rewrite returns a call's input changed by a hook's replacement.
-func rewrite(tool string, call tools.Call, shown shaped, by json.RawMessage) (string, error) {
+func rewrite(tool string, call tools.Call, shown claudeCall, by json.RawMessage) (string, error) {
 	changed, input := object(by), objectOf(call)
 	if changed == nil {
 		return "", errors.New("the input that it gives instead is no JSON object")

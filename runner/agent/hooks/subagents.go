@@ -24,9 +24,9 @@ type Subagent struct {
 // new one.
 func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added string, err error) {
 	var all []string
-	for _, one := range h.on(job.OnSubagentStart) {
+	for _, one := range h.forEvent(job.OnSubagentStart) {
 		r, err := h.ask(ctx, one, question{
-			of: transcript.CallRef{Agent: a.ID}, about: map[string]any{"agent_type": a.Role, "agent": a},
+			call: transcript.CallRef{Agent: a.ID}, input: map[string]any{"agent_type": a.Role, "agent": a},
 		})
 		switch {
 		case err != nil:
@@ -43,9 +43,9 @@ func (h *Hooks) SubagentStart(ctx context.Context, a Subagent) (refusal, added s
 // SubagentStop reports a started agent's end and last words to hooks. Its error is a refusing
 // hook's stop.
 func (h *Hooks) SubagentStop(ctx context.Context, a Subagent, words string) error {
-	_, err := h.each(ctx, job.OnSubagentStop, question{
-		of:    transcript.CallRef{Agent: a.ID},
-		about: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
+	_, err := h.askEvent(ctx, job.OnSubagentStop, question{
+		call:  transcript.CallRef{Agent: a.ID},
+		input: map[string]any{"agent_type": a.Role, "agent": a, "stop_hook_active": false, "last_assistant_message": words},
 	}, "what the agent found is not taken")
 	return err
 }

@@ -52,7 +52,7 @@ func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = json.Unmarshal(raw, &said) // one that says nothing is refused below
 	if answer.StatusCode != http.StatusOK {
 		words := strings.TrimSpace(said.Error + " " + said.Description)
-		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.told())
+		return nil, refused(answer.StatusCode, "auth.openai.com", cmp.Or(words, "no words")+"; "+e.claimsText())
 	}
 	if said.Key == "" {
 		return nil, failed("auth.openai.com answers with something else than a key")
@@ -74,7 +74,7 @@ func (e *exchange) take(token string) {
 	e.claims = claims
 }
 
-func (e *exchange) told() string {
+func (e *exchange) claimsText() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.claims.String()

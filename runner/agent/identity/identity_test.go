@@ -40,7 +40,7 @@ func (l *learned) learn(_, secret string) {
 	l.all = append(l.all, secret)
 }
 
-func TestWhatIsMissingIsTold(t *testing.T) {
+func TestReportsMissingSettings(t *testing.T) {
 	there, gone := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(there, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	}
 }
 
-func TestActionsIsAskedForAToken(t *testing.T) {
+func TestRequestsTokenFromActions(t *testing.T) {
 	good := jwt(`{"iss":"i"}`)
 	for _, test := range []struct {
 		name   string
@@ -142,7 +142,7 @@ func TestActionsIsAskedForAToken(t *testing.T) {
 	}
 }
 
-func TestActionsIsNotThere(t *testing.T) {
+func TestFailsWithoutActions(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	i, err := New(Options{Job: named, Env: settings.Environment{requestURL + "=" + server.URL, requestToken + "=ask"}, Learn: new(learned).learn})
@@ -155,7 +155,7 @@ func TestActionsIsNotThere(t *testing.T) {
 	}
 }
 
-func TestAFileIsReadEachTime(t *testing.T) {
+func TestRereadsTokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)

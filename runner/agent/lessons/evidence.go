@@ -26,14 +26,14 @@ func isPin(s string) bool {
 
 // ParseEvidence parses check:NAME, run:ID, PATH@SHA, or PATH (not pinned yet).
 func ParseEvidence(s string) (Evidence, error) {
-	if err := checkLine(s, longestProof); err != nil {
+	if err := checkLine(s, maxProof); err != nil {
 		return Evidence{}, err
 	}
 	if name, is := strings.CutPrefix(s, checkPrefix); is {
-		return Evidence{Check: name}, checkLine(name, longestProof)
+		return Evidence{Check: name}, checkLine(name, maxProof)
 	}
 	if id, is := strings.CutPrefix(s, runPrefix); is {
-		return Evidence{Run: id}, checkLine(id, longestProof)
+		return Evidence{Run: id}, checkLine(id, maxProof)
 	}
 	e := Evidence{Path: s}
 	if at := strings.LastIndexByte(s, '@'); at >= 0 && isPin(s[at+1:]) {

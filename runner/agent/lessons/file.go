@@ -21,12 +21,12 @@ const Path = ".agent-ci/lessons.yml"
 
 // Bounds of the file.
 const (
-	MaxSize      = 256 << 10 // bytes
-	mostLessons  = 500
-	longestClaim = 500 // bytes
-	MostEvidence = 5
-	longestProof = 200 // bytes of one piece of evidence
-	mostProblems = 100
+	MaxSize     = 256 << 10 // bytes
+	maxLessons  = 500
+	maxClaim    = 500 // bytes
+	MaxEvidence = 5
+	maxProof    = 200 // bytes of one piece of evidence
+	maxProblems = 100
 )
 
 // Parse parses the file; name is used in messages. An empty file has no lessons. With problems, do
@@ -71,7 +71,7 @@ func (r *reader) complain(at *yaml.Node, key, format string, args ...any) {
 }
 
 func (r *reader) add(p config.Problem) {
-	if len(r.problems) < mostProblems {
+	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, p)
 	}
 }
@@ -95,8 +95,8 @@ func (r *reader) document(root *yaml.Node) []memory.Lesson {
 		r.complain(list, "lessons", "must be a list")
 		return nil
 	}
-	if len(list.Content) > mostLessons {
-		r.complain(list, "lessons", "has %d entries, more than %d; take those out that help nobody any more", len(list.Content), mostLessons)
+	if len(list.Content) > maxLessons {
+		r.complain(list, "lessons", "has %d entries, more than %d; take those out that help nobody any more", len(list.Content), maxLessons)
 		return nil
 	}
 	return r.lessons(list)
@@ -135,8 +135,8 @@ func (r *reader) lesson(node *yaml.Node, key string) (l memory.Lesson) {
 }
 
 func (r *reader) evidence(node *yaml.Node, key string) []string {
-	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MostEvidence {
-		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MostEvidence)
+	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 || len(node.Content) > MaxEvidence {
+		r.complain(node, key, "must be a list of 1 to %d: path@sha, check:NAME or run:ID", MaxEvidence)
 		return nil
 	}
 	all := make([]string, len(node.Content))
@@ -204,7 +204,7 @@ func checkID(s string) error {
 
 // CheckClaim returns why a text is no valid claim. People review claims, so invisible characters
 // are refused.
-func CheckClaim(s string) error { return checkLine(s, longestClaim) }
+func CheckClaim(s string) error { return checkLine(s, maxClaim) }
 
 func checkLine(s string, longest int) error {
 	switch {
@@ -215,7 +215,7 @@ func checkLine(s string, longest int) error {
 	case !utf8.ValidString(s):
 		return fmt.Errorf("must be UTF-8")
 	}
-	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || clip.Hidden(r) }); at >= 0 {
+	if at := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || clip.IsInvisible(r) }); at >= 0 {
 		hidden, _ := utf8.DecodeRuneInString(s[at:])
 		return fmt.Errorf("must be one line of characters that can be seen, without %U", hidden)
 	}

@@ -68,7 +68,7 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", test.name, problems, test.want)
 		}
 	}
-	if _, problems := Parse(Path, []byte("version: 1\nlessons:\n"+strings.Repeat("  - {}\n", 400))); len(problems) != mostProblems {
+	if _, problems := Parse(Path, []byte("version: 1\nlessons:\n"+strings.Repeat("  - {}\n", 400))); len(problems) != maxProblems {
 		t.Errorf("%d problems are told", len(problems))
 	}
 }
@@ -176,7 +176,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, l := range all {
-			if strings.ContainsAny(l.Claim+l.ID+l.Run, "\n\r\x00\u202e") || len(l.Claim) > longestClaim {
+			if strings.ContainsAny(l.Claim+l.ID+l.Run, "\n\r\x00\u202e") || len(l.Claim) > maxClaim {
 				t.Errorf("it has %q", l)
 			}
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// open moves the instructions and the tools run by agent-ci to the start of the input. The API's
+// moveToolsToInput moves the instructions and the tools run by agent-ci to the start of the input. The API's
 // own tools have no other place than the request.
-func (b *body) open() error {
-	here, groups, hosted, err := split(b.Tools)
+func (b *body) moveToolsToInput() error {
+	here, groups, hosted, err := splitByRunner(b.Tools)
 	if err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func (b *body) open() error {
 	return err
 }
 
-// split separates tools run by agent-ci, and groups of them, from tools run by the API.
-func split(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
+// splitByRunner separates tools run by agent-ci, and groups of them, from tools run by the API.
+func splitByRunner(tools []json.RawMessage) (here, groups, hosted []json.RawMessage, err error) {
 	for _, tool := range tools {
 		var is struct{ Type string }
 		if err := json.Unmarshal(tool, &is); err != nil {

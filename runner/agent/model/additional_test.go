@@ -14,7 +14,7 @@ import (
 
 func additional() model.Settings {
 	return model.Settings{
-		Model: "m", Instructions: "<be> brief", Additional: true, Serial: true, Context: "all_turns", Effort: "low",
+		Model: "m", Instructions: "<be> brief", ToolsInInput: true, SerialCalls: true, Context: "all_turns", Effort: "low",
 		Tools: []json.RawMessage{
 			json.RawMessage(`{"type":"custom","name":"exec"}`), json.RawMessage(`{"type":"web_search"}`), json.RawMessage(`{"type":"function","name":"wait"}`),
 		},
@@ -40,9 +40,9 @@ func TestToolsAndInstructionsStandInTheInput(t *testing.T) {
 // that form.
 func TestARecordMakesUpRequestsWithToolsInTheInput(t *testing.T) {
 	before, after := additional(), additional()
-	after.Additional, after.Context = false, ""
+	after.ToolsInInput, after.Context = false, ""
 	history := []json.RawMessage{user("a"), user("b"), user("c")}
-	var rebuilt model.Rebuilt
+	var rebuilt model.RequestRebuilder
 	for i, request := range []model.Request{
 		{Settings: before, History: history[:1]},
 		{Settings: after, History: history[:2]},

@@ -12,26 +12,26 @@ import (
 // Bodies encodes the requests of one conversation. Each request has all items of the previous one
 // and a few more, so only the new ones are encoded. The zero value is ready.
 type Bodies struct {
-	settings Settings
-	items    []json.RawMessage // that stand in begun, as they were given
-	begun    []byte            // a body up to the end of its items
+	settings      Settings
+	items         []json.RawMessage // that stand in begun, as they were given
+	encodedPrefix []byte            // a body up to the end of its items
 }
 
 // endOfItems closes a body after its last item. The input is its last field.
 const endOfItems = "]}"
 
-// For returns the JSON of r for m, the same bytes as BodyFor.
-func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
+// Encode returns the JSON of r for m, the same bytes as BodyFor.
+func (b *Bodies) Encode(m Responder, r Request) ([]byte, error) {
 	switch m := m.(type) {
 	case *Retrying:
-		return b.For(m.Next, r)
+		return b.Encode(m.Next, r)
 	case translator:
 		return BodyFor(m, r)
 	}
 	if r.Encoded != nil || len(r.History) == 0 {
 		return BodyFor(m, r)
 	}
-	if err := b.begin(r); err != nil {
+	if err := b.continueOrRestart(r); err != nil {
 		return nil, err
 	}
 	for _, item := range r.History[len(b.items):] {
@@ -40,12 +40,12 @@ func (b *Bodies) For(m Responder, r Request) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return slices.Concat(b.begun, []byte(endOfItems)), nil // a client may still be reading the last one
+	return slices.Concat(b.encodedPrefix, []byte(endOfItems)), nil // a client may still be reading the last one
 }
 
-// begin keeps the encoded items if r continues from them, and starts over otherwise.
-func (b *Bodies) begin(r Request) error {
-	if b.begun != nil && b.continuedBy(r) {
+// continueOrRestart keeps the encoded items if r continues from them, and starts over otherwise.
+func (b *Bodies) continueOrRestart(r Request) error {
+	if b.encodedPrefix != nil && b.continuedBy(r) {
 		return nil
 	}
 	empty, err := r.Settings.body()
@@ -59,7 +59,7 @@ func (b *Bodies) begin(r Request) error {
 	if err != nil {
 		return err
 	}
-	*b = Bodies{settings: r.Settings, begun: bytes.TrimSuffix(begun, []byte(endOfItems))}
+	*b = Bodies{settings: r.Settings, encodedPrefix: bytes.TrimSuffix(begun, []byte(endOfItems))}
 	return nil
 }
 
@@ -77,9 +77,9 @@ func (b *Bodies) add(item json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.HasSuffix(b.begun, []byte("[")) {
-		b.begun = append(b.begun, ',')
+	if !bytes.HasSuffix(b.encodedPrefix, []byte("[")) {
+		b.encodedPrefix = append(b.encodedPrefix, ',')
 	}
-	b.begun, b.items = append(b.begun, raw...), append(b.items, item)
+	b.encodedPrefix, b.items = append(b.encodedPrefix, raw...), append(b.items, item)
 	return nil
 }

@@ -21,9 +21,9 @@ func (unasked) Respond(context.Context, model.Request, model.Observer) (*model.R
 func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 	settings := model.Settings{Model: "m", Instructions: "<be> & brief", Tools: []json.RawMessage{json.RawMessage(`{"type": "function"}`)}}
 	other := settings
-	other.Speaking = true
+	other.WordsOnly = true
 	additional := settings
-	additional.Additional = true
+	additional.ToolsInInput = true
 	items := []json.RawMessage{user("a"), json.RawMessage("{ \"text\" :\n\"<b> \u2028 \" }"), nil, user("c"), user("d")}
 	asked := &model.Retrying{Next: unasked{}}
 
@@ -43,7 +43,7 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 		{Settings: additional, History: items},
 		{Settings: settings, History: items, Encoded: []byte("as it was")},
 	} {
-		got, err := bodies.For(asked, request)
+		got, err := bodies.Encode(asked, request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,11 +64,11 @@ func TestBodiesAreThoseOfTheRequests(t *testing.T) {
 func TestBodiesGoOnAfterAnItemThatIsNoJSON(t *testing.T) {
 	var bodies model.Bodies
 	settings := model.Settings{Model: "m"}
-	if _, err := bodies.For(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
+	if _, err := bodies.Encode(unasked{}, model.Request{Settings: settings, History: []json.RawMessage{user("a"), json.RawMessage("{")}}); err == nil {
 		t.Error("an item that is no JSON was sent")
 	}
 	good := model.Request{Settings: settings, History: []json.RawMessage{user("a"), user("b")}}
-	got, err := bodies.For(unasked{}, good)
+	got, err := bodies.Encode(unasked{}, good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestBodiesOfAChat(t *testing.T) {
 	}
 	request := model.Request{Settings: model.Settings{Model: "m"}, History: []json.RawMessage{user("a")}}
 	var bodies model.Bodies
-	got, err := bodies.For(&model.Retrying{Next: chat}, request)
+	got, err := bodies.Encode(&model.Retrying{Next: chat}, request)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (e Endpoint) Base() (string, error) {
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
 		return "", errors.New("the model's address (model.base_url, else OPENAI_BASE_URL) is not an http or https URL")
 	}
-	if u.Scheme == "http" && !reach.Near(u.Hostname()) {
+	if u.Scheme == "http" && !reach.IsLocal(u.Hostname()) {
 		return "", fmt.Errorf("the model's address (model.base_url, else OPENAI_BASE_URL) is http to the public host %s, where others could read the key and the conversation", u.Hostname())
 	}
 	return strings.TrimSuffix(base, "/") + "/", nil

@@ -20,7 +20,7 @@ type Failure struct {
 	Data       []byte // the beginning of an answer that could not be read
 	Usage      Usage  // of an answer that failed or was cut, where the API tells
 	Attempts   int    // that were made; 0 and 1 are one
-	Lasting    bool   // no further attempt helps, whatever the kind
+	Permanent  bool   // no further attempt helps, whatever the kind
 	Advice     string // what to do before all else, in a sentence; empty for nothing
 	Quirk      Quirk  // of the endpoint, by which a request that fits it may succeed; empty for none
 }
@@ -50,8 +50,8 @@ const (
 	ScriptMismatch Kind = "script_mismatch" // a scripted session does not fit the run
 )
 
-// sentences explains each kind and names its remedy.
-var sentences = map[Kind]struct{ happened, remedy string }{
+// kindSentences explains each kind and names its remedy.
+var kindSentences = map[Kind]struct{ happened, remedy string }{
 	Unreachable:    {"The model's API could not be reached", "check the network and model.base_url, then run again"},
 	StreamCut:      {"The model's answer broke off", "run again; if it stays, something between here and the API ends long answers early"},
 	Incomplete:     {"The model's answer was stopped before its end", "run again; if it stays, lower model.reasoning_effort, raise model.max_output_tokens or give a smaller task"},
@@ -95,14 +95,14 @@ func (f *Failure) Unwrap() error { return f.Err }
 func (f *Failure) Temporary() bool {
 	switch f.Kind {
 	case Unreachable, StreamCut, Incomplete, Silent, RateLimited, TierBusy, ServerError:
-		return !f.Lasting
+		return !f.Permanent
 	}
 	return false
 }
 
-// Elsewhere reports whether another model of the endpoint may answer after all attempts with this
+// TryOtherModel reports whether another model of the endpoint may answer after all attempts with this
 // one failed: it is missing, forbidden, out of quota or down. A content refusal is final.
-func (f *Failure) Elsewhere() bool {
+func (f *Failure) TryOtherModel() bool {
 	switch f.Kind {
 	case NotFound, Forbidden, Quota, StreamCut, Silent, RateLimited, TierBusy, ServerError:
 		return true
@@ -123,6 +123,6 @@ func (f *Failure) Stop() *outcome.Stop {
 	if f.RetryAfter >= time.Second {
 		detail += fmt.Sprintf("; it asks to wait %s", f.RetryAfter.Round(time.Second))
 	}
-	told := sentences[f.Kind]
+	told := kindSentences[f.Kind]
 	return outcome.Stopf(outcome.ModelFailed, string(f.Kind), "%s%s: %s; %s.", told.happened, status, detail, f.Advice+told.remedy).Because(f)
 }

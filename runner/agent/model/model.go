@@ -29,22 +29,22 @@ type Settings struct {
 	ServiceTier string // empty for the project's own
 	// MaxOutputTokens limits an answer, with its reasoning; 0 for the model's own limit.
 	MaxOutputTokens int64
-	// Additional puts the instructions and the tools run by agent-ci at the start of the input, as
+	// ToolsInInput puts the instructions and the tools run by agent-ci at the start of the input, as
 	// items. Context is then the number of turns with the model's thoughts; empty for its own.
-	Additional bool
-	Context    string
-	// Flat lists the tools of namespaces one by one, for an endpoint without namespaces.
-	Flat bool
-	// Chat are the quirks of the endpoint's Chat Completions.
-	Chat []Quirk
-	// Wordy omits everything about tools from requests: the model writes what it wants done.
-	Wordy bool
-	// Serial limits the model to one call at a time.
-	Serial bool
-	// Whole asks for an answer in one piece, not as a stream.
-	Whole bool
-	// Speaking makes the model answer in words, without calls.
-	Speaking bool
+	ToolsInInput bool
+	Context      string
+	// FlatNamespaces lists the tools of namespaces one by one, for an endpoint without namespaces.
+	FlatNamespaces bool
+	// ChatQuirks are the quirks of the endpoint's Chat Completions.
+	ChatQuirks []Quirk
+	// NoTools omits everything about tools from requests: the model writes what it wants done.
+	NoTools bool
+	// SerialCalls limits the model to one call at a time.
+	SerialCalls bool
+	// NoStream asks for an answer in one piece, not as a stream.
+	NoStream bool
+	// WordsOnly makes the model answer in words, without calls.
+	WordsOnly bool
 	// Schema is the JSON Schema of the answer's words.
 	Schema json.RawMessage
 }
@@ -72,8 +72,8 @@ type Response struct {
 	Status string
 	Output []json.RawMessage // each item as it was sent
 	Usage  Usage
-	// Uncounted marks Usage as an estimate: the API gave no usage, or an impossible one.
-	Uncounted bool
+	// EstimatedUsage marks Usage as an estimate: the API gave no usage, or an impossible one.
+	EstimatedUsage bool
 }
 
 // Usage counts the tokens of an answer.
@@ -84,10 +84,10 @@ type Observer struct {
 	// Item gets each output item as soon as it is whole, as it was sent; all of
 	// them in their order before the answer is returned.
 	Item func(item json.RawMessage)
-	// Broken is called for an answer that will not end, with the items given so far. It returns
+	// Interrupted is called for an answer that will not end, with the items given so far. It returns
 	// whether they are kept. If so, the request is not sent again, because the answer would repeat
 	// them. Otherwise Item gets all items of another attempt.
-	Broken func() (kept bool)
+	Interrupted func() (kept bool)
 }
 
 // Give hands over items in their order.
@@ -99,7 +99,7 @@ func (o Observer) Give(items ...json.RawMessage) {
 	}
 }
 
-func (o Observer) broken() bool { return o.Broken != nil && o.Broken() }
+func (o Observer) broken() bool { return o.Interrupted != nil && o.Interrupted() }
 
 // body is the JSON of a request. The order of its fields is the order on the wire.
 type body struct {
@@ -151,11 +151,11 @@ func (r Request) Body() ([]byte, error) {
 func (s Settings) body() (body, error) {
 	b := body{
 		Model: s.Model, Instructions: &s.Instructions,
-		Stream: !s.Whole, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
-		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.Chat,
+		Stream: !s.NoStream, ServiceTier: s.ServiceTier, MaxOutputTokens: s.MaxOutputTokens,
+		Text: s.text(), PromptCacheKey: s.CacheKey, Chat: s.ChatQuirks,
 	}
-	if !s.Wordy {
-		if err := s.tell(&b); err != nil {
+	if !s.NoTools {
+		if err := s.addTools(&b); err != nil {
 			return b, err
 		}
 	}
@@ -166,24 +166,24 @@ func (s Settings) body() (body, error) {
 	return b, nil
 }
 
-// tell adds the tools to a body.
-func (s Settings) tell(b *body) (err error) {
-	parallel := !s.Serial
+// addTools adds the tools to a body.
+func (s Settings) addTools(b *body) (err error) {
+	parallel := !s.SerialCalls
 	b.Tools, b.ToolChoice, b.ParallelToolCalls = s.Tools, "auto", &parallel
 	if b.Tools == nil {
 		b.Tools = []json.RawMessage{}
 	}
-	if s.Flat {
+	if s.FlatNamespaces {
 		if b.Tools, err = rawitem.Flat(b.Tools); err != nil {
 			return err
 		}
 	}
-	if s.Additional {
-		if err := b.open(); err != nil {
+	if s.ToolsInInput {
+		if err := b.moveToolsToInput(); err != nil {
 			return err
 		}
 	}
-	if s.Speaking && len(b.Tools) > 0 {
+	if s.WordsOnly && len(b.Tools) > 0 {
 		b.ToolChoice = "none"
 	}
 	return nil

@@ -37,9 +37,9 @@ func TestWhereNamespacesStand(t *testing.T) {
 		want     string // the tools and the input
 	}{
 		{"in tools", model.Settings{}, `[{"type":"custom","name":"exec"},` + grouped + `,{"type":"web_search"}] []`},
-		{"for an endpoint that knows none", model.Settings{Flat: true}, `[{"type":"custom","name":"exec"},` + apart + `,{"type":"web_search"}] []`},
-		{"in the input", model.Settings{Additional: true}, `[{"type":"web_search"}] [` + head + `]},` + grouped + `]}]`},
-		{"in the input, for an endpoint that knows none", model.Settings{Additional: true, Flat: true}, `[{"type":"web_search"}] [` + head + `,` + apart + `]}]}]`},
+		{"for an endpoint that knows none", model.Settings{FlatNamespaces: true}, `[{"type":"custom","name":"exec"},` + apart + `,{"type":"web_search"}] []`},
+		{"in the input", model.Settings{ToolsInInput: true}, `[{"type":"web_search"}] [` + head + `]},` + grouped + `]}]`},
+		{"in the input, for an endpoint that knows none", model.Settings{ToolsInInput: true, FlatNamespaces: true}, `[{"type":"web_search"}] [` + head + `,` + apart + `]}]}]`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := test.settings
@@ -56,7 +56,7 @@ func TestWhereNamespacesStand(t *testing.T) {
 				t.Fatal(err)
 			}
 			items := []json.RawMessage{}
-			if s.Additional {
+			if s.ToolsInInput {
 				items = body.Input[:1]
 			}
 			input, err := rawitem.Encode(items)

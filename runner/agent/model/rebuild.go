@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
 )
 
-// Rebuilt makes the bodies of requests from a transcript: the settings when they changed, and each
+// RequestRebuilder makes the bodies of requests from a transcript: the settings when they changed, and each
 // request's new items.
-type Rebuilt struct {
+type RequestRebuilder struct {
 	// Body makes a body of settings and a conversation; nil for the Responses API's.
 	Body func(settings json.RawMessage, history []json.RawMessage) ([]byte, error)
 
@@ -22,7 +22,7 @@ type Rebuilt struct {
 
 // Request returns the SHA-256 of the next request's body, in hex. nil settings are those of the
 // previous request.
-func (r *Rebuilt) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
+func (r *RequestRebuilder) Request(settings json.RawMessage, input []json.RawMessage) (string, error) {
 	if settings != nil {
 		r.settings = settings
 	}
@@ -61,20 +61,22 @@ func withoutInput(settings json.RawMessage, opening []json.RawMessage) ([]byte, 
 }
 
 // Response takes the items of an answer, whole or interrupted.
-func (r *Rebuilt) Response(output []json.RawMessage) { r.history = append(r.history, output...) }
+func (r *RequestRebuilder) Response(output []json.RawMessage) {
+	r.history = append(r.history, output...)
+}
 
 // LacksImages reports images in the conversation. A transcript has only their digests, so the
 // requests can't be rebuilt.
-func (r *Rebuilt) LacksImages() bool {
+func (r *RequestRebuilder) LacksImages() bool {
 	return slices.ContainsFunc(r.history, func(item json.RawMessage) bool { return bytes.Contains(item, []byte(`"image_url":"sha256:`)) })
 }
 
 // Fallback records a change to another model, without some items.
-func (r *Rebuilt) Fallback(leftOut []int) {
+func (r *RequestRebuilder) Fallback(leftOut []int) {
 	r.history = rawitem.Without(r.history, leftOut)
 }
 
 // Compaction takes a shortened conversation.
-func (r *Rebuilt) Compaction(items []json.RawMessage) {
+func (r *RequestRebuilder) Compaction(items []json.RawMessage) {
 	r.history = items
 }

@@ -18,30 +18,30 @@ func (f *Failure) RefusesSealed() bool {
 
 const SealedCode = "invalid_encrypted_content"
 
-// notGrouped matches refusals of namespaces. Endpoints name the unknown field or its place.
-var notGrouped = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
+// namespacesRefusal matches refusals of namespaces. Endpoints name the unknown field or its place.
+var namespacesRefusal = lazyregexp.New(`(?i)namespace|\btools?(?:\[\d+\]|\.\d+)\.(?:type|tools|function)\b|` +
 	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,10}\btool\b.{0,10}\btype\b`)
 
-// toolless is how endpoints refuse tools altogether, for a model or for all.
-var toolless = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
+// toolsRefusal is how endpoints refuse tools altogether, for a model or for all.
+var toolsRefusal = lazyregexp.New(`(?i)(?:not|n't) support (?:the use of )?(?:tools?|tool use|tool call(?:s|ing)|functions?|function call(?:s|ing))\b|found that support tool use|` +
 	`\btools? (?:use|call(?:s|ing)|choice|param)\b.{0,20}\b(?:not supported|requires?|not enabled)\b|\btools['"]?.{0,20}\b(?:not (?:supported|allowed|permitted)|unsupported)\b|` +
 	`(?:unknown|unrecognized|unsupported|unexpected) (?:parameter|field|property|argument|name)\W{1,4}tools\b`)
 
 // RefusesTools reports whether an endpoint takes no tools.
 func (f *Failure) RefusesTools() bool {
-	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolless().MatchString(f.Message)
+	return (f.Kind == InvalidRequest || f.Kind == NotFound || f.Kind == ServerError) && f.Status >= http.StatusBadRequest && toolsRefusal().MatchString(f.Message)
 }
 
 // RefusesNamespaces reports whether an endpoint takes no namespaces among tools.
 func (f *Failure) RefusesNamespaces() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notGrouped().MatchString(f.Message)
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && namespacesRefusal().MatchString(f.Message)
 }
 
-// notAdditional matches refusals of items of tools. Endpoints name the unknown field or its place.
-var notAdditional = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
+// toolItemsRefusal matches refusals of items of tools. Endpoints name the unknown field or its place.
+var toolItemsRefusal = lazyregexp.New(`(?i)additional_tools|namespace|reasoning\.context|all_turns|\binput(?:\[[01]\]|\.[01]\b)|` +
 	`(?:unknown|invalid|unsupported|unexpected|unrecognized)\b.{0,20}\b(?:item|input)\b.{0,10}\btype\b`)
 
 // RefusesAdditional reports whether an endpoint refuses tools and instructions as input items.
 func (f *Failure) RefusesAdditional() bool {
-	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && notAdditional().MatchString(f.Message)
+	return f.Kind == InvalidRequest && (f.Status == http.StatusBadRequest || f.Status == http.StatusUnprocessableEntity) && toolItemsRefusal().MatchString(f.Message)
 }

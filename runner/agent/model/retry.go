@@ -22,30 +22,30 @@ type Compacter interface {
 // ErrNoCompaction reports an endpoint without compaction.
 var ErrNoCompaction = errors.New("the endpoint does not compact conversations")
 
-// longestPause limits pauses, except those requested by the API.
-const longestPause = 30 * time.Second
+// maxPause limits pauses, except those requested by the API.
+const maxPause = 30 * time.Second
 
 // Retrying repeats a request after a temporary failure, with the same bytes. It does not repeat an
 // interrupted answer kept by the observer: Respond then returns the failure after the pause.
 type Retrying struct {
-	Next     Responder
-	Attempts int           // in all; 0 means 6
-	First    time.Duration // first pause, doubled each time; 0 means 500 ms
-	// Outage limits pauses and failed further attempts, for all requests together; 0 means 10
+	Next       Responder
+	Attempts   int           // in all; 0 means 6
+	FirstPause time.Duration // first pause, doubled each time; 0 means 500 ms
+	// MaxOutage limits pauses and failed further attempts, for all requests together; 0 means 10
 	// minutes.
-	Outage time.Duration
+	MaxOutage time.Duration
 	// Report is called before each pause with the failed attempt. It may be nil.
 	Report func(failed *Failure, wait time.Duration) error
 
-	model string        // that was asked last
-	lost  time.Duration // of Outage: pauses, and further attempts that failed
-	busy  int           // how often there was no room at the flex tier
+	askedModel   string        // that was asked last
+	outageUsed   time.Duration // of Outage: pauses, and further attempts that failed
+	tierRefusals int           // how often there was no room at the flex tier
 }
 
 // Respond is Next's, tried until it succeeds, fails for good, or attempts or
 // outage are used up. A failure says how many attempts were made.
 func (r *Retrying) Respond(ctx context.Context, request Request, observe Observer) (*Response, error) {
-	return retried(ctx, r, request.Settings, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
+	return retry(ctx, r, request.Settings, observe.broken, func() (*Response, error) { return r.Next.Respond(ctx, request, observe) })
 }
 
 // Compact calls Next's in the same way. Without one it returns ErrNoCompaction.
@@ -54,11 +54,11 @@ func (r *Retrying) Compact(ctx context.Context, request Request) (*Response, err
 	if !ok {
 		return nil, ErrNoCompaction
 	}
-	return retried(ctx, r, request.Settings, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
+	return retry(ctx, r, request.Settings, Observer{}.broken, func() (*Response, error) { return compacter.Compact(ctx, request) })
 }
 
-func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
-	r.ask(settings.Model)
+func retry(ctx context.Context, r *Retrying, settings Settings, kept func() bool, try func() (*Response, error)) (*Response, error) {
+	r.switchModel(settings.Model)
 	for attempt := 1; ; attempt++ {
 		began := time.Now()
 		answer, err := try()
@@ -68,12 +68,12 @@ func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bo
 		}
 		failure.Attempts = attempt
 		if attempt > 1 {
-			r.lost += time.Since(began)
+			r.outageUsed += time.Since(began)
 		}
 		wait := r.pause(attempt, failure.RetryAfter)
-		cut := settings.Wordy && failure.Kind == Incomplete // who writes edits is to learn of it, and to write less
-		fits, stays := failure.Temporary() && !cut && r.lost+wait <= cmp.Or(r.Outage, 10*time.Minute), kept()
-		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) || r.noRoom(failure, settings) {
+		cut := settings.NoTools && failure.Kind == Incomplete // who writes edits is to learn of it, and to write less
+		fits, stays := failure.Temporary() && !cut && r.outageUsed+wait <= cmp.Or(r.MaxOutage, 10*time.Minute), kept()
+		if !fits || !stays && attempt >= cmp.Or(r.Attempts, 6) || r.tierBusyTooOften(failure, settings) {
 			return nil, err
 		}
 		if !stays && r.Report != nil {
@@ -81,7 +81,7 @@ func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bo
 				return nil, err
 			}
 		}
-		r.lost += wait
+		r.outageUsed += wait
 		if err := sleep(ctx, wait); err != nil {
 			return nil, err
 		}
@@ -91,23 +91,23 @@ func retried(ctx context.Context, r *Retrying, settings Settings, kept func() bo
 	}
 }
 
-// ask notes who is asked: each model may be out for as long.
-func (r *Retrying) ask(name string) {
-	if r.model != name {
-		r.model, r.lost = name, 0
+// switchModel notes who is asked: each model may be out for as long.
+func (r *Retrying) switchModel(name string) {
+	if r.askedModel != name {
+		r.askedModel, r.outageUsed = name, 0
 	}
 }
 
-// mostBusy is how many times per run the flex tier may have no room before the run continues
+// maxTierRefusals is how many times per run the flex tier may have no room before the run continues
 // without it. Such a refusal costs only time.
-const mostBusy = 2
+const maxTierRefusals = 2
 
-func (r *Retrying) noRoom(failure *Failure, settings Settings) bool {
+func (r *Retrying) tierBusyTooOften(failure *Failure, settings Settings) bool {
 	if failure.Kind != TierBusy || settings.ServiceTier != FlexTier {
 		return false
 	}
-	r.busy++
-	return r.busy >= mostBusy
+	r.tierRefusals++
+	return r.tierRefusals >= maxTierRefusals
 }
 
 func sleep(ctx context.Context, wait time.Duration) error {
@@ -121,15 +121,15 @@ func sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// pause doubles from First to longestPause, with a tenth of jitter. The server's request takes
+// pause doubles from First to maxPause, with a tenth of jitter. The server's request takes
 // precedence.
 func (r *Retrying) pause(attempt int, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
 	}
-	wait := cmp.Or(r.First, 500*time.Millisecond)
+	wait := cmp.Or(r.FirstPause, 500*time.Millisecond)
 	for range attempt - 1 {
-		wait = min(wait*2, longestPause)
+		wait = min(wait*2, maxPause)
 	}
 	return time.Duration(float64(wait) * (0.9 + 0.2*rand.Float64()))
 }

@@ -32,7 +32,7 @@ func TestTheOutageIsBounded(t *testing.T) {
 		"an outage that has just started": {0, time.Second, 3},
 	} {
 		next := &failing{failure: Failure{Kind: ServerError, RetryAfter: c.asks}}
-		r := &Retrying{Next: next, Attempts: 3, First: time.Microsecond, Outage: time.Minute, lost: c.lost}
+		r := &Retrying{Next: next, Attempts: 3, FirstPause: time.Microsecond, MaxOutage: time.Minute, outageUsed: c.lost}
 		_, err := r.Respond(t.Context(), Request{}, Observer{})
 		var failure *Failure
 		if !errors.As(err, &failure) || failure.Attempts != c.tries || next.asked != c.tries {
@@ -43,7 +43,7 @@ func TestTheOutageIsBounded(t *testing.T) {
 
 func TestARetryEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, First: time.Hour, Outage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
+	r := &Retrying{Next: &failing{failure: Failure{Kind: ServerError}}, FirstPause: time.Hour, MaxOutage: 3 * time.Hour, Report: func(*Failure, time.Duration) error {
 		cancel()
 		return nil
 	}}
@@ -69,7 +69,7 @@ func (s *sometimes) Respond(context.Context, Request, Observer) (*Response, erro
 
 func TestAnAnswerThatTakesLongIsNoOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, First: time.Microsecond, Outage: 15 * time.Millisecond}
+		r := &Retrying{Next: &sometimes{takes: 20 * time.Millisecond}, FirstPause: time.Microsecond, MaxOutage: 15 * time.Millisecond}
 		for n := range 3 {
 			if _, err := r.Respond(t.Context(), Request{}, Observer{}); err != nil {
 				t.Fatalf("request %d: %v", n+1, err)
@@ -82,7 +82,7 @@ func TestWhatTheServerAsksForIsWaitedForBehindAnAnswerThatIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &Retrying{Next: &failing{failure: Failure{Kind: RateLimited, RetryAfter: 30 * time.Millisecond}}, Attempts: 1}
 		began := time.Now()
-		_, err := r.Respond(t.Context(), Request{}, Observer{Broken: func() bool { return true }})
+		_, err := r.Respond(t.Context(), Request{}, Observer{Interrupted: func() bool { return true }})
 		if failure := (*Failure)(nil); !errors.As(err, &failure) || time.Since(began) < 30*time.Millisecond {
 			t.Errorf("Respond = %v after %s", err, time.Since(began))
 		}

@@ -151,7 +151,7 @@ func API(j *job.Job, env settings.Environment, version string, rec *record.Recor
 	endpoint := model.Endpoint{
 		BaseURL: baseURL(j, env), Headers: m.Headers, UserAgent: "agent-ci/" + version, Idle: silence(m),
 	}
-	if err := letIn(&endpoint, m, env, rec.Learn); err != nil {
+	if err := letIn(&endpoint, m, env, rec.AddSecret); err != nil {
 		return Model{}, err
 	}
 	api, err := speakTo(m.Wire, endpoint)

@@ -13,7 +13,7 @@ func described(number, length int) (all []Skill) {
 	return all
 }
 
-func TestTheCatalogueHasItsShareOfTheWindow(t *testing.T) {
+func TestLimitsCatalogueToShareOfWindow(t *testing.T) {
 	for _, c := range []struct {
 		number, length  int
 		window          int64
@@ -33,7 +33,7 @@ func TestTheCatalogueHasItsShareOfTheWindow(t *testing.T) {
 			t.Errorf("%+v: %d are told of:\n%.300s", c, len(told), list)
 			continue
 		}
-		most := mostCatalogue
+		most := maxCatalogue
 		if c.window > 0 {
 			most = min(most, int(c.window)*bytesInToken/windowShare)
 		}

@@ -18,15 +18,15 @@ const fileName = "SKILL.md"
 
 // Limits of the search.
 const (
-	mostFolders = 2_000
-	deepest     = 4 // folders below one that is looked through
-	mostSkills  = 200
-	mostSize    = 256 << 10 // bytes of a SKILL.md
-	// mostFiles is how many files of a skill are listed, mostFilesText how many bytes their names
+	maxFolders = 2_000
+	deepest    = 4 // folders below one that is looked through
+	maxSkills  = 200
+	maxSize    = 256 << 10 // bytes of a SKILL.md
+	// maxFiles is how many files of a skill are listed, maxFilesText how many bytes their names
 	// have together.
-	mostFiles     = 100
-	mostFilesText = 4 << 10
-	mostProblems  = 100
+	maxFiles     = 100
+	maxFilesText = 4 << 10
+	maxProblems  = 100
 )
 
 // Find searches folders of a base commit, relative to its root, for skills. For duplicate names the
@@ -59,7 +59,7 @@ type search struct {
 }
 
 func (s *search) note(p Problem) {
-	if len(s.found.Problems) < mostProblems {
+	if len(s.found.Problems) < maxProblems {
 		p.Path = clip.Visible(p.Path, 1_000)
 		s.found.Problems = append(s.found.Problems, p)
 	}
@@ -73,10 +73,10 @@ func (s *search) skip(path, format string, args ...any) {
 func (s *search) stopped(at string) bool {
 	why := ""
 	switch {
-	case s.visited >= mostFolders:
-		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", mostFolders)
-	case len(s.found.Skills) >= mostSkills:
-		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", mostSkills)
+	case s.visited >= maxFolders:
+		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d folders", maxFolders)
+	case len(s.found.Skills) >= maxSkills:
+		why = fmt.Sprintf("and what comes after it is not looked at: there are more than %d skills", maxSkills)
 	}
 	if why != "" && !s.full {
 		s.full = true
@@ -123,9 +123,9 @@ func (s *search) skill(dir string, kind gitops.BaseKind) error {
 		s.skip(name, "is no file, and no link is followed")
 		return nil
 	}
-	raw, err := s.base.ReadBase(name, mostSize)
+	raw, err := s.base.ReadBase(name, maxSize)
 	if large, is := errors.AsType[*gitops.TooLargeError](err); is {
-		s.skip(name, "has %d bytes, more than %d", large.Size, mostSize)
+		s.skip(name, "has %d bytes, more than %d", large.Size, maxSize)
 		return nil
 	}
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *search) skill(dir string, kind gitops.BaseKind) error {
 
 // files lists the other files in a skill's folder. Unreadable names are only counted.
 func (s *search) files(of *Skill, dir, below string, depth int) error {
-	if s.visited >= mostFolders || depth > deepest {
+	if s.visited >= maxFolders || depth > deepest {
 		return nil
 	}
 	if below != "" {
@@ -172,7 +172,7 @@ func (s *search) files(of *Skill, dir, below string, depth int) error {
 				return err
 			}
 		case e.Kind != gitops.BaseFile || name == fileName:
-		case len(of.Files) < mostFiles && len(name) <= mostFilesText-size(of.Files) && oneLine(name, len(name)) == name:
+		case len(of.Files) < maxFiles && len(name) <= maxFilesText-size(of.Files) && oneLine(name, len(name)) == name:
 			of.Files = append(of.Files, name)
 		default:
 			of.FilesMore++

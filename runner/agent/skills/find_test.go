@@ -44,7 +44,7 @@ func names(found Found) (names []string) {
 	return names
 }
 
-func TestSkillsOfTheEarlierFolderAreTaken(t *testing.T) {
+func TestPrefersSkillsOfEarlierFolder(t *testing.T) {
 	c := committed(t, map[string]string{
 		"one/a/SKILL.md": skillFile("a", "First."), "two/a/SKILL.md": skillFile("a", "Second."), "two/group/b/SKILL.md": skillFile("b", "B."),
 		"two/group/b/inner/SKILL.md": skillFile("inner", "A file of b."), "two/group/b/x.md": "x", "alone/SKILL.md": skillFile("alone", "The folder itself."),
@@ -65,26 +65,26 @@ func TestSkillsOfTheEarlierFolderAreTaken(t *testing.T) {
 	}
 }
 
-func TestWhatIsLookedAtIsBounded(t *testing.T) {
+func TestBoundsSkillSearch(t *testing.T) {
 	files := map[string]string{}
-	for n := range mostFolders {
+	for n := range maxFolders {
 		files[fmt.Sprintf("empty/%04d/x", n)] = ""
 	}
-	for n := range mostSkills + 5 {
+	for n := range maxSkills + 5 {
 		files[fmt.Sprintf("many/s%04d/SKILL.md", n)] = skillFile(fmt.Sprintf("s%04d", n), "x")
 	}
-	for n := range mostFiles + 5 {
+	for n := range maxFiles + 5 {
 		files[fmt.Sprintf("large/a/%04d", n)] = ""
 	}
 	for n := range 20 {
 		files[fmt.Sprintf("long/a/%s%d", strings.Repeat("x", 240), n)] = ""
 	}
-	for n := range mostProblems + 5 {
+	for n := range maxProblems + 5 {
 		files[fmt.Sprintf("wrong/%03d/SKILL.md", n)] = "No front matter.\n"
 	}
 	files["large/a/SKILL.md"], files["long/a/SKILL.md"] = skillFile("a", "x"), skillFile("a", "x")
 	c := committed(t, files)
-	if found, err := Find(c, []string{"wrong", "many"}); err != nil || len(found.Problems) != mostProblems+1 || !strings.Contains(found.Problems[mostProblems].Message, "200 skills") {
+	if found, err := Find(c, []string{"wrong", "many"}); err != nil || len(found.Problems) != maxProblems+1 || !strings.Contains(found.Problems[maxProblems].Message, "200 skills") {
 		t.Errorf("of many problems: %v, %d, %.300v", err, len(found.Problems), found.Problems[max(0, len(found.Problems)-1):])
 	}
 	for folder, want := range map[string]struct {
@@ -92,9 +92,9 @@ func TestWhatIsLookedAtIsBounded(t *testing.T) {
 		problems            []Problem
 	}{
 		"empty": {problems: []Problem{{"empty/1999", "and what comes after it is not looked at: there are more than 2000 folders", true}}},
-		"many":  {skills: mostSkills, problems: []Problem{{"many/s0200", "and what comes after it is not looked at: there are more than 200 skills", true}}},
-		"large": {skills: 1, files: mostFiles, more: 5},
-		"long":  {skills: 1, files: mostFilesText / 241, more: 20 - mostFilesText/241},
+		"many":  {skills: maxSkills, problems: []Problem{{"many/s0200", "and what comes after it is not looked at: there are more than 200 skills", true}}},
+		"large": {skills: 1, files: maxFiles, more: 5},
+		"long":  {skills: 1, files: maxFilesText / 241, more: 20 - maxFilesText/241},
 	} {
 		found, err := Find(c, []string{folder})
 		if err != nil {

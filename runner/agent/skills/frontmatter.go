@@ -18,19 +18,19 @@ import (
 
 // Field lengths by the standard, in characters.
 const (
-	mostName          = 64
-	mostDescription   = 1024
-	mostCompatibility = 500
+	maxName          = 64
+	maxDescription   = 1024
+	maxCompatibility = 500
 )
 
 const (
-	// mostFrontMatter is how many bytes a front matter has.
-	mostFrontMatter = 64 << 10
-	// mostText is how many bytes of the text below it a model is given: with the list of files
+	// maxFrontMatter is how many bytes a front matter has.
+	maxFrontMatter = 64 << 10
+	// maxText is how many bytes of the text below it a model is given: with the list of files
 	// no more than an output may have.
-	mostText = 32 << 10
-	// mostMetadata is how many entries of metadata are read.
-	mostMetadata = 50
+	maxText = 32 << 10
+	// maxMetadata is how many entries of metadata are read.
+	maxMetadata = 50
 )
 
 // parse parses a SKILL.md; folder is its folder's name. Tolerable deviations from the standard are
@@ -48,19 +48,19 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 		remarks = append(remarks, "its front matter is no YAML and was read line by line; put values that have a colon in quotes")
 	}
 	remark := func(format string, args ...any) { remarks = append(remarks, fmt.Sprintf(format, args...)) }
-	if s.Description = oneLine(fields["description"].text, mostDescription); s.Description == "" {
+	if s.Description = oneLine(fields["description"].text, maxDescription); s.Description == "" {
 		return s, remarks, errors.New("has no description, without which a model can't know when to load it")
 	}
-	if length := utf8.RuneCountInString(fields["description"].text); length > mostDescription {
-		remark("its description has %d characters, of which %d are used", length, mostDescription)
+	if length := utf8.RuneCountInString(fields["description"].text); length > maxDescription {
+		remark("its description has %d characters, of which %d are used", length, maxDescription)
 	}
 	if s.Name, err = nameOf(fields["name"].text, folder, remark); err != nil {
 		return s, remarks, err
 	}
-	s.License, s.AllowedTools = oneLine(fields["license"].text, mostDescription), oneLine(fields["allowed-tools"].text, mostDescription)
-	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, mostCompatibility), fields["metadata"].entries
+	s.License, s.AllowedTools = oneLine(fields["license"].text, maxDescription), oneLine(fields["allowed-tools"].text, maxDescription)
+	s.Compatibility, s.Metadata = oneLine(fields["compatibility"].text, maxCompatibility), fields["metadata"].entries
 	whole := clip.Visible(string(text), len(text))
-	s.Text = clip.Start(whole, mostText)
+	s.Text = clip.Start(whole, maxText)
 	s.Left = len(whole) - len(s.Text)
 	if s.Left > 0 {
 		remark("its text has %d bytes, of which %d are given to a model", len(whole), len(s.Text))
@@ -73,7 +73,7 @@ func parse(raw []byte, folder string) (s Skill, remarks []string, err error) {
 
 // nameOf returns a skill's own name, or else its folder's.
 func nameOf(given, folder string, remark func(format string, args ...any)) (string, error) {
-	name := oneLine(given, mostName)
+	name := oneLine(given, maxName)
 	switch {
 	case name == "":
 		remark("it has no name and is called as its folder")
@@ -88,7 +88,7 @@ func nameOf(given, folder string, remark func(format string, args ...any)) (stri
 	default:
 		return name, nil
 	}
-	if !usable(folder) || utf8.RuneCountInString(folder) > mostName {
+	if !usable(folder) || utf8.RuneCountInString(folder) > maxName {
 		return "", errors.New("has no name that can be used, and no folder with one")
 	}
 	return folder, nil
@@ -106,7 +106,7 @@ func standard(name string) bool {
 func usable(name string) bool {
 	first, _ := utf8.DecodeRuneInString(name)
 	other := func(r rune) bool {
-		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || clip.Hidden(r)
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N) && !strings.ContainsRune("._: -", r) || clip.IsInvisible(r)
 	}
 	return unicode.In(first, unicode.L, unicode.N) && utf8.ValidString(name) && !strings.ContainsFunc(name, other)
 }
@@ -124,7 +124,7 @@ func split(raw []byte) (head, text []byte, err error) {
 	if !more || string(bytes.TrimRight(first, " \t\r")) != mark {
 		return nil, nil, errors.New("has no front matter: its first line is not ---")
 	}
-	for at := 0; at <= min(len(rest), mostFrontMatter); {
+	for at := 0; at <= min(len(rest), maxFrontMatter); {
 		line, _, more := bytes.Cut(rest[at:], []byte("\n"))
 		next := at + len(line) + 1
 		if string(bytes.TrimRight(line, " \t\r")) == mark {
@@ -134,7 +134,7 @@ func split(raw []byte) (head, text []byte, err error) {
 			break
 		}
 	}
-	return nil, nil, fmt.Errorf("has a front matter without an end: no line --- within %d bytes", mostFrontMatter)
+	return nil, nil, fmt.Errorf("has a front matter without an end: no line --- within %d bytes", maxFrontMatter)
 }
 
 // field is the value of a key: a text, or the entries of a mapping of texts.
@@ -196,8 +196,8 @@ func entriesOf(value *yaml.Node) map[string]string {
 	}
 	entries := map[string]string{}
 	for key, value := range pairs(value) {
-		if name := oneLine(key.Value, mostName); name != "" && value.Kind == yaml.ScalarNode && len(entries) < mostMetadata {
-			entries[name] = oneLine(value.Value, mostDescription)
+		if name := oneLine(key.Value, maxName); name != "" && value.Kind == yaml.ScalarNode && len(entries) < maxMetadata {
+			entries[name] = oneLine(value.Value, maxDescription)
 		}
 	}
 	return entries

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFrontMatterIsReadLeniently(t *testing.T) {
+func TestParsesFrontMatterLeniently(t *testing.T) {
 	const folder = "release"
 	for name, c := range map[string]struct {
 		raw     string
@@ -68,8 +68,8 @@ func TestFrontMatterIsReadLeniently(t *testing.T) {
 			remarks: []string{"its description has 2000 characters, of which 1024 are used"},
 		},
 		"a long text": {
-			raw:     "---\nname: release\ndescription: x\n---\n" + strings.Repeat("é", mostText),
-			want:    Skill{Name: folder, Description: "x", Text: strings.Repeat("é", mostText/2), Left: mostText},
+			raw:     "---\nname: release\ndescription: x\n---\n" + strings.Repeat("é", maxText),
+			want:    Skill{Name: folder, Description: "x", Text: strings.Repeat("é", maxText/2), Left: maxText},
 			remarks: []string{"its text has 65536 bytes, of which 32768 are given to a model"},
 		},
 		"hidden characters": {
@@ -128,14 +128,14 @@ func FuzzParse(f *testing.F) {
 			text string
 			most int
 		}{
-			"name": {s.Name, mostName}, "description": {s.Description, mostDescription}, "license": {s.License, mostDescription},
-			"compatibility": {s.Compatibility, mostCompatibility}, "allowed-tools": {s.AllowedTools, mostDescription},
+			"name": {s.Name, maxName}, "description": {s.Description, maxDescription}, "license": {s.License, maxDescription},
+			"compatibility": {s.Compatibility, maxCompatibility}, "allowed-tools": {s.AllowedTools, maxDescription},
 		} {
 			if utf8.RuneCountInString(line.text) > line.most || strings.ContainsFunc(line.text, unicode.IsControl) || !utf8.ValidString(line.text) {
 				t.Errorf("%s: %q", what, line.text)
 			}
 		}
-		if s.Name == "" || s.Description == "" || len(s.Text) > mostText || !utf8.ValidString(s.Text) || strings.ContainsRune(s.Text, '\x1b') {
+		if s.Name == "" || s.Description == "" || len(s.Text) > maxText || !utf8.ValidString(s.Text) || strings.ContainsRune(s.Text, '\x1b') {
 			t.Errorf("%+v", s)
 		}
 		for _, remark := range remarks {

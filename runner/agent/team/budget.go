@@ -9,39 +9,39 @@ import (
 
 // used returns the team's use of the agent's budget. The caller holds the lock.
 func (m *Member) used() (all agent.Used) {
-	if m.who == nil {
+	if m.child == nil {
 		for _, a := range m.team.earlier {
-			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: dollars(a.Models, a.MostUSD)})
+			all = all.Add(agent.Used{Turns: a.Turns, Calls: a.Calls, Tokens: a.Usage.Input + a.Usage.Output, CostUSD: knownCost(a.Models, a.MostUSD)})
 		}
 	}
 	for _, c := range m.team.children {
-		if c.by == m {
-			all = all.Add(c.counts())
+		if c.starter == m {
+			all = all.Add(c.countedUse())
 		}
 	}
 	return all
 }
 
-// counts returns the use of a child and its team, or their reserved share if larger. A working
+// countedUse returns the use of a child and its team, or their reserved share if larger. A working
 // child counts with its share: all of its work fits in there.
-func (c *child) counts() agent.Used {
+func (c *child) countedUse() agent.Used {
 	own := c.used().Add(c.reserved)
-	if c.member != nil && c.stop == nil { // a share has room for the shares that are taken from it
-		own = own.Add(c.member.used())
+	if c.ownTeam != nil && c.stopTurn == nil { // a share has room for the shares that are taken from it
+		own = own.Add(c.ownTeam.used())
 	}
 	return own
 }
 
 // used returns a child's own use in finished turns.
-func (c *child) used() agent.Used { return usedBy(c.spent, c.mostUSD-c.reserved.CostUSD) }
+func (c *child) used() agent.Used { return usedBy(c.spent, c.maxUSD-c.reserved.CostUSD) }
 
 func usedBy(spent agent.Spent, mostUSD float64) agent.Used {
-	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: dollars(spent.Models, mostUSD)}
+	return agent.Used{Turns: spent.Turns, Calls: spent.Calls, Tokens: spent.Usage.Total(), CostUSD: knownCost(spent.Models, mostUSD)}
 }
 
-// dollars returns the known cost of models. If a fallback has no price, it returns the maximum:
+// knownCost returns the known cost of models. If a fallback has no price, it returns the maximum:
 // unknown is not free.
-func dollars(models []transcript.ModelUse, most float64) (sum float64) {
+func knownCost(models []transcript.ModelUse, most float64) (sum float64) {
 	for _, m := range models {
 		if models[0].Price.Known() && !m.Price.Known() && m.Usage != (transcript.Usage{}) {
 			return most
@@ -53,9 +53,9 @@ func dollars(models []transcript.ModelUse, most float64) (sum float64) {
 
 // The smallest budget for a child.
 const (
-	leastTurns  = 2
-	leastCalls  = 1
-	leastTokens = 1000
+	minTurns  = 2
+	minCalls  = 1
+	minTokens = 1000
 )
 
 // share returns an equal part of the agent's remaining budget: one part per free place, one for
@@ -63,11 +63,11 @@ const (
 func (m *Member) share() (agent.Used, error) {
 	a := m.agent
 	limits, own, others := a.Limits(), a.Work(), m.used()
-	return partOf(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.open()+1, 2))
+	return equalPart(limits, usedBy(own.Spent, 0).Add(others), max(m.team.job().Agents.Most-m.team.openCount()+1, 2))
 }
 
-// partOf returns one of several equal parts of the remaining limits.
-func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
+// equalPart returns one of several equal parts of the remaining limits.
+func equalPart(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error) {
 	part := agent.Used{
 		Turns: (limits.Turns - spent.Turns) / parts, Calls: (limits.Calls - spent.Calls) / parts,
 		Tokens: (limits.Tokens - spent.Tokens) / int64(parts), CostUSD: (limits.CostUSD - spent.CostUSD) / float64(parts),
@@ -77,20 +77,20 @@ func partOf(limits agent.Limits, spent agent.Used, parts int) (agent.Used, error
 		little  bool
 		key     string
 	}{
-		{limits.Turns > 0, part.Turns < leastTurns, "limits.turns"},
-		{limits.Calls > 0, part.Calls < leastCalls, "limits.tool_calls"},
-		{limits.Tokens > 0, part.Tokens < leastTokens, "limits.tokens"},
+		{limits.Turns > 0, part.Turns < minTurns, "limits.turns"},
+		{limits.Calls > 0, part.Calls < minCalls, "limits.tool_calls"},
+		{limits.Tokens > 0, part.Tokens < minTokens, "limits.tokens"},
 		{limits.CostUSD > 0, part.CostUSD <= 0, "limits.cost_usd"},
 	} {
 		if of.limited && of.little {
 			return agent.Used{}, agents.Refusef("There is too little left of %s for an agent besides you. Do the work yourself.", of.key)
 		}
 	}
-	return within(part, limits), nil
+	return limitedParts(part, limits), nil
 }
 
-// within zeroes the parts without a limit.
-func within(part agent.Used, limits agent.Limits) agent.Used {
+// limitedParts zeroes the parts without a limit.
+func limitedParts(part agent.Used, limits agent.Limits) agent.Used {
 	if limits.Turns == 0 {
 		part.Turns = 0
 	}
@@ -126,15 +126,15 @@ func (m *Member) limitsOf(used, share agent.Used) agent.Limits {
 
 // reserveAgain reserves a share for another turn of an ended child. The caller holds the lock.
 func (c *child) reserveAgain() error {
-	share, err := c.by.share()
+	share, err := c.starter.share()
 	if err != nil {
 		return err
 	}
 	used := c.used()
-	if c.member != nil {
-		used = used.Add(c.member.used())
+	if c.ownTeam != nil {
+		used = used.Add(c.ownTeam.used())
 	}
-	c.agent.Limit(c.by.limitsOf(used, share))
-	c.reserved, c.mostUSD = share, used.CostUSD+share.CostUSD
+	c.agent.Limit(c.starter.limitsOf(used, share))
+	c.reserved, c.maxUSD = share, used.CostUSD+share.CostUSD
 	return nil
 }

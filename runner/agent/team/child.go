@@ -24,28 +24,28 @@ type child struct {
 	role     job.Role
 	task     string
 	paths    []string
-	by       *Member // that started it
-	member   *Member // by which it starts others
+	starter  *Member // that started it
+	ownTeam  *Member // by which it starts others
 	agent    *worker.Agent
 	model    string
 	place    *confine.Place // of its copy; nil for none
 
 	// Guarded by the team's lock.
-	status   agents.Status
-	closed   bool // resume_agent opens it again
-	dropped  bool // its copy was removed
-	mail     []string
-	reserved agent.Used // its share that is not used yet
-	mostUSD  float64    // that it might cost, with that
-	spent    agent.Spent
-	stop     func(by ending) // ends its turn; nil while it has none
-	done     chan struct{}   // closed at the end of its turn
-	leaving  bool            // its turn reads no message any more
-	sent     int             // messages to it
+	status       agents.Status
+	closed       bool // resume_agent opens it again
+	copyRemoved  bool // its copy was removed
+	messages     []string
+	reserved     agent.Used // its share that is not used yet
+	maxUSD       float64    // that it might cost, with that
+	spent        agent.Spent
+	stopTurn     func(by ending) // ends its turn; nil while it has none
+	done         chan struct{}   // closed at the end of its turn
+	turnEnding   bool            // its turn reads no message any more
+	messagesSent int             // messages to it
 
 	// Guarded by the merge lock.
-	base   *gitops.ChangeSet // that its copy began with, or was merged at
-	merged mergeState
+	base       *gitops.ChangeSet // that its copy began with, or was merged at
+	mergeState mergeState
 }
 
 // ending is why a turn of a child is ended by another agent, or by the runner.
@@ -57,49 +57,49 @@ type ending struct {
 // Error makes an ending the cause of a context's end.
 func (e ending) Error() string { return "the agent was ended: " + e.status.State }
 
-// begin starts a turn. The caller holds the lock.
-func (c *child) begin() {
-	ctx, cancel := context.WithCancelCause(c.by.ctx)
-	c.status, c.leaving = agents.Status{State: agents.Running}, false
-	c.stop, c.done = func(by ending) { cancel(by) }, make(chan struct{})
+// beginTurn starts a turn. The caller holds the lock.
+func (c *child) beginTurn() {
+	ctx, cancel := context.WithCancelCause(c.starter.ctx)
+	c.status, c.turnEnding = agents.Status{State: agents.Running}, false
+	c.stopTurn, c.done = func(by ending) { cancel(by) }, make(chan struct{})
 	done := c.done
-	c.by.team.running.Go(func() {
+	c.starter.team.running.Go(func() {
 		defer close(done)
 		defer cancel(nil)
-		c.turn(ctx)
+		c.runTurn(ctx)
 	})
 }
 
 // crashed is the reason of a crashed agent; a separate warning has the details.
 const crashed = "crash"
 
-// mostWarned limits the error text in an agent's warning, in bytes.
-const mostWarned = 500
+// maxWarningBytes limits the error text in an agent's warning, in bytes.
+const maxWarningBytes = 500
 
-// turn runs one turn of a child to its end.
-func (c *child) turn(ctx context.Context) {
+// runTurn runs one turn of a child to its end.
+func (c *child) runTurn(ctx context.Context) {
 	status, reason := c.work(ctx)
 	work := c.agent.Work()
-	_ = c.by.team.options.Record.AppendBy(c.id, transcript.TypeAgentFinished, transcript.AgentFinished{Status: status.State, Reason: reason, Text: status.Text})
-	t := c.by.team
+	_ = c.starter.team.options.Record.AppendBy(c.id, transcript.TypeAgentFinished, transcript.AgentFinished{Status: status.State, Reason: reason, Text: status.Text})
+	t := c.starter.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.status, c.stop, c.reserved, c.leaving = status, nil, agent.Used{}, false
+	c.status, c.stopTurn, c.reserved, c.turnEnding = status, nil, agent.Used{}, false
 	c.spent = work.Spent
 	if status.State == agents.Errored && reason != crashed {
-		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, clip.Visible(status.Text, mostWarned))
+		t.options.Record.Warn("agent_errored", "The agent %s (%s) failed (%s): %s", c.name, c.roleName, reason, clip.Visible(status.Text, maxWarningBytes))
 	}
 	if status.State != agents.Shutdown {
-		c.by.news = append(c.by.news, notice{c, status})
+		c.starter.news = append(c.starter.news, notice{c, status})
 	}
-	t.tell()
+	t.notifyWaiters()
 }
 
 // work has the child work until it ends, and says how it stands then.
 func (c *child) work(ctx context.Context) (status agents.Status, reason string) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			c.by.team.options.Record.Warn("agent_panic", "The agent %s crashed: %v\n%s", c.name, broken, debug.Stack())
+			c.starter.team.options.Record.Warn("agent_panic", "The agent %s crashed: %v\n%s", c.name, broken, debug.Stack())
 			status, reason = agents.Status{State: agents.Errored, Text: "It crashed. This is a fault of agent-ci, not of its task."}, crashed
 		}
 	}()
@@ -115,31 +115,31 @@ func (c *child) work(ctx context.Context) (status agents.Status, reason string) 
 	if err != nil {
 		stop = outcome.Of(ctx, err)
 	}
-	text := outcome.Shortened(c.by.team.options.Record.Redact(stop.Message))
+	text := outcome.ShortenNames(c.starter.team.options.Record.Redact(stop.Message))
 	if work.Summary != "" {
 		text += "\nIts last words: " + work.Summary
 	}
 	return agents.Status{State: agents.Errored, Text: text}, fmt.Sprintf("%s/%s", stop.Outcome, stop.Reason)
 }
 
-// end ends a child's turn and waits. The caller holds the lock before and after; end releases it
+// endTurn ends a child's turn and waits. The caller holds the lock before and after; end releases it
 // while waiting.
-func (c *child) end(by ending) {
-	if c.stop == nil {
+func (c *child) endTurn(by ending) {
+	if c.stopTurn == nil {
 		return
 	}
-	c.stop(by)
+	c.stopTurn(by)
 	done := c.done
-	c.by.team.mu.Unlock()
+	c.starter.team.mu.Unlock()
 	<-done
-	c.by.team.mu.Lock()
+	c.starter.team.mu.Lock()
 }
 
-// started is the event of its start.
-func (c *child) started() transcript.AgentStarted {
+// startEvent is the event of its start.
+func (c *child) startEvent() transcript.AgentStarted {
 	l := c.agent.Limits()
 	return transcript.AgentStarted{
-		Name: c.name, Role: c.roleName, AskedBy: c.by.byName(), Model: c.model, Writes: c.role.Writes, Paths: c.paths,
+		Name: c.name, Role: c.roleName, AskedBy: c.starter.starterName(), Model: c.model, Writes: c.role.Writes, Paths: c.paths,
 		Turns: l.Turns, ToolCalls: l.Calls, Tokens: l.Tokens, CostUSD: l.CostUSD,
 	}
 }

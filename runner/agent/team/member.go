@@ -16,12 +16,12 @@ import (
 func (m *Member) Begin(ctx context.Context) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	m.ctx, m.until = ctx, time.Time{}
+	m.ctx, m.waitUntil = ctx, time.Time{}
 }
 
 // find returns an agent by ID or name. The caller holds the lock.
 func (m *Member) find(id string) (*child, error) {
-	if c := m.mine(id); c != nil {
+	if c := m.findBelow(id); c != nil {
 		return c, nil
 	}
 	return nil, agents.Unknown(id)
@@ -40,36 +40,36 @@ func (m *Member) Send(ctx context.Context, id, message string, interrupt bool) (
 		return "", agents.Refusef("%s is closed. Open it by resume_agent, or start another agent.", c.id)
 	}
 	if interrupt {
-		c.end(ending{status: agents.Status{State: agents.Interrupted}})
+		c.endTurn(ending{status: agents.Status{State: agents.Interrupted}})
 		m.forgetNews(c)
 	}
 	text := message
-	if m.scripts {
+	if m.usesScripts {
 		text = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
-	began, replayed := t.waits.sentBy(ctx)
-	if err := t.await(ctx, func() bool { return !c.leaving && (!began || c.stop == nil) }); err != nil {
+	began, replayed := t.recordedOrder.sentBy(ctx)
+	if err := t.await(ctx, func() bool { return !c.turnEnding && (!began || c.stopTurn == nil) }); err != nil {
 		return "", err
 	}
-	if c.by.ctx == nil {
+	if c.starter.ctx == nil {
 		return "", agents.Refusef("%s was started by another agent, which has ended. Start an agent of your own.", c.id)
 	}
-	c.sent++
-	submission := fmt.Sprintf("%s-%d", c.id, c.sent)
-	if c.stop != nil || replayed && !began {
-		c.mail = append(c.mail, text)
+	c.messagesSent++
+	submission := fmt.Sprintf("%s-%d", c.id, c.messagesSent)
+	if c.stopTurn != nil || replayed && !began {
+		c.messages = append(c.messages, text)
 		return submission, nil
 	}
 	if err := c.reserveAgain(); err != nil {
 		return "", err
 	}
-	c.mail = append(c.mail, text)
+	c.messages = append(c.messages, text)
 	m.forgetNews(c)
-	if err := t.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, c.started()); err != nil {
+	if err := t.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, c.startEvent()); err != nil {
 		return "", err
 	}
-	c.merged = unmerged
-	c.begin()
+	c.mergeState = unmerged
+	c.beginTurn()
 	return submission, nil
 }
 
@@ -79,7 +79,7 @@ func (m *Member) Note(_ context.Context, id, message string) error {
 	defer m.team.mu.Unlock()
 	c, err := m.find(id)
 	if err == nil {
-		c.mail = append(c.mail, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
+		c.messages = append(c.messages, agents.Letter{Kind: agents.Plain, To: c.id, From: m.id(), Payload: message}.String())
 	}
 	return err
 }
@@ -95,10 +95,10 @@ func (m *Member) Resume(_ context.Context, id string) (agents.Status, error) {
 		return agents.Status{}, err
 	case !c.closed:
 		return c.status, nil
-	case c.dropped:
+	case c.copyRemoved:
 		return agents.Status{}, agents.Refusef("The copy of the tree that %s worked on is gone. Start another agent.", c.id)
-	case t.open() >= t.job().Agents.Most:
-		return agents.Status{}, t.full()
+	case t.openCount() >= t.job().Agents.Most:
+		return agents.Status{}, t.requirePlace()
 	}
 	c.closed = false
 	if c.status.State == agents.Shutdown {
@@ -114,20 +114,20 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	defer cancel()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waits.brokeOff(ctx) {
+	if t.recordedOrder.brokeOff(ctx) {
 		return nil, false, agents.Refusef("The run was over, or killed, while the agent worked.")
 	}
-	if was, replayed := t.waits.of(ctx); replayed {
-		return m.waitAgain(limited, was, ids)
+	if was, replayed := t.recordedOrder.of(ctx); replayed {
+		return m.replayWait(limited, was, ids)
 	}
 	if len(ids) == 0 {
-		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 }) // there is nothing to wait for
+		_ = t.await(limited, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 }) // there is nothing to wait for
 		return nil, len(m.news) == 0, ctx.Err()
 	}
 	ended := func() map[string]agents.Status {
 		statuses := map[string]agents.Status{}
 		for _, id := range ids {
-			switch c := m.mine(id); {
+			switch c := m.findBelow(id); {
 			case c == nil:
 				statuses[id] = agents.Status{State: agents.NotFound}
 			case c.status.Ended():
@@ -139,7 +139,7 @@ func (m *Member) Wait(ctx context.Context, ids []string, timeout time.Duration) 
 	_ = t.await(limited, func() bool { return len(ended()) > 0 })
 	statuses := ended()
 	for id := range statuses {
-		if c := m.mine(id); c != nil {
+		if c := m.findBelow(id); c != nil {
 			m.forgetNews(c) // it is told here
 		}
 	}
@@ -161,24 +161,24 @@ func (m *Member) Close(_ context.Context, id string) (agents.Status, error) {
 		return agents.Status{}, err
 	}
 	previous := c.status
-	for _, each := range append([]*child{c}, c.below()...) {
-		each.end(ending{agents.Status{State: agents.Shutdown}, "closed"})
+	for _, each := range append([]*child{c}, c.descendants()...) {
+		each.endTurn(ending{agents.Status{State: agents.Shutdown}, "closed"})
 		each.closed = true
 	}
 	m.forgetNews(c)
-	t.tell()
+	t.notifyWaiters()
 	return previous, nil
 }
 
-// drop closes an ended agent and removes its copy. The caller holds the lock.
-func (c *child) drop() {
+// closeAndRemove closes an ended agent and removes its copy. The caller holds the lock.
+func (c *child) closeAndRemove() {
 	c.closed = true
-	if c.place == nil || c.dropped {
+	if c.place == nil || c.copyRemoved {
 		return
 	}
-	c.dropped = true
-	if err := c.by.team.options.Sandboxes.Remove(*c.place); err != nil {
-		c.by.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
+	c.copyRemoved = true
+	if err := c.starter.team.options.Sandboxes.Remove(*c.place); err != nil {
+		c.starter.team.options.Record.Warn("agent_copy", "The copy of the workspace that the agent %s had could not be removed: %v.", c.name, err)
 	}
 }
 
@@ -191,7 +191,7 @@ func (m *Member) Interrupt(_ context.Context, id string) (agents.Status, error) 
 		return agents.Status{}, err
 	}
 	previous := c.status
-	c.end(ending{status: agents.Status{State: agents.Interrupted}})
+	c.endTurn(ending{status: agents.Status{State: agents.Interrupted}})
 	m.forgetNews(c)
 	return previous, nil
 }
@@ -201,38 +201,38 @@ func (m *Member) List(prefix string) (all []agents.Listed) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	for _, c := range m.team.children {
-		if m.leads(c) && strings.HasPrefix(c.id, prefix) {
+		if m.isAbove(c) && strings.HasPrefix(c.id, prefix) {
 			all = append(all, agents.Listed{Name: c.id, Status: c.status, LastTask: c.task})
 		}
 	}
 	return all
 }
 
-// tasks says whether models give others tasks, and wait for each.
-func (t *Team) tasks() bool {
+// givesTasks says whether models give others tasks, and wait for each.
+func (t *Team) givesTasks() bool {
 	family := t.job().Model.Tools
 	return family != "" && len(dialect.InFamily(family, dialect.Leads)) > 0
 }
 
-// closesNone reports whether models lack a tool for closing agents.
-func (t *Team) closesNone() bool { return t.root.scripts || t.tasks() }
+// cannotClose reports whether models lack a tool for closing agents.
+func (t *Team) cannotClose() bool { return t.root.usesScripts || t.givesTasks() }
 
-// open returns the number of open agents. If models cannot close any, ended agents do not count.
+// openCount returns the number of open agents. If models cannot close any, ended agents do not count.
 // The caller holds the lock.
-func (t *Team) open() (n int) {
+func (t *Team) openCount() (n int) {
 	for _, c := range t.children {
-		if !c.closed && !(t.closesNone() && c.status.Ended()) {
+		if !c.closed && !(t.cannotClose() && c.status.Ended()) {
 			n++
 		}
 	}
 	return n
 }
 
-func (t *Team) full() error {
-	if t.closesNone() {
-		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.open())
+func (t *Team) requirePlace() error {
+	if t.cannotClose() {
+		return agents.Refusef("%d agents are at work, which is as many as there may be (agents.most). Wait until one has ended.", t.openCount())
 	}
-	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.open())
+	return agents.Refusef("%d agents are open, which is as many as there may be (agents.most). Close one that has ended, by close_agent, before you start another.", t.openCount())
 }
 
 // Settle waits at the agent's end for working agents: at most agents.wait, and only until the agent
@@ -241,37 +241,37 @@ func (m *Member) Settle(ctx context.Context, mayGoOn bool) (news bool, err error
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.waits != nil {
-		return m.settleAgain(ctx, mayGoOn)
+	if t.recordedOrder != nil {
+		return m.replaySettle(ctx, mayGoOn)
 	}
-	if m.who != nil && len(m.who.mail) > 0 && mayGoOn {
+	if m.child != nil && len(m.child.messages) > 0 && mayGoOn {
 		return true, nil
 	}
-	if m.until.IsZero() {
-		m.until = time.Now().Add(time.Duration(t.job().Agents.Wait))
+	if m.waitUntil.IsZero() {
+		m.waitUntil = time.Now().Add(time.Duration(t.job().Agents.Wait))
 	}
-	until := m.until
+	until := m.waitUntil
 	if last, limited := m.agent.Limits().LastTurnAt(); limited && last.Before(until) {
 		until = last
 	}
 	limited, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	_ = t.await(limited, func() bool { return len(m.alive()) == 0 })
+	_ = t.await(limited, func() bool { return len(m.workingBelow()) == 0 })
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	if len(m.news) > 0 && mayGoOn {
 		return true, nil
 	}
-	if m.who != nil {
-		m.who.leaving = true
+	if m.child != nil {
+		m.child.turnEnding = true
 	}
 	return false, nil
 }
 
-// alive returns the working agents below this one, at any depth. The caller holds the lock.
-func (m *Member) alive() []*child {
-	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stop == nil || !m.leads(c) })
+// workingBelow returns the working agents below this one, at any depth. The caller holds the lock.
+func (m *Member) workingBelow() []*child {
+	return slices.DeleteFunc(slices.Clone(m.team.children), func(c *child) bool { return c.stopTurn == nil || !m.isAbove(c) })
 }
 
 // End ends working agents and closes all.
@@ -280,25 +280,25 @@ func (m *Member) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ended []string
-	alive := m.alive()
+	alive := m.workingBelow()
 	for _, c := range alive { // all at once: a call of one may wait for that of another
-		c.stop(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+		c.stopTurn(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 	}
 	for _, c := range alive {
-		c.end(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
+		c.endTurn(ending{agents.Status{State: agents.Shutdown}, "not_waited_for"})
 		if c.status.State == agents.Shutdown {
 			ended = append(ended, c.name)
 		}
 	}
 	var lost []string
 	for _, c := range t.children {
-		if !m.leads(c) {
+		if !m.isAbove(c) {
 			continue
 		}
 		if !c.closed && c.hasUnmerged() {
 			lost = append(lost, c.name)
 		}
-		c.drop()
+		c.closeAndRemove()
 	}
 	if len(ended) > 0 {
 		t.options.Record.Warn("agents_ended", "The agent finished while others that it had started still worked (%s); they were stopped, and their work is not in the change.", strings.Join(ended, ", "))

@@ -30,19 +30,19 @@ const (
 )
 
 // hasUnmerged reports whether a child may have an unmerged change. The caller holds the lock.
-func (c *child) hasUnmerged() bool { return c.place != nil && c.merged != merged }
+func (c *child) hasUnmerged() bool { return c.place != nil && c.mergeState != merged }
 
 // Unmerged returns completed agents among ids whose changes were neither merged nor refused.
 func (m *Member) Unmerged(ids []string) (all []string) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	defer func() { m.merges = nil }()
+	defer func() { m.recordedMerges = nil }()
 	for _, c := range m.team.children {
 		wanted := len(ids) == 0 || slices.Contains(ids, c.id) || slices.Contains(ids, c.name)
-		if m.merges != nil {
-			wanted = slices.Contains(m.merges, c.id)
+		if m.recordedMerges != nil {
+			wanted = slices.Contains(m.recordedMerges, c.id)
 		}
-		if wanted && c.by == m && !c.closed && c.place != nil && c.status.State == agents.Completed && c.merged == unmerged {
+		if wanted && c.starter == m && !c.closed && c.place != nil && c.status.State == agents.Completed && c.mergeState == unmerged {
 			all = append(all, c.id)
 		}
 	}
@@ -55,21 +55,21 @@ func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
-	m.team.merging.Lock()
-	defer m.team.merging.Unlock()
+	m.team.mergeLock.Lock()
+	defer m.team.mergeLock.Unlock()
 	now, err := m.changeOf(ctx, c)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	taken, err := m.take(ctx, c, now.part)
+	taken, err := m.mergeChild(ctx, c, now.mergeTree)
 	if conflict := (*gitops.MergeError)(nil); errors.As(err, &conflict) {
 		m.settleMerge(c, conflicted)
-		return m.refuse(ctx, c, now.whole.Tree, conflict)
+		return m.describeConflict(ctx, c, now.whole.Tree, conflict)
 	}
 	if err != nil {
 		return tools.Result{}, err
 	}
-	told := takenOver(c, taken, now)
+	told := describeMerge(c, taken, now)
 	c.base = now.whole
 	m.settleMerge(c, merged)
 	return told, nil
@@ -78,7 +78,7 @@ func (m *Member) Merge(ctx context.Context, id string) (tools.Result, error) {
 func (m *Member) settleMerge(c *child, state mergeState) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c.merged = state
+	c.mergeState = state
 }
 
 // mergeable returns a child with a change ready to merge.
@@ -89,34 +89,34 @@ func (m *Member) mergeable(id string) (*child, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case c.by != m:
+	case c.starter != m:
 		return nil, agents.Refusef("%s was started by another agent, which takes its change over.", c.id)
 	case c.place == nil:
 		return nil, agents.Refusef("%s has no copy of the tree, and so no change to take over.", c.id)
 	case c.closed:
 		return nil, agents.Refusef("%s is closed. Open it by resume_agent first.", c.id)
-	case c.stop != nil:
+	case c.stopTurn != nil:
 		return nil, agents.Refusef("%s still works. Wait for it, or interrupt it, before you take its change over.", c.id)
 	}
 	return c, nil
 }
 
-// copied is the current state of a child's copy.
-type copied struct {
-	whole   *gitops.ChangeSet // since the base of the run
-	part    gitops.Tree       // with what of the child's change is to be taken over
-	leftOut []string          // paths of that change, sorted
-	never   []string          // paths that can be part of no change: repositories of their own, files too large
+// copyState is the current state of a child's copy.
+type copyState struct {
+	whole       *gitops.ChangeSet // since the base of the run
+	mergeTree   gitops.Tree       // with what of the child's change is to be taken over
+	excluded    []string          // paths of that change, sorted
+	unmergeable []string          // paths that can be part of no change: repositories of their own, files too large
 }
 
 // changeOf returns a child's change since its copy began, without excluded files.
-func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error) {
+func (m *Member) changeOf(ctx context.Context, c *child) (now copyState, err error) {
 	o := m.team.options
 	if now.whole, err = m.team.stateOf(ctx, *c.place); err != nil {
 		return now, err
 	}
 	checkout := o.Workspace.Checkout()
-	change, err := checkout.Between(ctx, gitops.Base{Tree: c.base.Tree}, now.whole.Tree)
+	change, err := checkout.ChangeBetween(ctx, gitops.Base{Tree: c.base.Tree}, now.whole.Tree)
 	if err != nil {
 		return now, err
 	}
@@ -124,15 +124,15 @@ func (m *Member) changeOf(ctx context.Context, c *child) (now copied, err error)
 	if err != nil {
 		return now, err
 	}
-	left := leftOut(change.Files, func(path string) bool { return !c.mine(path) || verdict.Refuses(path) })
-	now.leftOut = slices.Sorted(maps.Keys(left))
+	left := excludedFiles(change.Files, func(path string) bool { return !c.mayChange(path) || verdict.ExcludesPath(path) })
+	now.excluded = slices.Sorted(maps.Keys(left))
 	for _, p := range now.whole.Problems {
 		is := func(other gitops.Problem) bool { return other == p }
 		if !slices.ContainsFunc(now.whole.Files, func(f changeset.File) bool { return f.Path == p.Path }) && !slices.ContainsFunc(c.base.Problems, is) {
-			now.never = append(now.never, p.Path)
+			now.unmergeable = append(now.unmergeable, p.Path)
 		}
 	}
-	now.part, err = checkout.Part(ctx, c.base.Tree, now.whole.Tree, func(path string) bool { return !left[path] })
+	now.mergeTree, err = checkout.PartialTree(ctx, c.base.Tree, now.whole.Tree, func(path string) bool { return !left[path] })
 	return now, err
 }
 
@@ -146,9 +146,9 @@ func (t *Team) stateOf(ctx context.Context, place confine.Place) (*gitops.Change
 	return state, errors.Join(err, at.Close())
 }
 
-// leftOut returns the refused files of a change, and files taking their place: a file or link in
+// excludedFiles returns the refused files of a change, and files taking their place: a file or link in
 // place of their folder, or a folder in their own.
-func leftOut(files []changeset.File, refused func(path string) bool) map[string]bool {
+func excludedFiles(files []changeset.File, refused func(path string) bool) map[string]bool {
 	left, stays, above := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range files {
 		if !refused(f.Path) {
@@ -171,8 +171,8 @@ func leftOut(files []changeset.File, refused func(path string) bool) map[string]
 	return left
 }
 
-// take merges the change of a child into the tree of the agent, while its commands stand still.
-func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
+// mergeChild merges the change of a child into the tree of the agent, while its commands stand still.
+func (m *Member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
 		return nil, agents.Refusef("Nothing can be taken over now.")
@@ -180,22 +180,22 @@ func (m *Member) take(ctx context.Context, c *child, now gitops.Tree) (taken *gi
 	if _, err := box.Tree(); err != nil { // which opens it
 		return nil, err
 	}
-	err = o.Sandboxes.Paused(box, func() error {
+	err = o.Sandboxes.WhilePaused(box, func() error {
 		into, err := o.Sandboxes.LayerOf(box, m.agent.Place())
 		if err != nil {
 			return err
 		}
-		taken, err = o.Workspace.TakeOver(ctx, into, m.agent.Own(), c.base.Tree, now)
+		taken, err = o.Workspace.MergeCopy(ctx, into, m.agent.MergeJournal(), c.base.Tree, now)
 		return errors.Join(err, into.Close())
 	})
 	return taken, err
 }
 
-// mostFiles is how many files of a change the model is told of.
-const mostFiles = 50
+// maxListedFiles is how many files of a change the model is told of.
+const maxListedFiles = 50
 
-// takenOver describes a finished merge.
-func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
+// describeMerge describes a finished merge.
+func describeMerge(c *child, taken *gitops.ChangeSet, now copyState) tools.Result {
 	var s strings.Builder
 	var files []map[string]any
 	fmt.Fprintf(&s, "The change of %s is taken over: ", c.id)
@@ -206,40 +206,40 @@ func takenOver(c *child, taken *gitops.ChangeSet, now copied) tools.Result {
 	}
 	for i, f := range taken.Files {
 		files = append(files, map[string]any{"op": string(f.Status), "path": f.Path})
-		if i < mostFiles {
+		if i < maxListedFiles {
 			fmt.Fprintf(&s, "\n%s %s", f.Status, clip.Visible(f.Path, 500))
 		}
 	}
-	if len(taken.Files) > mostFiles {
-		fmt.Fprintf(&s, "\nand %d more", len(taken.Files)-mostFiles)
+	if len(taken.Files) > maxListedFiles {
+		fmt.Fprintf(&s, "\nand %d more", len(taken.Files)-maxListedFiles)
 	}
 	for _, out := range []struct {
 		why   string
 		paths []string
-	}{{"it may not change these", now.leftOut}, {"these can be no part of a change", now.never}} {
+	}{{"it may not change these", now.excluded}, {"these can be no part of a change", now.unmergeable}} {
 		if len(out.paths) > 0 {
-			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, clip.Visible(strings.Join(out.paths[:min(len(out.paths), mostFiles)], ", "), 5000))
+			fmt.Fprintf(&s, "\nLeft out, as %s: %s", out.why, clip.Visible(strings.Join(out.paths[:min(len(out.paths), maxListedFiles)], ", "), 5000))
 		}
 	}
-	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.leftOut, now.never)}}
+	return tools.Result{Output: s.String(), Detail: map[string]any{"agent": c.id, "files": files, "left_out": slices.Concat(now.excluded, now.unmergeable)}}
 }
 
-// mostShown limits a child's version of a conflicting file, in bytes.
-const mostShown = 1 << 20
+// maxConflictBytes limits a child's version of a conflicting file, in bytes.
+const maxConflictBytes = 1 << 20
 
-// refuse lists conflicting files, and saves the child's versions for the agent to read.
-func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
+// describeConflict lists conflicting files, and saves the child's versions for the agent to read.
+func (m *Member) describeConflict(_ context.Context, c *child, whole gitops.Tree, conflict *gitops.MergeError) (tools.Result, error) {
 	o := m.team.options
 	var s strings.Builder
 	var paths []string
 	fmt.Fprintf(&s, "Nothing of the change of %s is taken over, since it conflicts with yours:", c.id)
 	for i, at := range conflict.Conflicts {
 		paths = append(paths, at.Path)
-		if i >= mostFiles {
+		if i >= maxListedFiles {
 			continue
 		}
 		fmt.Fprintf(&s, "\n- %s: %s", clip.Visible(at.Path, 500), clip.Visible(at.Why, 500))
-		if kept := m.keep(c, whole, at.Path); kept != "" {
+		if kept := m.saveConflicting(c, whole, at.Path); kept != "" {
 			fmt.Fprintf(&s, "; as %s has it: %s", c.name, o.Record.Join(kept))
 		}
 	}
@@ -247,26 +247,26 @@ func (m *Member) refuse(_ context.Context, c *child, whole gitops.Tree, conflict
 	return tools.Result{Output: s.String(), Failed: true, Detail: map[string]any{"agent": c.id, "conflicts": paths}}, nil
 }
 
-// keep saves a child's file for the agent and returns its path; "" on failure.
-func (m *Member) keep(c *child, whole gitops.Tree, name string) string {
+// saveConflicting saves a child's file for the agent and returns its path; "" on failure.
+func (m *Member) saveConflicting(c *child, whole gitops.Tree, name string) string {
 	o := m.team.options
-	content, err := o.Workspace.Checkout().FileIn(whole, name, mostShown)
+	content, err := o.Workspace.Checkout().FileIn(whole, name, maxConflictBytes)
 	if err != nil {
 		return ""
 	}
-	kept := path.Join(record.OutputsFolder, keptAs(c, name))
+	kept := path.Join(record.OutputsFolder, savedName(c, name))
 	if o.Record.Write(kept, []byte(o.Record.Redact(strings.ToValidUTF8(string(content), "\uFFFD")))) != nil {
 		return ""
 	}
 	return kept
 }
 
-// longestKept limits the original name within a saved file's name, in bytes.
-const longestKept = 100
+// maxSavedName limits the original name within a saved file's name, in bytes.
+const maxSavedName = 100
 
-// keptAs names a saved file by the child, a hash of the path, and its readable last part.
-func keptAs(c *child, name string) string {
+// savedName names a saved file by the child, a hash of the path, and its readable last part.
+func savedName(c *child, name string) string {
 	sum := sha256.Sum256([]byte(name))
-	base := plain(path.Base(name))
-	return fmt.Sprintf("%s-%x-%s", scratchOf(c), sum[:4], base[max(0, len(base)-longestKept):])
+	base := sanitizeName(path.Base(name))
+	return fmt.Sprintf("%s-%x-%s", scratchOf(c), sum[:4], base[max(0, len(base)-maxSavedName):])
 }

@@ -20,14 +20,14 @@ type Order struct {
 	answers map[transcript.CallRef]transcript.ToolFinished // of waits
 	told    map[int]bool                                   // turns in which the agent of the run heard that another had ended
 	ended   map[string]bool                                // ids of agents that ended by themselves
-	last    map[turnOf]bool                                // requests with which agents ended
+	last    map[agentTurn]bool                             // requests with which agents ended
 	asked   map[string]int                                 // requests of agents so far, by id
 	sent    map[transcript.CallRef]bool                    // messages to agents: whether one went on by it that had ended
 	sending map[transcript.CallRef]string                  // to whom, while the call runs
 }
 
-// turnOf is a request of an agent.
-type turnOf struct {
+// agentTurn is a request of an agent.
+type agentTurn struct {
 	agent string
 	turn  int
 }
@@ -35,7 +35,7 @@ type turnOf struct {
 // NewOrder returns an empty Order.
 func NewOrder() *Order {
 	return &Order{
-		answers: map[transcript.CallRef]transcript.ToolFinished{}, told: map[int]bool{}, ended: map[string]bool{}, last: map[turnOf]bool{},
+		answers: map[transcript.CallRef]transcript.ToolFinished{}, told: map[int]bool{}, ended: map[string]bool{}, last: map[agentTurn]bool{},
 		asked: map[string]int{}, sent: map[transcript.CallRef]bool{}, sending: map[transcript.CallRef]string{},
 	}
 }
@@ -43,19 +43,19 @@ func NewOrder() *Order {
 // sendNames are the tools whose message makes an agent continue.
 var sendNames = []string{dialect.SendInput, dialect.FollowupTask}
 
-// marks identify messages about an agent's end.
-var marks = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
+// endMessages identify messages about an agent's end.
+var endMessages = [][]byte{[]byte("subagent_notification>"), []byte("Message Type: FINAL_ANSWER")}
 
-// takes maps event types to their handlers.
-var takes = map[transcript.Type]func(*Order, transcript.Event) error{
-	transcript.TypeToolStarted:   taking((*Order).called),
-	transcript.TypeToolFinished:  taking((*Order).answered),
-	transcript.TypeAgentStarted:  taking((*Order).began),
-	transcript.TypeAgentFinished: taking((*Order).finished),
-	transcript.TypeModelRequest:  taking((*Order).requested),
+// handlers maps event types to their handlers.
+var handlers = map[transcript.Type]func(*Order, transcript.Event) error{
+	transcript.TypeToolStarted:   handler((*Order).called),
+	transcript.TypeToolFinished:  handler((*Order).answered),
+	transcript.TypeAgentStarted:  handler((*Order).began),
+	transcript.TypeAgentFinished: handler((*Order).finished),
+	transcript.TypeModelRequest:  handler((*Order).requested),
 }
 
-func taking[T any](take func(*Order, string, T)) func(*Order, transcript.Event) error {
+func handler[T any](take func(*Order, string, T)) func(*Order, transcript.Event) error {
 	return func(r *Order, e transcript.Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -68,7 +68,7 @@ func taking[T any](take func(*Order, string, T)) func(*Order, transcript.Event) 
 
 // Take adds the next event.
 func (r *Order) Take(e transcript.Event) error {
-	if take := takes[e.Type]; take != nil {
+	if take := handlers[e.Type]; take != nil {
 		return take(r, e)
 	}
 	return nil
@@ -101,7 +101,7 @@ func (r *Order) began(id string, d transcript.AgentStarted) {
 
 func (r *Order) finished(id string, d transcript.AgentFinished) {
 	r.ended[id] = d.Status == agents.Completed || d.Status == agents.Errored
-	r.last[turnOf{id, r.asked[id]}] = true
+	r.last[agentTurn{id, r.asked[id]}] = true
 }
 
 func (r *Order) requested(by string, d transcript.ModelRequest) {
@@ -110,7 +110,7 @@ func (r *Order) requested(by string, d transcript.ModelRequest) {
 		return
 	}
 	for _, item := range d.Input {
-		if slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(item, mark) }) {
+		if slices.ContainsFunc(endMessages, func(mark []byte) bool { return bytes.Contains(item, mark) }) {
 			r.told[d.Turn] = true
 		}
 	}
@@ -127,15 +127,15 @@ func (r *Order) sentBy(ctx context.Context) (began, known bool) {
 	return began, known
 }
 
-// waited is the result of a wait.
-type waited struct {
+// waitResult is the result of a wait.
+type waitResult struct {
 	Status   map[string]json.RawMessage
 	TimedOut bool `json:"timed_out"`
 	Merged   map[string]json.RawMessage
 }
 
 // of returns the recorded result of the current wait; false outside a replay.
-func (r *Order) of(ctx context.Context) (was waited, replayed bool) {
+func (r *Order) of(ctx context.Context) (was waitResult, replayed bool) {
 	if r == nil {
 		return was, false
 	}
@@ -155,16 +155,16 @@ func (r *Order) brokeOff(ctx context.Context) bool {
 	return known && was.Tool == dialect.Task && was.Detail[agents.TaskDetail] == nil
 }
 
-// waitAgain waits for the agents that ended a recorded wait. The caller holds the lock.
-func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[string]agents.Status, bool, error) {
-	m.merges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
+// replayWait waits for the agents that ended a recorded wait. The caller holds the lock.
+func (m *Member) replayWait(ctx context.Context, was waitResult, ids []string) (map[string]agents.Status, bool, error) {
+	m.recordedMerges = append([]string{}, slices.Sorted(maps.Keys(was.Merged))...)
 	if was.TimedOut {
 		return nil, true, ctx.Err()
 	}
 	statuses := map[string]agents.Status{}
 	met := func() bool {
 		for id := range was.Status {
-			c := m.mine(id)
+			c := m.findBelow(id)
 			if c != nil && !c.status.Ended() {
 				return false
 			}
@@ -174,7 +174,7 @@ func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[s
 			}
 		}
 		for id := range was.Merged {
-			if c := m.mine(id); c != nil && !c.status.Ended() {
+			if c := m.findBelow(id); c != nil && !c.status.Ended() {
 				return false
 			}
 		}
@@ -184,28 +184,28 @@ func (m *Member) waitAgain(ctx context.Context, was waited, ids []string) (map[s
 		return nil, true, nil
 	}
 	for id := range statuses {
-		if c := m.mine(id); c != nil {
+		if c := m.findBelow(id); c != nil {
 			m.forgetNews(c)
 		}
 	}
 	return statuses, false, nil
 }
 
-// settleAgain reports whether the agent continued at this end in the record, after news or a
+// replaySettle reports whether the agent continued at this end in the record, after news or a
 // message, and waits for agents ended by themselves. The caller holds the lock.
-func (m *Member) settleAgain(ctx context.Context, mayGoOn bool) (bool, error) {
+func (m *Member) replaySettle(ctx context.Context, mayGoOn bool) (bool, error) {
 	t, turn := m.team, m.agent.Work().Spent.Turns
-	wentOn := m.who == nil && t.waits.told[turn+1] || m.who != nil && !t.waits.last[turnOf{m.who.id, turn}]
+	wentOn := m.child == nil && t.recordedOrder.told[turn+1] || m.child != nil && !t.recordedOrder.last[agentTurn{m.child.id, turn}]
 	if mayGoOn && wentOn {
-		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.alive()) == 0 })
+		return true, t.await(ctx, func() bool { return len(m.news) > 0 || len(m.workingBelow()) == 0 })
 	}
 	limited, cancel := context.WithTimeout(ctx, time.Duration(t.job().Agents.Wait))
 	defer cancel()
 	_ = t.await(limited, func() bool {
-		return !slices.ContainsFunc(m.alive(), func(c *child) bool { return t.waits.ended[c.id] })
+		return !slices.ContainsFunc(m.workingBelow(), func(c *child) bool { return t.recordedOrder.ended[c.id] })
 	})
-	if m.who != nil {
-		m.who.leaving = true
+	if m.child != nil {
+		m.child.turnEnding = true
 	}
 	return false, ctx.Err()
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// Make returns a run's agent with an empty conversation, at the head of a team if the job has one.
+// NewRunAgents returns a run's agent with an empty conversation, at the head of a team if the job has one.
 // earlier are a resumed run's agents. waits are a replayed run's recorded waits; nil for none. The
 // agent is valid also with an error.
-func Make(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
+func NewRunAgents(ctx context.Context, o worker.Options, earlier []*transcript.Agent, waits *Order) (*worker.Agent, error) {
 	if !o.Job.Agents.Enabled || o.Model.Of == nil {
 		return worker.New(ctx, o)
 	}

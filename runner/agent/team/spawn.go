@@ -29,27 +29,27 @@ import (
 
 // Spawn starts an agent, and does not wait for it.
 func (m *Member) Spawn(ctx context.Context, order agents.Order) (id, nickname string, err error) {
-	c, err := m.enlist(order)
+	c, err := m.reservePlace(order)
 	if err != nil {
 		return "", "", err
 	}
 	if err := m.prepare(ctx, c, order); err != nil {
-		m.dismiss(c)
+		m.removeFailed(c)
 		return "", "", err
 	}
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	event := c.started()
+	event := c.startEvent()
 	event.Number, event.Forked, event.Effort, event.Price = len(m.team.earlier)+len(m.team.children), order.Fork, order.Effort, c.agent.Price()
 	if err := m.team.options.Record.AppendBy(c.id, transcript.TypeAgentStarted, event); err != nil {
 		return "", "", err
 	}
-	c.begin()
+	c.beginTurn()
 	return c.id, c.name, nil
 }
 
-// enlist makes room for an agent, with its share of the budget.
-func (m *Member) enlist(order agents.Order) (*child, error) {
+// reservePlace makes room for an agent, with its share of the budget.
+func (m *Member) reservePlace(order agents.Order) (*child, error) {
 	t := m.team
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,10 +58,10 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 		return nil, agents.Refusef("No agent can be started now.")
 	case m.depth >= t.job().Agents.Depth:
 		return nil, agents.Refusef("You may start no agents (agents.depth). Do the work yourself.")
-	case t.open() >= t.job().Agents.Most:
-		return nil, t.full()
+	case t.openCount() >= t.job().Agents.Most:
+		return nil, t.requirePlace()
 	}
-	c := &child{by: m, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
+	c := &child{starter: m, task: order.Message, roleName: cmp.Or(order.Role, "default"), status: agents.Status{State: agents.PendingInit}}
 	var err error
 	if c.role, err = t.roleOf(order.Role); err != nil {
 		return nil, err
@@ -72,9 +72,9 @@ func (m *Member) enlist(order agents.Order) (*child, error) {
 	if c.reserved, err = m.share(); err != nil {
 		return nil, err
 	}
-	c.mostUSD = c.reserved.CostUSD
+	c.maxUSD = c.reserved.CostUSD
 	c.name = m.nameOf(m.started + 1)
-	if m.scripts {
+	if m.usesScripts {
 		c.name = order.Name
 	}
 	c.id = m.idOf(order, c.name)
@@ -110,10 +110,10 @@ func ownPaths(given []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// mine says whether a child may change a path.
-func (c *child) mine(name string) bool {
+// mayChange says whether a child may change a path.
+func (c *child) mayChange(name string) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
-		if pathname.Within(name, own) {
+		if pathname.IsInAny(name, own) {
 			return true
 		}
 		fits, err := doublestar.Match(own, name) // as it is spelled, and in no other folder
@@ -121,11 +121,11 @@ func (c *child) mine(name string) bool {
 	})
 }
 
-// dismiss removes an agent after a failed start.
-func (m *Member) dismiss(c *child) {
+// removeFailed removes an agent after a failed start.
+func (m *Member) removeFailed(c *child) {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
-	c.drop()
+	c.closeAndRemove()
 	m.started--
 	m.team.children = slices.DeleteFunc(m.team.children, func(other *child) bool { return other == c })
 }
@@ -133,7 +133,7 @@ func (m *Member) dismiss(c *child) {
 // prepare makes everything an agent needs to begin.
 func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) error {
 	o := m.team.options
-	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.byName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
+	told := hooks.Subagent{ID: c.id, Name: c.name, Role: c.roleName, AskedBy: m.starterName(), Task: o.Record.Redact(order.Message), Writes: c.role.Writes, Paths: c.paths}
 	refusal, added, err := o.Hooks.SubagentStart(ctx, told)
 	if err != nil {
 		return err
@@ -153,25 +153,25 @@ func (m *Member) prepare(ctx context.Context, c *child, order agents.Order) erro
 	if err := m.fork(ctx, c); err != nil {
 		return err
 	}
-	c.member = &Member{team: m.team, who: c, depth: m.depth + 1}
-	of := worker.Child{ID: c.id, Role: c.role, Place: c.place, Told: told}
+	c.ownTeam = &Member{team: m.team, child: c, depth: m.depth + 1}
+	of := worker.Child{ID: c.id, Role: c.role, Place: c.place, Description: told}
 	if len(c.paths) > 0 {
-		of.Mine = c.mine
+		of.MayChange = c.mayChange
 	}
-	c.agent, err = m.agent.Start(ctx, of, worker.Options{Job: own, Model: known, Team: c.member, News: c.member.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
+	c.agent, err = m.agent.Start(ctx, of, worker.Options{Job: own, Model: known, Team: c.ownTeam, News: c.ownTeam.takeNews, ScriptEngine: o.ScriptEngine, Skills: o.Skills, Memory: o.Memory})
 	if err != nil {
 		return refusedBy(ctx, err)
 	}
-	c.member.agent = c.agent
+	c.ownTeam.agent = c.agent
 	m.team.mu.Lock()
 	c.agent.Limit(m.limitsOf(agent.Used{}, c.reserved))
 	m.team.mu.Unlock()
-	items, err := m.beginning(c, order, added)
+	items, err := m.firstMessages(c, order, added)
 	if err != nil {
 		return err
 	}
 	message := order.Message
-	if m.scripts {
+	if m.usesScripts {
 		message = agents.Letter{Kind: agents.NewTask, To: c.id, From: m.id(), Payload: message}.String()
 	}
 	return c.agent.Begin(items, message)
@@ -214,11 +214,11 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 		return nil
 	}
 	t := m.team
-	t.merging.Lock()
-	defer t.merging.Unlock()
+	t.mergeLock.Lock()
+	defer t.mergeLock.Unlock()
 	place, err := t.options.Sandboxes.Fork(ctx, m.agent.Sandbox(), m.agent.Place(), scratchOf(c))
 	if forked, paused := (*layer.ForkError)(nil), (*sandbox.PauseError)(nil); errors.As(err, &forked) || errors.As(err, &paused) {
-		return agents.Refusef("There can be no copy of the tree now: %v. Start an explorer, or make the change yourself.", outcome.Trimmed(err))
+		return agents.Refusef("There can be no copy of the tree now: %v. Start an explorer, or make the change yourself.", outcome.WithoutFullStop(err))
 	}
 	if err != nil {
 		return err
@@ -230,11 +230,11 @@ func (m *Member) fork(ctx context.Context, c *child) error {
 
 // scratchOf returns the name of a child's own folder.
 func scratchOf(c *child) string {
-	return confine.CopyScratch + strings.ReplaceAll(plain(c.name), ".", "-")
+	return confine.CopyScratch + strings.ReplaceAll(sanitizeName(c.name), ".", "-")
 }
 
-// plain is a name in letters, digits and dots of ASCII, with dashes for all else.
-func plain(name string) string {
+// sanitizeName is a name in letters, digits and dots of ASCII, with dashes for all else.
+func sanitizeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r == '.' {
 			return r
@@ -243,18 +243,18 @@ func plain(name string) string {
 	}, name)
 }
 
-// beginning returns the child's messages before its task.
-func (m *Member) beginning(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
+// firstMessages returns the child's messages before its task.
+func (m *Member) firstMessages(c *child, order agents.Order, added string) ([]json.RawMessage, error) {
 	items := m.team.root.agent.Facts()
 	if order.Fork {
-		items = m.agent.SoFar(c.model)
+		items = m.agent.LastRequest(c.model)
 	}
 	words := []string{introduction(c, m)}
 	if added != "" {
 		words = append(words, added)
 	}
 	for _, text := range words {
-		item, err := agent.Order(text)
+		item, err := agent.RunnerMessage(text)
 		if err != nil {
 			return nil, err
 		}

@@ -22,29 +22,29 @@ import (
 
 // Team holds all started agents of a run. It is safe for concurrent use.
 type Team struct {
-	options worker.Options // of the run's own agent
-	root    *Member
-	waits   *Order // nil where nothing is replayed
+	options       worker.Options // of the run's own agent
+	root          *Member
+	recordedOrder *Order // nil where nothing is replayed
 
-	mu       sync.Mutex
-	children []*child
-	earlier  []*transcript.Agent // of the run before it went on
-	changed  chan struct{}       // closed, and made anew, when something of a child is otherwise
-	running  sync.WaitGroup
-	merging  sync.Mutex // of what looks for changes, and merges them
+	mu           sync.Mutex
+	children     []*child
+	earlier      []*transcript.Agent // of the run before it went on
+	changeSignal chan struct{}       // closed, and made anew, when something of a child is otherwise
+	running      sync.WaitGroup
+	mergeLock    sync.Mutex // of what looks for changes, and merges them
 }
 
 // newTeam returns the team of the agent made by options. earlier are a resumed run's agents. waits are
 // a replayed run's recorded waits; nil for none.
 func newTeam(options worker.Options, earlier []*transcript.Agent, waits *Order) *Team {
-	t := &Team{options: options, earlier: earlier, waits: waits, changed: make(chan struct{})}
+	t := &Team{options: options, earlier: earlier, recordedOrder: waits, changeSignal: make(chan struct{})}
 	started := 0
 	for _, a := range earlier {
 		if a.AskedBy == transcript.MainAgent {
 			started++
 		}
 	}
-	t.root = &Member{team: t, started: started, scripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
+	t.root = &Member{team: t, started: started, usesScripts: options.ScriptEngine != nil && (options.Job.Model.Tools == "code" || options.Job.Model.Tools == "auto" && options.Model.Profile.Code)}
 	return t
 }
 
@@ -76,18 +76,18 @@ func (m *Member) lead(a *worker.Agent) { m.agent = a }
 
 // Member is the team as one agent sees it.
 type Member struct {
-	team    *Team
-	who     *child // nil for the run's own agent
-	depth   int    // of those that started one another above it
-	agent   *worker.Agent
-	scripts bool            // its model calls tools in scripts
-	ctx     context.Context // of its work; nil while it does none
+	team        *Team
+	child       *child // nil for the run's own agent
+	depth       int    // of those that started one another above it
+	agent       *worker.Agent
+	usesScripts bool            // its model calls tools in scripts
+	ctx         context.Context // of its work; nil while it does none
 
 	// Guarded by the team's lock.
-	started int       // agents, by it
-	news    []notice  // that it was not told yet
-	until   time.Time // when it waits no longer at its end; zero before that
-	merges  []string  // that a recorded wait made; nil for any
+	started        int       // agents, by it
+	news           []notice  // that it was not told yet
+	waitUntil      time.Time // when it waits no longer at its end; zero before that
+	recordedMerges []string  // that a recorded wait made; nil for any
 }
 
 // notice is the news of a child's end, for its starter.
@@ -103,11 +103,11 @@ func (m *Member) Tools() []tools.Tool {
 	if m.depth >= m.team.job().Agents.Depth {
 		return nil
 	}
-	setup := agents.Setup{Team: m, Roles: m.team.roles(), Most: m.team.job().Agents.Most}
+	setup := agents.Setup{Team: m, Roles: m.team.roles(), MaxAgents: m.team.job().Agents.Most}
 	switch {
-	case m.scripts:
+	case m.usesScripts:
 		return agents.Collaboration(setup)
-	case m.team.tasks():
+	case m.team.givesTasks():
 		return agents.Task(setup)
 	}
 	return agents.Direct(setup)
@@ -120,13 +120,13 @@ func (t *Team) roles() []agents.Role {
 	var all []agents.Role
 	for _, name := range t.job().Agents.RoleNames() {
 		role, _ := t.job().Agents.Role(name)
-		all = append(all, agents.Role{Name: name, Text: t.about(role)})
+		all = append(all, agents.Role{Name: name, Text: t.describeRole(role)})
 	}
 	return all
 }
 
-// about describes a role's permissions.
-func (t *Team) about(role job.Role) string {
+// describeRole describes a role's permissions.
+func (t *Team) describeRole(role job.Role) string {
 	may := map[string]string{
 		job.WritesNone:   "It reads your tree, and runs no commands.",
 		job.WritesOwn:    "It works on a copy of your tree, and its change is merged into yours.",
@@ -147,8 +147,8 @@ func (m *Member) takeNews() []string {
 	m.team.mu.Lock()
 	defer m.team.mu.Unlock()
 	var texts []string
-	if m.who != nil {
-		texts, m.who.mail = m.who.mail, nil
+	if m.child != nil {
+		texts, m.child.messages = m.child.messages, nil
 	}
 	for _, n := range m.news {
 		texts = append(texts, m.notice(n))
@@ -160,7 +160,7 @@ func (m *Member) takeNews() []string {
 // notice returns the message about a child's end.
 func (m *Member) notice(n notice) string {
 	n.status.Text = m.team.options.Record.Redact(n.status.Text)
-	if m.scripts {
+	if m.usesScripts {
 		return agents.Final(m.id(), n.of.id, n.status).String()
 	}
 	text, err := agents.Notification(n.of.id, n.status)
@@ -172,31 +172,31 @@ func (m *Member) notice(n notice) string {
 
 // id returns the agent's ID, for its children.
 func (m *Member) id() string {
-	if m.who == nil {
+	if m.child == nil {
 		return "/root"
 	}
-	return m.who.id
+	return m.child.id
 }
 
-// byName is who started an agent, in the record.
-func (m *Member) byName() string {
-	if m.who == nil {
+// starterName is who started an agent, in the record.
+func (m *Member) starterName() string {
+	if m.child == nil {
 		return transcript.MainAgent
 	}
-	return m.who.id
+	return m.child.id
 }
 
-// tell wakes waiters after a change. The caller holds the lock.
-func (t *Team) tell() {
-	close(t.changed)
-	t.changed = make(chan struct{})
+// notifyWaiters wakes waiters after a change. The caller holds the lock.
+func (t *Team) notifyWaiters() {
+	close(t.changeSignal)
+	t.changeSignal = make(chan struct{})
 }
 
 // await waits until met returns true. The caller holds the lock before and after, and met runs with
 // it.
 func (t *Team) await(ctx context.Context, met func() bool) error {
 	for !met() {
-		changed := t.changed
+		changed := t.changeSignal
 		t.mu.Unlock()
 		select {
 		case <-changed:
@@ -210,31 +210,31 @@ func (t *Team) await(ctx context.Context, met func() bool) error {
 	return nil
 }
 
-// mine returns an agent below the caller, at any depth, by ID or name. The caller holds the lock.
-func (m *Member) mine(id string) *child {
+// findBelow returns an agent below the caller, at any depth, by ID or name. The caller holds the lock.
+func (m *Member) findBelow(id string) *child {
 	for _, c := range m.team.children {
-		if (c.id == id || c.name == id) && m.leads(c) {
+		if (c.id == id || c.name == id) && m.isAbove(c) {
 			return c
 		}
 	}
 	return nil
 }
 
-// leads reports whether an agent is below the caller, at any depth.
-func (m *Member) leads(c *child) bool {
-	for at := c.by; ; at = at.who.by {
+// isAbove reports whether an agent is below the caller, at any depth.
+func (m *Member) isAbove(c *child) bool {
+	for at := c.starter; ; at = at.child.starter {
 		if at == m {
 			return true
 		}
-		if at.who == nil {
+		if at.child == nil {
 			return false
 		}
 	}
 }
 
-// below returns the agents below a child, at any depth. The caller holds the lock.
-func (c *child) below() []*child {
-	return slices.DeleteFunc(slices.Clone(c.by.team.children), func(other *child) bool { return other == c || !c.member.leads(other) })
+// descendants returns the agents below a child, at any depth. The caller holds the lock.
+func (c *child) descendants() []*child {
+	return slices.DeleteFunc(slices.Clone(c.starter.team.children), func(other *child) bool { return other == c || !c.ownTeam.isAbove(other) })
 }
 
 // names of started agents, in order.
@@ -249,15 +249,15 @@ func (m *Member) nameOf(number int) string {
 	if round := (number - 1) / len(names); round > 0 {
 		name = fmt.Sprintf("%s-%d", name, round+1)
 	}
-	if m.who != nil {
-		return m.who.name + "/" + name
+	if m.child != nil {
+		return m.child.name + "/" + name
 	}
 	return name
 }
 
 // idOf is the id of an agent: the same in each replay of a run.
 func (m *Member) idOf(order agents.Order, name string) string {
-	if m.scripts {
+	if m.usesScripts {
 		return m.id() + "/" + order.Name
 	}
 	sum := sha256.Sum256([]byte(m.team.options.Record.ID + "\x00" + name))

@@ -22,11 +22,11 @@ import (
 	"github.com/agent-ci/agent-ci/tools/agents"
 )
 
-func TestAShareLeavesOneForWhoGivesIt(t *testing.T) {
+func TestShareLeavesPartForStarter(t *testing.T) {
 	limits := agent.Limits{Turns: 100, Calls: 50, Tokens: 10_000, CostUSD: 1}
 	var spent agent.Used
 	for range 4 { // each is what the one before was
-		part, err := partOf(limits, spent, 5-spent.Turns/20)
+		part, err := equalPart(limits, spent, 5-spent.Turns/20)
 		if diff := cmp.Diff(agent.Used{Turns: 20, Calls: 10, Tokens: 2000, CostUSD: 0.2}, part, cmp.Comparer(near)); diff != "" || err != nil {
 			t.Fatalf("%s\n%v", diff, err)
 		}
@@ -39,18 +39,18 @@ func TestAShareLeavesOneForWhoGivesIt(t *testing.T) {
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
-func TestAShareOfWhatHasNoLimitHasNone(t *testing.T) {
-	part, err := partOf(agent.Limits{Turns: 10}, agent.Used{Turns: 2, Calls: 7, Tokens: 9}, 2)
+func TestShareOfUnlimitedIsUnlimited(t *testing.T) {
+	part, err := equalPart(agent.Limits{Turns: 10}, agent.Used{Turns: 2, Calls: 7, Tokens: 9}, 2)
 	if diff := cmp.Diff(agent.Used{Turns: 4}, part); diff != "" || err != nil {
 		t.Errorf("%s\n%v", diff, err)
 	}
 }
 
-func TestTooLittleForAShareIsRefusedInWords(t *testing.T) {
+func TestRefusesTooSmallShare(t *testing.T) {
 	for key, limits := range map[string]agent.Limits{
 		"limits.turns": {Turns: 5}, "limits.tool_calls": {Calls: 3}, "limits.tokens": {Tokens: 4000}, "limits.cost_usd": {CostUSD: 0.1},
 	} {
-		_, err := partOf(limits, agent.Used{Turns: 2, Calls: 2, Tokens: 2500, CostUSD: 0.1}, 2)
+		_, err := equalPart(limits, agent.Used{Turns: 2, Calls: 2, Tokens: 2500, CostUSD: 0.1}, 2)
 		if refusal, is := err.(*agents.Refusal); !is || !strings.Contains(refusal.Words, key) {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -65,24 +65,24 @@ func led(t *testing.T, states ...string) (*Member, []*child) {
 	t.Cleanup(rec.Close)
 	team := newTeam(worker.Options{Record: rec, Job: j, Sandboxes: &confine.Sandboxes{Record: rec, Job: j}}, nil, nil)
 	for i, state := range states {
-		c := &child{by: team.root, name: names[i], id: "id-" + names[i], status: agents.Status{State: state, Text: state + " it is"}}
+		c := &child{starter: team.root, name: names[i], id: "id-" + names[i], status: agents.Status{State: state, Text: state + " it is"}}
 		c.spent = agent.Spent{Turns: 2, Calls: 1, Usage: model.Usage{Input: 10, Output: 5}}
 		if state == agents.Running {
-			c.stop, c.reserved = func(ending) {}, agent.Used{Turns: 7}
+			c.stopTurn, c.reserved = func(ending) {}, agent.Used{Turns: 7}
 		}
 		team.children = append(team.children, c)
 	}
 	return team.root, team.children
 }
 
-func TestAWaitEndsWithTheFirstThatHasEnded(t *testing.T) {
+func TestWaitReturnsAtFirstEnd(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
 	m.news = []notice{{of: all[0]}}
 	go func() {
 		m.team.mu.Lock()
 		defer m.team.mu.Unlock()
 		all[1].status = agents.Status{State: agents.Completed, Text: "Seen."}
-		m.team.tell()
+		m.team.notifyWaiters()
 	}()
 	got, timedOut, err := m.Wait(t.Context(), []string{all[0].id, all[1].name}, time.Hour)
 	want := map[string]agents.Status{all[1].name: {State: agents.Completed, Text: "Seen."}}
@@ -102,25 +102,25 @@ func TestAWaitEndsWithTheFirstThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestWhatIsReservedCountsUntilItIsGivenBack(t *testing.T) {
+func TestCountsReservedShareUntilReturned(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Completed)
 	m.team.earlier = []*transcript.Agent{{Turns: 3, Calls: 4, Usage: transcript.Usage{Input: 1}}}
 	want := agent.Used{Turns: 2 + 7 + 2 + 3, Calls: 1 + 1 + 4, Tokens: 15 + 15 + 1}
 	if diff := cmp.Diff(want, m.Used()); diff != "" {
 		t.Error(diff)
 	}
-	all[0].stop, all[0].reserved = nil, agent.Used{}
+	all[0].stopTurn, all[0].reserved = nil, agent.Used{}
 	if got := m.Used().Turns; got != 7 {
 		t.Errorf("%d turns count", got)
 	}
 }
 
-func TestACostThatIsNotKnownIsNotFree(t *testing.T) {
+func TestChargesMaximumForUnknownCost(t *testing.T) {
 	m, all := led(t, agents.Completed)
 	priced := &price.List{Rates: price.Rates{Input: 1}}
 	models := []transcript.ModelUse{{Model: "priced", Price: priced, CostUSD: 0.25, Usage: transcript.Usage{Input: 10}}}
 	c := all[0]
-	c.spent.Models, c.mostUSD = models, 1
+	c.spent.Models, c.maxUSD = models, 1
 	if got := m.Used().CostUSD; !near(got, 0.25) {
 		t.Errorf("a known cost counts as %v", got)
 	}
@@ -132,7 +132,7 @@ func TestACostThatIsNotKnownIsNotFree(t *testing.T) {
 	if got := m.Used().CostUSD; !near(got, 1) {
 		t.Errorf("with a fallback of no known price it counts as %v", got)
 	}
-	c.mostUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
+	c.maxUSD, c.reserved.CostUSD = 1.5, 0.5 // another turn
 	if got := m.Used().CostUSD; !near(got, 1.5) {
 		t.Errorf("while it works again it counts as %v", got)
 	}
@@ -146,28 +146,28 @@ func TestACostThatIsNotKnownIsNotFree(t *testing.T) {
 	}
 }
 
-func TestAgentsThatAreOpenCount(t *testing.T) {
+func TestCountsOpenAgents(t *testing.T) {
 	m, all := led(t, agents.Completed, agents.Running, agents.Errored)
-	if n := m.team.open(); n != 3 {
+	if n := m.team.openCount(); n != 3 {
 		t.Errorf("%d are open", n)
 	}
 	m.ctx = t.Context()
 	if _, _, err := m.Spawn(t.Context(), agents.Order{Message: "x"}); err == nil || !strings.Contains(err.Error(), "agents.most") {
 		t.Errorf("a fourth one: %v", err)
 	}
-	if _, err := m.Close(t.Context(), all[0].id); err != nil || m.team.open() != 2 {
-		t.Errorf("%v, %d are open", err, m.team.open())
+	if _, err := m.Close(t.Context(), all[0].id); err != nil || m.team.openCount() != 2 {
+		t.Errorf("%v, %d are open", err, m.team.openCount())
 	}
 	if _, err := m.Send(t.Context(), all[0].id, "Go on.", false); err == nil || !strings.Contains(err.Error(), "is closed") {
 		t.Errorf("a message to one that is closed: %v", err)
 	}
-	m.team.root.scripts = true // where no model closes any
-	if n := m.team.open(); n != 1 {
+	m.team.root.usesScripts = true // where no model closes any
+	if n := m.team.openCount(); n != 1 {
 		t.Errorf("%d are at work", n)
 	}
 }
 
-func TestPathsOfAnAgentsOwn(t *testing.T) {
+func TestParsesOwnPaths(t *testing.T) {
 	paths, err := ownPaths([]string{"docs/", "a.txt", "src/**/*.go"})
 	if err != nil {
 		t.Fatal(err)
@@ -177,11 +177,11 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 		"docs/a.md": true, "docs": true, "docs2/a.md": false, "a.txt": true, "b.txt": false, "src/x/y.go": true, "src/x/y.md": false,
 		"DOCS/a.md": false, "other/a.txt": false, "A.TXT": false, "vendor/src/x/y.go": false,
 	} {
-		if c.mine(path) != mine {
+		if c.mayChange(path) != mine {
 			t.Errorf("%s: %t", path, !mine)
 		}
 	}
-	if !(&child{}).mine("anything") {
+	if !(&child{}).mayChange("anything") {
 		t.Error("one without paths of its own may not change all")
 	}
 	for _, path := range []string{"/etc", "../x", ".."} {
@@ -191,7 +191,7 @@ func TestPathsOfAnAgentsOwn(t *testing.T) {
 	}
 }
 
-func TestWhatWouldTakeThePlaceOfWhatIsLeftOutIsLeftOut(t *testing.T) {
+func TestExcludesReplacementsOfExcludedFiles(t *testing.T) {
 	var files []changeset.File
 	for _, change := range []string{"D keep/deep/a", "A keep", "D lock", "A lock/x", "A lock/y/z", "D gone", "A gone/new.lock", "A gone/fine", "A keeps", "M free"} {
 		f := changeset.File{Path: change[2:]}
@@ -203,29 +203,29 @@ func TestWhatWouldTakeThePlaceOfWhatIsLeftOutIsLeftOut(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	left := leftOut(files, func(path string) bool { return slices.Contains([]string{"keep/deep/a", "lock", "gone/new.lock"}, path) })
+	left := excludedFiles(files, func(path string) bool { return slices.Contains([]string{"keep/deep/a", "lock", "gone/new.lock"}, path) })
 	want := []string{"gone/new.lock", "keep", "keep/deep/a", "lock", "lock/x", "lock/y/z"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(left))); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestFilesThatAreKeptHaveNamesOfTheirOwn(t *testing.T) {
+func TestSavesFilesUnderUniqueNames(t *testing.T) {
 	c := &child{name: "Curie"}
 	seen := map[string]string{}
 	for _, name := range []string{"a/b", "a-b", "a", "b", "x/b", "A/B", "a\nb", "a b", strings.Repeat("long/", 500) + "b", strings.Repeat("b", 300), "a/\xff", "..."} {
-		kept := keptAs(c, name)
+		kept := savedName(c, name)
 		if other, twice := seen[kept]; twice || len(kept) > 200 || strings.ContainsAny(kept, "/\n ") || strings.Contains(kept, "\xff") || !strings.HasPrefix(kept, "agent-Curie-") {
 			t.Errorf("%q is kept as %q, and %q too", name, kept, other)
 		}
 		seen[kept] = name
 	}
-	if kept := keptAs(c, "dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
+	if kept := savedName(c, "dir/b.txt"); !strings.HasSuffix(kept, "-b.txt") {
 		t.Error(kept)
 	}
 }
 
-func TestIdsAreTheSameInEachReplay(t *testing.T) {
+func TestReplayRepeatsAgentIDs(t *testing.T) {
 	first, _ := led(t)
 	second, _ := led(t)
 	var ids []string
@@ -241,10 +241,10 @@ func TestIdsAreTheSameInEachReplay(t *testing.T) {
 	}
 }
 
-func TestNoTurnBeginsOfAnAgentWhoseStarterHasEnded(t *testing.T) {
+func TestStartsNoTurnAfterStarterEnded(t *testing.T) {
 	m, all := led(t, agents.Completed)
-	all[0].member = &Member{team: m.team, who: all[0], depth: 1} // which does no work any more
-	below := &child{by: all[0].member, name: "below", id: "id-below", status: agents.Status{State: agents.Completed}, closed: true}
+	all[0].ownTeam = &Member{team: m.team, child: all[0], depth: 1} // which does no work any more
+	below := &child{starter: all[0].ownTeam, name: "below", id: "id-below", status: agents.Status{State: agents.Completed}, closed: true}
 	m.team.children = append(m.team.children, below)
 	if _, err := m.Resume(t.Context(), below.id); err != nil {
 		t.Fatal(err)
@@ -255,16 +255,16 @@ func TestNoTurnBeginsOfAnAgentWhoseStarterHasEnded(t *testing.T) {
 	}
 }
 
-func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
+func TestEndStopsAllAgentsBeforeWaiting(t *testing.T) {
 	m, all := led(t, agents.Running, agents.Running)
 	m.ctx = t.Context()
 	first, second := all[0], all[1]
 	first.done, second.done = make(chan struct{}), make(chan struct{})
-	first.stop = func(ending) {}
-	second.stop = func(ending) { // on which a call of the first waits
+	first.stopTurn = func(ending) {}
+	second.stopTurn = func(ending) { // on which a call of the first waits
 		for _, c := range []*child{second, first} {
-			if c.stop != nil {
-				c.status, c.stop = agents.Status{State: agents.Shutdown}, nil
+			if c.stopTurn != nil {
+				c.status, c.stopTurn = agents.Status{State: agents.Shutdown}, nil
 				close(c.done)
 			}
 		}
@@ -272,8 +272,8 @@ func TestAtTheEndAllAreToldBeforeAnyIsWaitedFor(t *testing.T) {
 	m.End() // or it waits for one that waits for another, without end
 }
 
-// TestACrashIsAStatus has an agent whose work breaks down by a fault of the runner.
-func TestACrashIsAStatus(t *testing.T) {
+// TestReportsCrashAsStatus has an agent whose work breaks down by a fault of the runner.
+func TestReportsCrashAsStatus(t *testing.T) {
 	m, all := led(t, agents.Running)
 	all[0].agent = nil // any use of it panics
 	status, reason := all[0].work(t.Context())

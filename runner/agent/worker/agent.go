@@ -41,9 +41,9 @@ type Options struct {
 	Job       *job.Job
 	Model     provider.Model
 	Recorded  *extensions.Recorded // stands in for servers of tools; nil where they are started
-	// Before returns a replayed command's recorded result; nil outside a replay.
-	Before func(ctx context.Context, call tools.Call) command.Before
-	Began  time.Time // when its run began, less the time that the run did not live
+	// ReplayCommand returns a replayed command's recorded result; nil outside a replay.
+	ReplayCommand func(ctx context.Context, call tools.Call) command.RecordedReturn
+	Began         time.Time // when its run began, less the time that the run did not live
 	// Hooks run at the agent's events; nil for none.
 	Hooks *hooks.Hooks
 	// Ask sends people every question of the run so far. Nil means nobody answers.
@@ -68,29 +68,29 @@ type Options struct {
 // Agent is one agent: a conversation, and tools while working. Not safe for concurrent use.
 type Agent struct {
 	Options
-	suits        toolset
-	since        time.Time // when it was made: what changed later is its doing
-	conversation *agent.Conversation
-	shown        shown               // files, to a model that writes its edits
-	files        opencode.Seen       // that a model with the tools of OpenCode knows
-	tools        *toolbox            // while it works
-	dynamic      *extensions.Dynamic // tools of the job's own
-	deferred     []string            // names of tools that the model has to look for
-	finding      finding             // by what it does
-	js           javaScript
-	left         scriptsLeft // by scripts of the attempts before
+	toolset         toolset
+	createdAt       time.Time // when it was made: what changed later is its doing
+	conversation    *agent.Conversation
+	shownFiles      shownFiles          // files, to a model that writes its edits
+	seenFiles       opencode.KnownFiles // that a model with the tools of OpenCode knows
+	toolbox         *toolbox            // while it works
+	dynamic         *extensions.Dynamic // tools of the job's own
+	deferred        []string            // names of tools that the model has to look for
+	searchToolCache searchToolCache     // by what it does
+	javaScript      javaScript
+	scriptState     scriptState // by scripts of the attempts before
 
-	facts   []json.RawMessage // that it was told of the run
-	work    Work              // so far, without what the conversation knows
-	patches int               // that it sent
-	told    said              // what it was told once
-	loading sync.Mutex
-	loaded  []loaded // skills that the model was given, by loading
-	servers *extensions.Servers
-	frozen  bool     // the model's tools are settled
-	served  int      // attempts that had their services
-	hooked  hooked   // what hooks said before the first request
-	earlier *Earlier // until it has caught up
+	runFacts        []json.RawMessage // that it was told of the run
+	work            Work              // so far, without what the conversation knows
+	patchCount      int               // that it sent
+	sentOnce        sentMessages      // what it was told once
+	loading         sync.Mutex
+	loadedSkills    []loadedSkill // skills that the model was given, by loading
+	servers         *extensions.Servers
+	toolsFrozen     bool          // the model's tools are settled
+	serviceAttempts int           // attempts that had their services
+	hookAnswers     hookAnswers   // what hooks said before the first request
+	resumeFrom      *StoppedAgent // until it has caught up
 }
 
 // Work is the result of an agent's work.
@@ -113,17 +113,17 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		}
 		o.Model.Profile.Code = false
 	}
-	a := &Agent{Options: o, suits: toolsetOf(o.Model.Profile, o.Job.Model.Tools), since: time.Now()}
+	a := &Agent{Options: o, toolset: toolsetOf(o.Model.Profile, o.Job.Model.Tools), createdAt: time.Now()}
 	l := o.Job.Limits
 	a.conversation = &agent.Conversation{
-		Model: a.patient(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planWords,
+		Model: a.retryingModel(), Log: o.Record.Log(), Warn: o.Record.Warn, Plan: a.planText,
 		Limits: agent.Limits{
 			Turns: l.Turns, Calls: l.ToolCalls, Tokens: l.Tokens, CostUSD: l.CostUSD, Time: time.Duration(l.Time), Began: o.Began,
 		},
 	}
-	a.conversation.News, a.conversation.Written = o.News, Writing(o.Job.Model)
+	a.conversation.NewMessages, a.conversation.ParseWritten = o.News, WrittenParserFor(o.Job.Model)
 	if o.Team != nil {
-		a.conversation.Others = o.Team.Used
+		a.conversation.OthersUse = o.Team.Used
 	}
 	if o.Child != nil {
 		a.conversation.Name, a.conversation.Log = o.Child.ID, o.Record.Log().As(o.Child.ID)
@@ -133,12 +133,12 @@ func New(ctx context.Context, o Options) (*Agent, error) {
 		return nil, err
 	}
 	a.servers = a.newServers()
-	a.conversation.Halt = a.halted
-	a.conversation.Kept = a.keptSkills
+	a.conversation.MustStop = a.stopReason
+	a.conversation.KeptTexts = a.keptSkills
 	if o.Hooks != nil {
-		a.conversation.Compacting = o.Hooks.Compacting
+		a.conversation.BeforeCompaction = o.Hooks.BeforeCompaction
 	}
-	if err := a.settle(ctx); err != nil {
+	if err := a.fixSettings(ctx); err != nil {
 		return nil, err
 	}
 	return a, nil
@@ -153,37 +153,37 @@ func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
 
-// patient is the model, asked as patiently as the job says.
-func (a *Agent) patient() model.Responder {
+// retryingModel is the model, asked as patiently as the job says.
+func (a *Agent) retryingModel() model.Responder {
 	return &model.Retrying{
-		Next: a.Model.Responder, First: a.Model.FirstPause, Outage: time.Duration(a.Job.Model.Outage),
+		Next: a.Model.Responder, FirstPause: a.Model.FirstPause, MaxOutage: time.Duration(a.Job.Model.Outage),
 		Report: func(failed *model.Failure, wait time.Duration) error { return a.conversation.Retried(failed, wait) },
 	}
 }
 
-// settle sets the constant parts of every request. Until equipped, the agent's tools can be
+// fixSettings sets the constant parts of every request. Until equipped, the agent's tools can be
 // described but refuse calls.
-func (a *Agent) settle(ctx context.Context) error {
-	if err := a.useTools(ctx, &toolbox{seen: a.see(nil)}); err != nil {
+func (a *Agent) fixSettings(ctx context.Context) error {
+	if err := a.useTools(ctx, &toolbox{view: a.newTreeView(nil)}); err != nil {
 		return err
 	}
 	definitions, err := definitions(a.specs(), a.Job.Tools.Hosted)
 	if err != nil {
 		return err
 	}
-	m, orders := a.Job.Model, briefing.Instructions(a.suits.ways())
+	m, orders := a.Job.Model, briefing.Instructions(a.toolset.ways())
 	if a.Child != nil {
 		orders = instructions(orders, a.Child.Role)
 	}
 	a.conversation.Settings = model.Settings{
 		Instructions: orders, Tools: definitions, CacheKey: a.Record.ID, ServiceTier: m.ServiceTier,
-		MaxOutputTokens: m.MaxOutputTokens, Whole: !m.Stream, Wordy: m.Writes(),
+		MaxOutputTokens: m.MaxOutputTokens, NoStream: !m.Stream, NoTools: m.Writes(),
 	}
 	for _, name := range m.Chat {
-		a.conversation.Settings.Chat = append(a.conversation.Settings.Chat, model.Quirk(name))
+		a.conversation.Settings.ChatQuirks = append(a.conversation.Settings.ChatQuirks, model.Quirk(name))
 	}
-	if a.suits.Code {
-		a.conversation.Settings.Additional = true
+	if a.toolset.Code {
+		a.conversation.Settings.ToolsInInput = true
 		if a.Model.Profile.Reasoning {
 			a.conversation.Settings.Context = "all_turns"
 		}
@@ -196,22 +196,22 @@ func (a *Agent) settle(ctx context.Context) error {
 }
 
 func (a *Agent) workDir() string {
-	return filepath.Join(a.Sandboxes.Seen(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
+	return filepath.Join(a.Sandboxes.SandboxPath(a.Place()), filepath.FromSlash(a.Job.Repository.Path))
 }
 
-// GoOn resumes an agent after its briefing, from the point it was stopped at.
-func (a *Agent) GoOn(e Earlier) error {
-	a.work.Plan, a.work.Questions, a.told, a.loaded = e.Plan, e.Past.questions, e.Past.told, e.Past.loaded
-	a.left, a.js.used = e.Past.scripts, e.Past.javaScript
-	a.shown.names = e.Past.shown.names
+// Resume resumes an agent after its briefing, from the point it was stopped at.
+func (a *Agent) Resume(e StoppedAgent) error {
+	a.work.Plan, a.work.Questions, a.sentOnce, a.loadedSkills = e.Plan, e.Past.questions, e.Past.sentOnce, e.Past.loadedSkills
+	a.scriptState, a.javaScript.used = e.Past.scriptState, e.Past.javaScript
+	a.shownFiles.names = e.Past.shownFiles.names
 	if patches, err := os.ReadDir(a.Record.Join(record.PatchesFolder)); err == nil {
-		a.patches = len(patches)
+		a.patchCount = len(patches)
 	}
 	if e.Past.Turns() > 0 {
-		a.conversation.Restore(&e.Past.Past, e.Used, a.conversation.Items())
+		a.conversation.Restore(&e.Past.ResumeState, e.Used, a.conversation.Items())
 	}
-	a.earlier = &e
-	return a.servers.Expect(e.Servers)
+	a.resumeFrom = &e
+	return a.servers.RequireSame(e.Servers)
 }
 
 // Work returns the work so far, also after an error.
@@ -224,7 +224,7 @@ func (a *Agent) Work() Work {
 // Run lets the agent work until it ends or a budget is used up, and ends its
 // processes. What the work has come to is told with an error, too.
 func (a *Agent) Run(ctx context.Context) (Work, error) {
-	if a.endedBefore() {
+	if a.hadEnded() {
 		return a.Work(), nil
 	}
 	defer a.endProcesses()
@@ -239,21 +239,21 @@ func (a *Agent) Run(ctx context.Context) (Work, error) {
 	return a.Work(), err
 }
 
-// endedBefore reports whether the agent had ended before the run was stopped.
-func (a *Agent) endedBefore() bool {
-	if a.earlier == nil {
+// hadEnded reports whether the agent had ended before the run was stopped.
+func (a *Agent) hadEnded() bool {
+	if a.resumeFrom == nil {
 		return false
 	}
-	words, ended := a.earlier.Past.Ended()
-	asked, more := a.Hooks.Stopped()
+	words, ended := a.resumeFrom.Past.Ended()
+	asked, more := a.Hooks.PendingStop()
 	if ended = ended && asked && more == ""; ended {
-		a.work.Summary, a.earlier = words, nil
+		a.work.Summary, a.resumeFrom = words, nil
 	}
 	return ended
 }
 
 func (a *Agent) converse(ctx context.Context) (string, error) {
-	if err := a.equip(ctx); err != nil {
+	if err := a.makeTools(ctx); err != nil {
 		return "", err
 	}
 	owed, err := a.settleEnd(ctx)
@@ -266,7 +266,7 @@ func (a *Agent) converse(ctx context.Context) (string, error) {
 	if owed.ended {
 		return owed.words, nil
 	}
-	return a.converseUntilLet(ctx)
+	return a.converseUntilAllowed(ctx)
 }
 
 // stoppedBy separates an exhausted budget, which stops the work, from an error, which ends the run.
@@ -286,34 +286,34 @@ func (a *Agent) endProcesses() {
 	if a.Team != nil {
 		a.Team.End()
 	}
-	if a.tools == nil {
+	if a.toolbox == nil {
 		return
 	}
 	if a.Child == nil {
 		a.endScripts()
-		a.Hooks.Beside(nil)
+		a.Hooks.SetAgentSandbox(nil)
 		a.endServers()
-		a.js.used = a.tools.repl.Used()
+		a.javaScript.used = a.toolbox.repl.Used()
 	}
-	if err := a.tools.close(); err != nil {
+	if err := a.toolbox.close(); err != nil {
 		a.Record.Warn("processes_left", "%s.", outcome.Sentence(err.Error()))
 	}
-	a.tools = nil
+	a.toolbox = nil
 }
 
-// Nudge questions, once, an end that looks too early, and reports whether the agent continues.
+// QuestionEnd questions, once, an end that looks too early, and reports whether the agent continues.
 // unchanged means the work has nothing to publish. left ends a sentence and names unpublishable
 // files.
-func (a *Agent) Nudge(unchanged bool, left string) (bool, error) {
-	words := nudgeFor(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
-	return a.once(nudgeWords, strings.TrimPrefix(words, nudgeWords))
+func (a *Agent) QuestionEnd(unchanged bool, left string) (bool, error) {
+	words := earlyEndQuestion(a.Job.Task.Expects, a.work.Plan.Steps, unchanged, left)
+	return a.sendOnce(nudgeWords, strings.TrimPrefix(words, nudgeWords))
 }
 
 // Tell says something to the agent before its next turn.
 func (a *Agent) Tell(words string) error { return a.conversation.Tell(words) }
 
 // NearlySpent returns the stop of an ended agent without budget for another turn, or nil.
-func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.NearlySpent() }
+func (a *Agent) NearlySpent() *outcome.Stop { return a.conversation.StopWithoutTurn() }
 
 // OutputFile holds the object described by task.output_schema.
 const OutputFile = "output.json"
@@ -331,7 +331,7 @@ func (a *Agent) Output(ctx context.Context, schema settings.OutputSchema) (Work,
 		if a.Job.Publish.Feedback() {
 			by = "publish.as: " + a.Job.Publish.As + " (%s); run again, or with another model."
 		}
-		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.Trimmed(wrong)).Because(wrong)
+		return a.Work(), outcome.Stopf(outcome.ModelFailed, "output_schema", "The model did not give a result that fits "+by, outcome.WithoutFullStop(wrong)).Because(wrong)
 	}
 	if value, err = transcript.RedactJSON(value, a.Record.Redact); err != nil {
 		return a.Work(), err
@@ -349,8 +349,8 @@ func (a *Agent) ask(ctx context.Context, questions []question.Question) error {
 	return nil
 }
 
-// takePlan records a plan. Mutating calls run alone, so calls never overlap.
-func (a *Agent) takePlan(p plan.Plan) error {
+// recordPlan records a plan. Mutating calls run alone, so calls never overlap.
+func (a *Agent) recordPlan(p plan.Plan) error {
 	taken := transcript.Plan{Explanation: p.Explanation}
 	for _, step := range p.Steps {
 		taken.Steps = append(taken.Steps, transcript.PlanStep(step))
@@ -359,8 +359,8 @@ func (a *Agent) takePlan(p plan.Plan) error {
 	return a.Record.Append(transcript.TypePlan, taken)
 }
 
-// planWords are the agent's plan as it wrote it, for itself.
-func (a *Agent) planWords() string {
+// planText are the agent's plan as it wrote it, for itself.
+func (a *Agent) planText() string {
 	var s strings.Builder
 	for _, step := range a.work.Plan.Steps {
 		fmt.Fprintf(&s, "- [%s] %s\n", step.Status, step.Step)

@@ -52,7 +52,7 @@ func site(t *testing.T, j *job.Job, files map[string]string) Options {
 		t.Fatal(err)
 	}
 	j.Policy.Sandbox, j.Policy.Network = "danger-full-access", job.Network{Mode: "full"}
-	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root(), NoOverlay: space.NoOverlay, Lend: space.Checkout().LentObjects}
+	boxes := &confine.Sandboxes{Record: rec, Environ: os.Environ(), Job: j, Root: space.Root(), NoOverlay: space.NoOverlay, BorrowedObjects: space.Checkout().LentObjects}
 	if err := boxes.Confine(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func ran(t *testing.T, a *Agent) Work {
 	return work
 }
 
-func TestAnAgentIsMadeWithoutItsTools(t *testing.T) {
+func TestCreatesAgentWithoutTools(t *testing.T) {
 	o := site(t, &job.Job{Repository: job.Repository{Path: "missing"}}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
 	if o.Record.Has(confine.ProgramsFolder + "/apply_patch") {
@@ -121,7 +121,7 @@ func events(t *testing.T, rec *record.Record, kind transcript.Type) (found []tra
 	return found
 }
 
-func TestAnAgentIsNudgedOnce(t *testing.T) {
+func TestQuestionsEarlyEndOnce(t *testing.T) {
 	a := briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), `
   - output: [{say: Done.}]
   - expect: ["You ended, but nothing in the checkout has changed"]
@@ -130,7 +130,7 @@ func TestAnAgentIsNudgedOnce(t *testing.T) {
 `)
 	for _, want := range []bool{true, false} {
 		ran(t, a)
-		if nudged, err := a.Nudge(true, ""); nudged != want || err != nil {
+		if nudged, err := a.QuestionEnd(true, ""); nudged != want || err != nil {
 			t.Errorf("nudged: %t, %v; want %t", nudged, err, want)
 		}
 	}
@@ -139,12 +139,12 @@ func TestAnAgentIsNudgedOnce(t *testing.T) {
 	}
 	a = briefed(t, site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil), "  - output: [{say: Done.}]\n")
 	ran(t, a)
-	if nudged, err := a.Nudge(true, ""); nudged || err != nil {
+	if nudged, err := a.QuestionEnd(true, ""); nudged || err != nil {
 		t.Errorf("nudged: %t, %v, where there is no further answer", nudged, err)
 	}
 }
 
-func TestQuestionsGoToPeople(t *testing.T) {
+func TestSendsQuestionsToPeople(t *testing.T) {
 	const asking = `
   - output: [{call: request_user_input, arguments: {questions: [{question: "Which?"}]}}]
   - output: [{call: request_user_input, arguments: {questions: [{question: "When?"}]}}]
@@ -186,23 +186,23 @@ func TestQuestionsGoToPeople(t *testing.T) {
 }
 
 // stopped is an agent as the transcript of its run tells of it.
-func stopped(t *testing.T, rec *record.Record) *Past {
+func stopped(t *testing.T, rec *record.Record) *ResumeState {
 	t.Helper()
-	var p Past
-	if _, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error { return p.Take(e) }); err != nil {
+	var p ResumeState
+	if _, err := rec.Survey(func(_ *transcript.View, e transcript.Event) error { return p.Apply(e) }); err != nil {
 		t.Fatal(err)
 	}
 	return &p
 }
 
-func TestAnAgentGoesOn(t *testing.T) {
+func TestResumesAgent(t *testing.T) {
 	o := site(t, &job.Job{Task: job.Task{Expects: "change"}}, nil)
 	a := briefed(t, o, `
   - output: [{say: Done.}]
   - fail: {status: 401, message: no}
 `)
 	ran(t, a)
-	if nudged, err := a.Nudge(true, ""); !nudged || err != nil {
+	if nudged, err := a.QuestionEnd(true, ""); !nudged || err != nil {
 		t.Fatalf("nudged: %t, %v", nudged, err)
 	}
 	if _, err := a.Run(t.Context()); err == nil {
@@ -213,9 +213,9 @@ func TestAnAgentGoesOn(t *testing.T) {
     output: [{say: Done again.}]
   - output: [{say: unused}]
 `)
-	if err := b.GoOn(Earlier{
+	if err := b.Resume(StoppedAgent{
 		Past: stopped(t, o.Record), Plan: transcript.Plan{Explanation: "Why."}, Used: []transcript.ModelUse{{Usage: transcript.Usage{Input: 7}}}, Ended: true,
-		Found: workspace.Found{Away: workspace.InChange},
+		Found: workspace.FoundWork{Place: workspace.InChange},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -223,19 +223,19 @@ func TestAnAgentGoesOn(t *testing.T) {
 	if work.Summary != "Done again." || work.Plan.Explanation != "Why." || work.Spent.Turns != 3 || work.Spent.Usage.Input != 7 {
 		t.Errorf("%+v", work)
 	}
-	if nudged, err := b.Nudge(true, ""); nudged || err != nil {
+	if nudged, err := b.QuestionEnd(true, ""); nudged || err != nil {
 		t.Errorf("nudged again: %t, %v", nudged, err)
 	}
 }
 
-func TestAnAgentThatHadEndedSaysNoMore(t *testing.T) {
+func TestResumeKeepsEndedAgentSilent(t *testing.T) {
 	o := site(t, &job.Job{}, nil)
 	ran(t, briefed(t, o, "  - output: [{say: Done.}]\n"))
 	b := briefed(t, o, `
   - expect: ["Mend more."]
     output: [{say: Done again.}]
 `)
-	if err := b.GoOn(Earlier{Past: stopped(t, o.Record), Ended: true}); err != nil {
+	if err := b.Resume(StoppedAgent{Past: stopped(t, o.Record), Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if work := ran(t, b); work.Summary != "Done." || work.Spent.Turns != 1 {
@@ -249,13 +249,13 @@ func TestAnAgentThatHadEndedSaysNoMore(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatHadNotBegunKeepsItsBriefing(t *testing.T) {
+func TestResumeKeepsBriefing(t *testing.T) {
 	o := site(t, &job.Job{}, nil)
 	a := briefed(t, o, `
   - expect: ["Mend it.", "The run was stopped, and goes on now."]
     output: [{say: Done.}]
 `)
-	if err := a.GoOn(Earlier{Past: new(Past), Ended: true}); err != nil {
+	if err := a.Resume(StoppedAgent{Past: new(ResumeState), Ended: true}); err != nil {
 		t.Fatal(err)
 	}
 	if work := ran(t, a); work.Summary != "Done." {
@@ -263,7 +263,7 @@ func TestAnAgentThatHadNotBegunKeepsItsBriefing(t *testing.T) {
 	}
 }
 
-func TestTheOutputFitsItsSchema(t *testing.T) {
+func TestOutputFitsSchema(t *testing.T) {
 	schema, err := settings.ParseOutputSchema([]byte(`{"type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}`))
 	if err != nil {
 		t.Fatal(err)

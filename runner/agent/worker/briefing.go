@@ -50,21 +50,21 @@ func FurtherGuides(ctx context.Context, checkout *gitops.Checkout, dir string) (
 // Brief begins the conversation with a briefing of task and guides. It adds settings, working
 // directory and baseline results; baseline may be empty.
 func (a *Agent) Brief(b briefing.Briefing, baseline []transcript.VerifyRow) error {
-	input, err := a.completed(b, baseline).Input()
+	input, err := a.completeBriefing(b, baseline).Input()
 	if err != nil {
 		return err
 	}
-	a.facts = input[:len(input)-1]
+	a.runFacts = input[:len(input)-1]
 	a.conversation.Begin(input...)
 	return nil
 }
 
-func (a *Agent) completed(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
+func (a *Agent) completeBriefing(b briefing.Briefing, baseline []transcript.VerifyRow) briefing.Briefing {
 	j, base := a.Job, a.Workspace.Base()
-	b.Root, b.Directory, b.Base = a.Sandboxes.Seen(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
-	b.Sandbox, b.Network = a.Sandboxes.Words(), a.Sandboxes.NetworkWords()
+	b.Root, b.Directory, b.Base = a.Sandboxes.SandboxPath(a.Place()), a.workDir(), strings.TrimSpace(base.Branch+" "+base.SHA)
+	b.Sandbox, b.Network = a.Sandboxes.FilesWords(), a.Sandboxes.NetworkWords()
 	b.Files, b.Lines, b.FileSize, b.Answer = j.Limits.DiffFiles, j.Limits.DiffLines, j.Limits.FileSize, j.Task.Expects == "answer"
-	b.Ways = a.suits.ways()
+	b.Ways = a.toolset.ways()
 	b.Lessons = a.Memory.Index(b.Ways.Lessons)
 	b.Verify, b.Guides = a.checks(baseline), slices.Clone(b.Guides)
 	for i := range b.Guides {
@@ -74,7 +74,7 @@ func (a *Agent) completed(b briefing.Briefing, baseline []transcript.VerifyRow) 
 	for _, step := range j.Setup {
 		b.Setup = append(b.Setup, step.Run)
 	}
-	if keepsProtected(j.Policy) {
+	if neverPublishesProtected(j.Policy) {
 		b.Protected = j.Policy.Protect
 	}
 	return b
@@ -114,10 +114,10 @@ const nudgeWords = "You ended, but "
 // StoppedWords tell a continuing agent about its killed processes.
 const StoppedWords = "Commands that you had left running were stopped."
 
-// nudgeFor returns a message questioning an early end, or "". expected is the task's expected
+// earlyEndQuestion returns a message questioning an early end, or "". expected is the task's expected
 // result. unchanged means the work has nothing to publish. left ends a sentence and names
 // unpublishable files.
-func nudgeFor(expected string, steps []transcript.PlanStep, unchanged bool, left string) string {
+func earlyEndQuestion(expected string, steps []transcript.PlanStep, unchanged bool, left string) string {
 	if unchanged && left != "" {
 		return nudgeWords + "nothing of your work can be published: the checkout is as it was" + left + ". A folder with a .git of its own, the commit of a submodule " +
 			"and what nobody may read are never part of a change. Put that right, or end again and say why in your last message."

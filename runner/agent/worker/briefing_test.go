@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-func TestGuidesAreThoseOfTheBaseCommit(t *testing.T) {
+func TestReadsGuidesOfBaseCommit(t *testing.T) {
 	o := site(t, &job.Job{}, map[string]string{
 		"AGENTS.md": "Root.", "sub/AGENTS.md": strings.Repeat("x", settings.MaxFile+1), "sub/deep/AGENTS.md": "Deep.", "sub/deep/er/AGENTS.md": "Deeper.",
 		"other/AGENTS.md": "Other.", "sub/deeper/AGENTS.md": "Beside.",
@@ -45,18 +45,18 @@ func TestGuidesAreThoseOfTheBaseCommit(t *testing.T) {
 	}
 }
 
-func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
+func TestBriefingListsChecks(t *testing.T) {
 	checks := []job.VerifyCheck{{Run: "make green", Must: "pass"}, {Run: "make red", Must: "pass"}, {Run: "make old", Must: "no_worse"}, {Run: "make later", Must: "pass"}}
 	o := site(t, &job.Job{
 		Setup: []job.SetupStep{{Run: "make deps"}}, Verify: checks, Task: job.Task{Expects: "answer"},
 		Policy: job.Policy{Protect: []string{"*.lock"}, Change: job.Change{Protected: "drop"}}, Limits: job.Limits{DiffFiles: 3},
 	}, nil)
 	a := briefed(t, o, "  - output: [{say: unused}]\n")
-	got := a.completed(briefing.Briefing{Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
+	got := a.completeBriefing(briefing.Briefing{Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say " + secret + "."}}},
 		[]transcript.VerifyRow{{Before: "green", Log: "1.log"}, {Before: "red", Log: "2.log"}, {Before: "timeout", Log: "3.log", FailingMore: 2}})
-	root, base := o.Workspace.Seen(), o.Workspace.Base()
+	root, base := o.Workspace.SandboxPath(), o.Workspace.Base()
 	want := briefing.Briefing{
-		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.Words(), Network: o.Sandboxes.NetworkWords(),
+		Root: root, Directory: root, Base: "main " + base.SHA, Sandbox: o.Sandboxes.FilesWords(), Network: o.Sandboxes.NetworkWords(),
 		Ways:  briefing.Calling(),
 		Setup: []string{"make deps"}, Protected: []string{"*.lock"}, Files: 3, Guides: []briefing.Guide{{Path: "AGENTS.md", Text: "Say [secret TOKEN]."}}, Answer: true,
 		Verify: []briefing.Check{
@@ -70,12 +70,12 @@ func TestTheBriefingSaysWhatWillJudge(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	o.Job.Policy.Change.Protected = "warn"
-	if got := a.completed(briefing.Briefing{}, nil); got.Protected != nil {
+	if got := a.completeBriefing(briefing.Briefing{}, nil); got.Protected != nil {
 		t.Errorf("changes of %q are told not to be published, and are", got.Protected)
 	}
 }
 
-func TestAnEndThatLooksTooEarlyIsPointedOut(t *testing.T) {
+func TestQuestionsEarlyEnd(t *testing.T) {
 	open := []transcript.PlanStep{{Step: "Look", Status: "completed"}, {Step: "Mend", Status: "in_progress"}, {Step: "Test", Status: "pending"}}
 	const left = " but for sub, which cannot be part of a change"
 	for _, test := range []struct {
@@ -97,7 +97,7 @@ func TestAnEndThatLooksTooEarlyIsPointedOut(t *testing.T) {
 		{"an answer beside what is left out", "answer", nil, true, left, "nothing of your work can be published"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := nudgeFor(test.expects, test.steps, test.unchanged, test.left)
+			got := earlyEndQuestion(test.expects, test.steps, test.unchanged, test.left)
 			if test.want == "" && got != "" || !strings.HasPrefix(strings.TrimPrefix(got, nudgeWords), test.want) || got != "" && !strings.HasPrefix(got, nudgeWords) {
 				t.Errorf("told %q, want %q", got, test.want)
 			}

@@ -43,50 +43,50 @@ type Child struct {
 	Role job.Role
 	// Place holds the child's own copy of the tree; nil if it shares its starter's tree.
 	Place *confine.Place
-	// Mine says of a path below the root of the checkout whether the agent may change it.
-	Mine func(path string) bool
+	// MayChange says of a path below the root of the checkout whether the agent may change it.
+	MayChange func(path string) bool
 
-	// Told describes the child to hooks.
-	Told hooks.Subagent
+	// Description describes the child to hooks.
+	Description hooks.Subagent
 
-	of   *Agent
-	with *toolbox // of that
+	starter      *Agent
+	starterTools *toolbox // of that
 }
 
 // Start returns an agent that works beside a. It gets those of a's tools that are agent-ci's own.
 // o holds the options that differ from a's.
 func (a *Agent) Start(ctx context.Context, c Child, o Options) (*Agent, error) {
-	if a.tools == nil {
+	if a.toolbox == nil {
 		return nil, agents.Refusef("No agent can be started now.")
 	}
-	c.of, c.with = a, a.tools
-	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.Before, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, a.Before, &c
+	c.starter, c.starterTools = a, a.toolbox
+	o.Record, o.Workspace, o.Sandboxes, o.Began, o.Hooks, o.ReplayCommand, o.Child = a.Record, a.Workspace, a.Sandboxes, a.Began, a.Hooks, a.ReplayCommand, &c
 	o.Model.Profile.Code = false
 	return New(ctx, o)
 }
 
-// SoFar is the conversation of the agent as its last request had it, as far as a model can read it.
-func (a *Agent) SoFar(model string) []json.RawMessage { return a.conversation.SoFar(model) }
+// LastRequest is the conversation of the agent as its last request had it, as far as a model can read it.
+func (a *Agent) LastRequest(model string) []json.RawMessage { return a.conversation.LastRequest(model) }
 
 // Begin begins the conversation of a started agent with items and a message.
 func (a *Agent) Begin(items []json.RawMessage, message string) error {
 	a.conversation.Begin(items...)
-	return a.conversation.Hear(message)
+	return a.conversation.AddExternal(message)
 }
 
 // Facts returns the briefing without the task.
-func (a *Agent) Facts() []json.RawMessage { return a.facts }
+func (a *Agent) Facts() []json.RawMessage { return a.runFacts }
 
-// Own returns the options for merging into the run's tree; nil for an idle agent or a copy.
-func (a *Agent) Own() *workspace.Own {
-	if a.tools == nil || !a.inRunsTree() {
+// MergeJournal returns the options for merging into the run's tree; nil for an idle agent or a copy.
+func (a *Agent) MergeJournal() *workspace.MergeJournal {
+	if a.toolbox == nil || !a.usesMainTree() {
 		return nil
 	}
-	return &workspace.Own{Keep: a.keepMerge}
+	return &workspace.MergeJournal{Append: a.saveMerge}
 }
 
-// inRunsTree says whether the agent works in the tree of the agent of the run, and in no copy of it.
-func (a *Agent) inRunsTree() bool { return a.Place().Scratch == confine.AgentScratch }
+// usesMainTree says whether the agent works in the tree of the agent of the run, and in no copy of it.
+func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
 // Price of the agent's model; nil when it is not known.
 func (a *Agent) Price() *price.List { return a.Model.Profile.Price }
@@ -99,44 +99,44 @@ func (a *Agent) Limits() agent.Limits { return a.conversation.Limits }
 
 // Sandbox returns the sandbox of the agent's commands; nil while idle.
 func (a *Agent) Sandbox() *sandbox.Sandbox {
-	if a.tools == nil {
+	if a.toolbox == nil {
 		return nil
 	}
-	return a.tools.sandbox
+	return a.toolbox.sandbox
 }
 
 // Place returns the place of the agent's commands.
 func (a *Agent) Place() confine.Place {
 	switch {
 	case a.Child == nil:
-		return confine.Agent()
+		return confine.AgentPlace()
 	case a.Child.Place != nil:
 		return *a.Child.Place
 	}
-	return a.Child.of.Place()
+	return a.Child.starter.Place()
 }
 
-// writes says whether the agent may change files.
-func (a *Agent) writes() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
+// mayWrite says whether the agent may change files.
+func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
-// equipChild makes the tools of a started agent. Without its own place it shares its starter's
+// makeChildTools makes the tools of a started agent. Without its own place it shares its starter's
 // tree.
-func (a *Agent) equipChild(ctx context.Context) error {
-	a.hooked = a.Child.of.hooked
+func (a *Agent) makeChildTools(ctx context.Context) error {
+	a.hookAnswers = a.Child.starter.hookAnswers
 	if a.Child.Place == nil {
-		a.tools = &toolbox{seen: a.Child.with.seen, lent: true}
-		if a.writes() {
-			a.tools.sandbox = a.Child.with.sandbox
+		a.toolbox = &toolbox{view: a.Child.starterTools.view, borrowed: true}
+		if a.mayWrite() {
+			a.toolbox.sandbox = a.Child.starterTools.sandbox
 		}
 	} else {
-		box := sandbox.Later(ctx, a.Sandboxes.Options(*a.Child.Place))
-		a.tools = &toolbox{sandbox: box, seen: a.see(box)}
+		box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(*a.Child.Place))
+		a.toolbox = &toolbox{sandbox: box, view: a.newTreeView(box)}
 	}
-	if err := a.useTools(ctx, a.tools); err != nil {
+	if err := a.useTools(ctx, a.toolbox); err != nil {
 		return err
 	}
-	if a.Child.Place == nil && a.writes() {
-		a.conversation.Tools.InLineWith = a.Child.of.conversation.Tools
+	if a.Child.Place == nil && a.mayWrite() {
+		a.conversation.Tools.SharesOrderWith = a.Child.starter.conversation.Tools
 	}
 	return nil
 }
@@ -150,26 +150,26 @@ func openCopy(tree, path string) (*os.Root, error) {
 	return root, nil
 }
 
-// ofRunAlone reports whether only the agent of the run has a tool: for its plan, and for questions to people.
-func ofRunAlone(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
+// mainAgentOnly reports whether only the agent of the run has a tool: for its plan, and for questions to people.
+func mainAgentOnly(name string) bool { return name == questionTool || dialect.Is(name, dialect.Plans) }
 
-// mayChild reports whether a started agent has a tool.
-func (a *Agent) mayChild(name string) bool {
-	allow := a.Child.of.Job.Tools.Allow
+// childMayUse reports whether a started agent has a tool.
+func (a *Agent) childMayUse(name string) bool {
+	allow := a.Child.starter.Job.Tools.Allow
 	switch own := a.Child.Role.Tools; {
-	case ofRunAlone(name), a.suits.names(a.Child.of.Job.Tools.Deny, name), len(allow) > 0 && !a.suits.names(allow, name) && !dialect.Is(name, dialect.Leads):
+	case mainAgentOnly(name), a.toolset.includes(a.Child.starter.Job.Tools.Deny, name), len(allow) > 0 && !a.toolset.includes(allow, name) && !dialect.Is(name, dialect.Leads):
 		return false
-	case !a.writes() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
+	case !a.mayWrite() && (dialect.Is(name, dialect.Commands) || changesFiles(name)):
 		return false
 	case len(own) > 0 && !dialect.Is(name, dialect.Leads):
-		return a.suits.names(own, name)
+		return a.toolset.includes(own, name)
 	}
 	return true
 }
 
 // childTools removes tools forbidden to a started agent.
 func (a *Agent) childTools(all []tools.Tool) []tools.Tool {
-	return slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.mayChild(t.Spec.Name) })
+	return slices.DeleteFunc(all, func(t tools.Tool) bool { return !a.childMayUse(t.Spec.Name) })
 }
 
 // teamTools returns the tools for managing started agents; none without a team.
@@ -194,9 +194,9 @@ func (a *Agent) mayGoOn() bool {
 	return a.NearlySpent() == nil && (a.Model.Left == nil || a.Model.Left())
 }
 
-// whyNotMine tells the model why it must leave a path below the working directory as it is.
-func (a *Agent) whyNotMine(full string) string {
-	if a.Child == nil || a.Child.Mine == nil || a.Child.Mine(full) {
+// foreignPathRefusal tells the model why it must leave a path below the working directory as it is.
+func (a *Agent) foreignPathRefusal(full string) string {
+	if a.Child == nil || a.Child.MayChange == nil || a.Child.MayChange(full) {
 		return ""
 	}
 	return full + " is not one of the paths that you may change; leave it as it is, and say in your last message what should change there."

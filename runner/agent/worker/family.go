@@ -15,17 +15,17 @@ import (
 // family is another agent's set of tools, replacing agent-ci's own.
 type family struct {
 	ways briefing.Ways
-	// works makes the tools of a writing agent, reads those of a read-only agent. Tools hidden from
+	// writingTools makes the tools of a writing agent, reads those of a read-only agent. Tools hidden from
 	// the model still answer calls.
-	works func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
-	reads func(a *Agent, o files.Options) []tools.Tool
+	writingTools func(a *Agent, box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool
+	readingTools func(a *Agent, o files.Options) []tools.Tool
 }
 
 // families maps model.tools, also the family's name in package dialect, to families.
 var families = map[string]family{dialect.OpenCode: {openCodeWays(), (*Agent).openCodeTools, (*Agent).openCodeReads}}
 
-// borrowed reports whether the model has the tools of another agent.
-func (s toolset) borrowed() bool {
+// usesFamily reports whether the model has the tools of another agent.
+func (s toolset) usesFamily() bool {
 	_, known := families[s.Family]
 	return known
 }
@@ -39,13 +39,13 @@ func openCodeWays() briefing.Ways {
 
 func (a *Agent) openCodeTools(box *toolbox, o files.Options, patcher *patch.Patcher) []tools.Tool {
 	all := opencode.New(opencode.Options{
-		Files: o, Seen: &a.files, Sees: a.suits.Sees, Patcher: patcher, Take: a.takePlan, Plan: a.currentPlan,
+		Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees, Patcher: patcher, SetPlan: a.recordPlan, Plan: a.currentPlan,
 	})
 	return append([]tools.Tool{box.commands.Bash()}, append(all, patcher.Tool())...)
 }
 
 func (a *Agent) openCodeReads(o files.Options) []tools.Tool {
-	return opencode.New(opencode.Options{Files: o, Seen: &a.files, Sees: a.suits.Sees})
+	return opencode.New(opencode.Options{Files: o, KnownFiles: &a.seenFiles, AcceptsImages: a.toolset.Sees})
 }
 
 // currentPlan returns the agent's latest plan.
@@ -63,7 +63,7 @@ func changesFiles(name string) bool { return dialect.Is(name, dialect.Patches, d
 // denied returns the tools denied by the job, translated to the model's family. Denying patches
 // denies all edits.
 func (s toolset) denied(names []string) []string {
-	if !s.borrowed() {
+	if !s.usesFamily() {
 		return names
 	}
 	denied := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == dialect.WriteStdin })
@@ -73,9 +73,9 @@ func (s toolset) denied(names []string) []string {
 	return denied
 }
 
-// names reports whether some includes a tool, by its own name or its agent-ci equivalent.
-func (s toolset) names(some []string, tool string) bool {
+// includes reports whether some includes a tool, by its own name or its agent-ci equivalent.
+func (s toolset) includes(some []string, tool string) bool {
 	return slices.ContainsFunc(some, func(name string) bool {
-		return name == tool || s.borrowed() && (tools.Means(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))
+		return name == tool || s.usesFamily() && (tools.NamesTool(name, tool) || name == patchTool && dialect.Is(tool, dialect.Edits))
 	})
 }

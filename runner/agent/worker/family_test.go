@@ -39,7 +39,7 @@ func addToyFamily(t *testing.T) {
 		Renamed: map[string]string{"where": "file_path", "text": "content"},
 		Takes:   []dialect.Argument{{Name: "where", Also: []string{"file"}}, {Name: "text"}},
 	})
-	families["toy"] = family{ways: briefing.Calling(), works: func(_ *Agent, _ *toolbox, o files.Options, _ *patch.Patcher) []tools.Tool {
+	families["toy"] = family{ways: briefing.Calling(), writingTools: func(_ *Agent, _ *toolbox, o files.Options, _ *patch.Patcher) []tools.Tool {
 		return []tools.Tool{{
 			Spec: tools.Spec{Name: "put", Description: "Writes a file.", Parameters: json.RawMessage(
 				`{"type":"object","properties":{"where":{"type":"string"},"text":{"type":"string"}},"required":["where","text"],"additionalProperties":false}`)},
@@ -55,7 +55,7 @@ func addToyFamily(t *testing.T) {
 
 // A new family is its folder, a row in package dialect and a row in families. Hooks, matchers, reports and
 // replays know its tools by these.
-func TestAToyFamilyIsKnownEverywhere(t *testing.T) {
+func TestSupportsNewToolFamily(t *testing.T) {
 	addToyFamily(t)
 	const text = `version: 1
 task: {prompt: x}
@@ -91,17 +91,17 @@ hooks:
 func workWithToys(t *testing.T, j *job.Job) (outputs []string, page string) {
 	t.Helper()
 	o := site(t, j, map[string]string{"a.txt": "old\n"})
-	all, err := hooks.Collect(nil, j.Hooks, func(string, int64) ([]byte, error) { return nil, os.ErrNotExist }, "")
+	all, err := hooks.Combine(nil, j.Hooks, func(string, int64) ([]byte, error) { return nil, os.ErrNotExist }, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Began = time.Now()
 	base := t.TempDir()
-	o.Hooks = &hooks.Hooks{All: all, Record: o.Record, Facts: hooks.Facts{RunID: "run-1", Root: o.Workspace.Root(), WorkDir: o.Workspace.Root(), Path: "."}, Rooms: hooks.Rooms{
+	o.Hooks = &hooks.Hooks{All: all, Record: o.Record, Facts: hooks.Facts{RunID: "run-1", Root: o.Workspace.Root(), WorkDir: o.Workspace.Root(), Path: "."}, Sandboxes: hooks.SandboxProvider{
 		Environ: os.Environ(), BaseTree: func(context.Context) (string, error) { return base, nil },
 		Open: func(context.Context, *sandbox.Sandbox) (*sandbox.Sandbox, error) { return new(sandbox.Sandbox), nil },
 	}}
-	t.Cleanup(o.Hooks.Rest)
+	t.Cleanup(o.Hooks.CloseSandbox)
 	ran(t, briefed(t, o, `
   - output:
       - {call: put, arguments: {where: a.txt, text: "new\n"}}

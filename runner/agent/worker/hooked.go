@@ -12,18 +12,18 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// hooked holds hook answers given once, before the first request.
-type hooked struct {
+// hookAnswers holds hook answers given once, before the first request.
+type hookAnswers struct {
 	descriptions map[string]string // of tools, by their names
 	env          map[string]string // of the agent's commands
 }
 
 // askEnv has hooks settle variables of the agent's commands, once in a run.
 func (a *Agent) askEnv(ctx context.Context) (err error) {
-	if a.hooked.env != nil || a.Hooks == nil {
+	if a.hookAnswers.env != nil || a.Hooks == nil {
 		return nil
 	}
-	a.hooked.env, err = a.Hooks.Env(ctx, a.whyNoVariable)
+	a.hookAnswers.env, err = a.Hooks.Env(ctx, a.variableRefusal)
 	return err
 }
 
@@ -38,18 +38,18 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.hooked.descriptions = map[string]string{}
+	a.hookAnswers.descriptions = map[string]string{}
 	for i, spec := range after {
 		if spec.Description != before[i].Description {
-			a.hooked.descriptions[spec.Name] = a.Record.Redact(spec.Description)
+			a.hookAnswers.descriptions[spec.Name] = a.Record.Redact(spec.Description)
 		}
 	}
 	return nil
 }
 
-// halted says why the run can't go on: by its tools from outside, or by a hook.
-func (a *Agent) halted() error {
-	return cmp.Or(a.servers.Halt(), a.Hooks.Halt())
+// stopReason says why the run can't go on: by its tools from outside, or by a hook.
+func (a *Agent) stopReason() error {
+	return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason())
 }
 
 // specs returns the offered tools with descriptions changed by hooks.
@@ -58,55 +58,55 @@ func (a *Agent) specs() []tools.Spec {
 		return nil
 	}
 	registry, offered := a.conversation.Tools.Registry, a.conversation.Tools.Offered
-	if a.suits.Code {
-		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.Direct(name) })
+	if a.toolset.Code {
+		offered = slices.DeleteFunc(slices.Clone(offered), func(name string) bool { return !registry.OnlyDirect(name) })
 	}
-	return a.described(registry.Specs(offered))
+	return a.withHookDescriptions(registry.Specs(offered))
 }
 
-// described are tools as hooks describe them.
-func (a *Agent) described(specs []tools.Spec) []tools.Spec {
+// withHookDescriptions are tools as hooks describe them.
+func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 	for i, spec := range specs {
-		if words, changed := a.hooked.descriptions[spec.Name]; changed {
+		if words, changed := a.hookAnswers.descriptions[spec.Name]; changed {
 			specs[i].Description = words
 		}
 	}
 	return specs
 }
 
-// whyNoVariable says why a hook may not set a variable of commands; empty: it may.
-func (a *Agent) whyNoVariable(name, value string) string {
+// variableRefusal says why a hook may not set a variable of commands; empty: it may.
+func (a *Agent) variableRefusal(name, value string) string {
 	if err := a.Job.MayBeVariable(name, value); err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-// hookedEnv returns env with the variables set by hooks.
-func (a *Agent) hookedEnv(env []string) []string {
+// withHookEnv returns env with the variables set by hooks.
+func (a *Agent) withHookEnv(env []string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		_, set := a.hooked.env[name]
+		_, set := a.hookAnswers.env[name]
 		return set
 	})
-	for _, name := range slices.Sorted(maps.Keys(a.hooked.env)) {
-		env = append(env, name+"="+a.hooked.env[name])
+	for _, name := range slices.Sorted(maps.Keys(a.hookAnswers.env)) {
+		env = append(env, name+"="+a.hookAnswers.env[name])
 	}
 	return env
 }
 
-// patchAsked returns a function running patch hooks; nil without such hooks.
-func (a *Agent) patchAsked() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
-	if !a.Hooks.OfPatches() {
+// patchHook returns a function running patch hooks; nil without such hooks.
+func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
+	if !a.Hooks.HasPatchHooks() {
 		return nil
 	}
 	return func(ctx context.Context, edits []tree.Edit, diff string) (refusal, aside string) {
-		return a.Hooks.Patching(ctx, hooks.Patch{Edits: edits, Diff: diff})
+		return a.Hooks.ReviewPatch(ctx, hooks.Patch{Edits: edits, Diff: diff})
 	}
 }
 
-// converseUntilLet has the agent go on until it ends and the hooks let it.
-func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
+// converseUntilAllowed has the agent go on until it ends and the hooks let it.
+func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	for {
 		words, err := a.conversation.Run(ctx)
 		if stop, failed := stoppedBy(ctx, err); stop != nil && failed == nil {
@@ -136,7 +136,7 @@ func (a *Agent) converseUntilLet(ctx context.Context) (string, error) {
 // askStop runs the stop hooks of an ended agent. Non-empty text is further work for it.
 func (a *Agent) askStop(ctx context.Context, words string) (string, error) {
 	if a.Child != nil {
-		return "", a.Hooks.SubagentStop(ctx, a.Child.Told, a.Record.Redact(words))
+		return "", a.Hooks.SubagentStop(ctx, a.Child.Description, a.Record.Redact(words))
 	}
 	return a.Hooks.Stop(ctx, a.Record.Redact(words), a.mayGoOn())
 }
@@ -150,11 +150,11 @@ type acceptedEnd struct {
 // settleEnd runs stop hooks missed because the run was stopped, and sends the agent their pending
 // requests.
 func (a *Agent) settleEnd(ctx context.Context) (d acceptedEnd, err error) {
-	if a.earlier == nil {
+	if a.resumeFrom == nil {
 		return d, nil
 	}
-	words, ended := a.earlier.Past.Ended()
-	asked, more := a.Hooks.Stopped()
+	words, ended := a.resumeFrom.Past.Ended()
+	asked, more := a.Hooks.PendingStop()
 	if !ended || asked && more == "" {
 		return d, nil
 	}

@@ -26,16 +26,16 @@ func (js javaScript) offered() []string {
 
 // findNode checks once whether js_repl works, if the job enables it.
 func (a *Agent) findNode(ctx context.Context, box *sandbox.Sandbox) error {
-	if !a.Job.Tools.JSRepl || a.js.sought {
+	if !a.Job.Tools.JSRepl || a.javaScript.sought {
 		return nil
 	}
 	err := repl.Find(ctx, a.replOptions(box, nil))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if a.js.sought = true; err != nil {
-		a.js.missing = outcome.Trimmed(err)
-		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.js.missing)
+	if a.javaScript.sought = true; err != nil {
+		a.javaScript.missing = outcome.WithoutFullStop(err)
+		a.Record.Warn("no_node", "The model is not offered js_repl (tools.js_repl): %s.", a.javaScript.missing)
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (a *Agent) replTools(box *toolbox, outputs *tools.Outputs) []tools.Tool {
 
 func (a *Agent) replOptions(box *sandbox.Sandbox, outputs *tools.Outputs) repl.Options {
 	return repl.Options{
-		Sandbox: box, Outputs: outputs, Offer: a.suits.Patch, Dir: a.workDir(), Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())),
-		Judge: a.Sandboxes.Commands().Decide, Missing: a.js.missing, Used: a.js.used,
+		Sandbox: box, Outputs: outputs, Offer: a.toolset.Patch, Dir: a.workDir(), Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())),
+		Judge: a.Sandboxes.CommandRules().Decide, Missing: a.javaScript.missing, Used: a.javaScript.used,
 	}
 }

@@ -24,7 +24,7 @@ func (a *Agent) memoryTools(box *toolbox) []tools.Tool {
 	var take memory.Take
 	if a.TakeLesson != nil {
 		take = func(ctx context.Context, p memory.Proposal) (memory.Lesson, string, error) {
-			return a.TakeLesson(ctx, p, box.seen.fileID)
+			return a.TakeLesson(ctx, p, box.view.fileID)
 		}
 	}
 	return []tools.Tool{a.Memory.Get(), memory.Propose(take)}
@@ -42,11 +42,11 @@ func (a *Agent) offeredMemory() []string {
 	return names
 }
 
-// mostHashed limits the size of hashed files, in bytes. Larger files exist without an ID.
-const mostHashed = 64 << 20
+// maxHashedBytes limits the size of hashed files, in bytes. Larger files exist without an ID.
+const maxHashedBytes = 64 << 20
 
 // fileID is a SeenFile.
-func (s *seen) fileID(path string) (string, error) {
+func (s *treeView) fileID(path string) (string, error) {
 	root, err := s.top.Root()
 	if err != nil {
 		return "", err
@@ -60,12 +60,12 @@ func (s *seen) fileID(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("look at %q: %w", path, err)
 	}
-	if info.Size() > mostHashed {
+	if info.Size() > maxHashedBytes {
 		return "large", nil
 	}
 	sum := sha1.New()
 	fmt.Fprintf(sum, "blob %d\x00", info.Size())
-	if _, err := io.Copy(sum, io.LimitReader(f, mostHashed)); err != nil {
+	if _, err := io.Copy(sum, io.LimitReader(f, maxHashedBytes)); err != nil {
 		return "", fmt.Errorf("read %q: %w", path, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil

@@ -2,8 +2,8 @@ package worker
 
 import "bytes"
 
-// said holds the heads of messages sent once per run.
-type said map[string]bool
+// sentMessages holds the heads of messages sent once per run.
+type sentMessages map[string]bool
 
 // Heads of messages sent once. They need no JSON escapes.
 const (
@@ -15,8 +15,8 @@ const (
 	unprovenWords = "The runner ran the tests of your change on the base, without the rest of it, "
 )
 
-// note marks the messages found in a request as sent.
-func (s said) note(request []byte) {
+// markSent marks the messages found in a request as sent.
+func (s sentMessages) markSent(request []byte) {
 	for _, head := range []string{nudgeWords, refusedWords, claimedWords, unprovenWords} {
 		if !s[head] && bytes.Contains(request, []byte(`"text":"`+head)) { // words in a text have their quotes escaped
 			s[head] = true
@@ -24,35 +24,35 @@ func (s said) note(request []byte) {
 	}
 }
 
-// once sends an ended agent words beginning with head, and reports whether it did. It skips empty
+// sendOnce sends an ended agent words beginning with head, and reports whether it did. It skips empty
 // words, messages already sent, and agents without another turn.
-func (a *Agent) once(head, words string) (bool, error) {
-	if words == "" || a.told[head] || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
+func (a *Agent) sendOnce(head, words string) (bool, error) {
+	if words == "" || a.sentOnce[head] || a.work.Stopped != nil || a.NearlySpent() != nil || a.Model.Left != nil && !a.Model.Left() {
 		return false, nil
 	}
-	if a.told == nil {
-		a.told = said{}
+	if a.sentOnce == nil {
+		a.sentOnce = sentMessages{}
 	}
-	a.told[head] = true
+	a.sentOnce[head] = true
 	return true, a.Tell(head + words)
 }
 
-// Refused tells the agent, once, why its change may not be published, and reports whether the
+// ReportRefused tells the agent, once, why its change may not be published, and reports whether the
 // agent continues.
-func (a *Agent) Refused(why string) (bool, error) {
-	return a.once(refusedWords, a.Record.Redact(why)+
+func (a *Agent) ReportRefused(why string) (bool, error) {
+	return a.sendOnce(refusedWords, a.Record.Redact(why)+
 		" Take that out of the change or do it in another way, then end again with your summary. If it can't be done in another way, end again and say why in your last message. "+StoppedWords)
 }
 
-// Claimed tells the agent, once, what its summary claims and the change does not show, and reports
+// ReportClaims tells the agent, once, what its summary claims and the change does not show, and reports
 // whether it did: the agent then continues.
-func (a *Agent) Claimed(words string) (bool, error) {
-	return a.once(claimedWords, a.Record.Redact(words)+
+func (a *Agent) ReportClaims(words string) (bool, error) {
+	return a.sendOnce(claimedWords, a.Record.Redact(words)+
 		" Do what is missing, or end again with a summary that says only what you did. "+StoppedWords)
 }
 
-// Unproven tells the agent, once, about tests without proof, and reports whether the agent
+// ReportUnproven tells the agent, once, about tests without proof, and reports whether the agent
 // continues. words continue the sentence.
-func (a *Agent) Unproven(words string) (bool, error) {
-	return a.once(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
+func (a *Agent) ReportUnproven(words string) (bool, error) {
+	return a.sendOnce(unprovenWords, a.Record.Redact(words)+" "+StoppedWords)
 }

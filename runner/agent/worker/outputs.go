@@ -10,9 +10,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools"
 )
 
-// mostAsked limits an output passed to hooks, and its saved copy, in bytes. The model reads only
+// maxHookOutputBytes limits an output passed to hooks, and its saved copy, in bytes. The model reads only
 // text seen by hooks.
-const mostAsked = 1 << 20
+const maxHookOutputBytes = 1 << 20
 
 // outputs saves whole outputs in the run directory, readable by the model. With output hooks they
 // are withheld until accepted.
@@ -20,11 +20,11 @@ func (a *Agent) outputs() *tools.Outputs {
 	o := &tools.Outputs{Redact: a.Record.Redact}
 	if a.Child != nil {
 		sum := sha256.Sum256([]byte(a.Child.ID))
-		o.Of = hex.EncodeToString(sum[:4]) + "-"
+		o.NamePrefix = hex.EncodeToString(sum[:4]) + "-"
 	}
 	place := func(name string) string { return name }
-	if a.Hooks.OfOutputs() {
-		o.Held, o.FileLimit, place = held{a.Record}, mostAsked, heldName
+	if a.Hooks.HasOutputHooks() {
+		o.WithheldFiles, o.FileLimit, place = withheldOutputs{a.Record}, maxHookOutputBytes, withheldName
 	}
 	o.Create = func(name string) (io.WriteCloser, string, error) {
 		f, err := a.Record.Create(place(name))
@@ -33,14 +33,14 @@ func (a *Agent) outputs() *tools.Outputs {
 	return o
 }
 
-// held stores outputs that hooks have not accepted yet.
-type held struct{ *record.Record }
+// withheldOutputs stores outputs that hooks have not accepted yet.
+type withheldOutputs struct{ *record.Record }
 
-// heldName returns the path of a withheld output.
-func heldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
+// withheldName returns the path of a withheld output.
+func withheldName(name string) string { return path.Join(record.StateFolder, "held", path.Base(name)) }
 
-func (h held) Read(name string) ([]byte, error) { return h.Record.Read(heldName(name)) }
+func (h withheldOutputs) Read(name string) ([]byte, error) { return h.Record.Read(withheldName(name)) }
 
-func (h held) Release(name string) error { return h.Root().Rename(heldName(name), name) }
+func (h withheldOutputs) Release(name string) error { return h.Root().Rename(withheldName(name), name) }
 
-func (h held) Drop(name string) { _ = h.Root().Remove(heldName(name)) }
+func (h withheldOutputs) Drop(name string) { _ = h.Root().Remove(withheldName(name)) }

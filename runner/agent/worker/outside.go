@@ -10,57 +10,57 @@ import (
 	"github.com/agent-ci/agent-ci/tools/search"
 )
 
-// outsiders are tools from outside agent-ci.
-type outsiders struct {
-	all      []extensions.Tool
-	deferred map[string]bool // those that the model has to look for, by name
-	names    []string        // of these, in order
-	search   string          // by which tool it looks for them; empty where there is none
-	finders  []tools.Tool    // both tools by which models look for others; none where there is none to be found
+// externalTools are tools from outside agent-ci.
+type externalTools struct {
+	all         []extensions.Tool
+	deferred    map[string]bool // those that the model has to look for, by name
+	names       []string        // of these, in order
+	searchTool  string          // by which tool it looks for them; empty where there is none
+	searchTools []tools.Tool    // both tools by which models look for others; none where there is none to be found
 }
 
-// outside returns a toolbox's tools from outside agent-ci. Tools of the job and the embedding
+// externalTools returns a toolbox's tools from outside agent-ci. Tools of the job and the embedding
 // program are known at once, those of servers after their start.
-func (a *Agent) outside(box *toolbox, outputs *tools.Outputs) (outsiders, error) {
-	all := a.dynamic.Told()
-	if box.jobs != nil {
-		all = box.jobs.Tools(outputs)
+func (a *Agent) externalTools(box *toolbox, outputs *tools.Outputs) (externalTools, error) {
+	all := a.dynamic.Described()
+	if box.jobTools != nil {
+		all = box.jobTools.Tools(outputs)
 	}
 	all = append(all, a.servers.Tools()...)
 	for _, tool := range a.Tools {
 		tool.Foreign = true
-		all = append(all, extensions.Tool{Tool: tool, From: "the program"})
+		all = append(all, extensions.Tool{Tool: tool, Source: "the program"})
 	}
 	for i, tool := range all {
-		if words, changed := a.hooked.descriptions[tool.Spec.Name]; changed {
+		if words, changed := a.hookAnswers.descriptions[tool.Spec.Name]; changed {
 			all[i].Spec.Description = words
 		}
 	}
-	o := outsiders{all: all}
+	o := externalTools{all: all}
 	allowed := a.allowed(all)
 	deferred := search.Deferred(candidates(allowed))
 	switch {
 	case len(deferred) == 0:
 		return o, nil
-	case a.suits.Code: // scripts look for them
+	case a.toolset.Code: // scripts look for them
 		o.deferFrom(deferred)
 		return o, nil
-	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MostOffered:
+	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names) && len(allowed) > search.MaxOffered:
 		return o, outcome.Stopf(outcome.InvalidInput, "too_many_tools",
 			"tools.deny has the tool that searches for others (%s, or %s), and there are %d tools of servers and the job, and a model gets at most %d; remove the name from tools.deny, or offer fewer by tools.allow.",
-			search.BuiltinName, search.FunctionName, len(allowed), search.MostOffered)
+			search.BuiltinName, search.FunctionName, len(allowed), search.MaxOffered)
 	case slices.ContainsFunc(a.Job.Tools.Deny, search.Names):
 		return o, nil
 	}
 	o.deferFrom(deferred)
-	o.finders, o.search = a.finders(deferred), search.FunctionName
+	o.searchTools, o.searchTool = a.searchTools(deferred), search.FunctionName
 	if a.Model.Searches() {
-		o.search = search.BuiltinName
+		o.searchTool = search.BuiltinName
 	}
 	return o, nil
 }
 
-func (o *outsiders) deferFrom(deferred []search.Candidate) {
+func (o *externalTools) deferFrom(deferred []search.Candidate) {
 	o.deferred = map[string]bool{}
 	for _, c := range deferred {
 		o.deferred[c.Spec.Name] = true
@@ -68,19 +68,19 @@ func (o *outsiders) deferFrom(deferred []search.Candidate) {
 	}
 }
 
-// finding caches the model's search tools.
-type finding struct {
+// searchToolCache caches the model's search tools.
+type searchToolCache struct {
 	deferred []search.Candidate // that they find
 	tools    []tools.Tool
 }
 
-// finders returns the search tools. It rebuilds them if the deferred tools changed, rarely more
+// searchTools returns the search tools. It rebuilds them if the deferred tools changed, rarely more
 // than once per run.
-func (a *Agent) finders(deferred []search.Candidate) []tools.Tool {
-	if !reflect.DeepEqual(a.finding.deferred, deferred) {
-		a.finding = finding{deferred, search.Tools(deferred)}
+func (a *Agent) searchTools(deferred []search.Candidate) []tools.Tool {
+	if !reflect.DeepEqual(a.searchToolCache.deferred, deferred) {
+		a.searchToolCache = searchToolCache{deferred, search.Tools(deferred)}
 	}
-	return a.finding.tools
+	return a.searchToolCache.tools
 }
 
 // allowed returns the tools allowed by the job.
@@ -94,31 +94,31 @@ func (a *Agent) allowed(all []extensions.Tool) []extensions.Tool {
 func candidates(all []extensions.Tool) []search.Candidate {
 	found := make([]search.Candidate, len(all))
 	for i, t := range all {
-		found[i] = search.Candidate{Spec: t.Spec, From: t.From, Defer: t.Defer}
+		found[i] = search.Candidate{Spec: t.Spec, From: t.Source, Defer: t.Defer}
 	}
 	return found
 }
 
 // tools returns all tools, including search tools.
-func (o outsiders) tools() []tools.Tool {
+func (o externalTools) tools() []tools.Tool {
 	all := make([]tools.Tool, len(o.all))
 	for i, t := range o.all {
 		all[i] = t.Tool
 	}
-	return append(all, o.finders...)
+	return append(all, o.searchTools...)
 }
 
 // offered adds tools that need no search, and the search tool, to own. Listing a tool in
 // tools.allow does not offer it.
-func (o outsiders) offered(own []string) []string {
+func (o externalTools) offered(own []string) []string {
 	offered := slices.DeleteFunc(own, func(name string) bool { return o.deferred[name] || search.Names(name) })
 	for _, t := range o.all {
 		if !o.deferred[t.Spec.Name] {
 			offered = append(offered, t.Spec.Name)
 		}
 	}
-	if o.search != "" {
-		offered = append(offered, o.search)
+	if o.searchTool != "" {
+		offered = append(offered, o.searchTool)
 	}
 	return offered
 }

@@ -17,43 +17,43 @@ import (
 	"github.com/agent-ci/agent-ci/tools/repl"
 )
 
-// Past is a stopped agent's state from the run's events. It excludes the run's View.
-type Past struct {
-	agent.Past
+// ResumeState is a stopped agent's state from the run's events. It excludes the run's View.
+type ResumeState struct {
+	agent.ResumeState
 
-	questions  []question.Question // that the agent put to people
-	told       said                // what the agent was told once
-	loaded     []loaded            // skills that it was given
-	scripts    scriptsLeft
-	javaScript bool  // js_repl was called
-	shown      shown // files, to a model that writes its edits
+	questions    []question.Question // that the agent put to people
+	sentOnce     sentMessages        // what the agent was told once
+	loadedSkills []loadedSkill       // skills that it was given
+	scriptState  scriptState
+	javaScript   bool       // js_repl was called
+	shownFiles   shownFiles // files, to a model that writes its edits
 }
 
-// Take adds the next event.
-func (p *Past) Take(e transcript.Event) error {
+// Apply adds the next event.
+func (p *ResumeState) Apply(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		if p.told == nil {
-			p.told = said{}
+		if p.sentOnce == nil {
+			p.sentOnce = sentMessages{}
 		}
-		p.told.note(e.Data)
+		p.sentOnce.markSent(e.Data)
 	case transcript.TypeToolStarted:
-		if err := p.scripts.started(e.Data); err != nil {
+		if err := p.scriptState.applyStart(e.Data); err != nil {
 			return err
 		}
 	case transcript.TypeToolFinished:
-		if err := errors.Join(p.takeCall(e.Data), p.scripts.finished(e.Data)); err != nil {
+		if err := errors.Join(p.applyCall(e.Data), p.scriptState.applyEnd(e.Data)); err != nil {
 			return err
 		}
-		if err := errors.Join(p.takeSkill(e.Data), p.shown.take(e.Data)); err != nil {
+		if err := errors.Join(p.applySkill(e.Data), p.shownFiles.applyResult(e.Data)); err != nil {
 			return err
 		}
 	}
-	return p.Past.Take(e)
+	return p.ResumeState.Apply(e)
 }
 
-// takeCall records the effects of a call: questions to people, and use of a kernel.
-func (p *Past) takeCall(raw json.RawMessage) error {
+// applyCall records the effects of a call: questions to people, and use of a kernel.
+func (p *ResumeState) applyCall(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Failed bool
@@ -70,21 +70,21 @@ func (p *Past) takeCall(raw json.RawMessage) error {
 	return err
 }
 
-// takeSkill records the skill loaded by a call.
-func (p *Past) takeSkill(raw json.RawMessage) error {
+// applySkill records the skill loaded by a call.
+func (p *ResumeState) applySkill(raw json.RawMessage) error {
 	var call transcript.ToolFinished
 	if err := json.Unmarshal(raw, &call); err != nil {
 		return err
 	}
 	if name := call.LoadedSkill(); name != "" {
-		p.loaded = append(p.loaded, loaded{name, call.Caller == 0})
+		p.loadedSkills = append(p.loadedSkills, loadedSkill{name, call.Caller == 0})
 	}
 	return nil
 }
 
-// Earlier holds the state for resuming a stopped agent.
-type Earlier struct {
-	Past *Past
+// StoppedAgent holds the state for resuming a stopped agent.
+type StoppedAgent struct {
+	Past *ResumeState
 	Plan transcript.Plan
 	Used []transcript.ModelUse // models, so far
 	// Servers are those of tools as they were last.
@@ -92,33 +92,33 @@ type Earlier struct {
 	// Agents were started by agents of the run.
 	Agents []*transcript.Agent
 	Ended  bool // the run had come to an end; else it was killed
-	Found  workspace.Found
+	Found  workspace.FoundWork
 }
 
 // catchUp answers interrupted calls of the last answer, once tools exist again, and reports changes
 // to the model.
 func (a *Agent) catchUp(ctx context.Context) error {
-	if a.earlier == nil {
+	if a.resumeFrom == nil {
 		return nil
 	}
-	earlier := a.earlier
-	a.earlier = nil
-	if err := a.conversation.Resume(ctx, &earlier.Past.Past, earlier.interrupted); err != nil {
+	earlier := a.resumeFrom
+	a.resumeFrom = nil
+	if err := a.conversation.Resume(ctx, &earlier.Past.ResumeState, earlier.interruptedResult); err != nil {
 		return err
 	}
-	if words := earlier.words(); len(words) > 0 {
+	if words := earlier.describeChanges(); len(words) > 0 {
 		return a.conversation.Tell(strings.Join(append(words, "Look at the checkout before you go on."), " "))
 	}
 	return nil
 }
 
-// words describes the changes since the stop.
-func (e *Earlier) words() []string {
+// describeChanges describes the changes since the stop.
+func (e *StoppedAgent) describeChanges() []string {
 	var words []string
 	if e.Ended {
 		words = append(words, "The run was stopped, and goes on now. What was said of budgets before holds no more: you are told when one is nearly used up.")
 	}
-	switch e.Found.Away {
+	switch e.Found.Place {
 	case workspace.InChange:
 		words = append(words, "Your work so far was put into a fresh checkout. Files that git ignores are not there unless the setup commands make them, and nothing that your commands started runs.")
 	case workspace.InPatches:
@@ -131,7 +131,7 @@ func (e *Earlier) words() []string {
 	if e.Past.Has("Script running with cell ID ") {
 		words = append(words, "Scripts that had not ended are gone, with their cells; what they had stored when you last heard of them is there.")
 	}
-	if gone := e.gone(); gone != "" {
+	if gone := e.describeLostAgents(); gone != "" {
 		words = append(words, gone)
 	}
 	if e.Past.javaScript {
@@ -140,18 +140,18 @@ func (e *Earlier) words() []string {
 	return words
 }
 
-// mostTold limits a lost agent's quoted last words, in bytes.
-const mostTold = 4000
+// maxQuotedWords limits a lost agent's quoted last words, in bytes.
+const maxQuotedWords = 4000
 
-// gone lists the lost agents and their work; "" for none.
-func (e *Earlier) gone() string {
+// describeLostAgents lists the lost agents and their work; "" for none.
+func (e *StoppedAgent) describeLostAgents() string {
 	var each []string
 	for _, a := range e.Agents {
 		if a.AskedBy != transcript.MainAgent {
 			continue
 		}
 		words := fmt.Sprintf("- %s (%s): %s after %s", a.ID, a.Name, a.Status, transcript.Count(a.Turns, "turn"))
-		if text := clip.Visible(a.Text, mostTold); text != "" {
+		if text := clip.Visible(a.Text, maxQuotedWords); text != "" {
 			words += fmt.Sprintf("; its last words: %q", text)
 		}
 		each = append(each, words)
@@ -160,14 +160,14 @@ func (e *Earlier) gone() string {
 		return ""
 	}
 	taken := "stands"
-	if e.Found.Away == workspace.InPatches {
+	if e.Found.Place == workspace.InPatches {
 		taken = "was applied again, as far as it fits" // without what commands changed
 	}
 	return "The agents that you had started are gone, with their copies of the tree; what was taken over of their changes " + taken + ". Start others for what is left to do:\n" + strings.Join(each, "\n") + "\n"
 }
 
-// interrupted returns the model's result for an interrupted call.
-func (e *Earlier) interrupted(call tools.Call) tools.Result {
+// interruptedResult returns the model's result for an interrupted call.
+func (e *StoppedAgent) interruptedResult(call tools.Call) tools.Result {
 	const head = "The runner was killed while this call ran, and was started again. "
 	switch {
 	case call.Name == dialect.Exec:

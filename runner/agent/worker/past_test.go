@@ -13,7 +13,7 @@ import (
 	"github.com/agent-ci/agent-ci/tools/question"
 )
 
-func TestANudgeIsKnownAfterARestart(t *testing.T) {
+func TestResumeKeepsEarlyEndQuestion(t *testing.T) {
 	request := func(item string) transcript.Event {
 		return transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(`{"turn":1,"settings":{},"input":[` + item + `]}`)}
 	}
@@ -29,14 +29,14 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 		"the words stand in a tool's text": {[]transcript.Event{request(quoted)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var p Past
+			var p ResumeState
 			for _, e := range c.events {
-				if err := p.Take(e); err != nil {
+				if err := p.Apply(e); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if p.told[nudgeWords] != c.want {
-				t.Errorf("told: %v", p.told)
+			if p.sentOnce[nudgeWords] != c.want {
+				t.Errorf("told: %v", p.sentOnce)
 			}
 		})
 	}
@@ -45,18 +45,18 @@ func TestANudgeIsKnownAfterARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var p Past
-		if err := p.Take(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.told[head] || p.told[nudgeWords] {
-			t.Errorf("%s: %v, %v", head, p.told, err)
+		var p ResumeState
+		if err := p.Apply(request(`{"type":"message","role":"developer","content":[{"type":"input_text","text":` + string(text) + `}]}`)); err != nil || !p.sentOnce[head] || p.sentOnce[nudgeWords] {
+			t.Errorf("%s: %v, %v", head, p.sentOnce, err)
 		}
 	}
 }
 
-func TestQuestionsAreKnownAfterARestart(t *testing.T) {
+func TestResumeKeepsQuestions(t *testing.T) {
 	call := func(data string) transcript.Event {
 		return transcript.Event{Type: transcript.TypeToolFinished, Data: json.RawMessage(data)}
 	}
-	var p Past
+	var p ResumeState
 	for _, e := range []transcript.Event{
 		call(`{"number":1,"tool":"request_user_input","detail":{"questions":[{"question":"Which?"}]}}`),
 		call(`{"number":2,"tool":"request_user_input","failed":true,"detail":{"questions":[{"question":"Nobody heard"}]}}`),
@@ -64,7 +64,7 @@ func TestQuestionsAreKnownAfterARestart(t *testing.T) {
 		call(`{"number":4,"tool":"request_user_input"}`),
 		call(`{"number":5,"tool":"request_user_input","detail":{"questions":[{"question":"When?","options":[{"label":"now"}]}]}}`),
 	} {
-		if err := p.Take(e); err != nil {
+		if err := p.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -72,27 +72,27 @@ func TestQuestionsAreKnownAfterARestart(t *testing.T) {
 	if diff := cmp.Diff(want, p.questions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := p.Take(call(`{"tool":"request_user_input","detail":{"questions":7}}`)); err == nil {
+	if err := p.Apply(call(`{"tool":"request_user_input","detail":{"questions":7}}`)); err == nil {
 		t.Error("questions that are none were taken")
 	}
 }
 
-func TestACallThatWasBrokenOffIsAnswered(t *testing.T) {
+func TestAnswersInterruptedCall(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		tool string
-		e    Earlier
+		e    StoppedAgent
 		want string
 		ok   bool
 	}{
-		{"a command", "exec_command", Earlier{}, "It was not run again.", false},
-		{"a script", "exec", Earlier{}, "The script is gone, with what it stored, and was not run again.", false},
-		{"a wait", "wait", Earlier{}, "All scripts are gone", false},
-		{"a patch on another machine", "apply_patch", Earlier{Found: workspace.Found{Away: workspace.InPatches}}, "Some of its files may be changed", false},
-		{"a patch", "apply_patch", Earlier{}, "Some of its files may be changed", false},
+		{"a command", "exec_command", StoppedAgent{}, "It was not run again.", false},
+		{"a script", "exec", StoppedAgent{}, "The script is gone, with what it stored, and was not run again.", false},
+		{"a wait", "wait", StoppedAgent{}, "All scripts are gone", false},
+		{"a patch on another machine", "apply_patch", StoppedAgent{Found: workspace.FoundWork{Place: workspace.InPatches}}, "Some of its files may be changed", false},
+		{"a patch", "apply_patch", StoppedAgent{}, "Some of its files may be changed", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := test.e.interrupted(tools.Call{Name: test.tool})
+			got := test.e.interruptedResult(tools.Call{Name: test.tool})
 			if !strings.Contains(got.Output, test.want) || got.Failed == test.ok {
 				t.Errorf("failed: %t, %q", got.Failed, got.Output)
 			}
@@ -100,25 +100,25 @@ func TestACallThatWasBrokenOffIsAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAsItWasIsTold(t *testing.T) {
-	quiet, running := &Past{}, &Past{}
+func TestReportsChangesSinceStop(t *testing.T) {
+	quiet, running := &ResumeState{}, &ResumeState{}
 	request := `{"turn":1,"settings":{},"input":[{"type":"function_call_output","call_id":"c","output":"Process running with session ID 3"}]}`
-	if err := running.Take(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}); err != nil {
+	if err := running.Apply(transcript.Event{Type: transcript.TypeModelRequest, Data: json.RawMessage(request)}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
 		name string
-		e    Earlier
+		e    StoppedAgent
 		want []string // beginnings
 	}{
-		{"killed in its checkout", Earlier{Past: quiet}, nil},
-		{"with a command that ran on", Earlier{Past: running}, []string{"The runner was started again"}},
-		{"stopped", Earlier{Past: quiet, Ended: true}, []string{"The run was stopped"}},
-		{"put into a fresh checkout", Earlier{Past: running, Ended: true, Found: workspace.Found{Away: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
-		{"on another machine", Earlier{Past: running, Found: workspace.Found{Away: workspace.InPatches}}, []string{"The run goes on on another machine."}},
+		{"killed in its checkout", StoppedAgent{Past: quiet}, nil},
+		{"with a command that ran on", StoppedAgent{Past: running}, []string{"The runner was started again"}},
+		{"stopped", StoppedAgent{Past: quiet, Ended: true}, []string{"The run was stopped"}},
+		{"put into a fresh checkout", StoppedAgent{Past: running, Ended: true, Found: workspace.FoundWork{Place: workspace.InChange}}, []string{"The run was stopped", "Your work so far was put"}},
+		{"on another machine", StoppedAgent{Past: running, Found: workspace.FoundWork{Place: workspace.InPatches}}, []string{"The run goes on on another machine."}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := test.e.words()
+			got := test.e.describeChanges()
 			if len(got) != len(test.want) {
 				t.Fatalf("told %q", got)
 			}

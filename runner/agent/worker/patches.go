@@ -26,35 +26,35 @@ func (a *Agent) patchInCommand(p *patch.Patcher) func(ctx context.Context, dir, 
 	}
 }
 
-// keepPatch saves a patch. Mutating calls run alone, so calls never overlap.
-func (a *Agent) keepPatch(text string) error { return a.keepChange(patchKept, text) }
+// savePatch saves a patch. Mutating calls run alone, so calls never overlap.
+func (a *Agent) savePatch(text string) error { return a.saveChange(patchChange, text) }
 
-// keepDiff saves a change by other edits, numbered with the patches.
-func (a *Agent) keepDiff(diff string) error { return a.keepChange(diffKept, diff) }
+// saveDiff saves a change by other edits, numbered with the patches.
+func (a *Agent) saveDiff(diff string) error { return a.saveChange(diffChange, diff) }
 
-// keepMerge saves a merge of another agent, numbered with the patches.
-func (a *Agent) keepMerge(diff string) error { return a.keepChange(mergeKept, diff) }
+// saveMerge saves a merge of another agent, numbered with the patches.
+func (a *Agent) saveMerge(diff string) error { return a.saveChange(mergeChange, diff) }
 
-// KeepMade saves a change in the agent's tree made by no call, numbered with the patches.
-func (a *Agent) KeepMade(ctx context.Context, change *gitops.ChangeSet) error {
-	return a.Workspace.KeepMerge(ctx, change, a.keepMerge)
+// SaveUncalledChange saves a change in the agent's tree made by no call, numbered with the patches.
+func (a *Agent) SaveUncalledChange(ctx context.Context, change *gitops.ChangeSet) error {
+	return a.Workspace.RecordMerge(ctx, change, a.saveMerge)
 }
 
-// keepChange saves a change in the run's tree, by any agent.
-func (a *Agent) keepChange(kind, text string) error {
+// saveChange saves a change in the run's tree, by any agent.
+func (a *Agent) saveChange(kind, text string) error {
 	if a.Child != nil {
-		return a.Child.of.keepChange(kind, text)
+		return a.Child.starter.saveChange(kind, text)
 	}
-	a.patches++
-	return a.Record.Write(changeName(a.patches, kind), []byte(a.Record.Redact(text)))
+	a.patchCount++
+	return a.Record.Write(changeName(a.patchCount, kind), []byte(a.Record.Redact(text)))
 }
 
 // Kinds of saved changes: patches, and git diffs. Diff paths are below the working directory; merge
 // paths are below the checkout's root.
 const (
-	patchKept = "patch"
-	diffKept  = "diff"
-	mergeKept = "merge.diff"
+	patchChange = "patch"
+	diffChange  = "diff"
+	mergeChange = "merge.diff"
 )
 
 func changeName(n int, kind string) string {
@@ -63,17 +63,17 @@ func changeName(n int, kind string) string {
 
 // ApplyPatches repeats a stopped agent's patches, edits and merges in a fresh checkout.
 func (a *Agent) ApplyPatches(ctx context.Context) error {
-	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
+	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
 	defer box.Close()
-	at := a.see(box)
+	at := a.newTreeView(box)
 	defer at.close()
-	patcher := patch.New(patch.Options{Dir: at.dir, Offer: tools.Freeform, View: at.view, Protect: a.whyProtected})
-	for n := 1; n <= a.patches; n++ {
-		name, again := changeName(n, patchKept), func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
-		if diff := changeName(n, diffKept); a.Record.Has(diff) {
+	patcher := patch.New(patch.Options{Dir: at.dir, Offer: tools.Freeform, View: at.view, Protect: a.protectedRefusal})
+	for n := 1; n <= a.patchCount; n++ {
+		name, again := changeName(n, patchChange), func(text string) (tools.Result, error) { return patcher.Apply(ctx, a.workDir(), text) }
+		if diff := changeName(n, diffChange); a.Record.Has(diff) {
 			name, again = diff, func(text string) (tools.Result, error) { return patcher.ApplyDiff(ctx, text) }
-		} else if merge := changeName(n, mergeKept); a.Record.Has(merge) {
-			name, again = merge, func(text string) (tools.Result, error) { return a.mergeAgain(ctx, box, text) }
+		} else if merge := changeName(n, mergeChange); a.Record.Has(merge) {
+			name, again = merge, func(text string) (tools.Result, error) { return a.repeatMerge(ctx, box, text) }
 		}
 		text, err := a.Record.Read(name)
 		if err != nil {
@@ -90,32 +90,32 @@ func (a *Agent) ApplyPatches(ctx context.Context) error {
 	return nil
 }
 
-// mergeAgain repeats a merge of another agent.
-func (a *Agent) mergeAgain(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
-	into, err := a.Sandboxes.LayerOf(box, confine.Agent())
+// repeatMerge repeats a merge of another agent.
+func (a *Agent) repeatMerge(ctx context.Context, box *sandbox.Sandbox, diff string) (tools.Result, error) {
+	into, err := a.Sandboxes.LayerOf(box, confine.AgentPlace())
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer into.Close()
-	if err := a.Workspace.Repeat(ctx, into, diff); err != nil && ctx.Err() == nil {
+	if err := a.Workspace.RepeatMerge(ctx, into, diff); err != nil && ctx.Err() == nil {
 		return tools.Refuse(err.Error()), nil
 	}
 	return tools.Result{}, ctx.Err()
 }
 
-// keepsProtected reports that changes to protected paths are never published.
-func keepsProtected(p job.Policy) bool {
+// neverPublishesProtected reports that changes to protected paths are never published.
+func neverPublishesProtected(p job.Policy) bool {
 	return p.Change.Protected == "drop" || p.Change.Protected == "fail"
 }
 
-// whyProtected tells the model why a path below the working directory must
+// protectedRefusal tells the model why a path below the working directory must
 // stay as it is: a change of it would not be published.
-func (a *Agent) whyProtected(name string) string {
+func (a *Agent) protectedRefusal(name string) string {
 	full := path.Join(a.Job.Repository.Path, name)
-	if words := a.whyNotMine(full); words != "" {
+	if words := a.foreignPathRefusal(full); words != "" {
 		return words
 	}
-	if !keepsProtected(a.Job.Policy) {
+	if !neverPublishesProtected(a.Job.Policy) {
 		return ""
 	}
 	protected, err := policy.Protected(a.Job.Policy.Protect, full)

@@ -41,7 +41,7 @@ const (
 	end = "  - output: [{say: Done.}]\n"
 )
 
-func TestPatchesAreHeldToTheJob(t *testing.T) {
+func TestPatchesObeyJob(t *testing.T) {
 	protecting := job.Policy{Protect: []string{"sub/*.lock"}, Change: job.Change{Protected: "fail"}}
 	at := job.Repository{Path: "sub"}
 	for _, test := range []struct {
@@ -79,7 +79,7 @@ func TestPatchesAreHeldToTheJob(t *testing.T) {
 	}
 }
 
-func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
+func TestRepeatsPatchesInFreshCheckout(t *testing.T) {
 	o := site(t, &job.Job{}, nil)
 	for name, text := range map[string]string{
 		"changes/001.patch":      "*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch\n",
@@ -96,16 +96,16 @@ func TestPatchesAreAppliedAgainElsewhere(t *testing.T) {
 		}
 	}
 	a := briefed(t, o, strings.ReplaceAll(patchWith, "FILE", "b.txt")+end)
-	if err := a.GoOn(Earlier{Past: new(Past)}); err != nil {
+	if err := a.Resume(StoppedAgent{Past: new(ResumeState)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.ApplyPatches(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if raw, err := os.ReadFile(filepath.Join(o.Workspace.Seen(), "a.txt")); string(raw) != "six\n" {
+	if raw, err := os.ReadFile(filepath.Join(o.Workspace.SandboxPath(), "a.txt")); string(raw) != "six\n" {
 		t.Errorf("a.txt is %q, %v", raw, err)
 	}
-	if info, err := os.Stat(filepath.Join(o.Workspace.Seen(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
+	if info, err := os.Stat(filepath.Join(o.Workspace.SandboxPath(), "a.txt")); err != nil || info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("a.txt is no program: %v, %v", info, err)
 	}
 	var warned []string

@@ -17,9 +17,9 @@ import (
 
 // How much of each part of a question is shown, in UTF-16 code units.
 const (
-	mostOfQuestion = 2_000
-	mostOfOption   = 200 // of its label, and of its description
-	mostOptions    = 10
+	maxQuestionText = 2_000
+	maxOptionText   = 200 // of its label, and of its description
+	maxOptions      = 10
 )
 
 // IssuePeople are the people of a task's issue, who read the agent's questions in
@@ -88,9 +88,9 @@ func questionsComment(questions []question.Question) string {
 	rows := make([]string, 0, len(questions))
 	for i, q := range questions {
 		var s strings.Builder
-		fmt.Fprintf(&s, "\n%d. %s\n", i+1, markdown.Text(markdown.Cut(q.Question, mostOfQuestion)))
-		for _, option := range q.Options[:min(len(q.Options), mostOptions)] {
-			fmt.Fprintf(&s, "   - %s: %s\n", markdown.Text(markdown.Cut(option.Label, mostOfOption)), markdown.Text(markdown.Cut(option.Description, mostOfOption)))
+		fmt.Fprintf(&s, "\n%d. %s\n", i+1, markdown.Text(markdown.Cut(q.Question, maxQuestionText)))
+		for _, option := range q.Options[:min(len(q.Options), maxOptions)] {
+			fmt.Fprintf(&s, "   - %s: %s\n", markdown.Text(markdown.Cut(option.Label, maxOptionText)), markdown.Text(markdown.Cut(option.Description, maxOptionText)))
 		}
 		rows = append(rows, s.String())
 	}

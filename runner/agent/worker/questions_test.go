@@ -70,7 +70,7 @@ func askedOn(t *testing.T, b *board) error {
 	return p.Ask(t.Context(), append(first, question.Question{Question: "Why?"}))
 }
 
-func TestQuestionsStandInOneComment(t *testing.T) {
+func TestPostsQuestionsInOneComment(t *testing.T) {
 	own, person := forge.User{Login: "worker"}, forge.User{Login: "octocat"}
 	earlier := forge.Comment{ID: 1, Author: own, Body: intake.QuestionsMark + "1. Who?"}
 	for name, test := range map[string]struct {
@@ -118,14 +118,14 @@ func TestQuestionsStandInOneComment(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatReachNobodyAreAnError(t *testing.T) {
+func TestFailsWithoutReaderOfQuestions(t *testing.T) {
 	b := board{unwritable: errors.New("forbidden")}
 	if err := askedOn(t, &b); err == nil || err.Error() != "comment on o/r#7: forbidden" {
 		t.Errorf("err = %v", err)
 	}
 }
 
-func TestARunThatAskedEndsUntilItIsAnswered(t *testing.T) {
+func TestOpenQuestionsEndRun(t *testing.T) {
 	on := &form.Issue{Repository: "o/r", Number: 7}
 	if err := (Work{}).WithoutAnswers(on); err != nil {
 		t.Error(err)
@@ -136,7 +136,7 @@ func TestARunThatAskedEndsUntilItIsAnswered(t *testing.T) {
 // mostUnits is how long GitHub lets a comment be, in UTF-16 code units.
 const mostUnits = 65_536
 
-func TestQuestionsFitWhateverTheAgentWrites(t *testing.T) {
+func TestBoundsQuestions(t *testing.T) {
 	long := strings.Repeat("@", 20_000)
 	options := slices.Repeat([]question.Option{{Label: long, Description: long}}, 50)
 	questions := slices.Repeat([]question.Question{{Question: long, Options: options}}, 200)

@@ -16,9 +16,9 @@ import (
 // scriptTools are the direct tools of a model with script calls.
 var scriptTools = []string{dialect.Exec, dialect.Wait}
 
-// inScripts returns the registry of a model with script calls: offered and deferred tools. Scripts
+// scriptRegistry returns the registry of a model with script calls: offered and deferred tools. Scripts
 // find deferred tools directly.
-func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside outsiders) (*tools.Registry, error) {
+func (a *Agent) scriptRegistry(ctx context.Context, box *toolbox, outputs *tools.Outputs, all []tools.Tool, offered []string, outside externalTools) (*tools.Registry, error) {
 	for _, name := range a.Job.Tools.Deny {
 		if slices.Contains(scriptTools, name) {
 			return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool",
@@ -28,27 +28,27 @@ func (a *Agent) inScripts(ctx context.Context, box *toolbox, outputs *tools.Outp
 	var nested []code.Nested
 	box.scripts = code.New(ctx, code.Options{
 		Sandbox: box.sandbox, Outputs: outputs, Program: a.ScriptEngine, Nested: func() []code.Nested { return nested },
-		Cells: a.left.cells, Stored: a.left.stored,
+		Cells: a.scriptState.cells, Stored: a.scriptState.stored,
 	})
 	registry, err := a.registry(append(box.scripts.All(), all...), outside)
 	if err != nil {
 		return nil, err
 	}
-	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.Direct)
-	for _, spec := range a.described(registry.Specs(inScripts)) {
+	inScripts := slices.DeleteFunc(slices.Clone(offered), registry.OnlyDirect)
+	for _, spec := range a.withHookDescriptions(registry.Specs(inScripts)) {
 		nested = append(nested, code.Nested{Spec: spec, Deferred: outside.deferred[spec.Name]})
 	}
 	return a.registry(append(box.scripts.All(), all...), outside) // what is told of exec has the nested ones
 }
 
-// scriptsLeft is script state kept across restarts and attempts.
-type scriptsLeft struct {
+// scriptState is script state kept across restarts and attempts.
+type scriptState struct {
 	cells  int
 	stored map[string]string
 }
 
-// started takes the start of a call.
-func (s *scriptsLeft) started(raw json.RawMessage) error {
+// applyStart takes the start of a call.
+func (s *scriptState) applyStart(raw json.RawMessage) error {
 	var call transcript.ToolStarted
 	err := json.Unmarshal(raw, &call)
 	if call.Caller == 0 && call.Tool == dialect.Exec {
@@ -57,8 +57,8 @@ func (s *scriptsLeft) started(raw json.RawMessage) error {
 	return err
 }
 
-// finished takes the end of a call.
-func (s *scriptsLeft) finished(raw json.RawMessage) error {
+// applyEnd takes the end of a call.
+func (s *scriptState) applyEnd(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Caller int
@@ -78,13 +78,13 @@ func (s *scriptsLeft) finished(raw json.RawMessage) error {
 
 // endScripts ends running scripts and keeps their state for the next attempt.
 func (a *Agent) endScripts() {
-	scripts := a.tools.scripts
+	scripts := a.toolbox.scripts
 	if scripts == nil {
 		return
 	}
 	running := scripts.Running()
 	scripts.Close()
-	a.left.cells, a.left.stored = scripts.Left()
+	a.scriptState.cells, a.scriptState.stored = scripts.State()
 	if running > 0 {
 		a.Record.Warn("scripts_ended", "The agent ended while %d of its scripts still ran; they were stopped with their calls. Look for half-done work in the change.", running)
 	}

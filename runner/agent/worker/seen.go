@@ -13,9 +13,9 @@ import (
 	"github.com/agent-ci/agent-ci/tools/files"
 )
 
-// seen is the sandboxed commands' view of the work tree, for tools outside the sandbox. Folders
+// treeView is the sandboxed commands' view of the work tree, for tools outside the sandbox. Folders
 // open at first use: an overlay only exists with its sandbox.
-type seen struct {
+type treeView struct {
 	top, dir tools.Folder
 	view     func() (*grants.View, error)
 
@@ -23,11 +23,11 @@ type seen struct {
 	opened []*os.Root
 }
 
-func (a *Agent) see(box *sandbox.Sandbox) *seen {
+func (a *Agent) newTreeView(box *sandbox.Sandbox) *treeView {
 	tree := sync.OnceValues(func() (string, error) { return a.Sandboxes.TreePath(box, a.Place()) })
-	s := new(seen)
+	s := new(treeView)
 	s.view = a.Sandboxes.View(a.Place(), tree)
-	s.top = s.folder(a.Sandboxes.Seen(a.Place()), func() (*os.Root, error) { return a.openIn(tree, ".") })
+	s.top = s.folder(a.Sandboxes.SandboxPath(a.Place()), func() (*os.Root, error) { return a.openIn(tree, ".") })
 	s.dir = s.folder(a.workDir(), func() (*os.Root, error) { return a.openIn(tree, a.Job.Repository.Path) })
 	return s
 }
@@ -44,7 +44,7 @@ func (a *Agent) openIn(tree func() (string, error), path string) (*os.Root, erro
 }
 
 // folder returns a folder; s closes its root.
-func (s *seen) folder(path string, open func() (*os.Root, error)) tools.Folder {
+func (s *treeView) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	return tools.Folder{Path: path, Root: sync.OnceValues(func() (*os.Root, error) {
 		root, err := open()
 		if err == nil {
@@ -56,9 +56,9 @@ func (s *seen) folder(path string, open func() (*os.Root, error)) tools.Folder {
 	})}
 }
 
-// mustHaveWorkDir fails early if the working directory is missing. An untouched overlay equals the
+// requireWorkDir fails early if the working directory is missing. An untouched overlay equals the
 // checkout and needs no sandbox.
-func (a *Agent) mustHaveWorkDir(s *seen) error {
+func (a *Agent) requireWorkDir(s *treeView) error {
 	if !a.Workspace.Untouched() {
 		_, err := s.dir.Root()
 		return err
@@ -72,9 +72,9 @@ func (a *Agent) mustHaveWorkDir(s *seen) error {
 
 // checkout returns the exclusions for searches and listings: files git would not commit. An
 // unreadable index ends the run elsewhere; here patterns alone decide.
-func (s *seen) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
+func (s *treeView) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout {
 	return files.Checkout{
-		Top: s.top, Exclude: c.Exclude(), IgnoreCase: c.IgnoresCase(),
+		Top: s.top, Exclude: c.ExcludeRules(), IgnoreCase: c.IgnoresCase(),
 		Tracked: sync.OnceValue(func() []string {
 			tracked, _ := c.Tracked(ctx)
 			return tracked
@@ -82,7 +82,7 @@ func (s *seen) checkout(ctx context.Context, c *gitops.Checkout) files.Checkout 
 	}
 }
 
-func (s *seen) close() {
+func (s *treeView) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, root := range s.opened {

@@ -22,7 +22,7 @@ func skilled(t *testing.T, offer skills.Offer) *Agent {
 	return briefed(t, o, "  - output: [{say: unused}]\n")
 }
 
-func TestASkillIsGivenOnceAndKept(t *testing.T) {
+func TestGivesSkillOnceAndKeepsIt(t *testing.T) {
 	a := skilled(t, skills.Offer{Skills: []skills.Skill{
 		{Name: "release", Path: ".agents/skills/release/SKILL.md", SHA256: "00", Text: "Say " + secret + ".\n", Left: 7, Files: []string{"a b.sh", `q".md`}, FilesMore: 3, Compatibility: "Needs git."},
 	}})
@@ -50,7 +50,7 @@ func TestASkillIsGivenOnceAndKept(t *testing.T) {
 }
 
 // What a script was given need not stand in the conversation.
-func TestAScriptIsGivenASkillEachTime(t *testing.T) {
+func TestGivesSkillToScriptEachTime(t *testing.T) {
 	a := skilled(t, skills.Offer{Skills: []skills.Skill{{Name: "release", Path: "s/SKILL.md", Text: "Do it."}}})
 	for _, caller := range []int{4, 4, 0} {
 		if given := a.loadSkill(tools.Call{Caller: caller}, "release"); given.Failed || !strings.Contains(given.Output, "Do it.") {
@@ -63,7 +63,7 @@ func TestAScriptIsGivenASkillEachTime(t *testing.T) {
 }
 
 // A script goes on loading skills while the conversation is made shorter.
-func TestSkillsAreLoadedWhileTheyAreKept(t *testing.T) {
+func TestLoadsSkillsDuringCompaction(t *testing.T) {
 	var offer skills.Offer
 	for i := range 50 {
 		offer.Skills = append(offer.Skills, skills.Skill{Name: fmt.Sprintf("s%d", i), Path: "s/SKILL.md", Text: "Do it."})
@@ -84,7 +84,7 @@ func TestSkillsAreLoadedWhileTheyAreKept(t *testing.T) {
 	}
 }
 
-func TestSkillsLeaveRoomForTheWork(t *testing.T) {
+func TestSkillsLeaveRoomForWork(t *testing.T) {
 	a := skilled(t, skills.Offer{Room: 2_000, Skills: []skills.Skill{
 		{Name: "one", Path: "a/SKILL.md", Text: strings.Repeat("x", 1_000)}, {Name: "two", Path: "b/SKILL.md", Text: strings.Repeat("y", 1_000)}, {Name: "three", Path: "c/SKILL.md", Text: "z"},
 	}})

@@ -59,7 +59,7 @@ func (s toolset) offered(people bool, named []string) []string {
 		return []string{dialect.UpdatePlan, dialect.ReadFile, provider.WrittenCommands, patchTool}
 	}
 	runs := append(slices.Clone(s.Runs), patchTool)
-	if s.borrowed() {
+	if s.usesFamily() {
 		runs = dialect.InFamily(s.Family, dialect.Commands)
 	}
 	all := dialect.InFamily(s.Family, dialect.Plans, dialect.Looks, dialect.Edits)
@@ -92,47 +92,47 @@ func definitions(here []tools.Spec, hosted []map[string]any) ([]json.RawMessage,
 // describes tools.
 type toolbox struct {
 	sandbox  *sandbox.Sandbox
-	seen     *seen
+	view     *treeView
 	commands *command.Tools
 	repl     *repl.Repl  // nil where the job has none
 	scripts  *code.Tools // nil where the model writes none
 	services *confine.Services
-	jobs     *extensions.Answering // tools of the job's own; nil before they can be called
-	lent     bool                  // the tree, and the sandbox, are another agent's
+	jobTools *extensions.Answering // tools of the job's own; nil before they can be called
+	borrowed bool                  // the tree, and the sandbox, are another agent's
 }
 
-// equip makes the tools. Each attempt has new ones: those of the last attempt
+// makeTools makes the tools. Each attempt has new ones: those of the last attempt
 // died with its processes.
-func (a *Agent) equip(ctx context.Context) error {
+func (a *Agent) makeTools(ctx context.Context) error {
 	if a.Child != nil {
-		return a.equipChild(ctx)
+		return a.makeChildTools(ctx)
 	}
 	base, err := a.dynamic.Prepare(ctx)
 	if err != nil {
 		return err
 	}
-	box := sandbox.Later(ctx, a.Sandboxes.Options(confine.Agent()))
-	seen := a.see(box)
-	err = a.mustHaveWorkDir(seen)
-	if a.Hooks.Beside(box); err == nil {
+	box := sandbox.OpenOnFirstUse(ctx, a.Sandboxes.Options(confine.AgentPlace()))
+	seen := a.newTreeView(box)
+	err = a.requireWorkDir(seen)
+	if a.Hooks.SetAgentSandbox(box); err == nil {
 		err = a.askEnv(ctx)
 	}
 	if err != nil {
-		a.Hooks.Beside(nil)
+		a.Hooks.SetAgentSandbox(nil)
 		seen.close()
 		return errors.Join(err, box.Close())
 	}
-	a.tools = &toolbox{sandbox: box, seen: seen}
-	if err := a.serve(ctx, box); err != nil {
+	a.toolbox = &toolbox{sandbox: box, view: seen}
+	if err := a.startServices(ctx, box); err != nil {
 		return err
 	}
-	if a.tools.jobs, err = a.dynamic.Open(box, base, a.hookedEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
+	if a.toolbox.jobTools, err = a.dynamic.Open(box, base, a.withHookEnv(a.Sandboxes.AgentEnv(a.Place()))); err != nil {
 		return err
 	}
 	if err := a.findNode(ctx, box); err != nil {
 		return err
 	}
-	if err := a.useTools(ctx, a.tools); err != nil {
+	if err := a.useTools(ctx, a.toolbox); err != nil {
 		return err
 	}
 	if err := a.startServers(ctx, box); err != nil {
@@ -141,22 +141,22 @@ func (a *Agent) equip(ctx context.Context) error {
 	if err := a.freezeTools(ctx); err != nil {
 		return err
 	}
-	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.OfPatches() {
+	if a.conversation.Tools.Registry.Denial(patchTool) == "" && !a.Hooks.HasPatchHooks() {
 		a.Sandboxes.LinkProgram(patchTool)
 	}
-	if a.suits.Code {
-		a.tools.scripts.Warm()
+	if a.toolset.Code {
+		a.toolbox.scripts.Warm()
 	}
 	return nil
 }
 
-// serve starts the services of the job for the agent. What does not get ready by its own
+// startServices starts the services of the job for the agent. What does not get ready by its own
 // work ends no run: connections are refused then, and its checks tell.
-func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
-	unchanged := a.Workspace.Untouched() || a.served == 0 && a.earlier == nil
-	a.tools.services, err = a.Sandboxes.Serve(ctx, box, confine.Agent(), a.workDir())
+func (a *Agent) startServices(ctx context.Context, box *sandbox.Sandbox) (err error) {
+	unchanged := a.Workspace.Untouched() || a.serviceAttempts == 0 && a.resumeFrom == nil
+	a.toolbox.services, err = a.Sandboxes.Serve(ctx, box, confine.AgentPlace(), a.workDir())
 	if err == nil || unchanged || !confine.Unready(err) || ctx.Err() != nil {
-		a.served++
+		a.serviceAttempts++
 		return err
 	}
 	a.Record.Warn("service_not_ready", "The agent continues without its services. %s", outcome.Of(ctx, err).Message)
@@ -165,13 +165,13 @@ func (a *Agent) serve(ctx context.Context, box *sandbox.Sandbox) (err error) {
 
 func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 	outputs := a.outputs()
-	outside, err := a.outside(box, outputs)
+	outside, err := a.externalTools(box, outputs)
 	if err != nil {
 		return err
 	}
 	a.deferred = outside.names
 	all := append(a.allTools(ctx, box, outputs), outside.tools()...)
-	own := slices.Concat(a.suits.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.js.offered())
+	own := slices.Concat(a.toolset.offered(a.Ask != nil, a.Job.Tools.Allow), a.offeredMemory(), a.javaScript.offered())
 	if len(a.Skills.Skills) > 0 {
 		own = append(own, skill.Name)
 	}
@@ -182,33 +182,33 @@ func (a *Agent) useTools(ctx context.Context, box *toolbox) error {
 		offered = append(offered, tool.Spec.Name)
 	}
 	if a.Child != nil {
-		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.mayChild(name) })
+		all, offered = a.childTools(all), slices.DeleteFunc(offered, func(name string) bool { return !a.childMayUse(name) })
 	}
 	var registry *tools.Registry
-	if a.suits.Code {
+	if a.toolset.Code {
 		offered = slices.Concat(scriptTools, offered, outside.names)
-		registry, err = a.inScripts(ctx, box, outputs, all, offered, outside)
+		registry, err = a.scriptRegistry(ctx, box, outputs, all, offered, outside)
 	} else {
 		registry, err = a.registry(all, outside)
 	}
 	if err != nil {
 		return err
 	}
-	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, Nested: a.conversation.Nested}
+	dispatcher := &tools.Dispatcher{Registry: registry, Outputs: outputs, Observer: a.conversation, Offered: offered, CountScriptCall: a.conversation.CountScriptCall}
 	if a.Hooks != nil {
 		dispatcher.Gate = a.Hooks
 	}
 	if a.Job.Policy.Network.Listed() {
-		dispatcher.Aside = a.Sandboxes.RefusedHosts
+		dispatcher.TextBefore = a.Sandboxes.RefusedHosts
 	}
 	a.conversation.Tools = dispatcher
 	return nil
 }
 
 // registry has tools, as far as the job lets them be called.
-func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, error) {
+func (a *Agent) registry(all []tools.Tool, outside externalTools) (*tools.Registry, error) {
 	registry := tools.New(all...)
-	if err := registry.Restrict(a.allow(outside), a.suits.denied(a.known(a.Job.Tools.Deny))); err != nil {
+	if err := registry.Restrict(a.allow(outside), a.toolset.denied(a.withoutUnknown(a.Job.Tools.Deny))); err != nil {
 		return nil, outcome.Stopf(outcome.InvalidInput, "unknown_tool", "%s.", outcome.Sentence(err.Error())).Because(err)
 	}
 	return registry, nil
@@ -216,46 +216,46 @@ func (a *Agent) registry(all []tools.Tool, outside outsiders) (*tools.Registry, 
 
 // allTools returns a toolbox's tools in the model's order.
 func (a *Agent) allTools(ctx context.Context, box *toolbox, outputs *tools.Outputs) []tools.Tool {
-	dir, view, checkout := box.seen.dir, box.seen.view, box.seen.checkout(ctx, a.Workspace.Checkout())
+	dir, view, checkout := box.view.dir, box.view.view, box.view.checkout(ctx, a.Workspace.Checkout())
 	patching := patch.Options{
-		Dir: dir, Offer: a.suits.Patch, View: view, Protect: a.whyProtected, Ignored: ignoredFile(checkout, dir.Path),
-		Ask: a.patchAsked(), Keep: a.keepPatch, KeepDiff: a.keepDiff,
+		Dir: dir, Offer: a.toolset.Patch, View: view, Protect: a.protectedRefusal, Ignored: ignoredFile(checkout, dir.Path),
+		Ask: a.patchHook(), Keep: a.savePatch, KeepDiff: a.saveDiff,
 	}
-	if !a.inRunsTree() { // the copy goes with the run, and patches of it with that
+	if !a.usesMainTree() { // the copy goes with the run, and patches of it with that
 		patching.Keep, patching.KeepDiff = nil, nil
 	}
-	if f, writes := editFormats[a.suits.Family]; writes {
-		patching.Written = &patch.Written{Format: f, Known: a.shown.paths}
+	if f, writes := editFormats[a.toolset.Family]; writes {
+		patching.Written = &patch.Written{Format: f, Known: a.shownFiles.paths}
 	}
 	patcher := patch.New(patching)
-	if !a.writes() {
+	if !a.mayWrite() {
 		return slices.Concat(a.readingTools(box, checkout), []tools.Tool{a.skillTool()}, a.memoryTools(box))
 	}
 	box.commands = command.New(command.Options{
-		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.hookedEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
-		Shell: a.suits.Shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), Before: a.Before,
+		Sandbox: box.sandbox, Outputs: outputs, Dir: dir, Env: a.withHookEnv(a.Sandboxes.AgentEnv(a.Place())), Programs: a.Record.Join(confine.ProgramsFolder),
+		Shell: a.toolset.Shell, Patch: a.patchInCommand(patcher), Judge: a.Sandboxes.Judge(), RecordedReturn: a.ReplayCommand,
 	})
-	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.since}
+	reading := files.Options{Dir: dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: view, Since: a.createdAt}
 	ask := a.ask
 	if a.Ask == nil {
 		ask = nil
 	}
 	var all []tools.Tool
-	if f, known := families[a.suits.Family]; known {
-		all = f.works(a, box, reading, patcher)
+	if f, known := families[a.toolset.Family]; known {
+		all = f.writingTools(a, box, reading, patcher)
 	} else {
-		all = append([]tools.Tool{plan.New(a.takePlan)}, files.New(reading)...)
+		all = append([]tools.Tool{plan.New(a.recordPlan)}, files.New(reading)...)
 		all = append(append(all, box.commands.All()...), patcher.Tool())
 	}
 	all = append(all, question.New(ask), a.skillTool())
-	return a.noted(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
+	return a.recordingShown(slices.Concat(all, a.memoryTools(box), a.replTools(box, outputs)))
 }
 
 // readingTools returns the tools of a read-only agent.
 func (a *Agent) readingTools(box *toolbox, checkout files.Checkout) []tools.Tool {
-	reading := files.Options{Dir: box.seen.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.seen.view, Since: a.since}
-	if f, known := families[a.suits.Family]; known {
-		return f.reads(a, reading)
+	reading := files.Options{Dir: box.view.dir, Outputs: a.Record.Join(record.OutputsFolder), Checkout: checkout, View: box.view.view, Since: a.createdAt}
+	if f, known := families[a.toolset.Family]; known {
+		return f.readingTools(a, reading)
 	}
 	return files.New(reading)
 }
@@ -279,11 +279,11 @@ func (t *toolbox) close() error {
 	if t.repl != nil {
 		t.repl.Close()
 	}
-	if t.lent {
+	if t.borrowed {
 		return nil
 	}
 	err := errors.Join(t.services.Close(), t.sandbox.Close())
-	t.seen.close()
+	t.view.close()
 	return err
 }
 
@@ -291,7 +291,7 @@ func (t *toolbox) close() error {
 func (a *Agent) speaker(m provider.Known) agent.Speaker {
 	by := a.Job.Model
 	s := agent.Speaker{
-		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.suits.Code, // calls that go side by side are in one script
+		Model: cmp.Or(m.Name, by.Name), Effort: by.ReasoningEffort, Summary: by.Summary, Serial: a.toolset.Code, // calls that go side by side are in one script
 		Window: m.Profile.ContextWindow, Price: m.Profile.Price,
 	}
 	if !m.Profile.Reasoning {

@@ -54,7 +54,7 @@ func TestToolsets(t *testing.T) {
 	}
 }
 
-func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
+func TestOffersToolsNamedByJob(t *testing.T) {
 	want := []string{"update_plan", "read_file", "list_dir", "grep_files", "view_image", "exec_command", "write_stdin", "apply_patch", "shell"}
 	suits := toolsetOf(catalog.Of("gpt-5"), "auto")
 	if diff := cmp.Diff(want, suits.offered(false, []string{"shell"})); diff != "" {
@@ -66,7 +66,7 @@ func TestToolsThatTheJobNamesAreOfferedToo(t *testing.T) {
 	}
 }
 
-func TestAModelThatDoesNotSeeIsOfferedNoImages(t *testing.T) {
+func TestOffersNoImagesToBlindModel(t *testing.T) {
 	for name, sees := range map[string]bool{"o3-mini": false, "o3": true, "gpt-5.4": true, "gpt-6.1-sol": true, "foo3": true} {
 		if offered := slices.Contains(toolsetOf(catalog.Of(name), "auto").offered(false, nil), "view_image"); offered != sees {
 			t.Errorf("%s is offered view_image: %t", name, offered)
@@ -77,7 +77,7 @@ func TestAModelThatDoesNotSeeIsOfferedNoImages(t *testing.T) {
 // definition is what of a tool's definition tells which tool it is, and in what form.
 type definition struct{ Type, Name string }
 
-func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
+func TestDefinesOfferedAndAllowedTools(t *testing.T) {
 	hosted := []map[string]any{{"type": "web_search", "name": ""}}
 	for _, test := range []struct {
 		name string
@@ -122,7 +122,7 @@ func TestDefinitionsAreOfWhatIsOfferedAndAllowed(t *testing.T) {
 	}
 }
 
-func TestAJobThatNamesNoToolIsAMistake(t *testing.T) {
+func TestRefusesUnknownToolName(t *testing.T) {
 	_, err := New(t.Context(), site(t, &job.Job{Tools: job.Tools{Allow: []string{"teleport"}}}, nil))
 	wantStop(t, err, outcome.InvalidInput, "unknown_tool", `Tools.allow: there is no tool "teleport"; the tools are update_plan, read_file,`)
 }

@@ -49,8 +49,8 @@ func writingWays(f editformat.Format) briefing.Ways {
 const furtherForm = "Files are shown with the number of each line before it (`L12: `), which is no part of the line. A command runs to its end, for ten minutes at most; nobody can type into it. " +
 	"What comes of an answer is the next message: plan, edits, files and commands, in this order. Words about blocks, or of others, belong into a fence of `text` that is longer than any in them: your last message has no block of any other kind.\n"
 
-// Writing returns a parser for the job's text format; nil if the model calls tools.
-func Writing(m job.Model) agent.Writing {
+// WrittenParserFor returns a parser for the job's text format; nil if the model calls tools.
+func WrittenParserFor(m job.Model) agent.WrittenParser {
 	f, writes := editFormats[m.Tools]
 	if !writes {
 		return nil
@@ -91,20 +91,20 @@ func callsOf(a editformat.Answer, text string) []tools.Call {
 	return calls
 }
 
-// shown lists files read or changed by a model with text edits.
-type shown struct {
+// shownFiles lists files read or changed by a model with text edits.
+type shownFiles struct {
 	mu    sync.Mutex
 	names []string
 }
 
-func (s *shown) paths() []string {
+func (s *shownFiles) paths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.names)
 }
 
 // add records the files in a call's result.
-func (s *shown) add(detail json.RawMessage) error {
+func (s *shownFiles) add(detail json.RawMessage) error {
 	var of struct {
 		Path  string // that was read
 		Files []struct{ Op, Path string }
@@ -126,27 +126,27 @@ func (s *shown) add(detail json.RawMessage) error {
 	return nil
 }
 
-// take takes the end of a call, as the transcript has it.
-func (s *shown) take(raw json.RawMessage) error {
+// applyResult takes the end of a call, as the transcript has it.
+func (s *shownFiles) applyResult(raw json.RawMessage) error {
 	var call struct {
 		Tool   string
 		Failed bool
 		Detail json.RawMessage
 	}
 	err := json.Unmarshal(raw, &call)
-	if err != nil || call.Failed || call.Detail == nil || !slices.Contains(showing, call.Tool) {
+	if err != nil || call.Failed || call.Detail == nil || !slices.Contains(showingTools, call.Tool) {
 		return err
 	}
 	return s.add(call.Detail)
 }
 
-// showing lists tools whose calls show files to a model with text edits.
-var showing = []string{dialect.ReadFile, patchTool}
+// showingTools lists tools whose calls show files to a model with text edits.
+var showingTools = []string{dialect.ReadFile, patchTool}
 
-// noted wraps the showing tools to record the files shown.
-func (a *Agent) noted(all []tools.Tool) []tools.Tool {
+// recordingShown wraps the showing tools to record the files shown.
+func (a *Agent) recordingShown(all []tools.Tool) []tools.Tool {
 	for i, tool := range all {
-		if !a.Job.Model.Writes() || !slices.Contains(showing, tool.Spec.Name) {
+		if !a.Job.Model.Writes() || !slices.Contains(showingTools, tool.Spec.Name) {
 			continue
 		}
 		all[i].Run = func(ctx context.Context, call tools.Call) (tools.Result, error) {
@@ -161,7 +161,7 @@ func (a *Agent) noted(all []tools.Tool) []tools.Tool {
 			if err != nil {
 				return result, err
 			}
-			return result, a.shown.add(detail)
+			return result, a.shownFiles.add(detail)
 		}
 	}
 	return all

@@ -39,19 +39,19 @@ func Markdown(w io.Writer, s campaign.Status) error {
 
 // folds returns the targets by class, those that need a person first, without untouched ones.
 func folds(s campaign.Status) document.Folds {
-	all := document.Folds{Limit: document.Limit{Noun: "state", Share: mostUnits}}
+	all := document.Folds{Limit: document.Limit{Noun: "state", MaxUnits: mostUnits}}
 	for _, class := range slices.Backward(classes(s)) {
 		if class == campaign.Waiting {
 			continue
 		}
-		list := document.List{Limit: document.Limit{Noun: "target", Most: mostRows, Share: mostUnits / len(campaign.Classes())}}
+		list := document.List{Limit: document.Limit{Noun: "target", MaxRows: mostRows, MaxUnits: mostUnits / len(campaign.Classes())}}
 		for _, r := range s.Targets {
 			if r.Class == class {
 				list.Items = append(list.Items, document.Item{Text: document.Join(": ", document.Join(" ", document.Mono(name(r.Target)), pull(s.Server, r)), document.Words(note(r)))})
 			}
 		}
 		all.Folds = append(all.Folds, document.Fold{
-			Title: document.Words(looks[class].words + ": " + thousands(s.Counts[class])), Share: list.Share + 500, Blocks: []document.Block{list},
+			Title: document.Words(looks[class].words + ": " + thousands(s.Counts[class])), MaxUnits: list.MaxUnits + 500, Blocks: []document.Block{list},
 		})
 	}
 	return all

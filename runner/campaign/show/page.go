@@ -71,7 +71,7 @@ func header(s campaign.Status, title document.Text) g.Node {
 
 // targets is the table of all targets. The script searches and sorts it.
 func targets(s campaign.Status) g.Node {
-	table := document.Table{Limit: document.Limit{Most: len(s.Targets)}}
+	table := document.Table{Limit: document.Limit{MaxRows: len(s.Targets)}}
 	for _, name := range []string{"Target", "State", "Pull request", "Runs", "Dollars", "Since (UTC)", "Note"} {
 		table.Columns = append(table.Columns, document.Column{Name: name})
 	}

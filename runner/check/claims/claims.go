@@ -13,9 +13,9 @@ import (
 
 // Bounds on the texts searched and the claims listed.
 const (
-	longest  = 64 << 10 // bytes of a summary
-	mostRead = 100      // claims of a summary
-	most     = 20       // those listed
+	longest = 64 << 10 // bytes of a summary
+	maxRead = 100      // claims of a summary
+	most    = 20       // those listed
 )
 
 // kind tells where a claim must be found.
@@ -121,15 +121,15 @@ func read(summary string) (all []claim) {
 			}
 		}
 		for _, sentence := range sentences(line) {
-			if len(all) >= mostRead {
-				return all[:mostRead]
+			if len(all) >= maxRead {
+				return all[:maxRead]
 			}
 			if certain(sentence) {
 				all = append(all, claimsOf(sentence)...)
 			}
 		}
 	}
-	return all[:min(len(all), mostRead)]
+	return all[:min(len(all), maxRead)]
 }
 
 // certain reports whether the words of a sentence, without its code, take nothing back.

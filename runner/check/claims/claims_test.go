@@ -126,11 +126,11 @@ func TestReportsUnreadableTexts(t *testing.T) {
 
 func TestBoundsTheClaimsOfOneLine(t *testing.T) {
 	var line strings.Builder
-	for i := range 2 * mostRead {
+	for i := range 2 * maxRead {
 		fmt.Fprintf(&line, "Ran `go run %d`; ", i)
 	}
-	if got := read(line.String()); len(got) != mostRead {
-		t.Errorf("%d claims, want %d", len(got), mostRead)
+	if got := read(line.String()); len(got) != maxRead {
+		t.Errorf("%d claims, want %d", len(got), maxRead)
 	}
 }
 

@@ -81,7 +81,7 @@ func inDiff(c claim, diff *lines.Diff) bool {
 	name := bare(c.text)
 	switch c.kind {
 	case added, passing:
-		return diff.Left > 0 || testCases(diff) >= c.count
+		return diff.OmittedLines > 0 || testCases(diff) >= c.count
 	case file:
 		name = path.Base(c.text)
 	}

@@ -154,7 +154,7 @@ func (c Case) printed(log string) string {
 
 // Refusal returns the end of a run whose job refuses found; nil for none.
 func Refusal(p job.Policy, found transcript.Inspection) error {
-	if p.Silenced == "refuse" && found.Silences() {
+	if p.Silenced == "refuse" && found.RefusesSilenced() {
 		return outcome.Stopf(outcome.PolicyViolation, "silenced",
 			"A check may pass without testing: %s (policy.silenced); nothing was published.", silencedWords(found.Silenced))
 	}

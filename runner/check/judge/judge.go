@@ -23,16 +23,16 @@ type Case struct {
 	Job    *job.Job
 	Change *gitops.ChangeSet
 	Blob   func(id string) (content io.ReadCloser, size int64, err error) // of the change
-	// Kept opens a Git LFS content by its pointer blob, or returns nil for another blob. Kept may
+	// LFSContent opens a Git LFS content by its pointer blob, or returns nil for another blob. Kept may
 	// be nil.
-	Kept func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
+	LFSContent func(ctx context.Context, id string) (content io.ReadCloser, size int64, err error)
 	// Unfiltered returns the missing git filters of changed files. May be nil.
 	Unfiltered func(context.Context, *gitops.ChangeSet) ([]gitops.Unfiltered, error)
-	// Written returns the paths written by the runner itself, exempt from protection. May be nil.
-	Written func(*gitops.ChangeSet) ([]string, error)
-	// Repairs is the content of the repaired pull request, whose workflows stay unchanged; nil for
+	// RunnerPaths returns the paths written by the runner itself, exempt from protection. May be nil.
+	RunnerPaths func(*gitops.ChangeSet) ([]string, error)
+	// RepairedChange is the content of the repaired pull request, whose workflows stay unchanged; nil for
 	// other changes.
-	Repairs *gitops.ChangeSet
+	RepairedChange *gitops.ChangeSet
 }
 
 // Judge refuses a change against the job's policy or limits with an outcome.Stop, and warns about
@@ -46,13 +46,13 @@ func (c Case) Judge(ctx context.Context) error {
 
 // Refusal is Judge without warnings.
 func (c Case) Refusal(ctx context.Context) error {
-	if err := c.unwanted(); err != nil {
+	if err := c.refuseUnpublished(); err != nil {
 		return err
 	}
-	if err := c.ownJudges(); err != nil {
+	if err := c.refuseChangedJudges(); err != nil {
 		return err
 	}
-	if err := c.size(ctx); err != nil {
+	if err := c.limitSize(ctx); err != nil {
 		return err
 	}
 	leaked, err := c.leakedSecrets(ctx)
@@ -63,14 +63,14 @@ func (c Case) Refusal(ctx context.Context) error {
 		return outcome.Stopf(outcome.PolicyViolation, "secret",
 			"The change contains a secret (%s) and is not published; rotate it if others could see the checkout.", strings.Join(leaked, ", "))
 	}
-	if err := c.marks(ctx); err != nil {
+	if err := c.refuseConflictMarkers(ctx); err != nil {
 		return err
 	}
-	return c.paths()
+	return c.refuseProtected()
 }
 
-// unwanted refuses any change of a job without publishing.
-func (c Case) unwanted() error {
+// refuseUnpublished refuses any change of a job without publishing.
+func (c Case) refuseUnpublished() error {
 	if !c.Job.Publish.Feedback() || c.Change.Empty() {
 		return nil
 	}
@@ -79,8 +79,8 @@ func (c Case) unwanted() error {
 		markdown.SomeFiles(changeset.Paths(c.Change.Files)), c.Job.Publish.As)
 }
 
-// size refuses a change above the job's limits.
-func (c Case) size(ctx context.Context) error {
+// limitSize refuses a change above the job's limits.
+func (c Case) limitSize(ctx context.Context) error {
 	l, change := c.Job.Limits, c.Change
 	if change.Empty() {
 		return nil
@@ -131,18 +131,18 @@ func (c Case) fileSize(ctx context.Context, id string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	kept, ofKept, err := c.kept(ctx, id)
+	kept, ofKept, err := c.openLFS(ctx, id)
 	if kept != nil {
 		size, err = ofKept, errors.Join(err, kept.Close())
 	}
 	return size, err
 }
 
-func (c Case) kept(ctx context.Context, id string) (io.ReadCloser, int64, error) {
-	if c.Kept == nil {
+func (c Case) openLFS(ctx context.Context, id string) (io.ReadCloser, int64, error) {
+	if c.LFSContent == nil {
 		return nil, 0, nil
 	}
-	return c.Kept(ctx, id)
+	return c.LFSContent(ctx, id)
 }
 
 // concernOf maps problems of a change to concerns of the policy.
@@ -174,8 +174,8 @@ func Verdict(p job.Policy, change *gitops.ChangeSet, written []string) (policy.V
 
 func (c Case) verdict() (v policy.Verdict, err error) {
 	var written []string
-	if c.Written != nil {
-		written, err = c.Written(c.Change)
+	if c.RunnerPaths != nil {
+		written, err = c.RunnerPaths(c.Change)
 	}
 	if err != nil {
 		return v, err
@@ -211,24 +211,24 @@ func changedFiles(change *gitops.ChangeSet, written []string) []policy.ChangedFi
 	return files
 }
 
-// LeftOut refuses a run whose whole work is excluded from changes, because it is not a run without
+// RefuseExcludedOnly refuses a run whose whole work is excluded from changes, because it is not a run without
 // work.
-func (c Case) LeftOut() error {
+func (c Case) RefuseExcludedOnly() error {
 	if c.Change == nil || len(c.Change.Problems) == 0 {
 		return nil
 	}
-	return c.paths()
+	return c.refuseProtected()
 }
 
-// paths refuses changes of protected paths.
-func (c Case) paths() error {
+// refuseProtected refuses changes of protected paths.
+func (c Case) refuseProtected() error {
 	verdict, err := c.verdict()
 	if err != nil {
 		return err
 	}
 	var fails []string
 	for _, f := range verdict.Fail {
-		fails = append(fails, f.String()+whyLeftOut(c.Change, f))
+		fails = append(fails, f.String()+exclusionReason(c.Change, f))
 	}
 	for _, path := range verdict.Drop { // where the change did not come from this checkout
 		fails = append(fails, fmt.Sprintf("%q is protected by policy.protect", path))
@@ -276,14 +276,14 @@ func (c Case) warnOfFilters(ctx context.Context) error {
 	return nil
 }
 
-// leftOut lists problems that exclude a file, explained in their details.
-var leftOut = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
+// excludingProblems lists problems that exclude a file, explained in their details.
+var excludingProblems = []gitops.ProblemKind{gitops.ProblemUnreadable, gitops.ProblemLarge, gitops.ProblemTooDeep}
 
-// whyLeftOut explains an excluded file, as the end of a sentence.
-func whyLeftOut(change *gitops.ChangeSet, f policy.Finding) string {
+// exclusionReason explains an excluded file, as the end of a sentence.
+func exclusionReason(change *gitops.ChangeSet, f policy.Finding) string {
 	for _, p := range change.Problems {
-		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(leftOut, p.Kind) {
-			return fmt.Sprintf(" (%s)", outcome.Trimmed(errors.New(p.Detail)))
+		if p.Path == f.Path && f.Concern == concernOf[p.Kind] && slices.Contains(excludingProblems, p.Kind) {
+			return fmt.Sprintf(" (%s)", outcome.WithoutFullStop(errors.New(p.Detail)))
 		}
 	}
 	return ""

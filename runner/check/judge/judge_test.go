@@ -50,7 +50,7 @@ func changed(paths ...string) *gitops.ChangeSet {
 	return change
 }
 
-func TestSize(t *testing.T) {
+func TestLimitsSize(t *testing.T) {
 	two := changed("a", "b")
 	two.Insertions, two.Deletions = 3, 4
 	for name, c := range map[string]struct {
@@ -68,14 +68,14 @@ func TestSize(t *testing.T) {
 		"problems are no files": {&gitops.ChangeSet{Problems: make([]gitops.Problem, 9)}, job.Limits{DiffFiles: 1}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.size(t.Context())); got != c.want {
+			if got := reason(Case{Job: &job.Job{Limits: c.limits}, Change: c.change}.limitSize(t.Context())); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestFilesThatAreTooLarge(t *testing.T) {
+func TestRefusesLargeFiles(t *testing.T) {
 	sizes := map[string]int64{"six": 6, "five": 5}
 	blob := func(id string) (io.ReadCloser, int64, error) {
 		size, known := sizes[id]
@@ -101,14 +101,14 @@ func TestFilesThatAreTooLarge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			judged := Case{Job: &job.Job{Limits: job.Limits{FileSize: 5}}, Change: &gitops.ChangeSet{Files: c.files}, Blob: blob}
-			if got := reason(judged.size(t.Context())); got != c.want {
+			if got := reason(judged.limitSize(t.Context())); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 }
 
-func TestWhatIsTooLargeIsNotSearched(t *testing.T) {
+func TestSearchesNoLargeFile(t *testing.T) {
 	c := caseOf(t, job.Job{Limits: job.Limits{DiffFiles: 1}}, changed("a", "b"), "+"+token)
 	c.Record.Remove(record.PatchFile)
 	if got := reason(c.Judge(t.Context())); got != "diff_files" {
@@ -120,7 +120,7 @@ func TestWhatIsTooLargeIsNotSearched(t *testing.T) {
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestJudgesPaths(t *testing.T) {
 	protect := job.Policy{Protect: []string{"locked/**"}}
 	protect.Change.Protected = "fail"
 	for name, c := range map[string]struct {
@@ -189,7 +189,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestManyWarningsAreCut(t *testing.T) {
+func TestBoundsWarnings(t *testing.T) {
 	var paths []string
 	for i := range 23 {
 		paths = append(paths, fmt.Sprintf("locked/%d", i))
@@ -206,14 +206,14 @@ func TestManyWarningsAreCut(t *testing.T) {
 	}
 }
 
-func TestAPatternThatCannotBeReadRefuses(t *testing.T) {
+func TestRefusesInvalidPattern(t *testing.T) {
 	c := caseOf(t, job.Job{Policy: job.Policy{Protect: []string{"["}}}, changed("a"), "")
 	if err := c.Judge(t.Context()); err == nil {
 		t.Error("it was judged")
 	}
 }
 
-func TestWorkThatIsNoPartOfAChange(t *testing.T) {
+func TestRefusesExcludedWork(t *testing.T) {
 	large := []gitops.Problem{{Kind: gitops.ProblemLarge, Path: "big"}}
 	for name, c := range map[string]struct {
 		change *gitops.ChangeSet
@@ -224,7 +224,7 @@ func TestWorkThatIsNoPartOfAChange(t *testing.T) {
 		"left out":      {&gitops.ChangeSet{Problems: large}, "change"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := reason(caseOf(t, job.Job{}, c.change, "").LeftOut()); got != c.want {
+			if got := reason(caseOf(t, job.Job{}, c.change, "").RefuseExcludedOnly()); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

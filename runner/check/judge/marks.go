@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// marks refuses a change with remaining conflict markers.
-func (c Case) marks(ctx context.Context) error {
+// refuseConflictMarkers refuses a change with remaining conflict markers.
+func (c Case) refuseConflictMarkers(ctx context.Context) error {
 	patch, err := c.Record.Open(record.PatchFile)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", record.PatchFile, err)
@@ -76,7 +76,7 @@ func countMarks(ctx context.Context, text io.Reader, prefix string) (count int, 
 	for {
 		part, err := in.ReadSlice('\n')
 		line, ours := strings.CutPrefix(strings.TrimRight(string(part), "\r\n"), prefix)
-		if begins && ours && gitops.IsMark(line) {
+		if begins && ours && gitops.IsMarker(line) {
 			count++
 		}
 		begins = !errors.Is(err, bufio.ErrBufferFull)

@@ -10,8 +10,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestMarksThatAreLeft(t *testing.T) {
-	lines := gitops.Labels{Ours: "pull request #2", Base: "before", Theirs: "main"}.Marks()
+func TestRefusesConflictMarkers(t *testing.T) {
+	lines := gitops.Labels{Ours: "pull request #2", Base: "before", Theirs: "main"}.Markers()
 	texts := map[string]string{
 		"plain": "<<<<<<< HEAD\nx\n=======\ny\n>>>>>>> main\n", "whole": strings.Join(lines[:], "\nx\n") + "\n", "last": "x\n" + lines[3],
 		"within": "x " + lines[0] + "\n", "separator": lines[2] + "\r\n", "long": strings.Repeat("x", 5000) + lines[0] + "\n",

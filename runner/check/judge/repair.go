@@ -8,13 +8,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// ownJudges refuses a repair that changes its own judges: workflows and other files of .github.
-func (c Case) ownJudges() error {
-	if c.Repairs == nil {
+// refuseChangedJudges refuses a repair that changes its own judges: workflows and other files of .github.
+func (c Case) refuseChangedJudges() error {
+	if c.RepairedChange == nil {
 		return nil
 	}
 	var paths []string
-	for path := range Differ(c.Repairs, c.Change) {
+	for path := range DifferingPaths(c.RepairedChange, c.Change) {
 		if folder, _, _ := strings.Cut(path, "/"); strings.EqualFold(folder, ".github") {
 			paths = append(paths, path)
 		}
@@ -26,8 +26,8 @@ func (c Case) ownJudges() error {
 		"A repair must not change .github, and this one changes %s; fix it by hand if the cause is there.", markdown.SomeFiles(paths))
 }
 
-// Differ returns the paths with different results in two changes of one base.
-func Differ(a, b *gitops.ChangeSet) map[string]bool {
+// DifferingPaths returns the paths with different results in two changes of one base.
+func DifferingPaths(a, b *gitops.ChangeSet) map[string]bool {
 	type version struct{ mode, id string }
 	in := map[string]version{}
 	for _, f := range a.Files {

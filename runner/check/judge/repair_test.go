@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/changeset"
 )
 
-// TestARepairLeavesWhatJudgesIt changes .github in each way that a change set knows.
-func TestARepairLeavesWhatJudgesIt(t *testing.T) {
+// TestRefusesRepairOfItsJudges changes .github in each way that a change set knows.
+func TestRefusesRepairOfItsJudges(t *testing.T) {
 	file := func(path, mode, id string) changeset.File {
 		return changeset.File{Path: path, NewMode: mode, NewID: id}
 	}
@@ -34,7 +34,7 @@ func TestARepairLeavesWhatJudgesIt(t *testing.T) {
 		"a submodule in its place":       {nil, []changeset.File{file(".github", "160000", "5")}, ".github"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Case{Repairs: &gitops.ChangeSet{Files: c.before}, Change: &gitops.ChangeSet{Files: c.change}}.ownJudges()
+			err := Case{RepairedChange: &gitops.ChangeSet{Files: c.before}, Change: &gitops.ChangeSet{Files: c.change}}.refuseChangedJudges()
 			if (err != nil) != (c.names != "") || err != nil && !strings.Contains(err.Error(), c.names) {
 				t.Errorf("%v", err)
 			}

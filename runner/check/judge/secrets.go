@@ -59,10 +59,10 @@ func (c Case) leakedInBinary(ctx context.Context, f changeset.File) ([]string, e
 // leakedInLFS lists the secrets in a Git LFS file's content, which is published while the change
 // only has its pointer.
 func (c Case) leakedInLFS(ctx context.Context, f changeset.File) ([]string, error) {
-	if c.Kept == nil {
+	if c.LFSContent == nil {
 		return nil, nil
 	}
-	return c.leakedIn(ctx, f, c.Kept)
+	return c.leakedIn(ctx, f, c.LFSContent)
 }
 
 // opener opens a content; nil for none.

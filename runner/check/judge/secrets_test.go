@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestSecretsInThePatch(t *testing.T) {
+func TestFindsSecretsInPatch(t *testing.T) {
 	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
 	for name, c := range map[string]struct {
 		patch string
@@ -49,7 +49,7 @@ func (b blob) Close() error {
 	return nil
 }
 
-func TestSecretsInBinaryFiles(t *testing.T) {
+func TestFindsSecretsInBinaryFiles(t *testing.T) {
 	var wide strings.Builder
 	for _, unit := range utf16.Encode([]rune("x" + token)) {
 		fmt.Fprintf(&wide, "%c%c", byte(unit), byte(unit>>8))
@@ -94,7 +94,7 @@ func TestSecretsInBinaryFiles(t *testing.T) {
 }
 
 // The content of a Git LFS file is published with its pointer.
-func TestSecretsInLFSFiles(t *testing.T) {
+func TestFindsSecretsInLFSFiles(t *testing.T) {
 	shape := "ghp_" + strings.Repeat("a1B2c3", 6)
 	contents := map[string]string{"plain": token, "shape": shape, "moved": "x" + "\n" + shape, "harmless": "x"}
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestSecretsInLFSFiles(t *testing.T) {
 			c.file.Path = "f"
 			judged, open := caseOf(t, job.Job{Limits: job.Limits{FileSize: c.limit}}, &gitops.ChangeSet{Files: []changeset.File{c.file}}, ""), 0
 			judged.Blob = func(string) (io.ReadCloser, int64, error) { return io.NopCloser(strings.NewReader("")), 0, nil }
-			judged.Kept = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
+			judged.LFSContent = func(_ context.Context, id string) (io.ReadCloser, int64, error) {
 				content, kept := contents[id]
 				if !kept {
 					return nil, 0, nil

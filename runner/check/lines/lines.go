@@ -15,14 +15,14 @@ import (
 
 // Bounds on the lines stored from a patch. Lines and files beyond them are counted in Left.
 const (
-	MostLines  = 200_000
-	LongestOne = 4_000 // bytes of a line
+	MaxLines     = 200_000
+	MaxLineBytes = 4_000 // bytes of a line
 )
 
 // Diff is what a patch changes.
 type Diff struct {
-	Files []File
-	Left  int // lines that are not kept
+	Files        []File
+	OmittedLines int // lines that are not kept
 }
 
 // File is a file of a patch.
@@ -67,7 +67,7 @@ func next(in *bufio.Reader) (string, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
-		if room := LongestOne + 1 - len(line); room > 0 {
+		if room := MaxLineBytes + 1 - len(line); room > 0 {
 			line = append(line, part[:min(len(part), room)]...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
@@ -78,7 +78,7 @@ func next(in *bufio.Reader) (string, error) {
 
 type reader struct {
 	diff     *Diff
-	at       *File
+	file     *File
 	inHunk   bool
 	old, now int    // the numbers of the next lines
 	oldLast  string // the last lines of both sides that are not blank
@@ -87,7 +87,7 @@ type reader struct {
 }
 
 func (r *reader) take(line string) {
-	if m := hunkHead().FindStringSubmatch(line); m != nil && r.at != nil {
+	if m := hunkHead().FindStringSubmatch(line); m != nil && r.file != nil {
 		r.old, _ = strconv.Atoi(m[1])
 		r.now, _ = strconv.Atoi(m[2])
 		r.oldLast, r.nowLast, r.inHunk = "", "", true
@@ -95,11 +95,11 @@ func (r *reader) take(line string) {
 	}
 	switch {
 	case r.inHunk && strings.HasPrefix(line, "+"):
-		r.keep(&r.at.Added, Line{r.now, line[1:], r.nowLast})
+		r.keep(&r.file.Added, Line{r.now, line[1:], r.nowLast})
 		r.now++
 		last(&r.nowLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, "-"):
-		r.keep(&r.at.Removed, Line{r.old, line[1:], r.oldLast})
+		r.keep(&r.file.Removed, Line{r.old, line[1:], r.oldLast})
 		r.old++
 		last(&r.oldLast, line[1:])
 	case r.inHunk && strings.HasPrefix(line, " "):
@@ -109,17 +109,17 @@ func (r *reader) take(line string) {
 		last(&r.nowLast, line[1:])
 	case strings.HasPrefix(line, "diff --git "):
 		r.diff.Files = append(r.diff.Files, File{})
-		r.at, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
-	case !r.inHunk && r.at != nil && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
+		r.file, r.inHunk = &r.diff.Files[len(r.diff.Files)-1], false
+	case !r.inHunk && r.file != nil && (strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ")):
 		if path := pathOf(line[4:]); path != "" {
-			r.at.Path = path
+			r.file.Path = path
 		}
 	}
 }
 
 func (r *reader) keep(lines *[]Line, line Line) {
-	if r.kept == MostLines {
-		r.diff.Left++
+	if r.kept == MaxLines {
+		r.diff.OmittedLines++
 		return
 	}
 	r.kept++
@@ -131,14 +131,14 @@ func last(at *string, line string) {
 	if line = strings.TrimSpace(line); line == "" {
 		return
 	}
-	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < LongestOne {
+	if begun, goesOn := strings.CutSuffix(*at, `\`); goesOn && len(begun) < MaxLineBytes {
 		line = begun + line
 	}
 	*at = line
 }
 
-// Whole is the line behind what it continues.
-func (l Line) Whole() string {
+// WithContinued is the line behind what it continues.
+func (l Line) WithContinued() string {
 	if begun, goesOn := strings.CutSuffix(l.Before, `\`); goesOn {
 		return begun + strings.TrimSpace(l.Text)
 	}

@@ -65,7 +65,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-func TestSnapshotsAndMoves(t *testing.T) {
+func TestFindsRewrittenSnapshots(t *testing.T) {
 	many := func(n int, text string) (all []lines.Line) {
 		for i := range n {
 			all = append(all, lines.Line{Number: i + 1, Text: text})
@@ -88,7 +88,7 @@ func TestSnapshotsAndMoves(t *testing.T) {
 		"more than are listed":         {[]lines.File{{Path: "a_test.go", Added: many(60, "	t.Skip()")}}, 60},
 	} {
 		found, more, err := Find(&lines.Diff{Files: c.files})
-		if err != nil || len(found)+more != c.want || len(found) > mostFound {
+		if err != nil || len(found)+more != c.want || len(found) > maxFound {
 			t.Errorf("%s: %d and %d more, %v", name, len(found), more, err)
 		}
 	}

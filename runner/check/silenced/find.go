@@ -19,7 +19,7 @@ import (
 // Pattern is a sign in the lines of a change.
 type Pattern struct {
 	ID    string
-	Files []string // patterns of paths, as policy.Fits takes them
+	Files []string // patterns of paths, as policy.MatchesPattern takes them
 	Line  string   // a regular expression for an added line; a line that it continues is in front of it
 	// Number finds a name and a number in a line, in two groups. The sign is that the number of a name is
 	// smaller with the change, or larger where Raised is set.
@@ -36,8 +36,8 @@ type Pattern struct {
 }
 
 const (
-	mostFound   = 50  // signs that are listed
-	longestText = 200 // bytes of a line that are shown
+	maxFound = 50  // signs that are listed
+	maxText  = 200 // bytes of a line that are shown
 )
 
 // Snapshots that lose and gain this many lines are rewritten wholesale.
@@ -54,8 +54,8 @@ func Find(diff *lines.Diff) (found []transcript.Silenced, more int, err error) {
 			return nil, 0, err
 		}
 	}
-	if diff.Left > 0 {
-		f.add(transcript.Silenced{Pattern: "too-large", Why: fmt.Sprintf("%s of the change were not looked at", transcript.Count(diff.Left, "line"))})
+	if diff.OmittedLines > 0 {
+		f.add(transcript.Silenced{Pattern: "too-large", Why: fmt.Sprintf("%s of the change were not looked at", transcript.Count(diff.OmittedLines, "line"))})
 	}
 	return f.found, f.more, nil
 }
@@ -67,11 +67,11 @@ type finder struct {
 }
 
 func (f *finder) add(s transcript.Silenced) {
-	if len(f.found) == mostFound {
+	if len(f.found) == maxFound {
 		f.more++
 		return
 	}
-	s.Text = clip.Bytes(strings.ToValidUTF8(s.Text, "\uFFFD"), longestText)
+	s.Text = clip.Bytes(strings.ToValidUTF8(s.Text, "\uFFFD"), maxText)
 	f.found = append(f.found, s)
 }
 
@@ -80,7 +80,7 @@ func (f *finder) file(file lines.File) error {
 		return err
 	}
 	for _, p := range patterns() {
-		fits, err := policy.Fits(p.Files, file.Path)
+		fits, err := policy.MatchesPattern(p.Files, file.Path)
 		if err != nil {
 			return fmt.Errorf("pattern %s: %w", p.ID, err)
 		}
@@ -98,7 +98,7 @@ func (f *finder) file(file lines.File) error {
 // lines looks for a pattern in added lines that did not only move.
 func (f *finder) lines(p compiled, file lines.File) {
 	for _, line := range file.Added {
-		text := readable(file.Path, line.Whole())
+		text := readable(file.Path, line.WithContinued())
 		if !p.line.MatchString(text) || !p.Comments && isComment(file.Path, text) || f.isMoved(line) {
 			continue
 		}
@@ -124,7 +124,7 @@ func (f *finder) numbers(p compiled, file lines.File) {
 
 // snapshot looks for a snapshot that is rewritten as a whole.
 func (f *finder) snapshot(file lines.File) error {
-	is, err := policy.Fits(snapshots, file.Path)
+	is, err := policy.MatchesPattern(snapshots, file.Path)
 	if err != nil || !is || len(file.Removed) < wholesale || len(file.Added) < wholesale && len(file.Added) > 0 {
 		return err
 	}

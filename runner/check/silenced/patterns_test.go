@@ -48,7 +48,7 @@ func found(t *testing.T, path, example string) (ids []string) {
 
 func TestExamplesOfPatterns(t *testing.T) {
 	for _, p := range Patterns {
-		if fits, err := policy.Fits(p.Files, p.Path); err != nil || !fits || p.Why == "" || len(p.Is) == 0 || len(p.IsNot) == 0 {
+		if fits, err := policy.MatchesPattern(p.Files, p.Path); err != nil || !fits || p.Why == "" || len(p.Is) == 0 || len(p.IsNot) == 0 {
 			t.Errorf("%s: its path %s, its reason or its examples are no good (%v)", p.ID, p.Path, err)
 		}
 		for _, example := range p.Is {

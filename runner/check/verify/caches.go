@@ -17,7 +17,7 @@ func cachesScratch(i int) string { return fmt.Sprintf("caches-%d", i+1) }
 // cachesOf returns the caches for a check, "" for those of setup. Runs that fill caches begin with
 // those too.
 func (c Checks) cachesOf(s suite, i int) string {
-	if kept := cachesScratch(i); !s.keeps && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
+	if kept := cachesScratch(i); !s.keepsCaches && s.kind != appliesIf && c.Sandboxes.HasCaches(kept) {
 		return kept
 	}
 	return ""
@@ -27,7 +27,7 @@ func (c Checks) cachesOf(s suite, i int) string {
 // Caches only save time, so a failure is a warning, as in keepCaches.
 func (c Checks) leftovers(s suite, i int, found *[]string) func(context.Context, gitops.Layer) error {
 	return func(ctx context.Context, layer gitops.Layer) error {
-		paths, err := c.Workspace.Checkout().In(layer).Ignored(ctx, c.shown(s).Snapshot)
+		paths, err := c.Workspace.Checkout().InLayer(layer).IgnoredFiles(ctx, c.shown(s).Snapshot)
 		if err != nil && ctx.Err() == nil {
 			c.warnNotKept(i, err)
 			return nil
@@ -55,7 +55,7 @@ func (c Checks) takesLeftovers(ctx context.Context, s suite, caches string) (boo
 	if caches == "" || !c.Sandboxes.HasLeftovers(caches) {
 		return false, nil
 	}
-	change, err := c.Workspace.Checkout().Between(ctx, c.Workspace.Base(), s.about)
+	change, err := c.Workspace.Checkout().ChangeBetween(ctx, c.Workspace.Base(), s.changeTree)
 	if err != nil {
 		return false, err
 	}

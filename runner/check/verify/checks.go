@@ -19,17 +19,17 @@ import (
 
 // Checks are a job's setup and verify commands with their environment.
 type Checks struct {
-	Record    *record.Record
-	Sandboxes *confine.Sandboxes
-	Workspace *workspace.Workspace
-	Job       *job.Job
-	Until     time.Time // when proofs of tests come to an end; zero for no such time
-	Kept      *Kept     // nil: the baseline is always taken
-	Branch    string    // that the change goes to
+	Record        *record.Record
+	Sandboxes     *confine.Sandboxes
+	Workspace     *workspace.Workspace
+	Job           *job.Job
+	ProofDeadline time.Time      // when proofs of tests come to an end; zero for no such time
+	BaselineCache *BaselineCache // nil: the baseline is always taken
+	Branch        string         // that the change goes to
 	// Commit says how the change would be committed on a base, at a time.
 	Commit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
 
-	moved bool // the change stands on another base than the one of the baseline
+	onOtherBase bool // the change stands on another base than the one of the baseline
 }
 
 // NeedUntracked reports whether checks need the files untracked before the first turn.
@@ -40,25 +40,25 @@ type head struct{ commit *gitops.CommitOptions }
 
 // suite is one way through the checks of a job, on one tree.
 type suite struct {
-	attempt int    // of verification; 0 is the baseline
-	kind    string // begins the names of its places and logs
-	base    gitops.Base
-	tree    gitops.Tree
-	about   gitops.Tree // the change that it is about; the tree but for proofs
-	head    *head       // of all of its trees
-	why     string      // it runs, for people; empty for the baseline and for a change
-	notOwn  bool        // a service that does not get ready is not the doing of the change
-	keeps   bool        // its checks keep caches for later ones
-	proof   bool        // its checks are expected to be red
+	attempt          int    // of verification; 0 is the baseline
+	kind             string // begins the names of its places and logs
+	base             gitops.Base
+	tree             gitops.Tree
+	changeTree       gitops.Tree // the change that it is about; the tree but for proofs
+	head             *head       // of all of its trees
+	why              string      // it runs, for people; empty for the baseline and for a change
+	serviceNotBlamed bool        // a service that does not get ready is not the doing of the change
+	keepsCaches      bool        // its checks keep caches for later ones
+	isProof          bool        // its checks are expected to be red
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {
-	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, about: tree, head: new(head)}
+	return suite{attempt: attempt, kind: fmt.Sprintf("verify-%d", attempt), base: base, tree: tree, changeTree: tree, head: new(head)}
 }
 
 // shown shows checks the tree as CI would: HEAD is the commit to publish.
-func (c Checks) shown(s suite) gitops.Shown {
-	return c.Workspace.Shown(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
+func (c Checks) shown(s suite) gitops.TreeForCommands {
+	return c.Workspace.TreeForCommands(s.base, s.tree, &gitops.Head{Branch: c.Branch, Commit: func() (gitops.CommitOptions, error) {
 		if s.head.commit == nil {
 			o, err := c.Commit(s.base, time.Now())
 			if err != nil {
@@ -81,8 +81,8 @@ func (s suite) phase() record.Phase {
 	return record.PhaseVerification
 }
 
-// doing describes a running check of the suite.
-func (s suite) doing(check job.VerifyCheck) string {
+// describe describes a running check of the suite.
+func (s suite) describe(check job.VerifyCheck) string {
 	switch {
 	case s.kind == appliesIf:
 		return appliesIf
@@ -94,14 +94,14 @@ func (s suite) doing(check job.VerifyCheck) string {
 
 func (c Checks) script(s suite, i int, log string) confine.Script {
 	check := c.Job.Verify[i]
-	place := confine.Place{Scratch: s.kind, Fresh: true, Services: true, Commands: job.CommandsVerify}
+	place := confine.Place{Scratch: s.kind, Disposable: true, Services: true, CommandKind: job.CommandsVerify}
 	script := confine.Script{
 		Name: check.Name, Run: check.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(check.Timeout), Log: log,
-		Place: place, OwnFault: s.attempt > 0 && !s.notOwn, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
+		Place: place, OwnFault: s.attempt > 0 && !s.serviceNotBlamed, Pipefail: s.kind != appliesIf, Hint: c.shallowHint,
 	}
 	if c.Sandboxes.Private() {
-		script.Place.Root = c.Sandboxes.Seen(confine.Agent())
-		if c.Sandboxes.Apart() {
+		script.Place.Root = c.Sandboxes.SandboxPath(confine.AgentPlace())
+		if c.Sandboxes.AllowsConcurrent() {
 			script.Place.Root = c.Record.Join(record.StateFolder, place.Scratch)
 		}
 	}
@@ -110,36 +110,36 @@ func (c Checks) script(s suite, i int, log string) confine.Script {
 
 // check runs a check on its own files, /tmp and home folder. Otherwise code of the agent could
 // influence the next check.
-func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.Ran, err error) {
+func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int) (ran confine.ScriptResult, err error) {
 	check := c.Job.Verify[i]
-	defer c.Record.Begins(s.phase(), s.doing(check))()
-	back, err := c.Sandboxes.SetAside()
+	defer c.Record.BeginStep(s.phase(), s.describe(check))()
+	back, err := c.Sandboxes.MoveTreeAside()
 	if err != nil {
 		return ran, err
 	}
 	defer func() { err = errors.Join(err, back()) }()
 	defer func() { err = errors.Join(err, c.remove(script.Place)) }()
 	if err := c.remove(script.Place); err != nil { // of a run that was killed in it
-		return confine.Ran{}, err
+		return confine.ScriptResult{}, err
 	}
 	if err := c.makeTree(ctx, s, &script); err != nil {
-		return confine.Ran{}, fmt.Errorf("make a fresh tree to verify: %w", err)
+		return confine.ScriptResult{}, fmt.Errorf("make a fresh tree to verify: %w", err)
 	}
 	before, err := c.reportsBefore(script, check)
 	if err != nil {
-		return confine.Ran{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
+		return confine.ScriptResult{}, fmt.Errorf("look for reports of %s: %w", check.Name, err)
 	}
 	var leftovers []string
-	if s.keeps {
-		script.Left = c.leftovers(s, i, &leftovers)
+	if s.keepsCaches {
+		script.InspectLayer = c.leftovers(s, i, &leftovers)
 	}
 	if ran, err = c.Sandboxes.RunScript(ctx, script); err != nil {
 		return ran, err
 	}
-	if err := c.keepReports(script, check, before); err != nil {
+	if err := c.saveReports(script, check, before); err != nil {
 		return ran, fmt.Errorf("keep reports of %s: %w", check.Name, err)
 	}
-	if s.keeps && !ran.TimedOut {
+	if s.keepsCaches && !ran.TimedOut {
 		c.keepCaches(ctx, script.Place, leftovers, i)
 	}
 	return ran, nil
@@ -148,23 +148,23 @@ func (c Checks) check(ctx context.Context, s suite, script confine.Script, i int
 // makeTree gives a check the tree of its suite.
 func (c Checks) makeTree(ctx context.Context, s suite, script *confine.Script) error {
 	if c.Sandboxes.Overlaid() {
-		return c.lay(ctx, s, script)
+		return c.makeOverlay(ctx, s, script)
 	}
-	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), Shown: c.shown(s)})
+	return c.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: script.Place.Root, Untracked: c.Workspace.UntrackedDir(), TreeForCommands: c.shown(s)})
 }
 
-// lay gives a check its own overlay above setup's files, and its own git folder.
-func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error {
+// makeOverlay gives a check its own overlay above setup's files, and its own git folder.
+func (c Checks) makeOverlay(ctx context.Context, s suite, script *confine.Script) error {
 	checkout := c.Workspace.Checkout()
-	change, err := checkout.Between(ctx, c.Workspace.Base(), s.tree)
+	change, err := checkout.ChangeBetween(ctx, c.Workspace.Base(), s.tree)
 	if err != nil {
 		return err
 	}
 	if script.Place.Leftovers, err = c.takesLeftovers(ctx, s, script.Place.Caches); err != nil {
 		return err
 	}
-	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), Like: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), Shown: c.shown(s)}
-	script.Fill = func(ctx context.Context, layer gitops.Layer) error {
+	folder := gitops.GitFolder{Dir: c.Sandboxes.GitFolder(script.Place), CopySettingsFrom: c.Sandboxes.GitFolder(confine.Place{Scratch: confine.SetupScratch}), TreeForCommands: c.shown(s)}
+	script.PrepareLayer = func(ctx context.Context, layer gitops.Layer) error {
 		if err := checkout.UnlinkSubmodules(ctx, layer, folder.Dir); err != nil {
 			return err
 		}
@@ -173,11 +173,11 @@ func (c Checks) lay(ctx context.Context, s suite, script *confine.Script) error 
 				return err
 			}
 		}
-		written, err := checkout.In(layer).Overwrite(ctx, change)
+		written, err := checkout.InLayer(layer).Overwrite(ctx, change)
 		if err != nil {
 			return err
 		}
-		return checkout.Stage(ctx, folder, written)
+		return checkout.WriteIndex(ctx, folder, written)
 	}
 	return checkout.MakeGitFolder(ctx, folder)
 }
@@ -204,7 +204,7 @@ func (c Checks) SetUp(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.Workspace.UnchangedBySetup(ctx); err != nil {
+	if err := c.Workspace.RequireUnchangedBySetup(ctx); err != nil {
 		return withLockAdvice(err)
 	}
 	return c.Sandboxes.HideMore(ctx)
@@ -243,21 +243,21 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	name := cmp.Or(step.Name, fmt.Sprintf("setup %d", i+1))
 	script := confine.Script{
 		Name: name, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName("setup", i+1, name),
-		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, Commands: job.CommandsSetup},
+		Place: confine.Place{Scratch: confine.SetupScratch, Network: step.Network, Key: fmt.Sprintf("setup[%d].network", i), Services: true, CommandKind: job.CommandsSetup},
 	}
-	over := c.Record.Begins(record.PhaseSetup, "setup command "+name)
+	over := c.Record.BeginStep(record.PhaseSetup, "setup command "+name)
 	ran, err := c.Sandboxes.RunScript(ctx, script)
 	over()
 	if err != nil {
 		return err
 	}
-	if err := c.recordRan("", script, ran); err != nil {
+	if err := c.recordCommand("", script, ran); err != nil {
 		return err
 	}
 	if ran.Color() == "green" {
 		return nil
 	}
-	output, err := c.Record.Ends(script.Log, mostOfTest, mostOfTest)
+	output, err := c.Record.Ends(script.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
 		return fmt.Errorf("read log of %s: %w", name, err)
 	}
@@ -270,11 +270,11 @@ func (c Checks) setUpStep(ctx context.Context, i int, step job.SetupStep) error 
 	if ran.TimedOut {
 		how, advice = "ran into its time limit", "Raise setup[].timeout."
 	}
-	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.Whereabouts(script.Log), advice)
+	return outcome.Stopf(outcome.InvalidInput, "setup_failed", "The setup command %q %s (%s). %s", name, how, c.Record.DescribeLogPlace(script.Log), advice)
 }
 
-// recordRan records a command before the agent.
-func (c Checks) recordRan(kind string, script confine.Script, ran confine.Ran) error {
+// recordCommand records a command before the agent.
+func (c Checks) recordCommand(kind string, script confine.Script, ran confine.ScriptResult) error {
 	tail, err := c.tail(ran.Color(), script.Log)
 	if err != nil {
 		return err

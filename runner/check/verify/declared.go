@@ -53,14 +53,14 @@ var languages = sync.OnceValue(func() map[string]language {
 	return all
 })
 
-// declared is a test declared in a file.
-type declared struct {
+// declaredTest is a test declared in a file.
+type declaredTest struct {
 	name string
 	line int
 }
 
-// declares lists the named tests of a file. known is false for an unknown language.
-func (f testFile) declares() (all []declared, known bool) {
+// declaredTests lists the named tests of a file. known is false for an unknown language.
+func (f testFile) declaredTests() (all []declaredTest, known bool) {
 	of, known := languages()[path.Ext(f.path)]
 	if !known {
 		return nil, false
@@ -74,7 +74,7 @@ func (f testFile) declares() (all []declared, known bool) {
 			}
 			line += strings.Count(f.text[from:m[group]], "\n")
 			from = m[group]
-			all = append(all, declared{f.text[m[group]:m[group+1]], line})
+			all = append(all, declaredTest{f.text[m[group]:m[group+1]], line})
 		}
 	}
 	return all, true
@@ -97,13 +97,13 @@ func (f testFile) hasTests() bool {
 type finder struct {
 	file   testFile
 	known  bool
-	byName map[string]declared // where the language is known: the first of each name
+	byName map[string]declaredTest // where the language is known: the first of each name
 }
 
 // finder reads the file once for all names.
 func (f testFile) finder() finder {
-	all, known := f.declares()
-	byName := make(map[string]declared, len(all))
+	all, known := f.declaredTests()
+	byName := make(map[string]declaredTest, len(all))
 	for _, d := range all {
 		if _, twice := byName[d.name]; !twice {
 			byName[d.name] = d
@@ -114,11 +114,11 @@ func (f testFile) finder() finder {
 
 // find returns the file's test for a name in an output, which may add enclosing names and
 // parameters. ok is false without one.
-func (f finder) find(name string) (of declared, ok bool) {
+func (f finder) find(name string) (of declaredTest, ok bool) {
 	if path.Ext(f.file.path) == ".go" {
 		name, _, _ = strings.Cut(name, "/")
 	}
-	forms := formsOf(name)
+	forms := nameForms(name)
 	for _, form := range forms {
 		if of, ok := f.declared(form); ok {
 			return of, true
@@ -133,21 +133,21 @@ func (f finder) find(name string) (of declared, ok bool) {
 			return of, true
 		}
 	}
-	return declared{}, false
+	return declaredTest{}, false
 }
 
 // declared returns a test by its name in the file: in an unknown language, any word of the file.
-func (f finder) declared(name string) (of declared, ok bool) {
+func (f finder) declared(name string) (of declaredTest, ok bool) {
 	if f.known {
 		of, ok = f.byName[name]
 		return of, ok
 	}
-	line := wordIn(f.file.text, name)
-	return declared{name, line}, line > 0
+	line := lineOfWord(f.file.text, name)
+	return declaredTest{name, line}, line > 0
 }
 
-// formsOf returns a name and its last part without enclosing names.
-func formsOf(name string) []string {
+// nameForms returns a name and its last part without enclosing names.
+func nameForms(name string) []string {
 	forms := []string{name}
 	for _, mark := range []string{"::", " > ", " › ", "#"} {
 		if _, last, found := cutLast(name, mark); found {
@@ -175,9 +175,9 @@ func (f testFile) isClass(name string) bool {
 	return slices.Contains(strings.FieldsFunc(name, func(r rune) bool { return r == '.' || r == '$' }), stem)
 }
 
-// wordIn returns the line with a word on its own, not part of another word or beginning a sentence,
+// lineOfWord returns the line with a word on its own, not part of another word or beginning a sentence,
 // or 0.
-func wordIn(text, word string) int {
+func lineOfWord(text, word string) int {
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
 		if at < 0 {
@@ -185,13 +185,13 @@ func wordIn(text, word string) int {
 		}
 		begin := from + at
 		end := begin + len(word)
-		if (begin == 0 || !inWord(text[begin-1])) && (end == len(text) || !inWord(text[end]) && text[end] != ' ') {
+		if (begin == 0 || !isWordByte(text[begin-1])) && (end == len(text) || !isWordByte(text[end]) && text[end] != ' ') {
 			return strings.Count(text[:begin], "\n") + 1
 		}
 		from = begin + 1
 	}
 }
 
-func inWord(b byte) bool {
+func isWordByte(b byte) bool {
 	return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
 }

@@ -10,13 +10,13 @@ import (
 
 // Failure is a failing test as the output of a check names it.
 type Failure struct {
-	Full    string // its name in the output
-	Name    string // that without its package; empty where a file as a whole failed
-	Package string // in which the test is, where the output tells it
-	File    string // slash-separated; may be a name alone
-	Line    int
-	Load    bool // nothing of it ran: it does not compile or load
-	Thrown  bool // File and Line are where it failed, perhaps in what the test calls
+	OutputName  string // its name in the output
+	Name        string // that without its package; empty where a file as a whole failed
+	Package     string // in which the test is, where the output tells it
+	File        string // slash-separated; may be a name alone
+	Line        int
+	LoadError   bool // nothing of it ran: it does not compile or load
+	AtThrowSite bool // File and Line are where it failed, perhaps in what the test calls
 }
 
 // failures returns the failing tests of a check's run.
@@ -34,13 +34,13 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 		switch {
 		case t.Load && t.File != "":
 			for _, file := range append([]string{t.File}, t.Also...) {
-				all = append(all, Failure{Full: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, Load: true})
+				all = append(all, Failure{OutputName: t.Name, Package: t.Package, File: path.Clean(file), Line: t.Line, LoadError: true})
 			}
 		case t.Package != "" && (t.Load || name == ""): // the package as a whole, and no file of it
 		case t.Package != "": // its file may be that of what the test called
-			all = append(all, Failure{Full: t.Name, Name: name, Package: t.Package, Line: t.Line})
+			all = append(all, Failure{OutputName: t.Name, Name: name, Package: t.Package, Line: t.Line})
 		default:
-			f := Failure{Full: t.Name, Name: name, Line: t.Line, Load: t.Load, Thrown: t.Thrown}
+			f := Failure{OutputName: t.Name, Name: name, Line: t.Line, LoadError: t.Load, AtThrowSite: t.Thrown}
 			if t.File != "" {
 				f.File = path.Clean(t.File)
 			}
@@ -50,17 +50,17 @@ func failuresOf(told *testresults.Results) (all []Failure) {
 	return all
 }
 
-// longestName bounds a test's name, in bytes.
-const longestName = 200
+// maxName bounds a test's name, in bytes.
+const maxName = 200
 
-// loads matches messages of common languages about test files that do not compile or load.
-var loads = lazyregexp.New(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
+// loadErrorPatterns matches messages of common languages about test files that do not compile or load.
+var loadErrorPatterns = lazyregexp.New(`(?m)^(?:E +)?(?:\w+\.)*(?:ImportError|ModuleNotFoundError|SyntaxError|IndentationError)\b(?::|$)|error during collection|Cannot find module '|error\[E\d{4}\]|could not compile|` +
 	`error TS\d+|cannot find symbol|COMPILATION ERROR|NameError: uninitialized constant|\bLoadError\b|\[build failed\]|\[setup failed\]|: undefined: |undefined reference to|error CS\d+|fatal error: .*: No such file`)
 
-// someFailed matches totals with failed tests, except totals of files and suites.
-var someFailed = lazyregexp.New(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
+// failedTotals matches totals with failed tests, except totals of files and suites.
+var failedTotals = lazyregexp.New(`(?im)^(?:[^\n]*[^\w\n])?(?:tests?:? +)?[1-9]\d* (?:tests? )?(?:failed|failing|failures?)\b|^FAILED \(.*failures=[1-9]`)
 
-var ofFiles = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
+var fileTotals = lazyregexp.New(`(?im)^ *test (?:files|suites)\b.*$`)
 
 // doesNotLoad reports whether a run is red because something does not compile or load: by its named
 // tests, its totals, or else its messages.
@@ -72,15 +72,15 @@ func doesNotLoad(told *testresults.Results, output string) bool {
 		}
 		ran = true
 	}
-	return !ran && loads().MatchString(output) && !someFailed().MatchString(ofFiles().ReplaceAllString(output, ""))
+	return !ran && loadErrorPatterns().MatchString(output) && !failedTotals().MatchString(fileTotals().ReplaceAllString(output, ""))
 }
 
-// runNothing matches messages about no tests.
-var runNothing = lazyregexp.New(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
+// noTestsPatterns matches messages about no tests.
+var noTestsPatterns = lazyregexp.New(`(?m)^(?:collected 0 items|no tests ran\b|No tests found|1\.\.0\b|Ran 0 tests|\s*0 passing\b|0 examples, 0 failures|No test files found|.*\[no tests to run\])`)
 
-// runSome matches signs of other tests that ran.
-var runSome = lazyregexp.New(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
+// someTestsPatterns matches signs of other tests that ran.
+var someTestsPatterns = lazyregexp.New(`(?m)^(?:ok  \t\S+\t(?:\(cached\)|[0-9.]+s)(?:\tcoverage: [0-9.]+% of statements)?$|--- |collected [1-9]|Ran [1-9]|ok \d|not ok \d|\s*[1-9]\d* passing)`)
 
-func ranNothing(output string) bool {
-	return runNothing().MatchString(output) && !runSome().MatchString(output)
+func ranNoTests(output string) bool {
+	return noTestsPatterns().MatchString(output) && !someTestsPatterns().MatchString(output)
 }

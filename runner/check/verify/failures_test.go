@@ -10,7 +10,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestWhatGoTestPrints(t *testing.T) {
+func TestReadsGoTestOutput(t *testing.T) {
 	output := `# example.com/m/sub [example.com/m/sub.test]
 sub/new_test.go:9:6: undefined: New
 sub/new_test.go:10:6: undefined: New
@@ -33,12 +33,12 @@ FAIL	example.com/m [build failed]
 --- FAIL: TestCut (0.00s)
 `
 	want := []Failure{
-		{Full: "example.com/m/a.TestA/one", Name: "TestA/one", Package: "example.com/m/a", Line: 7},
-		{Full: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/new_test.go", Line: 9, Load: true},
-		{Full: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/other_test.go", Line: 9, Load: true},
-		{Full: "example.com/m/c.TestC", Name: "TestC", Package: "example.com/m/c"},
-		{Full: "example.com/m [build failed]", Package: "example.com/m", File: "top_test.go", Line: 3, Load: true},
-		{Full: "TestCut", Name: "TestCut"},
+		{OutputName: "example.com/m/a.TestA/one", Name: "TestA/one", Package: "example.com/m/a", Line: 7},
+		{OutputName: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/new_test.go", Line: 9, LoadError: true},
+		{OutputName: "example.com/m/sub [build failed]", Package: "example.com/m/sub", File: "sub/other_test.go", Line: 9, LoadError: true},
+		{OutputName: "example.com/m/c.TestC", Name: "TestC", Package: "example.com/m/c"},
+		{OutputName: "example.com/m [build failed]", Package: "example.com/m", File: "top_test.go", Line: 3, LoadError: true},
+		{OutputName: "TestCut", Name: "TestCut"},
 	}
 	if diff := cmp.Diff(want, readFailures(t, output)); diff != "" {
 		t.Error(diff)
@@ -63,7 +63,7 @@ func FuzzFailures(f *testing.F) {
 			}
 		}
 		file := testFile{path: "a/x_test.go", text: output}
-		tests, _ := file.declares()
+		tests, _ := file.declaredTests()
 		for _, d := range tests {
 			if d.line < 1 || d.line > strings.Count(output, "\n")+1 || len(d.name) < 100 && !declaresIt(file, d.name) {
 				t.Errorf("%+v", d)
@@ -77,7 +77,7 @@ func declaresIt(f testFile, name string) bool {
 	return is
 }
 
-func TestOutputsOfFilesThatDoNotLoad(t *testing.T) {
+func TestRecognisesLoadErrors(t *testing.T) {
 	for output, want := range map[string]bool{
 		"E   ImportError: cannot import name 'shout' from 'greet'": true,
 		"error[E0425]: cannot find function `shout`":               true,
@@ -87,7 +87,7 @@ func TestOutputsOfFilesThatDoNotLoad(t *testing.T) {
 		"--- FAIL: TestLoadErrors (0.00s)":                         false,
 		"":                                                         false,
 	} {
-		if got := loads().MatchString(output); got != want {
+		if got := loadErrorPatterns().MatchString(output); got != want {
 			t.Errorf("%q: %t", output, got)
 		}
 	}
@@ -99,13 +99,13 @@ func TestOutputsOfFilesThatDoNotLoad(t *testing.T) {
 		"1..0 # skipped\n":                                 true,
 		"all is well\n":                                    false,
 	} {
-		if got := ranNothing(output); got != want {
+		if got := ranNoTests(output); got != want {
 			t.Errorf("%q: %t", output, got)
 		}
 	}
 }
 
-func TestTestsThatFilesDeclare(t *testing.T) {
+func TestListsDeclaredTests(t *testing.T) {
 	for _, c := range []struct {
 		path, text, want string
 		known            bool
@@ -119,7 +119,7 @@ func TestTestsThatFilesDeclare(t *testing.T) {
 		{"a.bats", "@test \"one is\" {\n", "one is:1", true},
 		{"a.zig", "test \"x\" {}", "", false},
 	} {
-		all, known := testFile{path: c.path, text: c.text}.declares()
+		all, known := testFile{path: c.path, text: c.text}.declaredTests()
 		var got []string
 		for _, d := range all {
 			got = append(got, d.name+":"+string(rune('0'+d.line)))
@@ -130,7 +130,7 @@ func TestTestsThatFilesDeclare(t *testing.T) {
 	}
 }
 
-func TestWhoseAFailureIs(t *testing.T) {
+func TestLocatesFailures(t *testing.T) {
 	checks := checksOn(t, job.Job{}, map[string]string{"go.mod": "module example.com/m\n", "other/tests/test_b.py": "", "sub/go.mod": "module \"example.com/sub\"\n"})
 	file := testFile{path: "pkg/a/x_test.go", text: "func TestOne(t *testing.T) {}"}
 	py := testFile{path: "tests/test_a.py", text: "def test_one():"}
@@ -154,7 +154,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 		{Failure{Name: "x", File: "a/x_test.go"}, file.path},
 		{Failure{Name: "TestOne", File: "b/x_test.go"}, ""},
 		{Failure{File: "x_test.go", Package: "example.com/m/pkg/b"}, ""},
-		{Failure{File: "x_test.go", Package: "example.com/m/pkg/a", Load: true}, file.path + " pkg/a/y_test.go"},
+		{Failure{File: "x_test.go", Package: "example.com/m/pkg/a", LoadError: true}, file.path + " pkg/a/y_test.go"},
 		{Failure{Name: "tests/test_a.py::TestA::test_one[1-2]"}, py.path},
 		{Failure{Name: "x", File: "/work/tests/test_a.py"}, py.path},
 		{Failure{Name: "x", File: "sub/tests/test_a.py"}, ""},
@@ -176,9 +176,9 @@ func TestWhoseAFailureIs(t *testing.T) {
 		{Failure{Name: "adds"}, sh.path},
 		{Failure{Name: "takes"}, ""},
 	} {
-		names, got := newNaming(checks.Workspace.Checkout(), all), ""
+		names, got := newFailureLocator(checks.Workspace.Checkout(), all), ""
 		for _, f := range all {
-			is, _, err := names.of(t.Context(), c.x, f)
+			is, _, err := names.belongsTo(t.Context(), c.x, f)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestWhoseAFailureIs(t *testing.T) {
 	}
 }
 
-func TestWhatIsDataOfTests(t *testing.T) {
+func TestRecognisesTestData(t *testing.T) {
 	for path, want := range map[string]bool{
 		"a/testdata/x.go": true, "tests/words.json": true, "tests/conftest.py": true, "spec/fixtures/user.rb": true,
 		"a_test.go": false, "tests/run": false, "tests/test_a.py": false,

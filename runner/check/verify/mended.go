@@ -8,13 +8,13 @@ import (
 	"github.com/agent-ci/agent-ci/gitops"
 )
 
-// mostTouched is how many files of a change are read for the names of tests.
-const mostTouched = 200
+// maxTouchedFiles is how many files of a change are read for the names of tests.
+const maxTouchedFiles = 200
 
-// untouched returns the tests outside of files altered or removed by the change. If an output lacks
+// testsOutsideChange returns the tests outside of files altered or removed by the change. If an output lacks
 // them, only these cannot have been removed or skipped there.
-func (c Checks) untouched(names []string, change *gitops.ChangeSet) ([]string, error) {
-	if len(names) == 0 || len(change.Files) > mostTouched {
+func (c Checks) testsOutsideChange(names []string, change *gitops.ChangeSet) ([]string, error) {
+	if len(names) == 0 || len(change.Files) > maxTouchedFiles {
 		return nil, nil
 	}
 	names = slices.Clone(names)
@@ -30,15 +30,15 @@ func (c Checks) untouched(names []string, change *gitops.ChangeSet) ([]string, e
 			return nil, fmt.Errorf("read %q as it was: %w", f.Path, err)
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			own := ownName(name)
-			return len(text) == mostOfTest || own != "" && strings.Contains(text, own)
+			own := testOwnName(name)
+			return len(text) == maxTestFileBytes || own != "" && strings.Contains(text, own)
 		})
 	}
 	return names, nil
 }
 
-// ownName returns a test's probable name in its file: outputs add enclosing names and parameters.
-func ownName(name string) string {
+// testOwnName returns a test's probable name in its file: outputs add enclosing names and parameters.
+func testOwnName(name string) string {
 	for _, mark := range []string{"::", " > ", " › "} {
 		if at := strings.LastIndex(name, mark); at >= 0 {
 			return beforeParameters(name[at+len(mark):])

@@ -2,7 +2,7 @@ package verify
 
 import "testing"
 
-func TestOwnNamesOfTests(t *testing.T) {
+func TestFindsOwnTestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"example.com/m/p.TestA":             "TestA",
 		"example.com/m/p.TestA/x.TestB/c d": "TestA",
@@ -15,7 +15,7 @@ func TestOwnNamesOfTests(t *testing.T) {
 		"com.example.Calc.adds":             "com.example.Calc.adds",
 		"":                                  "",
 	} {
-		if got := ownName(name); got != want {
+		if got := testOwnName(name); got != want {
 			t.Errorf("%q has the name %q, want %q", name, got, want)
 		}
 	}

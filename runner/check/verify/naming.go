@@ -12,48 +12,48 @@ import (
 	"github.com/agent-ci/agent-ci/runner/check/verify/testresults"
 )
 
-// naming finds the test file of a failing test in a check's output. A name that fits several files
+// failureLocator finds the test file of a failing test in a check's output. A name that fits several files
 // belongs to none.
-type naming struct {
-	checkout *gitops.Checkout
-	files    []testFile
-	tests    []finder          // of the files
-	modules  map[string]string // of Go, by folder
-	alone    map[string]bool   // ends of paths, by whether one file of the repository has it
-	owners   map[Failure]int   // indexes of files, of failures that were looked for
+type failureLocator struct {
+	checkout      *gitops.Checkout
+	files         []testFile
+	tests         []finder          // of the files
+	modules       map[string]string // of Go, by folder
+	uniqueEndings map[string]bool   // ends of paths, by whether one file of the repository has it
+	owners        map[Failure]int   // indexes of files, of failures that were looked for
 }
 
-func newNaming(checkout *gitops.Checkout, files []testFile) *naming {
+func newFailureLocator(checkout *gitops.Checkout, files []testFile) *failureLocator {
 	tests := make([]finder, len(files))
 	for i, f := range files {
 		tests[i] = f.finder()
 	}
-	return &naming{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
+	return &failureLocator{checkout, files, tests, map[string]string{}, map[string]bool{}, map[Failure]int{}}
 }
 
-// of reports whether a failure belongs to a file, or to a folder that does not compile together.
+// belongsTo reports whether a failure belongs to a file, or to a folder that does not compile together.
 // shared reports that the output named another file of the folder.
-func (n *naming) of(ctx context.Context, x Failure, f testFile) (is, shared bool, err error) {
-	at, err := n.owner(ctx, x)
+func (n *failureLocator) belongsTo(ctx context.Context, x Failure, f testFile) (is, shared bool, err error) {
+	at, err := n.ownerIndex(ctx, x)
 	if err != nil || at < 0 {
 		return false, false, err
 	}
 	named := n.files[at].path
-	return named == f.path || x.Load && samePackage(named, f.path), named != f.path, nil
+	return named == f.path || x.LoadError && samePackage(named, f.path), named != f.path, nil
 }
 
-// owner returns the index of a failure's file, or -1.
-func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
+// ownerIndex returns the index of a failure's file, or -1.
+func (n *failureLocator) ownerIndex(ctx context.Context, x Failure) (at int, err error) {
 	if at, known := n.owners[x]; known {
 		return at, nil
 	}
 	if ctx.Err() != nil { // outputs name as many tests as they like
 		return -1, context.Cause(ctx)
 	}
-	if at = -1; x.File == "" || x.Thrown {
+	if at = -1; x.File == "" || x.AtThrowSite {
 		at = n.byName(x)
 	}
-	if at < 0 && x.File != "" && (!x.Thrown || noClasses[path.Ext(x.File)]) {
+	if at < 0 && x.File != "" && (!x.AtThrowSite || noClasses[path.Ext(x.File)]) {
 		at, err = n.byPath(ctx, x)
 	}
 	if err == nil {
@@ -66,7 +66,7 @@ func (n *naming) owner(ctx context.Context, x Failure) (at int, err error) {
 var noClasses = map[string]bool{".js": true, ".jsx": true, ".ts": true, ".tsx": true, ".mjs": true, ".cjs": true, ".mts": true, ".cts": true}
 
 // byPath returns the index of the file with a path in an output, or -1.
-func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
+func (n *failureLocator) byPath(ctx context.Context, x Failure) (int, error) {
 	found, longest := -1, 0
 	for i, f := range n.files {
 		switch {
@@ -82,7 +82,7 @@ func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
 				return i, nil
 			}
 		default:
-			if is, err := n.only(ctx, x.File, f.path); err != nil || is {
+			if is, err := n.isOnlyFile(ctx, x.File, f.path); err != nil || is {
 				return i, err
 			}
 		}
@@ -90,13 +90,13 @@ func (n *naming) byPath(ctx context.Context, x Failure) (int, error) {
 	return found, nil
 }
 
-// only reports whether no other file of base or change has the same path ending. Outputs have paths
+// isOnlyFile reports whether no other file of base or change has the same path ending. Outputs have paths
 // from a tool's start folder.
-func (n *naming) only(ctx context.Context, end, of string) (bool, error) {
-	if is, known := n.alone[end]; known {
+func (n *failureLocator) isOnlyFile(ctx context.Context, end, of string) (bool, error) {
+	if is, known := n.uniqueEndings[end]; known {
 		return is, nil
 	}
-	others, err := n.checkout.Ending(ctx, end)
+	others, err := n.checkout.TrackedEndingIn(ctx, end)
 	if err != nil {
 		return false, err
 	}
@@ -105,15 +105,15 @@ func (n *naming) only(ctx context.Context, end, of string) (bool, error) {
 			others = append(others, f.path)
 		}
 	}
-	n.alone[end] = true
+	n.uniqueEndings[end] = true
 	for _, other := range others {
-		n.alone[end] = n.alone[end] && other == of
+		n.uniqueEndings[end] = n.uniqueEndings[end] && other == of
 	}
-	return n.alone[end], nil
+	return n.uniqueEndings[end], nil
 }
 
 // byName returns the index of the only file with a test of that name, or -1.
-func (n *naming) byName(x Failure) int {
+func (n *failureLocator) byName(x Failure) int {
 	found := -1
 	for i, f := range n.files {
 		if _, has := n.tests[i].find(x.Name); !has || x.Package != "" && n.packageOf(f) != x.Package {
@@ -128,7 +128,7 @@ func (n *naming) byName(x Failure) int {
 }
 
 // packageOf returns the import path of a Go file's package, or "" if unknown.
-func (n *naming) packageOf(f testFile) string {
+func (n *failureLocator) packageOf(f testFile) string {
 	folder := path.Dir(f.path)
 	for dir := folder; ; dir = path.Dir(dir) {
 		if module := n.module(dir); module != "" {
@@ -144,7 +144,7 @@ var moduleLine = lazyregexp.New(`(?m)^module[ \t]+"?([^\s"]+)`)
 
 // module returns the Go module with a base folder as root, or "" if there is none or go.mod cannot
 // be read.
-func (n *naming) module(dir string) string {
+func (n *failureLocator) module(dir string) string {
 	if name, known := n.modules[dir]; known {
 		return name
 	}
@@ -164,9 +164,9 @@ func samePackage(a, b string) bool {
 	return strings.HasSuffix(a, ".go") && strings.HasSuffix(b, ".go") && path.Dir(a) == path.Dir(b)
 }
 
-// lacks reports whether an output lists what ran, by package, file, class or test, without the
+// ranWithoutFile reports whether an output lists what ran, by package, file, class or test, without the
 // file.
-func (n *naming) lacks(told *testresults.Results, f testFile) bool {
+func (n *failureLocator) ranWithoutFile(told *testresults.Results, f testFile) bool {
 	if strings.HasSuffix(f.path, ".go") {
 		folder, packages := n.packageOf(f), told.Units(testresults.Package)
 		return folder != "" && len(packages) > 0 && !slices.Contains(packages, folder)
@@ -183,9 +183,9 @@ func (n *naming) lacks(told *testresults.Results, f testFile) bool {
 }
 
 // noneOf reports whether an output lists all tests, but none of the file.
-func (n *naming) noneOf(told *testresults.Results, f testFile) bool {
-	all, _ := f.declares()
-	template := func(t declared) bool { return strings.ContainsAny(t.name, "%$#") }
+func (n *failureLocator) noneOf(told *testresults.Results, f testFile) bool {
+	all, _ := f.declaredTests()
+	template := func(t declaredTest) bool { return strings.ContainsAny(t.name, "%$#") }
 	if len(all) == 0 || slices.ContainsFunc(all, template) || !told.NamesEach() {
 		return false
 	}
@@ -202,14 +202,14 @@ func endsAs(a, b string) bool {
 	return strings.HasSuffix(a, b) || strings.HasSuffix(b, a)
 }
 
-// ran reports whether an output lists tests of a file.
-func (n *naming) ran(told *testresults.Results, f testFile) bool {
+// ranTestsOf reports whether an output lists tests of a file.
+func (n *failureLocator) ranTestsOf(told *testresults.Results, f testFile) bool {
 	return slices.ContainsFunc(told.Units(testresults.File), func(file string) bool { return endsAs(file, f.path) })
 }
 
-// passed returns a predicate for tests of the file that passed in an output without a failure of
+// passedTestsOf returns a predicate for tests of the file that passed in an output without a failure of
 // the same name.
-func (n *naming) passed(told *testresults.Results, f testFile) func(name string) bool {
+func (n *failureLocator) passedTestsOf(told *testresults.Results, f testFile) func(name string) bool {
 	switch path.Ext(f.path) {
 	case ".go":
 		folder := n.packageOf(f)

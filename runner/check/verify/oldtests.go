@@ -7,19 +7,19 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// judgeOld lists the base's tests that the change removed or that fail with the change's code and
+// judgeBaseTests lists the base's tests that the change removed or that fail with the change's code and
 // the base's tests and data. The check is green with the change's own tests, so such a failure
 // comes from changed tests.
-func (p *proof) judgeOld(ctx context.Context) error {
-	if len(p.tests.old)+len(p.tests.data) == 0 {
+func (p *proof) judgeBaseTests(ctx context.Context) error {
+	if len(p.tests.baseTests)+len(p.tests.changedData) == 0 {
 		return nil
 	}
-	p.findGone()
+	p.recordRemovedTests()
 	if p.row.After != "green" {
 		p.oldUnknown = "the check is " + p.row.After + " on the change"
 		return nil
 	}
-	seen, err := p.see(ctx, "old", p.change.Tree, p.change.Base.Tree, p.tests.back)
+	seen, err := p.runOnTree(ctx, "old", p.change.Tree, p.change.Base.Tree, p.tests.restorePaths)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (p *proof) judgeOld(ctx context.Context) error {
 	case "green":
 		return nil
 	case "red":
-		return p.findFailing(ctx, seen)
+		return p.recordFailingTests(ctx, seen)
 	}
 	p.oldUnknown = map[string]string{
 		"timeout": "with them on the change the check did not end in time", transcript.Flaky: "with them on the change the check is flaky",
@@ -35,18 +35,18 @@ func (p *proof) judgeOld(ctx context.Context) error {
 	return nil
 }
 
-// findGone records tests of the base that neither their file nor a file changed by the change
+// recordRemovedTests records tests of the base that neither their file nor a file changed by the change
 // declares any more.
-func (p *proof) findGone() {
-	if p.tests.more > 0 {
+func (p *proof) recordRemovedTests() {
+	if p.tests.unjudgedCount > 0 {
 		p.oldUnknown = "more test files changed than are looked at"
 		return
 	}
 	had, has := map[string]map[string]bool{}, map[string]map[string]bool{}
-	for _, f := range p.tests.old {
+	for _, f := range p.tests.baseTests {
 		had[f.path] = f.namesOf()
 	}
-	for _, f := range append(p.tests.judged, p.tests.moved...) {
+	for _, f := range append(p.tests.changedTests, p.tests.movedTests...) {
 		if !f.link {
 			has[f.path] = f.namesOf()
 		}
@@ -59,14 +59,14 @@ func (p *proof) findGone() {
 		}
 		return false
 	}
-	for _, f := range p.tests.old {
-		all, known := f.declares()
+	for _, f := range p.tests.baseTests {
+		all, known := f.declaredTests()
 		if _, stays := has[f.path]; !known && !stays {
-			p.note(transcript.OldTest{File: f.path, Gone: true})
+			p.addBaseTest(transcript.OldTest{File: f.path, Gone: true})
 		}
 		for _, t := range all {
 			if !has[f.path][t.name] && !moved(t.name) {
-				p.note(transcript.OldTest{Name: t.name, File: f.path, Line: t.line, Gone: true})
+				p.addBaseTest(transcript.OldTest{Name: t.name, File: f.path, Line: t.line, Gone: true})
 			}
 		}
 	}
@@ -74,16 +74,16 @@ func (p *proof) findGone() {
 
 func (f testFile) namesOf() map[string]bool {
 	names := map[string]bool{}
-	all, _ := f.declares()
+	all, _ := f.declaredTests()
 	for _, t := range all {
 		names[t.name] = true
 	}
 	return names
 }
 
-// findFailing records the failing tests of a run, or without names their files.
-func (p *proof) findFailing(ctx context.Context, of seen) error {
-	names := newNaming(p.Workspace.Checkout(), p.tests.old)
+// recordFailingTests records the failing tests of a run, or without names their files.
+func (p *proof) recordFailingTests(ctx context.Context, of treeResult) error {
+	names := newFailureLocator(p.Workspace.Checkout(), p.tests.baseTests)
 	named := false
 	for _, run := range of.runs {
 		for _, x := range run.failures {
@@ -97,21 +97,21 @@ func (p *proof) findFailing(ctx context.Context, of seen) error {
 	if named {
 		return nil
 	}
-	files := append([]string(nil), p.tests.data...)
-	for _, f := range p.tests.old {
+	files := append([]string(nil), p.tests.changedData...)
+	for _, f := range p.tests.baseTests {
 		files = append(files, f.path)
 	}
 	for _, f := range files {
-		p.note(transcript.OldTest{File: f, Fails: true, Shared: len(files) > 1})
+		p.addBaseTest(transcript.OldTest{File: f, Fails: true, Shared: len(files) > 1})
 	}
 	return nil
 }
 
 // noteFailing records a failing test and reports whether its name or file is known. A test in an
 // unchanged file fails by changed data.
-func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool, error) {
-	for i, f := range p.tests.old {
-		is, shared, err := names.of(ctx, x, f)
+func (p *proof) noteFailing(ctx context.Context, names *failureLocator, x Failure) (bool, error) {
+	for i, f := range p.tests.baseTests {
+		is, shared, err := names.belongsTo(ctx, x, f)
 		if err != nil {
 			return false, err
 		}
@@ -122,29 +122,29 @@ func (p *proof) noteFailing(ctx context.Context, names *naming, x Failure) (bool
 		if t, found := names.tests[i].find(x.Name); found {
 			old.Name, old.Line = t.name, t.line
 		}
-		p.note(old)
+		p.addBaseTest(old)
 		return true, nil
 	}
-	if x.Name == "" || len(p.tests.data) == 0 {
+	if x.Name == "" || len(p.tests.changedData) == 0 {
 		return false, nil
 	}
 	old := transcript.OldTest{Name: x.Name, File: x.File, Line: x.Line, Fails: true}
 	if x.File == "" {
-		old.File, old.Line, old.Shared = p.tests.data[0], 0, len(p.tests.data) > 1
+		old.File, old.Line, old.Shared = p.tests.changedData[0], 0, len(p.tests.changedData) > 1
 	}
-	p.note(old)
+	p.addBaseTest(old)
 	return true, nil
 }
 
-func (p *proof) note(o transcript.OldTest) {
-	o.Name = clip.Bytes(o.Name, longestName)
+func (p *proof) addBaseTest(o transcript.OldTest) {
+	o.Name = clip.Bytes(o.Name, maxName)
 	for i, other := range p.old {
 		if other.File == o.File && other.Name == o.Name {
 			p.old[i].Gone, p.old[i].Fails = other.Gone || o.Gone, other.Fails || o.Fails
 			return
 		}
 	}
-	if len(p.old) < mostOldTests {
+	if len(p.old) < maxBaseTests {
 		p.old = append(p.old, o)
 	}
 }

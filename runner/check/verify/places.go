@@ -16,7 +16,7 @@ func (c Checks) relative(text string) string {
 	if !strings.Contains(text, "/") {
 		return text
 	}
-	for _, tree := range []string{c.Workspace.Seen(), c.Record.Join(record.PrivateTree)} {
+	for _, tree := range []string{c.Workspace.SandboxPath(), c.Record.Join(record.PrivateTree)} {
 		text = withoutFolder(text, tree+"/", false)
 	}
 	return withoutFolder(text, c.Record.Join(record.StateFolder)+"/", true)
@@ -38,7 +38,7 @@ func withoutFolder(text, folder string, next bool) string {
 			}
 			rest = rest[end+1:]
 		}
-		if at > 0 && inWord(text[at-1]) { // the end of another path
+		if at > 0 && isWordByte(text[at-1]) { // the end of another path
 			s.WriteString(text[:at+len(folder)])
 			text = text[at+len(folder):]
 			continue
@@ -49,8 +49,8 @@ func withoutFolder(text, folder string, next bool) string {
 	return s.String() + text
 }
 
-// mostModules is how many modules of Go are told apart.
-const mostModules = 200
+// maxModules is how many modules of Go are told apart.
+const maxModules = 200
 
 // inFolders gives the files of tests of Go their folders: go test names a file alone, and its
 // package by its path of import.
@@ -79,12 +79,12 @@ func (c Checks) inFolders(ctx context.Context, told *testresults.Results) error 
 
 func (c Checks) modules(ctx context.Context) (map[string]string, error) {
 	checkout := c.Workspace.Checkout()
-	files, err := checkout.Ending(ctx, "go.mod")
+	files, err := checkout.TrackedEndingIn(ctx, "go.mod")
 	if err != nil {
 		return nil, err
 	}
-	names, modules := newNaming(checkout, nil), map[string]string{}
-	for _, file := range files[:min(len(files), mostModules)] {
+	names, modules := newFailureLocator(checkout, nil), map[string]string{}
+	for _, file := range files[:min(len(files), maxModules)] {
 		if path.Base(file) != "go.mod" {
 			continue
 		}

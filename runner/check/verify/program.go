@@ -14,17 +14,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// OpenKept opens the baseline cache at path. It returns nil without checks, and if the run's
+// OpenBaselineCache opens the baseline cache at path. It returns nil without checks, and if the run's
 // commands could write there.
-func OpenKept(rec *record.Record, path string, boxes *confine.Sandboxes) *Kept {
-	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.OutOfReach(path) {
+func OpenBaselineCache(rec *record.Record, path string, boxes *confine.Sandboxes) *BaselineCache {
+	if path == "" || len(boxes.Job.Verify) == 0 || !boxes.UnwritableByCommands(path) {
 		return nil
 	}
 	program, err := programID()
 	if err == nil {
 		var kept *record.Baselines
 		if kept, err = record.OpenBaselines(path); err == nil {
-			return &Kept{Baselines: kept, RunID: rec.ID, Machine: append(boxes.Machine(), program)}
+			return &BaselineCache{Baselines: kept, RunID: rec.ID, Machine: append(boxes.MachineID(), program)}
 		}
 	}
 	rec.Warn("baseline_not_kept", "No baseline is kept for later runs: %v.", err)

@@ -10,7 +10,7 @@ import (
 // home is that of the user, whose build cache has Go's tool. TestMain sets another one.
 var home = os.Getenv("HOME")
 
-func TestTheBuildIDIsThatOfGo(t *testing.T) {
+func TestReadsGoBuildID(t *testing.T) {
 	path, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestTheBuildIDIsThatOfGo(t *testing.T) {
 	}
 }
 
-func TestAProgramWithoutABuildID(t *testing.T) {
+func TestHashesProgramWithoutBuildID(t *testing.T) {
 	for _, program := range []string{"", "\x04\x00\x00\x00Go\x00\x00", "#!/bin/sh\n"} {
 		if got := buildID(strings.NewReader(program)); got != "" {
 			t.Errorf("the build ID of %q is %q", program, got)

@@ -20,8 +20,8 @@ import (
 const (
 	// proofTimes is how often the timeout of a check its proof may take in all.
 	proofTimes = 5
-	// mostOldTests is how many tests of the base are named for one check.
-	mostOldTests = 50
+	// maxBaseTests is how many tests of the base are named for one check.
+	maxBaseTests = 50
 )
 
 // prove classifies the change's test files by each proving check, and examines changed scripts of
@@ -37,13 +37,13 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 			return err
 		}
 	}
-	touched := len(t.judged)+len(t.old)+len(t.data) > 0
+	touched := len(t.changedTests)+len(t.baseTests)+len(t.changedData) > 0
 	for i, check := range c.Job.Verify {
 		row := &table.Rows[i]
-		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.scripts(i, *row, change)}
+		p := proof{Checks: c, check: i, row: *row, attempt: attempt, change: change, scripts: c.changedScripts(i, *row, change)}
 		if check.IsProof() && touched && row.After != "" {
-			p.tests, p.names = t, newNaming(c.Workspace.Checkout(), t.judged)
-			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.back, path) })
+			p.tests, p.locator = t, newFailureLocator(c.Workspace.Checkout(), t.changedTests)
+			p.scripts = slices.DeleteFunc(p.scripts, func(path string) bool { return slices.Contains(t.restorePaths, path) })
 		} else if len(p.scripts) == 0 {
 			continue
 		}
@@ -52,7 +52,7 @@ func (c Checks) prove(ctx context.Context, attempt int, change *gitops.ChangeSet
 		}
 		p.dropHelpers()
 		slices.SortStableFunc(p.classes, func(a, b transcript.Proof) int { return strings.Compare(a.File, b.File) })
-		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.more, p.old, p.oldUnknown
+		row.Proof, row.ProofMore, row.OldTests, row.OldTestsUnknown = p.classes, p.tests.unjudgedCount, p.old, p.oldUnknown
 	}
 	return nil
 }
@@ -67,36 +67,36 @@ type proof struct {
 	tests   tests
 	scripts []string // that the check runs, and that the change altered
 
-	names      *naming              // of the files that are judged
-	now        *testresults.Results // of the check on the change, where that is red
-	classes    []transcript.Proof
-	old        []transcript.OldTest
-	oldUnknown string // why more is not known of them
-	base       *bool  // whether the check is green on the base; nil while that is not known
+	locator       *failureLocator      // of the files that are judged
+	changeResults *testresults.Results // of the check on the change, where that is red
+	classes       []transcript.Proof
+	old           []transcript.OldTest
+	oldUnknown    string // why more is not known of them
+	greenOnBase   *bool  // whether the check is green on the base; nil while that is not known
 }
 
-// errOver reports that the proof's time is over.
-var errOver = errors.New("the time for it was over")
+// errProofTimeOver reports that the proof's time is over.
+var errProofTimeOver = errors.New("the time for it was over")
 
 // run obeys the time limits of the proof and the run.
 func (p *proof) run(whole context.Context) error {
 	end := time.Now().Add(proofTimes * time.Duration(p.spec().Timeout))
-	if !p.Until.IsZero() && p.Until.Before(end) {
-		end = p.Until
+	if !p.ProofDeadline.IsZero() && p.ProofDeadline.Before(end) {
+		end = p.ProofDeadline
 	}
-	ctx, cancel := context.WithDeadlineCause(whole, end, errOver)
+	ctx, cancel := context.WithDeadlineCause(whole, end, errProofTimeOver)
 	defer cancel()
 	over := func(of func(context.Context) error) (why string, err error) {
 		switch err := of(ctx); {
-		case errors.Is(err, errOver):
-			return errOver.Error(), nil
+		case errors.Is(err, errProofTimeOver):
+			return errProofTimeOver.Error(), nil
 		case confine.Unready(err) && whole.Err() == nil:
 			return "a service that the check needs did not get ready there", nil
 		default:
 			return "", err
 		}
 	}
-	why, err := over(p.judgeOld)
+	why, err := over(p.judgeBaseTests)
 	if err != nil {
 		return err
 	}
@@ -106,27 +106,27 @@ func (p *proof) run(whole context.Context) error {
 	}
 	p.oldUnknown = cmp.Or(why, p.oldUnknown)
 	if why, err = over(p.classify); why != "" {
-		p.restUnknown(why)
+		p.setRestUnknown(why)
 	}
 	return err
 }
 
 func (p *proof) spec() job.VerifyCheck { return p.Job.Verify[p.check] }
 
-// give gives a file a class.
-func (p *proof) give(file testFile, class, note string, shared bool, of told) {
+// setClass gives a file a class.
+func (p *proof) setClass(file testFile, class, note string, shared bool, of classOrigin) {
 	p.classes = append(p.classes, transcript.Proof{File: file.path, Class: class, Note: note, Shared: shared, Tests: of.names, Log: of.log})
 }
 
-// restUnknown sets the class unknown for unclassified files.
-func (p *proof) restUnknown(note string) {
+// setRestUnknown sets the class unknown for unclassified files.
+func (p *proof) setRestUnknown(note string) {
 	has := map[string]bool{}
 	for _, of := range p.classes {
 		has[of.File] = true
 	}
-	for _, f := range p.tests.judged {
+	for _, f := range p.tests.changedTests {
 		if !has[f.path] {
-			p.give(f, transcript.Unknown, note, len(p.tests.judged) > 1, told{})
+			p.setClass(f, transcript.Unknown, note, len(p.tests.changedTests) > 1, classOrigin{})
 		}
 	}
 }
@@ -134,9 +134,9 @@ func (p *proof) restUnknown(note string) {
 // classify runs the check with the tests of the change on the base.
 func (p *proof) classify(ctx context.Context) error {
 	var files []testFile
-	for _, f := range p.tests.judged {
+	for _, f := range p.tests.changedTests {
 		if f.link {
-			p.give(f, transcript.NoTests, "it is no file", false, told{})
+			p.setClass(f, transcript.NoTests, "it is no file", false, classOrigin{})
 			continue
 		}
 		files = append(files, f)
@@ -146,51 +146,51 @@ func (p *proof) classify(ctx context.Context) error {
 	}
 	switch p.row.After {
 	case transcript.Flaky:
-		p.all(files, transcript.FlakyProof, "the check is flaky on the change", told{})
+		p.setClasses(files, transcript.FlakyProof, "the check is flaky on the change", classOrigin{})
 		return nil
 	case "timeout":
-		p.all(files, transcript.Unknown, "the check did not end in time, on the base and on the change", told{})
+		p.setClasses(files, transcript.Unknown, "the check did not end in time, on the base and on the change", classOrigin{})
 		return nil
 	case "red":
 		now, err := p.Checks.tests(ctx, p.spec(), p.row.Log)
 		if err != nil {
 			return err
 		}
-		p.now = now
+		p.changeResults = now
 	}
-	seen, err := p.onBase(ctx, "", p.tests.laid)
+	seen, err := p.onBase(ctx, "", p.tests.overlayPaths)
 	if err != nil {
 		return err
 	}
 	switch seen.state {
 	case "timeout":
-		p.all(files, transcript.Unknown, "with it on the base the check did not end in time", told{log: seen.log})
+		p.setClasses(files, transcript.Unknown, "with it on the base the check did not end in time", classOrigin{log: seen.log})
 	case "green":
 		for _, f := range files {
 			class, note := p.greenClass(f, seen)
-			p.give(f, class, note, false, told{log: seen.log})
+			p.setClass(f, class, note, false, classOrigin{log: seen.log})
 		}
 	default:
-		return p.byNames(ctx, files, seen)
+		return p.classifyByNames(ctx, files, seen)
 	}
 	return nil
 }
 
-// all gives several files one class.
-func (p *proof) all(files []testFile, class, note string, of told) {
+// setClasses gives several files one class.
+func (p *proof) setClasses(files []testFile, class, note string, of classOrigin) {
 	for _, f := range files {
-		p.give(f, class, note, len(files) > 1, of)
+		p.setClass(f, class, note, len(files) > 1, of)
 	}
 }
 
 // greenClass returns the class, with a note, of a file that leaves the check green on the base.
-func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
-	switch _, known := f.declares(); {
+func (p *proof) greenClass(f testFile, seen treeResult) (class, note string) {
+	switch _, known := f.declaredTests(); {
 	case known && !f.hasTests():
 		return transcript.NoTests, ""
 	case p.notRun(f, seen):
 		return transcript.Unknown, notRunHere
-	case ranNothing(seen.first()):
+	case ranNoTests(seen.first()):
 		return transcript.NoTests, ""
 	}
 	return transcript.NotRed, ""
@@ -200,8 +200,8 @@ func (p *proof) greenClass(f testFile, seen seen) (class, note string) {
 const notRunHere = "not run by this check"
 
 // notRun reports whether the output lists what ran, without the file.
-func (p *proof) notRun(f testFile, seen seen) bool {
-	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run ranOnce) bool { return !p.names.lacks(run.results, f) })
+func (p *proof) notRun(f testFile, seen treeResult) bool {
+	return len(seen.runs) > 0 && !slices.ContainsFunc(seen.runs, func(run singleRun) bool { return !p.locator.ranWithoutFile(run.results, f) })
 }
 
 // dropHelpers removes files without tests if others are red on the base: they are their helpers.
@@ -213,7 +213,7 @@ func (p *proof) dropHelpers() {
 		return
 	}
 	helps := map[string]bool{}
-	for _, f := range p.tests.judged {
+	for _, f := range p.tests.changedTests {
 		helps[f.path] = !f.link && !f.hasTests()
 	}
 	p.classes = slices.DeleteFunc(p.classes, func(of transcript.Proof) bool {
@@ -221,9 +221,9 @@ func (p *proof) dropHelpers() {
 	})
 }
 
-// byNames classifies files by the tests named in a red output. The others share one class, because
+// classifyByNames classifies files by the tests named in a red output. The others share one class, because
 // running each alone would take a run per file.
-func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error {
+func (p *proof) classifyByNames(ctx context.Context, files []testFile, seen treeResult) error {
 	var rest []testFile
 	for _, f := range files {
 		class, of, err := p.classOf(ctx, seen, f)
@@ -231,11 +231,11 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 		case err != nil:
 			return err
 		case class != "":
-			p.give(f, class, of.why, of.shared, of)
+			p.setClass(f, class, of.why, of.shared, of)
 		case p.notRun(f, seen):
-			p.give(f, transcript.Unknown, notRunHere, false, told{log: seen.log})
+			p.setClass(f, transcript.Unknown, notRunHere, false, classOrigin{log: seen.log})
 		case p.allPassed(seen, f):
-			p.give(f, transcript.NotRed, "", false, told{log: seen.log})
+			p.setClass(f, transcript.NotRed, "", false, classOrigin{log: seen.log})
 		default:
 			rest = append(rest, f)
 		}
@@ -245,21 +245,21 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 	}
 	named := len(rest) < len(files)
 	if seen.state == transcript.Flaky && !named {
-		p.all(rest, transcript.FlakyProof, "", told{log: seen.log})
+		p.setClasses(rest, transcript.FlakyProof, "", classOrigin{log: seen.log})
 		return nil
 	}
 	green, err := p.baseGreen(ctx)
-	switch log := (told{log: seen.log}); {
+	switch log := (classOrigin{log: seen.log}); {
 	case err != nil:
 		return err
 	case !green:
-		p.all(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", log)
+		p.setClasses(rest, transcript.Unknown, "the check is red on the base without it too, and its output names no tests of it", log)
 	case named:
-		p.all(rest, transcript.Unknown, "the output names tests of other files, and none of it", log)
+		p.setClasses(rest, transcript.Unknown, "the output names tests of other files, and none of it", log)
 	case len(files) == 1:
-		p.give(rest[0], seen.byState(), "", false, log)
+		p.setClass(rest[0], seen.classByState(), "", false, log)
 	default:
-		p.all(rest, seen.byState(), "the output is not matched to files", log)
+		p.setClasses(rest, seen.classByState(), "the output is not matched to files", log)
 	}
 	return nil
 }
@@ -267,41 +267,41 @@ func (p *proof) byNames(ctx context.Context, files []testFile, seen seen) error 
 // baseGreen reports whether the check is green on the base alone, the condition for a proof. A
 // cached baseline, or one of another base, does not suffice, so the check runs again.
 func (p *proof) baseGreen(ctx context.Context) (bool, error) {
-	if p.row.From == "" && !p.moved {
+	if p.row.From == "" && !p.onOtherBase {
 		return p.row.Before == "green", nil
 	}
-	if p.base == nil {
+	if p.greenOnBase == nil {
 		seen, err := p.onBase(ctx, "-none", nil)
 		if err != nil {
 			return false, err
 		}
 		green := seen.state == "green"
-		p.base = &green
+		p.greenOnBase = &green
 	}
-	return *p.base, nil
+	return *p.greenOnBase, nil
 }
 
 // onBase runs the check on the base with some files of the change.
-func (p *proof) onBase(ctx context.Context, name string, paths []string) (seen, error) {
-	return p.see(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
+func (p *proof) onBase(ctx context.Context, name string, paths []string) (treeResult, error) {
+	return p.runOnTree(ctx, "proof"+name, p.change.Base.Tree, p.change.Tree, paths)
 }
 
-// see runs the check on a tree with some paths of another one.
-func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (seen, error) {
+// runOnTree runs the check on a tree with some paths of another one.
+func (p *proof) runOnTree(ctx context.Context, name string, tree, other gitops.Tree, paths []string) (treeResult, error) {
 	swapped, err := p.Workspace.Checkout().Swap(tree, other, paths)
 	if err != nil {
-		return seen{}, err
+		return treeResult{}, err
 	}
 	s := suiteOf(p.attempt, p.change.Base, swapped)
-	s.about, s.proof = p.change.Tree, tree == p.change.Base.Tree
-	s.kind, s.notOwn, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
-	r, err := p.untilGreen(ctx, s, p.check)
+	s.changeTree, s.isProof = p.change.Tree, tree == p.change.Base.Tree
+	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("%s-%d", name, p.attempt), true, "for the red proof"
+	r, err := p.runUntilGreen(ctx, s, p.check)
 	if err != nil {
-		return seen{}, cmp.Or(context.Cause(ctx), err)
+		return treeResult{}, cmp.Or(context.Cause(ctx), err)
 	}
-	of := seen{state: r.state, log: transcript.Deciding(r.runs).Log}
+	of := treeResult{state: r.state, log: transcript.DecidingRun(r.runs).Log}
 	for _, run := range r.runs {
-		output, err := p.Record.Ends(run.Log, mostOfTest, mostOfTest)
+		output, err := p.Record.Ends(run.Log, maxTestFileBytes, maxTestFileBytes)
 		if err != nil {
 			return of, err
 		}
@@ -309,42 +309,42 @@ func (p *proof) see(ctx context.Context, name string, tree, other gitops.Tree, p
 		if err != nil {
 			return of, err
 		}
-		of.runs = append(of.runs, ranOnce{run.State, output, p.failures(results), results})
+		of.runs = append(of.runs, singleRun{run.State, output, p.failures(results), results})
 	}
 	return of, nil
 }
 
-// seen is a check's result for a tree.
-type seen struct {
+// treeResult is a check's result for a tree.
+type treeResult struct {
 	state string
 	log   string
-	runs  []ranOnce
+	runs  []singleRun
 }
 
-type ranOnce struct {
+type singleRun struct {
 	state    string
 	output   string
 	failures []Failure
 	results  *testresults.Results
 }
 
-// told is the origin of a class.
-type told struct {
+// classOrigin is the origin of a class.
+type classOrigin struct {
 	names  []string // of tests that fail
 	log    string
 	why    string // where the class does not say it
 	shared bool
 }
 
-func (s seen) first() string {
+func (s treeResult) first() string {
 	if len(s.runs) == 0 {
 		return ""
 	}
 	return s.runs[0].output
 }
 
-// byState returns the class of a red check without named tests.
-func (s seen) byState() string {
+// classByState returns the class of a red check without named tests.
+func (s treeResult) classByState() string {
 	switch {
 	case s.state == transcript.Flaky:
 		return transcript.FlakyProof
@@ -356,14 +356,14 @@ func (s seen) byState() string {
 
 // allPassed reports whether all runs say that each test of a file passed, or that the file ran if
 // they name all failures.
-func (p *proof) allPassed(s seen, f testFile) bool {
-	all, _ := f.declares()
+func (p *proof) allPassed(s treeResult, f testFile) bool {
+	all, _ := f.declaredTests()
 	for _, run := range s.runs {
-		if run.results.Complete() && p.names.ran(run.results, f) {
+		if run.results.Complete() && p.locator.ranTestsOf(run.results, f) {
 			continue
 		}
-		passed := p.names.passed(run.results, f)
-		if len(all) == 0 || slices.ContainsFunc(all, func(t declared) bool { return !passed(t.name) }) {
+		passed := p.locator.passedTestsOf(run.results, f)
+		if len(all) == 0 || slices.ContainsFunc(all, func(t declaredTest) bool { return !passed(t.name) }) {
 			return false
 		}
 	}
@@ -372,22 +372,22 @@ func (p *proof) allPassed(s seen, f testFile) bool {
 
 // classOf returns a file's class by the tests named in the runs, or "" without any. Tests failing
 // in one run only are flaky.
-func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, error) {
-	of := told{log: s.log, shared: true}
+func (p *proof) classOf(ctx context.Context, s treeResult, f testFile) (string, classOrigin, error) {
+	of := classOrigin{log: s.log, shared: true}
 	failed, loadless := 0, 0
 	for _, run := range s.runs {
 		fails, loads := false, true
 		for _, x := range run.failures {
-			is, shared, err := p.names.of(ctx, x, f)
+			is, shared, err := p.locator.belongsTo(ctx, x, f)
 			if err != nil {
 				return "", of, err
 			}
-			if is && !p.passesNow(x) {
+			if is && !p.passesWithChange(x) {
 				of.why = "what fails there is not told to pass with the change"
 				continue
 			}
 			if is {
-				fails, loads, of.shared = true, loads && x.Load, of.shared && shared
+				fails, loads, of.shared = true, loads && x.LoadError, of.shared && shared
 				of.add(x.Name)
 			}
 		}
@@ -403,7 +403,7 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 	}
 	switch {
 	case failed == 0 && of.why != "":
-		return transcript.Unknown, told{log: s.log, why: of.why}, nil
+		return transcript.Unknown, classOrigin{log: s.log, why: of.why}, nil
 	case failed == 0:
 		return "", of, nil
 	case failed < len(s.runs):
@@ -414,24 +414,26 @@ func (p *proof) classOf(ctx context.Context, s seen, f testFile) (string, told, 
 	return transcript.Proven, of, nil
 }
 
-// passesNow reports whether a failing test passes with the change. If the check is green there, all
+// passesWithChange reports whether a failing test passes with the change. If the check is green there, all
 // tests pass.
-func (p *proof) passesNow(x Failure) bool { return p.now == nil || p.now.Passed(x.Full) }
+func (p *proof) passesWithChange(x Failure) bool {
+	return p.changeResults == nil || p.changeResults.Passed(x.OutputName)
+}
 
 // add adds the name of a test, if there are not many.
-func (t *told) add(name string) {
+func (t *classOrigin) add(name string) {
 	const most = 10
-	if name = clip.Bytes(name, longestName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
+	if name = clip.Bytes(name, maxName); name != "" && len(t.names) < most && !slices.Contains(t.names, name) {
 		t.names = append(t.names, name)
 	}
 }
 
-// UnprovenWords tells the agent which tests prove nothing, if it can fix that, as the continuation
+// DescribeUnproven tells the agent which tests prove nothing, if it can fix that, as the continuation
 // of a sentence, or returns "".
-func UnprovenWords(table transcript.Verify) string {
+func DescribeUnproven(table transcript.Verify) string {
 	var unproven strings.Builder
 	for _, p := range table.Proofs() {
-		if why := mendable[p.Class]; why != "" {
+		if why := fixableClasses[p.Class]; why != "" {
 			fmt.Fprintf(&unproven, "- %q: %s; %s\n", p.File, p.Class, cmp.Or(p.Note, why))
 		}
 	}
@@ -443,8 +445,8 @@ func UnprovenWords(table transcript.Verify) string {
 		"If it is right as it is, end again and say why in your last message."
 }
 
-// mendable describes the classes that an agent can fix.
-var mendable = map[string]string{
+// fixableClasses describes the classes that an agent can fix.
+var fixableClasses = map[string]string{
 	transcript.NotRed:     "no test of it fails there",
 	transcript.NoTests:    "nothing of it was run as a test",
 	transcript.FlakyProof: "it failed there in one run and not in another",

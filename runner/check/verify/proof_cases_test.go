@@ -73,13 +73,13 @@ func judged(t *testing.T, j job.Job, until time.Time, base, change map[string]st
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, checks.Workspace.Seen(), change)
+	apply(t, checks.Workspace.SandboxPath(), change)
 	found, err := checks.Workspace.Changes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks.Until = until
-	table, err := checks.Change(t.Context(), 1, found, baseline.Rows)
+	checks.ProofDeadline = until
+	table, err := checks.VerifyChange(t.Context(), 1, found, baseline.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func otherProofs() []proofCase {
 }
 
 // A runner that stops at the first failure says nothing of the others.
-func TestProofsOfWhatWasNotRun(t *testing.T) {
+func TestProofOfUnrunTests(t *testing.T) {
 	run := "for f in *_test.py; do test -e $f || continue; sh ./$f || " + pytestFails("'$f'::test_a") + "; done"
 	change := map[string]string{"greet": "world\n"}
 	const files = 12
@@ -272,7 +272,7 @@ func TestProofsOfWhatWasNotRun(t *testing.T) {
 
 // A base on which the check is flaky proves nothing by its exit status, also where that is
 // accepted.
-func TestProofsOnAFlakyBase(t *testing.T) {
+func TestProofOnFlakyBase(t *testing.T) {
 	n := filepath.Join(t.TempDir(), "n")
 	j := proving("echo >>" + n + "; case $(wc -l <" + n + ") in 1|4|5) exit 1; esac")
 	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"

@@ -31,7 +31,7 @@ func proved(t *testing.T, j job.Job, until time.Time, files map[string]string) t
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := checks.Workspace.Seen()
+	root := checks.Workspace.SandboxPath()
 	write(t, root, "tracked", "base\nchange\n")
 	for name, content := range files {
 		if to, is := strings.CutPrefix(content, "-> "); is {
@@ -46,8 +46,8 @@ func proved(t *testing.T, j job.Job, until time.Time, files map[string]string) t
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks.Until = until
-	if table, err = checks.Change(t.Context(), 1, change, table.Rows); err != nil {
+	checks.ProofDeadline = until
+	if table, err = checks.VerifyChange(t.Context(), 1, change, table.Rows); err != nil {
 		t.Fatal(err)
 	}
 	return table
@@ -60,13 +60,13 @@ func classes(table transcript.Verify) (all []string) {
 	return all
 }
 
-func TestAProofWithoutTime(t *testing.T) {
+func TestProofWithoutTimeIsUnknown(t *testing.T) {
 	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
 	table := proved(t, proving(run), time.Now().Add(-time.Hour), map[string]string{"a_test.sh": "grep change tracked"})
 	if diff := cmp.Diff([]string{"a_test.sh unknown false the time for it was over"}, classes(table)); diff != "" || !table.Passed {
 		t.Error(diff)
 	}
-	if words := UnprovenWords(table); words != "" {
+	if words := DescribeUnproven(table); words != "" {
 		t.Errorf("the agent is told of what it can't mend: %s", words)
 	}
 	table = proved(t, proving(run), time.Now().Add(time.Hour), map[string]string{"a_test.sh": "grep change tracked"})
@@ -75,7 +75,7 @@ func TestAProofWithoutTime(t *testing.T) {
 	}
 }
 
-func TestTestFilesThatAreLinks(t *testing.T) {
+func TestIgnoresLinkedTestFiles(t *testing.T) {
 	run := `for f in *_test.sh; do test ! -e $f || sh $f; done`
 	table := proved(t, proving(run), time.Time{}, map[string]string{"a_test.sh": "-> tracked.sh", "tracked.sh": "true", "b_test.sh": "-> /etc/passwd-that-is-not"})
 	if diff := cmp.Diff([]string{"a_test.sh no_tests false it is no file", "b_test.sh no_tests false it is no file"}, classes(table)); diff != "" {
@@ -83,14 +83,14 @@ func TestTestFilesThatAreLinks(t *testing.T) {
 	}
 }
 
-func TestThousandsOfTestFiles(t *testing.T) {
+func TestBoundsJudgedTestFiles(t *testing.T) {
 	files := map[string]string{}
 	for i := range 2000 {
 		files[fmt.Sprintf("f%04d_test.sh", i)] = fmt.Sprintf("grep -q change tracked # %d", i)
 	}
 	table := proved(t, proving(`test ! -e f0000_test.sh || sh f0000_test.sh`), time.Time{}, files)
 	all := table.Proofs()
-	if len(all) != mostTestFiles || table.MoreProofs() != len(files)-mostTestFiles {
+	if len(all) != maxTestFiles || table.MoreProofs() != len(files)-maxTestFiles {
 		t.Fatalf("%d files have a class, %d have none", len(all), table.MoreProofs())
 	}
 	for _, p := range all {
@@ -100,33 +100,33 @@ func TestThousandsOfTestFiles(t *testing.T) {
 	}
 }
 
-func TestFailuresOfOtherToolsThanGo(t *testing.T) {
+func TestLocatesFailuresOfOtherTools(t *testing.T) {
 	run := `n=0; for f in *_test.sh; do test ! -e $f || sh $f || { n=$((n+1)); echo "not ok $n $(printf %0400d 1)-$n"; echo "# (in test file $f, line 7)"; }; done; echo 1..9; test $n = 0`
 	j := proving(run)
 	table := judged(t, j, time.Time{}, nil, map[string]string{"tracked": "base\nchange\n", "a_test.sh": "grep change tracked", "b_test.sh": "grep base tracked"})
 	if diff := cmp.Diff([]string{"a_test.sh proven false", "b_test.sh unknown false the output names tests of other files, and none of it"}, classes(table)); diff != "" {
 		t.Error(diff)
 	}
-	if names := table.Proofs()[0].Tests; len(names) != 1 || len(names[0]) > longestName+len("…") {
+	if names := table.Proofs()[0].Tests; len(names) != 1 || len(names[0]) > maxName+len("…") {
 		t.Errorf("%q", names)
 	}
-	if words := UnprovenWords(table); words != "" {
+	if words := DescribeUnproven(table); words != "" {
 		t.Errorf("the agent is told of what it can't mend: %s", words)
 	}
 	table.Rows[0].Proof[1].Class, table.Rows[0].Proof[1].Note = transcript.NotRed, ""
-	if words := UnprovenWords(table); !strings.Contains(words, `- "b_test.sh": not_red; no test of it fails there`) || strings.Contains(words, "a_test.sh") {
+	if words := DescribeUnproven(table); !strings.Contains(words, `- "b_test.sh": not_red; no test of it fails there`) || strings.Contains(words, "a_test.sh") {
 		t.Error(words)
 	}
 }
 
-func TestARedChangeIsNotProven(t *testing.T) {
+func TestProvesNoRedChange(t *testing.T) {
 	table := proved(t, proving("! grep change tracked"), time.Time{}, map[string]string{"a_test.sh": "true"})
 	if table.Passed || len(table.Proofs()) != 0 {
 		t.Errorf("%+v", table)
 	}
 }
 
-func TestTestsOfTheBaseInALanguageThatIsNotKnown(t *testing.T) {
+func TestJudgesBaseTestsOfUnknownLanguage(t *testing.T) {
 	j := proving("test ! -e code || ! grep -q '^base$' tracked 2>/dev/null")
 	j.VerifyTests = []string{"tracked"}
 	for name, c := range map[string]struct {
@@ -149,7 +149,7 @@ func TestTestsOfTheBaseInALanguageThatIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestACheckThatIsFlakyOnTheChange(t *testing.T) {
+func TestReportsFlakyCheckOnChange(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	j := proving("test ! -e a_test.sh || test -e " + seen + " || { touch " + seen + "; false; }")
 	j.Verify[0].Rerun, j.Verify[0].Flaky = 1, "accept"

@@ -41,7 +41,7 @@ func (c Checks) Applies(ctx context.Context) error {
 	script := c.script(s, 0, record.LogName(appliesIf, 1, ""))
 	ran, err := c.check(ctx, s, script, 0)
 	if err == nil {
-		err = c.recordRan(appliesIf, script, ran)
+		err = c.recordCommand(appliesIf, script, ran)
 	}
 	switch {
 	case err != nil:
@@ -52,7 +52,7 @@ func (c Checks) Applies(ctx context.Context) error {
 		return outcome.Stopf(outcome.Skipped, "not_applicable", "The job does not apply here: applies_if exited with %d.", notApplicable)
 	}
 	return outcome.Stopf(outcome.InvalidInput, appliesIf,
-		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))
+		"applies_if ended as %s with status %d, which is neither 0 (it applies) nor 1 (it does not); see %s.", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
 }
 
 // Recipe runs the recipe in the agent's work tree. Its changes belong to the run's.
@@ -60,19 +60,19 @@ func (c Checks) Recipe(ctx context.Context) error {
 	step := c.Job.Recipe
 	script := confine.Script{
 		Name: recipe, Run: step.Run, Dir: c.Workspace.WorkDir(c.Job.Repository.Path), Timeout: time.Duration(step.Timeout), Log: record.LogName(recipe, 1, ""),
-		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, Commands: job.CommandsSetup},
+		Place: confine.Place{Scratch: recipe, Changes: confine.AgentScratch, Services: true, CommandKind: job.CommandsSetup},
 	}
-	over := c.Record.Begins(record.PhaseAgent, recipe)
+	over := c.Record.BeginStep(record.PhaseAgent, recipe)
 	ran, err := c.Sandboxes.RunScript(ctx, script)
 	over()
 	if err == nil {
-		err = c.recordRan(recipe, script, ran)
+		err = c.recordCommand(recipe, script, ran)
 	}
 	if err != nil {
 		return err
 	}
 	if ran.Color() != "green" {
-		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe ended as %s with status %d (%s).", ran.Color(), ran.ExitCode, c.Record.Whereabouts(script.Log))
+		return outcome.Stopf(outcome.InvalidInput, "recipe_failed", "The recipe ended as %s with status %d (%s).", ran.Color(), ran.ExitCode, c.Record.DescribeLogPlace(script.Log))
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ import (
 
 // Bounds of the search for a check's reports.
 const (
-	mostReports = 500
-	mostLooked  = 100_000 // files and folders
+	maxReports       = 500
+	maxSearchedPaths = 100_000 // files and folders
 )
 
 // reportOf returns the file with a check's reports in the run directory.
@@ -36,8 +36,8 @@ type reports map[string]fs.FileInfo
 // are a warning.
 func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	looked := 0
-	files := counting{root.FS().(readDirFS), func() error {
-		if looked++; looked > mostLooked {
+	files := boundedFS{root.FS().(readDirFS), func() error {
+		if looked++; looked > maxSearchedPaths {
 			return errors.New("there are too many files to look through")
 		}
 		return nil
@@ -48,8 +48,8 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 		if err == nil && info.Mode().IsRegular() {
 			found[name] = info
 		}
-		if len(found) > mostReports {
-			return fmt.Errorf("there are more than %d", mostReports)
+		if len(found) > maxReports {
+			return fmt.Errorf("there are more than %d", maxReports)
 		}
 		return nil
 	}, doublestar.WithNoFollow(), doublestar.WithFailOnIOErrors())
@@ -59,9 +59,9 @@ func (c Checks) reports(root *os.Root, check job.VerifyCheck) reports {
 	return found
 }
 
-// written opens the folder with a check's files, possibly among others, or returns nil.
-func (c Checks) written(place confine.Place) (*os.Root, error) {
-	root, err := os.OpenRoot(c.Sandboxes.ChangesOf(place))
+// openTree opens the folder with a check's files, possibly among others, or returns nil.
+func (c Checks) openTree(place confine.Place) (*os.Root, error) {
+	root, err := os.OpenRoot(c.Sandboxes.ChangesFolder(place))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -74,7 +74,7 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (rep
 	if check.JUnit == "" {
 		return nil, nil
 	}
-	root, err := c.written(script.Place)
+	root, err := c.openTree(script.Place)
 	if err != nil || root == nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func (c Checks) reportsBefore(script confine.Script, check job.VerifyCheck) (rep
 	return c.reports(root, check), nil
 }
 
-// keepReports keeps a check's new reports, concatenated in one file, because its tree is removed.
+// saveReports keeps a check's new reports, concatenated in one file, because its tree is removed.
 // Unreadable ones are a warning.
-func (c Checks) keepReports(script confine.Script, check job.VerifyCheck, before reports) error {
+func (c Checks) saveReports(script confine.Script, check job.VerifyCheck, before reports) error {
 	if check.JUnit == "" {
 		return nil
 	}
-	root, err := c.written(script.Place)
+	root, err := c.openTree(script.Place)
 	if err != nil || root == nil {
 		return err
 	}
@@ -145,28 +145,28 @@ type readDirFS interface {
 	fs.StatFS
 }
 
-// counting bounds how many folders are read and files looked at.
-type counting struct {
+// boundedFS bounds how many folders are read and files looked at.
+type boundedFS struct {
 	readDirFS
 	count func() error
 }
 
-func (c counting) ReadDir(name string) ([]fs.DirEntry, error) {
+func (c boundedFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := c.count(); err != nil {
 		return nil, err
 	}
 	return c.readDirFS.ReadDir(name)
 }
 
-func (c counting) Stat(name string) (fs.FileInfo, error) {
+func (c boundedFS) Stat(name string) (fs.FileInfo, error) {
 	if err := c.count(); err != nil {
 		return nil, err
 	}
 	return c.readDirFS.Stat(name)
 }
 
-// reported returns the test results in a check's reports, or nil.
-func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results {
+// resultsFromReports returns the test results in a check's reports, or nil.
+func (c Checks) resultsFromReports(check job.VerifyCheck, log string) *testresults.Results {
 	if check.JUnit == "" || !c.Record.Has(reportOf(log)) {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results
 	var told *testresults.Results
 	if err == nil {
 		defer f.Close()
-		told, err = c.junit(f)
+		told, err = c.parseJUnit(f)
 	}
 	if err != nil {
 		c.Record.Warn("junit", "The reports of %s can't be read: %v.", check.Name, err)
@@ -183,8 +183,8 @@ func (c Checks) reported(check job.VerifyCheck, log string) *testresults.Results
 	return told
 }
 
-// junit reads reports as if their paths were below the tree of the check.
-func (c Checks) junit(f io.Reader) (*testresults.Results, error) {
+// parseJUnit reads reports as if their paths were below the tree of the check.
+func (c Checks) parseJUnit(f io.Reader) (*testresults.Results, error) {
 	raw, err := io.ReadAll(io.LimitReader(f, testresults.MaxJUnit+1))
 	if err != nil {
 		return nil, err

@@ -11,29 +11,29 @@ import (
 
 // result is a check's result for a tree.
 type result struct {
-	state  string // green, red, timeout, flaky; empty where it was not run
-	notRun string // why
-	from   string // the run that found it, where that was an earlier one
-	runs   []transcript.CheckRun
+	state   string // green, red, timeout, flaky; empty where it was not run
+	notRun  string // why
+	fromRun string // the run that found it, where that was an earlier one
+	runs    []transcript.CheckRun
 }
 
-// put makes a row tell of a result.
-func (r result) put(row *transcript.VerifyRow) {
-	deciding := transcript.Deciding(r.runs)
+// fillRow makes a row tell of a result.
+func (r result) fillRow(row *transcript.VerifyRow) {
+	deciding := transcript.DecidingRun(r.runs)
 	row.NotRun = r.notRun
 	row.Runs, row.Seconds, row.Log = r.runs, deciding.Seconds, deciding.Log
 }
 
-// untilGreen runs a check, and repeats it on the same tree while it is red, as often as the job
+// runUntilGreen runs a check, and repeats it on the same tree while it is red, as often as the job
 // permits. A timeout counts at once.
 //
 // Leftovers of the baseline may break a check that cannot run twice in one place. Until one run was green with them, a red run only counts if the
 // check is also red without them.
-func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) {
+func (c Checks) runUntilGreen(ctx context.Context, s suite, i int) (result, error) {
 	var r result
 	caches := c.cachesOf(s, i)
 	for again := 0; ; again++ {
-		state, err := c.again(ctx, s, i, caches, &r)
+		state, err := c.rerunOnce(ctx, s, i, caches, &r)
 		switch {
 		case err != nil:
 			return r, err
@@ -50,7 +50,7 @@ func (c Checks) untilGreen(ctx context.Context, s suite, i int) (result, error) 
 // reruns returns the number of reruns of a red check. A proof has one, to distinguish flaky tests.
 func (c Checks) reruns(s suite, i int) int {
 	reruns := c.Job.Verify[i].Rerun
-	if s.proof {
+	if s.isProof {
 		reruns = min(reruns, 1)
 	}
 	return reruns
@@ -60,26 +60,26 @@ func (c Checks) reruns(s suite, i int) int {
 // further runs tell whether the leftovers are to blame or the check is flaky.
 func (c Checks) withoutCaches(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	for {
-		state, err := c.again(ctx, s, i, "", &r)
+		state, err := c.rerunOnce(ctx, s, i, "", &r)
 		switch {
 		case err != nil:
 			return r, err
 		case state == "green" && len(r.runs) == 2:
-			return c.blame(ctx, s, i, caches, r)
+			return c.blameLeftovers(ctx, s, i, caches, r)
 		case state != "red" || len(r.runs) > c.reruns(s, i):
 			return r, nil
 		}
 	}
 }
 
-// blame runs a check once more with and without the baseline's leftovers. It drops them if the
+// blameLeftovers runs a check once more with and without the baseline's leftovers. It drops them if the
 // results repeat; otherwise the check is flaky.
-func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
+func (c Checks) blameLeftovers(ctx context.Context, s suite, i int, caches string, r result) (result, error) {
 	all := r
-	if state, err := c.again(ctx, s, i, caches, &all); err != nil || state == "green" {
+	if state, err := c.rerunOnce(ctx, s, i, caches, &all); err != nil || state == "green" {
 		return all, err
 	}
-	if state, err := c.again(ctx, s, i, "", &all); err != nil || state != "green" {
+	if state, err := c.rerunOnce(ctx, s, i, "", &all); err != nil || state != "green" {
 		return all, err
 	}
 	c.Record.Warn("caches_dropped", "%s fails with the caches and ignored files of its baseline run, and passes without them. From here on it starts without them.", c.Job.Verify[i].Name)
@@ -88,8 +88,8 @@ func (c Checks) blame(ctx context.Context, s suite, i int, caches string, r resu
 	return r, c.Sandboxes.DropCaches(caches)
 }
 
-// again runs a check once more with the baseline's caches, or setup's for "".
-func (c Checks) again(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
+// rerunOnce runs a check once more with the baseline's caches, or setup's for "".
+func (c Checks) rerunOnce(ctx context.Context, s suite, i int, caches string, r *result) (state string, err error) {
 	log := record.LogName(s.kind+rerunName(len(r.runs)), i+1, c.Job.Verify[i].Name)
 	script := c.script(s, i, log)
 	script.Place.Caches = caches
@@ -125,7 +125,7 @@ func (c Checks) newRow(i int) transcript.VerifyRow {
 
 // Passes says whether a check came out as its job demands.
 func Passes(row transcript.VerifyRow) bool {
-	return transcript.Good(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.Good(row.Before, row.Flaky) && row.Worse == ""
+	return transcript.CountsAsGreen(row.After, row.Flaky) || row.NotRun == transcript.NotConcerned || row.Must == "no_worse" && !transcript.CountsAsGreen(row.Before, row.Flaky) && row.Worse == ""
 }
 
 // stateInWords is a state for the agent.

@@ -12,17 +12,17 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// known returns a check's result if it need not run.
-type known func(i int) (r result, ok bool)
+// knownResult returns a check's result if it need not run.
+type knownResult func(i int) (r result, ok bool)
 
 // runOn runs the checks on a tree, one after the other.
-func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, error) {
+func (c Checks) runOn(ctx context.Context, s suite, given knownResult) ([]result, error) {
 	results := make([]result, len(c.Job.Verify))
 	for i := range results {
 		of, ok := given(i)
 		if !ok {
 			var err error
-			if of, err = c.untilGreen(ctx, s, i); err != nil {
+			if of, err = c.runUntilGreen(ctx, s, i); err != nil {
 				return results, err
 			}
 		}
@@ -31,58 +31,58 @@ func (c Checks) runOn(ctx context.Context, s suite, given known) ([]result, erro
 	return results, nil
 }
 
-// Concerns reports whether a check is for a change of these paths.
-func Concerns(check job.VerifyCheck, paths []string) (bool, error) {
+// AppliesTo reports whether a check is for a change of these paths.
+func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	if len(check.When) == 0 {
 		return true, nil
 	}
 	for _, path := range paths {
-		if fits, err := policy.Fits(check.When, path); err != nil || fits {
+		if fits, err := policy.MatchesPattern(check.When, path); err != nil || fits {
 			return fits, err
 		}
 	}
 	return false, nil
 }
 
-// concerned says of each check whether it is for a change.
-func (c Checks) concerned(change *gitops.ChangeSet) ([]bool, error) {
+// appliesToChange says of each check whether it is for a change.
+func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 	is, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
 	for i, check := range c.Job.Verify {
 		var err error
-		if is[i], err = Concerns(check, paths); err != nil {
+		if is[i], err = AppliesTo(check, paths); err != nil {
 			return nil, fmt.Errorf("verify[%d].when: %w", i, err)
 		}
 	}
 	return is, nil
 }
 
-// onlyConcerned runs the checks for a change.
-func onlyConcerned(is []bool) known {
+// onlyApplying runs the checks for a change.
+func onlyApplying(is []bool) knownResult {
 	return func(i int) (result, bool) { return result{notRun: transcript.NotConcerned}, !is[i] }
 }
 
-// later delays checks that may not be needed: most changes do not concern them, so their baseline
+// postponed delays checks that may not be needed: most changes do not concern them, so their baseline
 // waits for one that does.
-func (c Checks) later(i int) (result, bool) {
+func (c Checks) postponed(i int) (result, bool) {
 	return result{notRun: transcript.NotConcerned}, len(c.Job.Verify[i].When) > 0
 }
 
-// lateBaseline runs the delayed baselines needed for a change and adds them to the rows.
-func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
+// runPostponedBaseline runs the delayed baselines needed for a change and adds them to the rows.
+func (c Checks) runPostponedBaseline(ctx context.Context, attempt int, base gitops.Base, is []bool, rows []transcript.VerifyRow) error {
 	waits := func(i int) bool { return is[i] && rows[i].Before == "" && rows[i].NotRun == transcript.NotConcerned }
 	if !slices.ContainsFunc(indexes(rows), waits) {
 		return nil
 	}
 	s := suiteOf(attempt, base, base.Tree)
-	s.kind, s.notOwn, s.why = fmt.Sprintf("base-%d", attempt), true, onTheBase
+	s.kind, s.serviceNotBlamed, s.why = fmt.Sprintf("base-%d", attempt), true, lateBaselineReason
 	results, err := c.onBase(ctx, s, func(i int) (result, bool) { return result{state: rows[i].Before, notRun: rows[i].NotRun}, !waits(i) })
 	if err != nil {
 		return err
 	}
 	for i, r := range results {
 		if waits(i) {
-			rows[i].Before, rows[i].From = r.state, r.from
-			if err := c.show(ctx, &rows[i], i, r); err != nil {
+			rows[i].Before, rows[i].From = r.state, r.fromRun
+			if err := c.showBaseResult(ctx, &rows[i], i, r); err != nil {
 				return err
 			}
 		}
@@ -90,8 +90,8 @@ func (c Checks) lateBaseline(ctx context.Context, attempt int, base gitops.Base,
 	return nil
 }
 
-// onTheBase is why checks run on the base after the baseline.
-const onTheBase = "on the base"
+// lateBaselineReason is why checks run on the base after the baseline.
+const lateBaselineReason = "on the base"
 
 func indexes(rows []transcript.VerifyRow) []int {
 	all := make([]int, len(rows))

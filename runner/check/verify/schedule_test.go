@@ -22,14 +22,14 @@ func inShort(rows []transcript.VerifyRow) (all []string) {
 	return all
 }
 
-func TestChecksForPathsOfTheChange(t *testing.T) {
+func TestRunsChecksForChangedPaths(t *testing.T) {
 	checks, baseline, change := worked(t,
 		job.VerifyCheck{Name: "docs", Run: "false", Must: "pass", When: []string{"docs/**"}},
 		job.VerifyCheck{Name: "code", Run: "false", Must: "no_worse", When: []string{"docs/**", "TRACKED"}})
 	if diff := cmp.Diff([]string{"docs:   false when", "code:   false when"}, inShort(baseline.Rows)); diff != "" {
 		t.Error(diff)
 	}
-	table, err := checks.Change(t.Context(), 1, change, baseline.Rows)
+	table, err := checks.VerifyChange(t.Context(), 1, change, baseline.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,17 +39,17 @@ func TestChecksForPathsOfTheChange(t *testing.T) {
 	if !checks.Record.Has("outputs/base-1-2-code.log") || baseline.Rows[1].Before != "red" {
 		t.Error("its baseline was not taken late, or is not among the rows")
 	}
-	again, err := checks.Change(t.Context(), 2, change, baseline.Rows)
+	again, err := checks.VerifyChange(t.Context(), 2, change, baseline.Rows)
 	if err != nil || checks.Record.Has("outputs/base-2-2-code.log") {
 		t.Errorf("it was taken twice: %v, %v", inShort(again.Rows), err)
 	}
 }
 
-func TestAFailureEndsAllThatRun(t *testing.T) {
+func TestFailureStopsAllChecks(t *testing.T) {
 	checks, _, change := worked(t, job.VerifyCheck{Name: "a", Run: "true"}, job.VerifyCheck{Name: "b", Run: "true"}, job.VerifyCheck{Name: "c", Run: "true"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := checks.runOn(ctx, suiteOf(1, change.Base, change.Tree), onlyConcerned([]bool{true, true, true})); !errors.Is(err, context.Canceled) {
+	if _, err := checks.runOn(ctx, suiteOf(1, change.Base, change.Tree), onlyApplying([]bool{true, true, true})); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

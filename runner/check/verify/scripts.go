@@ -11,9 +11,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// scripts returns the base's files that a check or setup command runs, by its words, and that the
+// changedScripts returns the base's files that a check or setup command runs, by its words, and that the
 // change altered or removed. It returns nil unless the check turned from red on the base to green.
-func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
+func (c Checks) changedScripts(i int, row transcript.VerifyRow, change *gitops.ChangeSet) (paths []string) {
 	if row.After != "green" || row.Before != "red" && row.Before != "timeout" {
 		return nil
 	}
@@ -21,33 +21,33 @@ func (c Checks) scripts(i int, row transcript.VerifyRow, change *gitops.ChangeSe
 	for _, step := range c.Job.Setup {
 		commands = append(commands, step.Run)
 	}
-	named := namedBy(commands)
+	named := filesNamedIn(commands)
 	for _, f := range change.Files {
-		if f.OldMode != "" && slices.ContainsFunc(named, func(name string) bool { return names(name, c.Job.Repository.Path, f.Path) }) {
+		if f.OldMode != "" && slices.ContainsFunc(named, func(name string) bool { return mayMeanFile(name, c.Job.Repository.Path, f.Path) }) {
 			paths = append(paths, f.Path)
 		}
 	}
 	return paths
 }
 
-// implied lists the files that tell programs by default what to run, by program.
-var implied = map[string][]string{
+// defaultFiles lists the files that tell programs by default what to run, by program.
+var defaultFiles = map[string][]string{
 	"make": {"Makefile", "makefile", "GNUmakefile"}, "just": {"justfile", "Justfile"}, "rake": {"Rakefile"}, "tox": {"tox.ini"},
 	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"},
 }
 
-// readers lists programs that only read files.
-var readers = map[string]bool{
+// readOnlyPrograms lists programs that only read files.
+var readOnlyPrograms = map[string]bool{
 	"test": true, "[": true, "[[": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "cat": true, "head": true, "tail": true, "wc": true, "ls": true, "diff": true,
 	"cmp": true, "echo": true, "printf": true, "cp": true, "mv": true, "rm": true, "mkdir": true, "touch": true, "cd": true, "sed": true, "jq": true, "git": true,
 }
 
-// namedBy returns possible file names in commands that run them. Files only read, or their output,
+// filesNamedIn returns possible file names in commands that run them. Files only read, or their output,
 // are the subject of a check.
-func namedBy(scripts []string) (all []string) {
+func filesNamedIn(scripts []string) (all []string) {
 	for _, script := range scripts {
-		for _, command := range shell.Deciding(script) {
-			if readers[path.Base(command[0])] {
+		for _, command := range shell.DecidingCommands(script) {
+			if readOnlyPrograms[path.Base(command[0])] {
 				continue
 			}
 			for _, word := range command {
@@ -55,16 +55,16 @@ func namedBy(scripts []string) (all []string) {
 				if !set {
 					value = word
 				}
-				all = append(append(all, path.Clean(value)), implied[word]...)
+				all = append(append(all, path.Clean(value)), defaultFiles[word]...)
 			}
 		}
 	}
 	return all
 }
 
-// names reports whether a name in a command may mean a file. Commands start in dir and may change
+// mayMeanFile reports whether a name in a command may mean a file. Commands start in dir and may change
 // folders.
-func names(name, dir, file string) bool {
+func mayMeanFile(name, dir, file string) bool {
 	if path.Join(dir, name) == file || name == file {
 		return true
 	}
@@ -77,14 +77,14 @@ func (p *proof) judgeScripts(ctx context.Context) error {
 	if len(p.scripts) == 0 {
 		return nil
 	}
-	seen, err := p.see(ctx, "scripts", p.change.Tree, p.change.Base.Tree, p.scripts)
+	seen, err := p.runOnTree(ctx, "scripts", p.change.Tree, p.change.Base.Tree, p.scripts)
 	if err != nil {
 		return err
 	}
 	switch seen.state {
 	case "red", "timeout":
 		for _, file := range p.scripts {
-			p.note(transcript.OldTest{File: file, Script: true, Fails: true, Shared: len(p.scripts) > 1})
+			p.addBaseTest(transcript.OldTest{File: file, Script: true, Fails: true, Shared: len(p.scripts) > 1})
 		}
 	case transcript.Flaky:
 		p.oldUnknown = "with the files that it runs as they were the check is flaky"

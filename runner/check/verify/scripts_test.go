@@ -11,7 +11,7 @@ import (
 )
 
 // A check that the change made green by editing what it runs is red with that put back.
-func TestACheckThatIsMadeGreenByWhatItRuns(t *testing.T) {
+func TestRecordsScriptsThatTurnCheckGreen(t *testing.T) {
 	const strict, lax = "grep -q change tracked", "true"
 	base := map[string]string{"ci/check.sh": strict, "ci/lib.sh": "", "Makefile": "test:\n\t" + strict + "\n"}
 	altered := func(files ...string) (all []transcript.OldTest) {
@@ -48,14 +48,14 @@ func TestACheckThatIsMadeGreenByWhatItRuns(t *testing.T) {
 	}
 }
 
-func TestNamesOfWhatCommandsRun(t *testing.T) {
+func TestFindsFilesNamedInCommands(t *testing.T) {
 	for command, file := range map[string]string{
 		"make test": "Makefile", "npm test": "package.json", "./ci/check.sh": "ci/check.sh", "cd ci && ./check.sh": "ci/check.sh", "mypy --config=mypy.ini .": "mypy.ini",
 		"FOO=1 sh check.sh >log 2>&1": "check.sh", "if true; then ./a.sh; fi": "a.sh",
 	} {
 		found := false
-		for _, name := range namedBy([]string{command}) {
-			found = found || names(name, ".", file)
+		for _, name := range filesNamedIn([]string{command}) {
+			found = found || mayMeanFile(name, ".", file)
 		}
 		if !found {
 			t.Errorf("%q does not name %s", command, file)

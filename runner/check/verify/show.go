@@ -11,13 +11,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// show puts a base result into a row.
-func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
-	tests, err := c.put(ctx, row, i, r)
+// showBaseResult puts a base result into a row.
+func (c Checks) showBaseResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) error {
+	tests, err := c.putResult(ctx, row, i, r)
 	if err != nil || tests == nil {
 		return err
 	}
-	c.list(row, tests, testresults.Change{})
+	c.listFailing(row, tests, testresults.Change{})
 	if advice := networkAdvice("policy.network", c.Job.Policy.Network, row.Run, tests.output); advice != "" {
 		c.Record.Warn("check_network", "%s is red on the base. %s", row.Name, advice)
 	}
@@ -25,29 +25,29 @@ func (c Checks) show(ctx context.Context, row *transcript.VerifyRow, i int, r re
 	return nil
 }
 
-// showChange puts a change's result into a row with its baseline.
-func (c Checks) showChange(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
+// showChangeResult puts a change's result into a row with its baseline.
+func (c Checks) showChangeResult(ctx context.Context, row *transcript.VerifyRow, i int, r result, change *gitops.ChangeSet) error {
 	was := *row
 	before := testsBefore(was)
-	tests, err := c.put(ctx, row, i, r)
+	tests, err := c.putResult(ctx, row, i, r)
 	row.Worse = ""
 	if err != nil || tests == nil {
 		return err
 	}
-	became := testresults.Compare(before, tests.Results, transcript.Deciding(r.runs).State == "green")
-	silent, err := c.untouched(became.Silent, change)
+	became := testresults.Compare(before, tests.Results, transcript.DecidingRun(r.runs).State == "green")
+	silent, err := c.testsOutsideChange(became.Silent, change)
 	if err != nil {
 		return fmt.Errorf("look for fixed tests: %w", err)
 	}
 	row.Fixed = append(became.Mended, silent...)
-	c.list(row, tests, became)
-	row.Worse, err = c.worse(was, r, tests, became)
+	c.listFailing(row, tests, became)
+	row.Worse, err = c.whyWorse(was, r, tests, became)
 	return err
 }
 
-// worse explains why a check that was red on the base is worse now, ignoring the base's own
+// whyWorse explains why a check that was red on the base is worse now, ignoring the base's own
 // failures.
-func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became testresults.Change) (string, error) {
+func (c Checks) whyWorse(was transcript.VerifyRow, r result, now *reportedTests, became testresults.Change) (string, error) {
 	if r.state != "red" && r.state != "timeout" || was.Before == "green" || was.Before == "" {
 		return "", nil
 	}
@@ -60,15 +60,15 @@ func (c Checks) worse(was transcript.VerifyRow, r result, now *toldTests, became
 		}
 		return "", nil
 	}
-	loaded, err := c.loaded(was, now)
+	loaded, err := c.loadedBefore(was, now)
 	if err != nil || !loaded {
 		return "", err
 	}
 	return "something does not compile or load that did before", nil
 }
 
-// loaded reports whether something that does not compile or load now did before.
-func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
+// loadedBefore reports whether something that does not compile or load now did before.
+func (c Checks) loadedBefore(was transcript.VerifyRow, now *reportedTests) (bool, error) {
 	before := map[string]bool{}
 	for _, t := range was.Failing {
 		before[t.Name] = true
@@ -83,33 +83,33 @@ func (c Checks) loaded(was transcript.VerifyRow, now *toldTests) (bool, error) {
 	if named || was.Log == "" || was.Before == "timeout" {
 		return false, nil
 	}
-	output, err := c.Record.Ends(was.Log, mostOfTest, mostOfTest)
+	output, err := c.Record.Ends(was.Log, maxTestFileBytes, maxTestFileBytes)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", was.Log, err)
 	}
-	return doesNotLoad(now.Results, now.output) && !loads().MatchString(output), nil
+	return doesNotLoad(now.Results, now.output) && !loadErrorPatterns().MatchString(output), nil
 }
 
-// toldTests are the tests in a check's runs on one tree.
-type toldTests struct {
+// reportedTests are the tests in a check's runs on one tree.
+type reportedTests struct {
 	*testresults.Results
 	runs   map[string][]int // that name a failing test, where others do not
 	output string           // of the run that decided
 }
 
-// put puts a result into a row and returns its tests, or nil if nothing ran. Several red runs may
+// putResult puts a result into a row and returns its tests, or nil if nothing ran. Several red runs may
 // have different reasons.
-func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*toldTests, error) {
-	r.put(row)
+func (c Checks) putResult(ctx context.Context, row *transcript.VerifyRow, i int, r result) (*reportedTests, error) {
+	r.fillRow(row)
 	row.Tail, row.Failing, row.FailingMore, row.Fixed = "", nil, 0, nil
 	if len(r.runs) == 0 {
 		return nil, nil
 	}
-	deciding, err := transcript.Deciding(r.runs), error(nil)
+	deciding, err := transcript.DecidingRun(r.runs), error(nil)
 	if row.Tail, err = c.tail(deciding.State, row.Log); err != nil {
 		return nil, err
 	}
-	told := &toldTests{Results: &testresults.Results{}, runs: map[string][]int{}}
+	told := &reportedTests{Results: &testresults.Results{}, runs: map[string][]int{}}
 	same := 0
 	for n, run := range r.runs {
 		if run.State != deciding.State {
@@ -131,18 +131,18 @@ func (c Checks) put(ctx context.Context, row *transcript.VerifyRow, i int, r res
 		}
 	}
 	if deciding.State == "red" {
-		if told.output, err = c.Record.Ends(row.Log, mostOfTest, mostOfTest); err != nil {
+		if told.output, err = c.Record.Ends(row.Log, maxTestFileBytes, maxTestFileBytes); err != nil {
 			return nil, fmt.Errorf("read %s: %w", row.Log, err)
 		}
 	}
 	return told, nil
 }
 
-// list puts the failing tests into a row, unless it is green.
-func (c Checks) list(row *transcript.VerifyRow, tests *toldTests, became testresults.Change) {
-	if transcript.Deciding(row.Runs).State != "green" {
+// listFailing puts the failing tests into a row, unless it is green.
+func (c Checks) listFailing(row *transcript.VerifyRow, tests *reportedTests, became testresults.Change) {
+	if transcript.DecidingRun(row.Runs).State != "green" {
 		all := failing(tests, became)
-		row.Failing = all[:min(len(all), mostFailing)]
+		row.Failing = all[:min(len(all), maxFailingTests)]
 		row.FailingMore = tests.More + len(all) - len(row.Failing)
 	}
 	c.redact(row)
@@ -174,14 +174,14 @@ func testsBefore(row transcript.VerifyRow) testresults.Before {
 }
 
 const (
-	// mostFailing is how many failing tests a row names.
-	mostFailing = 500
-	// mostMessages is how many of them say why.
-	mostMessages = 50
+	// maxFailingTests is how many failing tests a row names.
+	maxFailingTests = 500
+	// maxFailureMessages is how many of them say why.
+	maxFailureMessages = 50
 )
 
 // failing returns the failing tests, new ones first.
-func failing(tests *toldTests, change testresults.Change) []transcript.FailingTest {
+func failing(tests *reportedTests, change testresults.Change) []transcript.FailingTest {
 	fresh := map[string]bool{}
 	for _, name := range change.New {
 		fresh[name] = true
@@ -193,7 +193,7 @@ func failing(tests *toldTests, change testresults.Change) []transcript.FailingTe
 				continue
 			}
 			told := transcript.FailingTest{Name: t.Name, File: t.File, Line: t.Line, Message: t.Message, New: isNew, Runs: tests.runs[t.Name]}
-			if len(all) >= mostMessages {
+			if len(all) >= maxFailureMessages {
 				told.Message = ""
 			}
 			all = append(all, told)
@@ -202,13 +202,13 @@ func failing(tests *toldTests, change testresults.Change) []transcript.FailingTe
 	return all
 }
 
-// readingTests bounds the time for reading tests from an output.
-const readingTests = time.Minute
+// readTestsTimeout bounds the time for reading tests from an output.
+const readTestsTimeout = time.Minute
 
 // tests returns the tests of a check's run, from its report files or else its output. Unreadable
 // ones are a warning, since they decide no exit status.
 func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*testresults.Results, error) {
-	if told := c.reported(check, log); told != nil {
+	if told := c.resultsFromReports(check, log); told != nil {
 		return told, nil
 	}
 	output, err := c.Record.Open(log)
@@ -216,7 +216,7 @@ func (c Checks) tests(ctx context.Context, check job.VerifyCheck, log string) (*
 		return nil, fmt.Errorf("read %s: %w", log, err)
 	}
 	defer output.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, readingTests, fmt.Errorf("that takes longer than %s", readingTests))
+	reading, cancel := context.WithTimeoutCause(ctx, readTestsTimeout, fmt.Errorf("that takes longer than %s", readTestsTimeout))
 	defer cancel()
 	told, err := testresults.Read(reading, output, testresults.Options{Relative: c.relative})
 	if ctx.Err() != nil {

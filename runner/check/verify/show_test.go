@@ -45,15 +45,15 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		ran := confine.Ran{ExitCode: min(len(output), 1)}
+		ran := confine.ScriptResult{ExitCode: min(len(output), 1)}
 		if i == 0 {
 			row = checks.newRow(0)
 			row.Before = ran.Color()
 		}
 		if i == 0 {
-			err = checks.show(t.Context(), &row, 0, resultOf(ran, name))
+			err = checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, name))
 		} else {
-			err = checks.showChange(t.Context(), &row, 0, resultOf(ran, name), &gitops.ChangeSet{})
+			err = checks.showChangeResult(t.Context(), &row, 0, resultOf(ran, name), &gitops.ChangeSet{})
 			row.After = ran.Color()
 		}
 		if err != nil {
@@ -63,11 +63,11 @@ func showRuns(t *testing.T, checks Checks, outputs ...string) transcript.VerifyR
 	return row
 }
 
-func resultOf(ran confine.Ran, log string) result {
+func resultOf(ran confine.ScriptResult, log string) result {
 	return result{state: ran.Color(), runs: []transcript.CheckRun{{State: ran.Color(), ExitCode: ran.ExitCode, Log: log}}}
 }
 
-func TestTestsAreComparedWithTheBase(t *testing.T) {
+func TestComparesTestsWithBase(t *testing.T) {
 	checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: "x"}}})
 	for name, c := range map[string]struct {
 		outputs []string
@@ -104,9 +104,9 @@ func TestTestsAreComparedWithTheBase(t *testing.T) {
 }
 
 // A secret with what steers a terminal in it is whole once that is gone.
-func TestWhatIsShownHasNoSecrets(t *testing.T) {
+func TestShowsNoSecrets(t *testing.T) {
 	checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: "x"}}})
-	checks.Record.KeepOut([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}})
+	checks.Record.SetSecrets([]secrets.Value{{Name: "TOKEN", Secret: "hunter2hunter2"}})
 	split := "hunter2\x1b[0mhunter2"
 	row := showRuns(t, checks, "", "--- FAIL: Test"+split+" (0.00s)\n    x_test.go:3: "+split+"\n"+split+"\nFAIL\tx\t0.1s\n")
 	if got := fmt.Sprint(row); strings.Contains(got, "hunter2hunter2") || strings.Count(got, "[secret TOKEN]") != 5 {
@@ -114,22 +114,22 @@ func TestWhatIsShownHasNoSecrets(t *testing.T) {
 	}
 }
 
-func TestTheAgentIsToldWhichTestsFail(t *testing.T) {
+func TestTellsAgentFailingTests(t *testing.T) {
 	row := transcript.VerifyRow{FailingMore: 5, Fixed: []string{"x.TestA"}}
 	if got := testWords(transcript.VerifyRow{}); got != "" {
 		t.Errorf("of nothing: %q", got)
 	}
-	for range mostToAgent + 2 {
+	for range maxAgentTests + 2 {
 		row.Failing = append(row.Failing, transcript.FailingTest{Name: "x.TestB", File: "x_test.go", Line: 3, Message: "no", New: true})
 	}
 	got := testWords(row)
 	if !strings.HasPrefix(got, "tests, from the output: 22 new failures, 5 other failures, 1 test fixed\n- new failure: x.TestB at x_test.go:3 says: no\n") ||
-		strings.Count(got, "\n- new failure") != mostToAgent || !strings.HasSuffix(got, "- and 7 more\n") {
+		strings.Count(got, "\n- new failure") != maxAgentTests || !strings.HasSuffix(got, "- and 7 more\n") {
 		t.Error(got)
 	}
 }
 
-func TestReportsOfACheck(t *testing.T) {
+func TestReadsCheckReports(t *testing.T) {
 	const report = `<testsuite><testcase classname="c" name="NAME"><failure message="no"/></testcase></testsuite>`
 	of := func(name string) string { return strings.ReplaceAll(report, "NAME", name) }
 	for name, c := range map[string]struct {
@@ -150,11 +150,11 @@ func TestReportsOfACheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checks := checksOf(t, job.Job{Verify: []job.VerifyCheck{{Name: "tests", Run: c.run, JUnit: "r/*.xml"}}})
-			if err := os.Mkdir(filepath.Join(checks.Workspace.Seen(), "r"), 0o755); err != nil {
+			if err := os.Mkdir(filepath.Join(checks.Workspace.SandboxPath(), "r"), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			write(t, checks.Workspace.Seen(), "r/old.xml", of("old"))
-			if err := errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.KeepUntracked(t.Context())); err != nil {
+			write(t, checks.Workspace.SandboxPath(), "r/old.xml", of("old"))
+			if err := errors.Join(checks.Workspace.TakeSnapshot(t.Context()), checks.Workspace.CopyUntracked(t.Context())); err != nil {
 				t.Fatal(err)
 			}
 			suite := suiteOf(0, checks.Workspace.Base(), checks.Workspace.Base().Tree)
@@ -165,7 +165,7 @@ func TestReportsOfACheck(t *testing.T) {
 			}
 			row := checks.newRow(0)
 			row.Before = ran.Color()
-			if err := checks.show(t.Context(), &row, 0, resultOf(ran, script.Log)); err != nil {
+			if err := checks.showBaseResult(t.Context(), &row, 0, resultOf(ran, script.Log)); err != nil {
 				t.Fatal(err)
 			}
 			var failing []string

@@ -19,7 +19,7 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 		return table, err
 	}
 	if c.NeedUntracked() {
-		if err := c.Workspace.KeepUntracked(ctx); err != nil {
+		if err := c.Workspace.CopyUntracked(ctx); err != nil {
 			return table, err
 		}
 	}
@@ -29,8 +29,8 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	}
 	for i, r := range results {
 		row := c.newRow(i)
-		row.Before, row.From = r.state, r.from
-		if err := c.show(ctx, &row, i, r); err != nil {
+		row.Before, row.From = r.state, r.fromRun
+		if err := c.showBaseResult(ctx, &row, i, r); err != nil {
 			return table, err
 		}
 		table.Rows = append(table.Rows, row)
@@ -38,23 +38,23 @@ func (c Checks) Baseline(ctx context.Context) (transcript.Verify, error) {
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// Change runs the checks on a change and records the table. before holds the base results and
+// VerifyChange runs the checks on a change and records the table. before holds the base results and
 // receives delayed ones.
-func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
-	is, err := c.concerned(change)
+func (c Checks) VerifyChange(ctx context.Context, attempt int, change *gitops.ChangeSet, before []transcript.VerifyRow) (transcript.Verify, error) {
+	is, err := c.appliesToChange(change)
 	if err != nil {
 		return transcript.Verify{}, err
 	}
-	if err := c.lateBaseline(ctx, attempt, change.Base, is, before); err != nil {
+	if err := c.runPostponedBaseline(ctx, attempt, change.Base, is, before); err != nil {
 		return transcript.Verify{}, err
 	}
-	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyConcerned(is))
+	results, err := c.runOn(ctx, suiteOf(attempt, change.Base, change.Tree), onlyApplying(is))
 	if err != nil {
 		return transcript.Verify{}, err
 	}
 	table := transcript.Verify{Attempt: attempt, Passed: true}
 	for i, row := range before {
-		if err := c.showChange(ctx, &row, i, results[i], change); err != nil {
+		if err := c.showChangeResult(ctx, &row, i, results[i], change); err != nil {
 			return table, err
 		}
 		row.After = results[i].state
@@ -69,41 +69,41 @@ func (c Checks) Change(ctx context.Context, attempt int, change *gitops.ChangeSe
 	return table, c.Record.Append(transcript.TypeVerify, table)
 }
 
-// OnNewBase runs the checks on a change moved to another base, and compares failures with the new
+// VerifyOnNewBase runs the checks on a change moved to another base, and compares failures with the new
 // base, which may be red itself. It returns the latest table, even with an error.
-func (c Checks) OnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
+func (c Checks) VerifyOnNewBase(ctx context.Context, table transcript.Verify, change *gitops.ChangeSet) (transcript.Verify, error) {
 	attempt := table.Attempt + 1
-	c.moved = true
+	c.onOtherBase = true
 	rows := slices.Clone(table.Rows)
 	for i := range rows { // they don't tell of tests that failed on the old base and did not run with the change
 		rows[i].BeforePartial = rows[i].BeforePartial || rows[i].Before != "green"
 	}
-	moved, err := c.Change(ctx, attempt, change, rows)
+	moved, err := c.VerifyChange(ctx, attempt, change, rows)
 	if err != nil {
 		return table, err
 	}
 	if moved.Passed {
 		return moved, nil
 	}
-	is, err := c.concerned(change)
+	is, err := c.appliesToChange(change)
 	if err != nil {
 		return moved, err
 	}
 	onBase := suiteOf(attempt+1, change.Base, change.Base.Tree)
-	onBase.notOwn, onBase.why = true, onTheBase
-	results, err := c.runOn(ctx, onBase, onlyConcerned(is))
+	onBase.serviceNotBlamed, onBase.why = true, lateBaselineReason
+	results, err := c.runOn(ctx, onBase, onlyApplying(is))
 	if err != nil {
 		return moved, err
 	}
 	before := slices.Clone(moved.Rows)
 	for i := range before {
 		before[i].Before, before[i].From = results[i].state, ""
-		if err := c.show(ctx, &before[i], i, results[i]); err != nil {
+		if err := c.showBaseResult(ctx, &before[i], i, results[i]); err != nil {
 			return moved, err
 		}
 	}
-	c.moved = false // what it said of this base is in the rows
-	compared, err := c.Change(ctx, attempt+2, change, before)
+	c.onOtherBase = false // what it said of this base is in the rows
+	compared, err := c.VerifyChange(ctx, attempt+2, change, before)
 	if err != nil {
 		return moved, err
 	}
@@ -116,8 +116,8 @@ const (
 	tailToAgent = 6 << 10
 )
 
-// Words tells the agent which checks are red, after the text besides.
-func (c Checks) Words(table transcript.Verify, besides string) (string, error) {
+// DescribeRed tells the agent which checks are red, after the text besides.
+func (c Checks) DescribeRed(table transcript.Verify, besides string) (string, error) {
 	var s strings.Builder
 	s.WriteString("The runner checked your change on a fresh copy, and it does not pass yet. Mend the cause, then end again with your summary. " + besides + "\n")
 	for _, row := range table.Rows {

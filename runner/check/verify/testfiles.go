@@ -16,8 +16,8 @@ import (
 // Of the test files of a change at most so many get a class, and of each at most so
 // many bytes are read.
 const (
-	mostTestFiles = 100
-	mostOfTest    = 1 << 20
+	maxTestFiles     = 100
+	maxTestFileBytes = 1 << 20
 )
 
 // testFile is a file of tests on one side of a change.
@@ -29,13 +29,13 @@ type testFile struct {
 
 // tests are the changed files that match verify_tests.
 type tests struct {
-	judged []testFile // new or changed files of tests
-	moved  []testFile // as the base has them elsewhere
-	more   int        // that are not judged, as there are too many
-	laid   []string   // paths of the change's side, of data and of what it removed too
-	old    []testFile // files of tests as the base has them, that the change altered or removed
-	data   []string   // of the base that the change altered or removed
-	back   []string   // paths that make the tests those of the base again
+	changedTests  []testFile // new or changed files of tests
+	movedTests    []testFile // as the base has them elsewhere
+	unjudgedCount int        // that are not judged, as there are too many
+	overlayPaths  []string   // paths of the change's side, of data and of what it removed too
+	baseTests     []testFile // files of tests as the base has them, that the change altered or removed
+	changedData   []string   // of the base that the change altered or removed
+	restorePaths  []string   // paths that make the tests those of the base again
 }
 
 // testsOf finds the tests of a change.
@@ -45,7 +45,7 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 		from[f.OldID], to[f.NewID] = f.OldMode != "", f.NewMode != ""
 	}
 	for _, f := range change.Files {
-		fits, err := policy.Fits(c.Job.VerifyTests, f.Path)
+		fits, err := policy.MatchesPattern(c.Job.VerifyTests, f.Path)
 		if err != nil {
 			return t, fmt.Errorf("verify_tests: %w", err)
 		}
@@ -66,7 +66,7 @@ func (c Checks) testsOf(change *gitops.ChangeSet) (t tests, err error) {
 // addTest adds a changed file. A file moved here unchanged has nothing to prove, and a file moved
 // elsewhere is not missing.
 func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error {
-	t.back = append(t.back, f.Path)
+	t.restorePaths = append(t.restorePaths, f.Path)
 	if isRegular(f.OldMode) && f.NewID != f.OldID && !went {
 		if err := c.addOld(t, f, data); err != nil {
 			return err
@@ -74,13 +74,13 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 	}
 	now := testFile{path: f.Path, link: f.NewMode != "" && !isRegular(f.NewMode)}
 	if !now.link {
-		t.laid = append(t.laid, f.Path)
+		t.overlayPaths = append(t.overlayPaths, f.Path)
 	}
 	switch {
 	case f.NewMode == "" || data:
 		return nil
-	case len(t.judged)+len(t.moved) == mostTestFiles:
-		t.more++
+	case len(t.changedTests)+len(t.movedTests) == maxTestFiles:
+		t.unjudgedCount++
 		return nil
 	case !now.link:
 		var err error
@@ -89,23 +89,23 @@ func (c Checks) addTest(t *tests, f changeset.File, data, came, went bool) error
 		}
 	}
 	if came {
-		t.moved = append(t.moved, now)
+		t.movedTests = append(t.movedTests, now)
 	} else {
-		t.judged = append(t.judged, now)
+		t.changedTests = append(t.changedTests, now)
 	}
 	return nil
 }
 
 func (c Checks) addOld(t *tests, f changeset.File, data bool) error {
-	if data || len(t.old) == mostTestFiles {
-		t.data = append(t.data, f.Path)
+	if data || len(t.baseTests) == maxTestFiles {
+		t.changedData = append(t.changedData, f.Path)
 		return nil
 	}
 	text, err := c.textOf(f.OldID)
 	if err != nil {
 		return err
 	}
-	t.old = append(t.old, testFile{path: f.Path, text: text})
+	t.baseTests = append(t.baseTests, testFile{path: f.Path, text: text})
 	return nil
 }
 
@@ -115,7 +115,7 @@ func (c Checks) textOf(id string) (string, error) {
 		return "", err
 	}
 	defer content.Close()
-	raw, err := io.ReadAll(io.LimitReader(content, mostOfTest))
+	raw, err := io.ReadAll(io.LimitReader(content, maxTestFileBytes))
 	return string(raw), err
 }
 
@@ -149,6 +149,6 @@ func (c Checks) isData(name string) (bool, error) {
 	if len(named) == 0 {
 		return true, nil
 	}
-	fits, err := policy.Fits(named, name)
+	fits, err := policy.MatchesPattern(named, name)
 	return !fits, err
 }

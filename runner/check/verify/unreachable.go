@@ -12,13 +12,13 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// notReached matches messages about unreachable hosts: an unknown name, no answer, or a proxy's
+// unreachablePatterns matches messages about unreachable hosts: an unknown name, no answer, or a proxy's
 // refusal.
-var notReached = lazyregexp.New(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
+var unreachablePatterns = lazyregexp.New(`(?i)could not resolve (?:host|proxy)|temporary failure (?:in name resolution|resolving)|name or service not known|no such host|network is unreachable|nodename nor servname|unknown host|UnknownHostException|` +
 	`\b(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b|dial (?:tcp|udp)[^\n]*(?:connection refused|i/o timeout)|failed to connect to \S+ port \d+|(?:proxy|tunnel|CONNECT)[^\n]*\b403\b|\b403\b[^\n]*(?:proxy|tunnel|CONNECT)|request to https?://\S+ failed`)
 
-// presetOf maps programs that fetch packages to presets.
-var presetOf = map[string]string{
+// programPresets maps programs that fetch packages to presets.
+var programPresets = map[string]string{
 	"npm": "npm", "npx": "npm", "pnpm": "npm", "yarn": "npm", "corepack": "npm", "pip": "pypi", "pip3": "pypi", "uv": "pypi", "uvx": "pypi", "poetry": "pypi", "tox": "pypi", "go": "goproxy", "cargo": "cargo",
 	"mvn": "maven", "mvnw": "maven", "gradle": "gradle", "gradlew": "gradle", "gem": "rubygems", "bundle": "rubygems", "dotnet": "nuget", "apt": "debian", "apt-get": "debian", "git": "github-read",
 }
@@ -27,7 +27,7 @@ var presetOf = map[string]string{
 // no host, or returns "". key is the name of the setting, and network its value, by default the
 // job's.
 func networkAdvice(key string, network job.Network, run, output string) string {
-	if network.Mode == "full" || !notReached().MatchString(output) {
+	if network.Mode == "full" || !unreachablePatterns().MatchString(output) {
 		return ""
 	}
 	has := "which is none"
@@ -52,8 +52,8 @@ func presetFor(run, output string) string {
 			return preset
 		}
 	}
-	for _, command := range shell.Deciding(run) {
-		if preset := presetOf[path.Base(command[0])]; preset != "" {
+	for _, command := range shell.DecidingCommands(run) {
+		if preset := programPresets[path.Base(command[0])]; preset != "" {
 			return preset
 		}
 	}

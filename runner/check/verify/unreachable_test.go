@@ -7,7 +7,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestAdviceOnTheNetwork(t *testing.T) {
+func TestAdvisesOnNetworkAccess(t *testing.T) {
 	for name, c := range map[string]struct {
 		network           job.Network
 		run, output, want string

@@ -23,7 +23,7 @@ func goFails(tests ...string) string {
 const doesNotCompile = `{ printf '# x [x.test]\n./x.go:1:2: undefined: y\nFAIL\tx [build failed]\n'; exit 1; }`
 
 // A check that fails for one reason and then for another is told with both.
-func TestTwoRedsForTwoReasons(t *testing.T) {
+func TestDistinguishesReasonsOfRedRuns(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	j := job.Job{Verify: []job.VerifyCheck{{
 		Name: "t", Must: "pass", Rerun: 1,
@@ -34,30 +34,30 @@ func TestTwoRedsForTwoReasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply(t, checks.Workspace.Seen(), map[string]string{"greet": "world\n"})
+	apply(t, checks.Workspace.SandboxPath(), map[string]string{"greet": "world\n"})
 	change, err := checks.Workspace.Changes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := checks.Change(t.Context(), 1, change, baseline.Rows)
+	table, err := checks.VerifyChange(t.Context(), 1, change, baseline.Rows)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var failing []string
 	for _, test := range table.Rows[0].Failing {
-		failing = append(failing, strings.TrimSpace(test.Name+" "+test.Only()))
+		failing = append(failing, strings.TrimSpace(test.Name+" "+test.DescribeRuns()))
 	}
 	if diff := cmp.Diff([]string{"x.TestFlaky only in run 1", "x.TestBoth", "x.TestBroken only in run 2"}, failing); diff != "" {
 		t.Error(diff)
 	}
-	words, err := checks.Words(table, "")
+	words, err := checks.DescribeRed(table, "")
 	if err != nil || !strings.Contains(words, "new failure only in run 2: x.TestBroken") || strings.Count(words, "output, whole in ") != 2 || !strings.Contains(words, "failed for different reasons") {
 		t.Errorf("%v: %s", err, words)
 	}
 }
 
 // What was red before may stay so with must: no_worse, and not get worse.
-func TestWorseThanARedBase(t *testing.T) {
+func TestReportsWorseThanRedBase(t *testing.T) {
 	for name, c := range map[string]struct{ base, change, worse string }{
 		"the same":                   {goFails("TestA"), goFails("TestA"), ""},
 		"one fewer":                  {goFails("TestA", "TestB"), goFails("TestA"), ""},
@@ -84,7 +84,7 @@ func TestWorseThanARedBase(t *testing.T) {
 }
 
 // A check that stays red proves by names, or says why it can't.
-func TestProofsByACheckThatStaysRed(t *testing.T) {
+func TestProvesByCheckThatStaysRed(t *testing.T) {
 	const ok, no = `echo "ok 1 - adds"`, `echo "not ok 1 - adds"`
 	tap := func(adds string) string {
 		return "echo TAP version 13; " + adds + "; echo 'not ok 2 - other'; echo 1..2; exit 1"
@@ -106,7 +106,7 @@ func TestProofsByACheckThatStaysRed(t *testing.T) {
 }
 
 // A check says nothing of a test that it does not run.
-func TestTestsOfAnotherCheck(t *testing.T) {
+func TestLeavesTestsOfOtherCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text, output, want string
 	}{
@@ -130,7 +130,7 @@ func TestTestsOfAnotherCheck(t *testing.T) {
 }
 
 // Totals and tests that are named tell more than the look of an error.
-func TestAnErrorOfTheTestedCodeIsNoLoadError(t *testing.T) {
+func TestErrorOfTestedCodeIsNoLoadError(t *testing.T) {
 	for name, c := range map[string]struct{ output, want string }{
 		"totals":         {"SyntaxError: unexpected token\nTests 20 failed | 130 passed\n", "proven"},
 		"unittest":       {"ERROR: test_a (test_x.TestX)\nImportError: no module\n\nRan 3 tests in 0.1s\n\nFAILED (errors=1)\n", "proven"},
@@ -151,7 +151,7 @@ func TestAnErrorOfTheTestedCodeIsNoLoadError(t *testing.T) {
 }
 
 // Places are below the tree of the check, wherever that is.
-func TestPlacesOfTests(t *testing.T) {
+func TestReportsPlacesOfTests(t *testing.T) {
 	for name, c := range map[string]struct{ run, report, want string }{
 		"a folder of Go":    {`printf -- '--- FAIL: TestRun (0.00s)\n    main_test.go:251: no\nFAIL\nFAIL\texample.com/m/cmd\t0.1s\n'`, "", "example.com/m/cmd.TestRun cmd/main_test.go:251"},
 		"a module of Go":    {`printf -- '--- FAIL: TestRun (0.00s)\n    main_test.go:251: no\nFAIL\nFAIL\texample.com/sub/cmd\t0.1s\n'`, "", "example.com/sub/cmd.TestRun sub/cmd/main_test.go:251"},

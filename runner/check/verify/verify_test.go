@@ -61,7 +61,7 @@ func checksOn(t *testing.T, j job.Job, files map[string]string) Checks {
 		}
 	}
 	boxes := &confine.Sandboxes{
-		Record: rec, Environ: os.Environ(), Job: &j, Root: w.Root(), NoOverlay: w.NoOverlay, Lend: w.Checkout().LentObjects,
+		Record: rec, Environ: os.Environ(), Job: &j, Root: w.Root(), NoOverlay: w.NoOverlay, BorrowedObjects: w.Checkout().LentObjects,
 	}
 	if err := boxes.FindWorkTree(t.Context()); err != nil {
 		t.Fatal(err)
@@ -119,14 +119,14 @@ func TestSetup(t *testing.T) {
 			if got := strings.Join(ran, " "); got != c.named || len(ran) != c.ran {
 				t.Errorf("ran %q", got)
 			}
-			if checks.Workspace.Worked() != (c.ran > 0) {
+			if checks.Workspace.CommandsRan() != (c.ran > 0) {
 				t.Error("what setup leaves can be taken back if it ran, and else there is nothing")
 			}
 		})
 	}
 }
 
-func TestTheBaseline(t *testing.T) {
+func TestRunsBaseline(t *testing.T) {
 	for name, c := range map[string]struct {
 		job    job.Job
 		want   string
@@ -138,7 +138,7 @@ func TestTheBaseline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checks := checksOf(t, c.job)
-			write(t, checks.Workspace.Seen(), "mine", "")
+			write(t, checks.Workspace.SandboxPath(), "mine", "")
 			table, err := checks.Baseline(t.Context())
 			if got := reason(err); got != c.want || !table.Passed {
 				t.Errorf("got %s, want %s, passed %t", got, c.want, table.Passed)
@@ -166,8 +166,8 @@ func worked(t *testing.T, all ...job.VerifyCheck) (Checks, transcript.Verify, *g
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, checks.Workspace.Seen(), "tracked", "base\nchange\n")
-	write(t, checks.Workspace.Seen(), "ignored.log", "")
+	write(t, checks.Workspace.SandboxPath(), "tracked", "base\nchange\n")
+	write(t, checks.Workspace.SandboxPath(), "ignored.log", "")
 	change, err := checks.Workspace.Changes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -175,13 +175,13 @@ func worked(t *testing.T, all ...job.VerifyCheck) (Checks, transcript.Verify, *g
 	return checks, table, change
 }
 
-func TestAChangeIsComparedWithItsBase(t *testing.T) {
+func TestComparesChangeWithBase(t *testing.T) {
 	checks, baseline, change := worked(t,
 		job.VerifyCheck{Name: "mended", Run: "grep change tracked", Must: "pass"},
 		job.VerifyCheck{Name: "broken", Run: "! grep change tracked", Must: "pass"},
 		job.VerifyCheck{Name: "always red", Run: "test -e ignored.log", Must: "no_worse"},
 		job.VerifyCheck{Name: "apart", Run: "test ! -e left; touch left", Must: "pass"})
-	table, err := checks.Change(t.Context(), 1, change, baseline.Rows)
+	table, err := checks.VerifyChange(t.Context(), 1, change, baseline.Rows)
 	if err != nil || table.Passed || table.Attempt != 1 {
 		t.Fatalf("%+v, %v", table, err)
 	}
@@ -196,16 +196,16 @@ func TestAChangeIsComparedWithItsBase(t *testing.T) {
 	if baseline.Rows[0].After != "" {
 		t.Error("the baseline was changed")
 	}
-	if text, err := os.ReadFile(filepath.Join(checks.Workspace.Seen(), "tracked")); err != nil || string(text) != "base\nchange\n" {
+	if text, err := os.ReadFile(filepath.Join(checks.Workspace.SandboxPath(), "tracked")); err != nil || string(text) != "base\nchange\n" {
 		t.Errorf("the tree of the agent is not at its place: %q, %v", text, err)
 	}
-	words, err := checks.Words(table, "And more.")
+	words, err := checks.DescribeRed(table, "And more.")
 	if err != nil || !strings.Contains(words, "on a fresh copy") || !strings.Contains(words, " And more.\n") ||
 		strings.Count(words, "\n## ") != 1 || !strings.Contains(words, "## broken: red (before your change: green)\n") {
 		t.Errorf("%v: %s", err, words)
 	}
 	checks.Record.Remove(table.Rows[1].Log)
-	if _, err := checks.Words(table, ""); err == nil || !strings.HasPrefix(err.Error(), "read log of broken: ") {
+	if _, err := checks.DescribeRed(table, ""); err == nil || !strings.HasPrefix(err.Error(), "read log of broken: ") {
 		t.Errorf("without its log: %v", err)
 	}
 }
@@ -236,19 +236,19 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-func TestANewBaseThatIsRedItself(t *testing.T) {
+func TestReportsRedNewBase(t *testing.T) {
 	checks, baseline, change := worked(t, job.VerifyCheck{Name: "a", Run: "test -e gone", Must: "no_worse"})
 	baseline.Rows[0].Before, baseline.Attempt = "green", 2 // as the old base had it
-	table, err := checks.OnNewBase(t.Context(), baseline, change)
+	table, err := checks.VerifyOnNewBase(t.Context(), baseline, change)
 	if err != nil || !table.Passed || table.Attempt != 5 || table.Rows[0].Before != "red" || baseline.Rows[0].Before != "green" {
 		t.Errorf("%+v, %v", table, err)
 	}
 	checks.Job.Verify[0].Run = "test -e tracked"
-	if table, err = checks.OnNewBase(t.Context(), baseline, change); err != nil || !table.Passed || table.Attempt != 3 || table.Rows[0].Before != "green" {
+	if table, err = checks.VerifyOnNewBase(t.Context(), baseline, change); err != nil || !table.Passed || table.Attempt != 3 || table.Rows[0].Before != "green" {
 		t.Errorf("green at once: %+v, %v", table, err)
 	}
 	change.Tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4905"
-	if table, err = checks.OnNewBase(t.Context(), baseline, change); err == nil || table.Attempt != 2 {
+	if table, err = checks.VerifyOnNewBase(t.Context(), baseline, change); err == nil || table.Attempt != 2 {
 		t.Errorf("a tree that is not there: %+v, %v", table, err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// mostToAgent is how many failing tests of a check the agent is told by name.
-const mostToAgent = 20
+// maxAgentTests is how many failing tests of a check the agent is told by name.
+const maxAgentTests = 20
 
 // testWords tells the agent a check's failing tests, or returns "".
 func testWords(row transcript.VerifyRow) string {
@@ -18,10 +18,10 @@ func testWords(row transcript.VerifyRow) string {
 	}
 	var s strings.Builder
 	fmt.Fprintf(&s, "tests, from the output: %s\n", row.Tests())
-	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.Only() != "" }) {
+	if slices.ContainsFunc(row.Failing, func(t transcript.FailingTest) bool { return t.DescribeRuns() != "" }) {
 		s.WriteString("It ran several times on the same files, and failed for different reasons.\n")
 	}
-	for _, t := range row.Failing[:min(len(row.Failing), mostToAgent)] {
+	for _, t := range row.Failing[:min(len(row.Failing), maxAgentTests)] {
 		words := []string{t.Name}
 		if place := t.Place(); place != "" {
 			words = append(words, "at "+place)
@@ -33,12 +33,12 @@ func testWords(row transcript.VerifyRow) string {
 		if t.New {
 			kind = "new failure"
 		}
-		if only := t.Only(); only != "" {
+		if only := t.DescribeRuns(); only != "" {
 			kind += " " + only
 		}
 		fmt.Fprintf(&s, "- %s: %s\n", kind, strings.Join(words, " "))
 	}
-	if more := len(row.Failing) + row.FailingMore - mostToAgent; more > 0 {
+	if more := len(row.Failing) + row.FailingMore - maxAgentTests; more > 0 {
 		fmt.Fprintf(&s, "- and %d more\n", more)
 	}
 	return s.String()

@@ -14,9 +14,9 @@ import (
 
 // Bounds on one walk.
 const (
-	mostSteps   = 4000
+	maxSteps    = 4000
 	deepestCall = 12
-	mostFolders = 8 // working directories that a script may be in
+	maxFolders  = 8 // working directories that a script may be in
 )
 
 // walk follows commands to the files that they run.
@@ -66,7 +66,7 @@ func (k *walk) reachChanged(patterns []string, via string) {
 
 // again says whether something was not followed yet, and there is room for it.
 func (k *walk) again(key string, depth int) bool {
-	if k.done[key] || k.steps >= mostSteps || depth > deepestCall {
+	if k.done[key] || k.steps >= maxSteps || depth > deepestCall {
 		return false
 	}
 	k.steps++
@@ -135,7 +135,7 @@ func (k *walk) script(text string, dirs []string, via string, depth int) error {
 func within(dirs []string, to string) []string {
 	for _, dir := range slices.Clone(dirs) {
 		next := path.Join(dir, known(to))
-		if !slices.Contains(dirs, next) && len(dirs) < mostFolders && !strings.HasPrefix(next, "..") {
+		if !slices.Contains(dirs, next) && len(dirs) < maxFolders && !strings.HasPrefix(next, "..") {
 			dirs = append(dirs, next)
 		}
 	}

@@ -15,7 +15,7 @@ type Tree struct {
 	List func(folder string) (files []string, err error) // names of the files in a folder
 }
 
-const mostLinks = 16 // that are followed for one path
+const maxLinks = 16 // that are followed for one path
 
 // resolve follows links of the tree on the way to a path. It is empty for a path that leads out of the tree.
 func (t Tree) resolve(name string) (string, error) {
@@ -35,7 +35,7 @@ again:
 			return "", err
 		}
 		if target != "" {
-			if links++; links > mostLinks {
+			if links++; links > maxLinks {
 				return "", nil
 			}
 			name = path.Join(path.Dir(name[:end]), target) + name[end:]

@@ -15,11 +15,11 @@ import (
 
 // Bounds on the workflows and files read.
 const (
-	folder        = ".github/workflows"
-	mostWorkflows = 200
-	mostNodes     = 50_000 // of a YAML file, with all aliases followed
-	mostFiles     = 20     // that are listed of one job
-	mostNested    = 10     // workflows and actions that use each other
+	folder       = ".github/workflows"
+	maxWorkflows = 200
+	maxNodes     = 50_000 // of a YAML file, with all aliases followed
+	maxFiles     = 20     // that are listed of one job
+	maxNested    = 10     // workflows and actions that use each other
 )
 
 // Change is what is pushed.
@@ -62,7 +62,7 @@ func workflowNames(c Change) (names []string, err error) {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	return names[:min(len(names), mostWorkflows)], nil
+	return names[:min(len(names), maxWorkflows)], nil
 }
 
 // parse reads a workflow; why says why it cannot be.
@@ -71,7 +71,7 @@ func parse(content []byte) (w *actionlint.Workflow, why string) {
 	if err := yaml.Unmarshal(content, &root); err != nil {
 		return nil, "it is no YAML"
 	}
-	if left := mostNodes; !fits(&root, &left, 0) {
+	if left := maxNodes; !fits(&root, &left, 0) {
 		return nil, "it is too large"
 	}
 	w, _ = actionlint.Parse(content) // mistakes of parts leave the rest readable
@@ -186,8 +186,8 @@ func (c Change) started(w *actionlint.Workflow, job *actionlint.Job, changed boo
 	slices.SortStableFunc(files, func(a, b transcript.StartedFile) int { // what the change touches comes first
 		return touchedFirst(now.touched[a.Path] || changed && a.Path == name, now.touched[b.Path] || changed && b.Path == name)
 	})
-	if more := len(files) - mostFiles; more > 0 {
-		files = append(files[:mostFiles], transcript.StartedFile{Path: fmt.Sprintf("%d more", more)})
+	if more := len(files) - maxFiles; more > 0 {
+		files = append(files[:maxFiles], transcript.StartedFile{Path: fmt.Sprintf("%d more", more)})
 	}
 	for i := range files {
 		if !now.touched[files[i].Path] && files[i].Path != name && files[i].Via != "" {
@@ -209,7 +209,7 @@ func touchedFirst(a, b bool) int {
 
 // job follows the steps of a job.
 func (k *walk) job(w *actionlint.Workflow, job *actionlint.Job, r *rights, depth int) error {
-	if depth > mostNested {
+	if depth > maxNested {
 		return nil
 	}
 	if call := job.WorkflowCall; call != nil && call.Uses != nil {
@@ -296,7 +296,7 @@ type actionFile struct {
 // action follows an action of the repository.
 func (k *walk) action(uses, via string, depth int) error {
 	local, is := strings.CutPrefix(uses, "./")
-	if !is || depth > mostNested {
+	if !is || depth > maxNested {
 		return nil
 	}
 	via += ": " + uses
@@ -311,7 +311,7 @@ func (k *walk) action(uses, via string, depth int) error {
 		k.reach(file, via)
 		var root yaml.Node
 		var a actionFile
-		if left := mostNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
+		if left := maxNodes; yaml.Unmarshal(content, &root) != nil || !fits(&root, &left, 0) || root.Decode(&a) != nil {
 			return nil
 		}
 		for _, script := range []string{a.Runs.Main, a.Runs.Pre, a.Runs.Post, a.Runs.Image} {

@@ -20,16 +20,16 @@ func (f forks) withBase(t *testing.T) forks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: base.Tree, Base: base}}); err != nil {
+	if err := f.checkout.Materialise(t.Context(), gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree, Base: base}}); err != nil {
 		t.Fatal(err)
 	}
 	f.BaseTree = func(context.Context) (string, error) { return dir, nil }
 	return f
 }
 
-func (f forks) beside(t *testing.T, box *sandbox.Sandbox, b Beside) *sandbox.Sandbox {
+func (f forks) beside(t *testing.T, box *sandbox.Sandbox, b Sidecar) *sandbox.Sandbox {
 	t.Helper()
-	opened, err := f.OpenBeside(t.Context(), box, b)
+	opened, err := f.OpenSidecar(t.Context(), box, b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,27 +37,27 @@ func (f forks) beside(t *testing.T, box *sandbox.Sandbox, b Beside) *sandbox.San
 	return opened
 }
 
-func TestASandboxBesideSeesOfTheWorkspaceWhatItMay(t *testing.T) {
+func TestSidecarSeesPermittedWorkspace(t *testing.T) {
 	f := forking(t).withBase(t)
 	f.Job.MCPServers = map[string]job.MCPServer{
-		"reads": {Command: "x", Workspace: BesideRead}, "writes": {Command: "x", Workspace: BesideWrite},
+		"reads": {Command: "x", Workspace: SidecarRead}, "writes": {Command: "x", Workspace: SidecarWrite},
 	}
 	if err := f.parent.Close(); err != nil {
 		t.Fatal(err)
 	}
-	agent := f.open(t, Agent())
+	agent := f.open(t, AgentPlace())
 	f.run(t, agent, "echo agent >dir/file")
 	base := f.Record.Join("state/base")
 
-	none := f.beside(t, agent, Beside{Name: "mcp-none", BaseTree: true})
+	none := f.beside(t, agent, Sidecar{Name: "mcp-none", BaseTree: true})
 	if got := f.run(t, none, "cat dir/file; ls; ! echo x 2>/dev/null >dir/file; cat "+base+"/dir/file; ls "+filepath.Dir(base)); got != "old\ndir\ntext\nold\nbase\n" {
 		t.Errorf("without a workspace it sees %q", got)
 	}
-	reads := f.beside(t, agent, Beside{Name: "mcp-reads", Workspace: BesideRead, BaseTree: true})
+	reads := f.beside(t, agent, Sidecar{Name: "mcp-reads", Workspace: SidecarRead, BaseTree: true})
 	if got := f.run(t, reads, "cat dir/file made/one; ! echo x 2>/dev/null >dir/file; ! echo x 2>/dev/null >new; cat "+base+"/dir/file"); got != "agent\nsetup\nold\n" {
 		t.Errorf("one that reads sees %q", got)
 	}
-	writes := f.beside(t, agent, Beside{Name: "mcp-writes", Workspace: BesideWrite})
+	writes := f.beside(t, agent, Sidecar{Name: "mcp-writes", Workspace: SidecarWrite})
 	f.run(t, writes, "cat dir/file; echo server >dir/file; ! echo x 2>/dev/null >.git/HEAD; ! ls "+base+" 2>/dev/null")
 	if got := f.run(t, agent, "cat dir/file"); got != "server\n" {
 		t.Errorf("the agent sees %q of what a server wrote", got)
@@ -65,13 +65,13 @@ func TestASandboxBesideSeesOfTheWorkspaceWhatItMay(t *testing.T) {
 	if got := f.run(t, reads, "cat dir/file"); got != "server\n" {
 		t.Errorf("one that reads sees %q of what another wrote", got)
 	}
-	alone := f.beside(t, nil, Beside{Name: "hooks", Workspace: BesideRead})
+	alone := f.beside(t, nil, Sidecar{Name: "hooks", Workspace: SidecarRead})
 	if got := f.run(t, alone, "cat dir/file made/one"); got != "server\nsetup\n" {
 		t.Errorf("without the agent's sandbox it sees %q", got)
 	}
 }
 
-func TestASandboxBesideSeesWhatSetupInstalled(t *testing.T) {
+func TestSidecarSeesSetupFiles(t *testing.T) {
 	f := forking(t).withBase(t)
 	if err := f.parent.Close(); err != nil {
 		t.Fatal(err)
@@ -85,9 +85,9 @@ func TestASandboxBesideSeesWhatSetupInstalled(t *testing.T) {
 	if err := setup.Close(); err != nil {
 		t.Fatal(err)
 	}
-	agent := f.open(t, Agent())
+	agent := f.open(t, AgentPlace())
 	for _, name := range []string{"mcp-one", "mcp-two"} {
-		box := f.beside(t, agent, Beside{Name: name, BaseTree: true})
+		box := f.beside(t, agent, Sidecar{Name: name, BaseTree: true})
 		if got := f.run(t, box, "cat ~/.agent-ci-installed/program; echo "+name+" >~/.agent-ci-installed/program"); got != "here\n" {
 			t.Errorf("%s sees %q", name, got)
 		}
@@ -102,13 +102,13 @@ func TestASandboxBesideSeesWhatSetupInstalled(t *testing.T) {
 
 // A server may be started three times until a revision is settled, and as often once it has ended.
 // What is lent to none any more is no copy in silence.
-func TestTheWorkspaceIsLentAsOftenAsAServerIsStarted(t *testing.T) {
+func TestLendsWorkspacePerServerStart(t *testing.T) {
 	f := forking(t)
-	f.Job.MCPServers = map[string]job.MCPServer{"reads": {Command: "x", Workspace: BesideRead}}
+	f.Job.MCPServers = map[string]job.MCPServer{"reads": {Command: "x", Workspace: SidecarRead}}
 	if err := f.parent.Close(); err != nil {
 		t.Fatal(err)
 	}
-	agent, reads := f.open(t, Agent()), Beside{Name: "mcp-reads", Workspace: BesideRead}
+	agent, reads := f.open(t, AgentPlace()), Sidecar{Name: "mcp-reads", Workspace: SidecarRead}
 	for i := range 6 {
 		box := f.beside(t, agent, reads)
 		want := string(rune('a' + i))
@@ -120,7 +120,7 @@ func TestTheWorkspaceIsLentAsOftenAsAServerIsStarted(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if box, err := f.OpenBeside(t.Context(), agent, reads); err == nil || !strings.Contains(err.Error(), "too often") {
+	if box, err := f.OpenSidecar(t.Context(), agent, reads); err == nil || !strings.Contains(err.Error(), "too often") {
 		t.Errorf("it is opened once more: %v", err)
 		box.Close()
 	}

@@ -38,7 +38,7 @@ func shared(t *testing.T) (s *Sandboxes, named *strings.Replacer) {
 	return s, strings.NewReplacer(pairs...)
 }
 
-func TestWhatCommandsCanChange(t *testing.T) {
+func TestListsWritableFolders(t *testing.T) {
 	s, named := shared(t)
 	for path, want := range map[string]bool{
 		"ROOT": true, "ROOT/x": true, "SHARED/x": true, "LINKED/shared/x": true, "LINKED/program": true,
@@ -52,7 +52,7 @@ func TestWhatCommandsCanChange(t *testing.T) {
 }
 
 // The variables of the machine lead what runs beside the agent's commands to no code of theirs.
-func TestVariablesLeadToNoCodeOfTheAgent(t *testing.T) {
+func TestSidecarEnvExcludesAgentCode(t *testing.T) {
 	s, named := shared(t)
 	s.Environ = nil
 	for _, variable := range []string{
@@ -62,7 +62,7 @@ func TestVariablesLeadToNoCodeOfTheAgent(t *testing.T) {
 	} {
 		s.Environ = append(s.Environ, named.Replace(variable))
 	}
-	got := s.BesideEnv([]string{"PYTHONHOME"}, map[string]string{"DATA": named.Replace("ROOT/data")})
+	got := s.SidecarEnv([]string{"PYTHONHOME"}, map[string]string{"DATA": named.Replace("ROOT/data")})
 	want := []string{"DATA=ROOT/data", "GITHUB_WORKSPACE=ROOT", "HOME=OWN", "HTTPS_PROXY=http://127.0.0.1:3128", "NODE_PATH=OWN/lib", "PATH=OWN/bin:/usr/bin", "PYTHONHOME=ROOT"}
 	for i := range want {
 		want[i] = named.Replace(want[i])

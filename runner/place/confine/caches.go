@@ -19,7 +19,7 @@ import (
 // have ended; the place is removed next.
 func (s *Sandboxes) KeepCaches(ctx context.Context, p Place, leftovers []string, kept string) error {
 	partial := Place{Scratch: kept + ".partial"}
-	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.Await(ctx, s.overlay(p)))
+	err := errors.Join(s.Remove(Place{Scratch: kept}), s.Remove(partial), layer.AwaitUnmounted(ctx, s.overlayFolderOf(p)))
 	if err == nil {
 		err = s.moveCaches(p, partial, leftovers)
 	}
@@ -47,7 +47,7 @@ func (s *Sandboxes) moveCaches(from, to Place, leftovers []string) error {
 			return err
 		}
 	}
-	tree := func(p Place) string { return grants.Upper(path.Join(p.changes(), overlayFolder)) }
+	tree := func(p Place) string { return grants.Upper(path.Join(p.changesScratch(), overlayFolder)) }
 	for _, name := range leftovers {
 		if err := move(root, path.Join(tree(from), name), path.Join(tree(to), name)); err != nil {
 			return err
@@ -131,12 +131,12 @@ func (s *Sandboxes) HasCaches(kept string) bool {
 func (s *Sandboxes) DropCaches(kept string) error { return s.Remove(Place{Scratch: kept}) }
 
 // HasLeftovers says whether KeepCaches kept paths of the tree.
-func (s *Sandboxes) HasLeftovers(kept string) bool { return s.Changed(Place{Scratch: kept}) }
+func (s *Sandboxes) HasLeftovers(kept string) bool { return s.HasChanges(Place{Scratch: kept}) }
 
 // AfterLeftovers waits until new files are newer than all kept ones, even for programs that compare
 // whole seconds.
 func (s *Sandboxes) AfterLeftovers(ctx context.Context, kept string) error {
-	info, err := os.Lstat(s.overlay(Place{Scratch: kept})) // made last
+	info, err := os.Lstat(s.overlayFolderOf(Place{Scratch: kept})) // made last
 	if err != nil {
 		return err
 	}

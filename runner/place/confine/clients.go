@@ -14,16 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// placed is a job's secret in the form for commands.
-type placed struct {
+// commandSecret is a job's secret in the form for commands.
+type commandSecret struct {
 	job.Secret
 	placeholder string
 	scopes      []credential.Scope
 }
 
-// of returns a preset's secrets.
-func of(preset string, all []placed) []placed {
-	return slices.DeleteFunc(slices.Clone(all), func(p placed) bool { return p.Preset != preset })
+// withPreset returns a preset's secrets.
+func withPreset(preset string, all []commandSecret) []commandSecret {
+	return slices.DeleteFunc(slices.Clone(all), func(p commandSecret) bool { return p.Preset != preset })
 }
 
 // addressOf returns a scope as an address behind https://, for comparison by clients.
@@ -40,7 +40,7 @@ func addressOf(scope credential.Scope) string {
 }
 
 // npmrc returns the user configuration of npm, also read by pnpm and Yarn 1.
-func npmrc(all []placed) []byte {
+func npmrc(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		for _, scope := range p.scopes {
@@ -51,7 +51,7 @@ func npmrc(all []placed) []byte {
 }
 
 // netrc returns the credentials file of pip, Go and others.
-func netrc(all []placed) []byte {
+func netrc(all []commandSecret) []byte {
 	var b strings.Builder
 	for _, p := range all {
 		named := map[string]bool{}
@@ -67,7 +67,7 @@ func netrc(all []placed) []byte {
 
 // gitConfiguration extends git's configuration variables: GIT_CONFIG_COUNT and pairs of
 // GIT_CONFIG_KEY_N and GIT_CONFIG_VALUE_N (git-config(1)). variable reads existing ones.
-func gitConfiguration(all []placed, variable func(name string) string) []string {
+func gitConfiguration(all []commandSecret, variable func(name string) string) []string {
 	count, err := strconv.Atoi(variable("GIT_CONFIG_COUNT"))
 	if err != nil || count < 0 {
 		count = 0
@@ -75,7 +75,7 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 	var variables []string
 	for _, p := range all {
 		header := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(p.User+":"+p.placeholder))
-		for _, address := range repositories(p.scopes) {
+		for _, address := range repositoryURLs(p.scopes) {
 			variables = append(variables,
 				fmt.Sprintf("GIT_CONFIG_KEY_%d=http.https://%s.extraHeader", count, address),
 				fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", count, header))
@@ -88,9 +88,9 @@ func gitConfiguration(all []placed, variable func(name string) string) []string 
 	return append(variables, fmt.Sprintf("GIT_CONFIG_COUNT=%d", count))
 }
 
-// repositories returns scopes as addresses for git, which compares whole segments, with and without
+// repositoryURLs returns scopes as addresses for git, which compares whole segments, with and without
 // a final .git.
-func repositories(scopes []credential.Scope) (addresses []string) {
+func repositoryURLs(scopes []credential.Scope) (addresses []string) {
 	for _, scope := range scopes {
 		address := addressOf(scope)
 		addresses = append(addresses, address)
@@ -105,13 +105,13 @@ func repositories(scopes []credential.Scope) (addresses []string) {
 
 // mavenSettings are the user's settings of Maven. They name the proxy too: Maven follows
 // no variables.
-func mavenSettings(all []placed) []byte {
+func mavenSettings(all []commandSecret) []byte {
 	settings := mavenFile{Namespace: "http://maven.apache.org/SETTINGS/1.0.0"}
 	for _, p := range all {
 		settings.Servers = append(settings.Servers, mavenServer{p.Server, p.User, p.placeholder})
 	}
 	for _, protocol := range []string{"https", "http"} {
-		settings.Proxies = append(settings.Proxies, mavenProxy{"agent-ci-" + protocol, true, protocol, proxyHost, sandbox.ProxyPort, notProxied})
+		settings.Proxies = append(settings.Proxies, mavenProxy{"agent-ci-" + protocol, true, protocol, proxyHost, sandbox.ProxyPort, proxyExceptions})
 	}
 	out, err := xml.MarshalIndent(settings, "", "  ")
 	if err != nil {
@@ -147,28 +147,28 @@ const noMavenSettings = `<settings xmlns="http://maven.apache.org/SETTINGS/1.0.0
 
 // How a JVM is told of the proxy.
 const (
-	proxyHost  = "127.0.0.1"
-	notProxied = "localhost|127.*|[::1]"
+	proxyHost       = "127.0.0.1"
+	proxyExceptions = "localhost|127.*|[::1]"
 )
 
 // clientFiles adds the presets' files for clients.
-func (k *kit) clientFiles(all []placed, home string, variable func(name string) string) {
+func (k *clientConfig) clientFiles(all []commandSecret, home string, variable func(name string) string) {
 	for _, p := range all {
-		k.variables = append(k.variables, p.Name+"="+p.placeholder)
+		k.env = append(k.env, p.Name+"="+p.placeholder)
 	}
-	if own := of(job.PresetNPM, all); len(own) > 0 {
-		file := k.add("npmrc", npmrc(own))
-		k.variables = append(k.variables, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
+	if own := withPreset(job.PresetNPM, all); len(own) > 0 {
+		file := k.addFile("npmrc", npmrc(own))
+		k.env = append(k.env, "NPM_CONFIG_USERCONFIG="+file, "npm_config_userconfig="+file)
 	}
-	if own := append(of(job.PresetPyPI, all), of(job.PresetGoProxy, all)...); len(own) > 0 {
-		k.variables = append(k.variables, "NETRC="+k.add("netrc", netrc(own)))
+	if own := append(withPreset(job.PresetPyPI, all), withPreset(job.PresetGoProxy, all)...); len(own) > 0 {
+		k.env = append(k.env, "NETRC="+k.addFile("netrc", netrc(own)))
 	}
-	k.variables = append(k.variables, gitConfiguration(of(job.PresetGit, all), variable)...)
-	for _, p := range of(job.PresetCargo, all) {
-		k.variables = append(k.variables, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // else Cargo wants one in its configuration
+	k.env = append(k.env, gitConfiguration(withPreset(job.PresetGit, all), variable)...)
+	for _, p := range withPreset(job.PresetCargo, all) {
+		k.env = append(k.env, strings.TrimSuffix(p.Name, "_TOKEN")+"_CREDENTIAL_PROVIDER=cargo:token") // else Cargo wants one in its configuration
 	}
-	if own := of(job.PresetMaven, all); len(own) > 0 && home != "" {
-		k.shown[mavenSettingsIn(home)] = mavenSettings(own)
+	if own := withPreset(job.PresetMaven, all); len(own) > 0 && home != "" {
+		k.overrides[mavenSettingsIn(home)] = mavenSettings(own)
 	}
 }
 

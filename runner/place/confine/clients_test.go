@@ -12,9 +12,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...string) placed {
+func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...string) commandSecret {
 	t.Helper()
-	p := placed{Secret: secret, placeholder: placeholder}
+	p := commandSecret{Secret: secret, placeholder: placeholder}
 	for _, text := range hosts {
 		scope, err := credential.ParseScope(text)
 		if err != nil {
@@ -26,10 +26,10 @@ func placedAs(t *testing.T, secret job.Secret, placeholder string, hosts ...stri
 }
 
 // What clients read is compared with files that were tried with them.
-func TestFilesOfClients(t *testing.T) {
+func TestWritesClientFiles(t *testing.T) {
 	hosts := []string{"Registry.Example.com./team", "registry.example.com:8443", "[2606:2800:220:1::1]:8443/x", "other.example.com:443"}
 	user := job.Secret{Name: "TOKEN", User: "a<b", Server: `co"mpany`}
-	all := []placed{placedAs(t, user, "agentci0Placeholder1", hosts...), placedAs(t, job.Secret{Name: "SECOND", User: "me", Server: "second"}, "agentci0Placeholder2", "second.example.com")}
+	all := []commandSecret{placedAs(t, user, "agentci0Placeholder1", hosts...), placedAs(t, job.Secret{Name: "SECOND", User: "me", Server: "second"}, "agentci0Placeholder2", "second.example.com")}
 	count := func(name string) string { return map[string]string{"GIT_CONFIG_COUNT": "2"}[name] }
 	for name, got := range map[string]string{
 		"npmrc": string(npmrc(all)), "netrc": string(netrc(all)), "settings.xml": string(mavenSettings(all)),
@@ -45,16 +45,16 @@ func TestFilesOfClients(t *testing.T) {
 }
 
 // The run directory may be anywhere.
-func TestJavaFindsItsTrustStoreInAnyFolder(t *testing.T) {
+func TestJavaFindsTrustStoreInAnyFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), `of "my" own, it's`)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	k := kit{folder: folder, files: map[string][]byte{}, shown: map[string][]byte{}}
+	k := clientConfig{folder: folder, files: map[string][]byte{}, overrides: map[string][]byte{}}
 	if err := k.trustJava(nil, "-Dkept=1"); err != nil {
 		t.Fatal(err)
 	}
-	options := variable(k.variables, "JAVA_TOOL_OPTIONS")
+	options := variable(k.env, "JAVA_TOOL_OPTIONS")
 	if want := `-Dkept=1 "-Djavax.net.ssl.trustStore=` + strings.ReplaceAll(filepath.Join(folder, "authorities.p12"), `"`, `"'"'"`) + `" -D`; !strings.HasPrefix(options, want) {
 		t.Errorf("a JVM gets %s, want %s…", options, want)
 	}

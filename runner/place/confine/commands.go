@@ -24,10 +24,10 @@ type Script struct {
 	Place   Place
 	// Pipefail fails a pipe with any failing command.
 	Pipefail bool
-	// Fill prepares the overlay before the command; may be nil.
-	Fill func(ctx context.Context, layer gitops.Layer) error
-	// Left examines the overlay after the command; may be nil.
-	Left func(ctx context.Context, layer gitops.Layer) error
+	// PrepareLayer prepares the overlay before the command; may be nil.
+	PrepareLayer func(ctx context.Context, layer gitops.Layer) error
+	// InspectLayer examines the overlay after the command; may be nil.
+	InspectLayer func(ctx context.Context, layer gitops.Layer) error
 	// OwnFault blames a service that does not get ready on the judged tree, so the script is red.
 	OwnFault bool
 	// Hint returns a remark for a failed command's log, or "". May be nil.
@@ -47,15 +47,15 @@ func (s Script) argv() []string {
 	return []string{"bash", "-e", "-c", s.Run}
 }
 
-// Ran is how a script ended.
-type Ran struct {
+// ScriptResult is how a script ended.
+type ScriptResult struct {
 	ExitCode int
 	TimedOut bool
 	Seconds  float64
 }
 
 // Color is the end in a word: green, red, or timeout.
-func (r Ran) Color() string {
+func (r ScriptResult) Color() string {
 	switch {
 	case r.TimedOut:
 		return "timeout"
@@ -66,33 +66,33 @@ func (r Ran) Color() string {
 }
 
 // RunScript runs a script to its end or time limit. An error is ctx's or prevented the start.
-func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
+func (s *Sandboxes) RunScript(ctx context.Context, script Script) (ScriptResult, error) {
 	log, err := s.Record.Create(script.Log)
 	if err != nil {
-		return Ran{}, fmt.Errorf("make log of %s: %w", script.Name, err)
+		return ScriptResult{}, fmt.Errorf("make log of %s: %w", script.Name, err)
 	}
 	defer log.Close()
 	out := record.NewLogWriter(log, record.CommandLog, s.Record.Redact)
 	box, err := s.Open(ctx, script.Place)
 	if err != nil {
-		return Ran{}, err
+		return ScriptResult{}, err
 	}
-	if err := s.inOverlay(ctx, box, script.Place, script.Fill); err != nil {
-		return Ran{}, errors.Join(err, box.Close())
+	if err := s.withLayer(ctx, box, script.Place, script.PrepareLayer); err != nil {
+		return ScriptResult{}, errors.Join(err, box.Close())
 	}
 	services, err := s.Serve(ctx, box, script.Place, script.Dir)
 	if err != nil {
-		return s.unserved(ctx, script, log, err, box.Close())
+		return s.endWithoutServices(ctx, script, log, err, box.Close())
 	}
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, script.Timeout)
 	defer cancel()
 	status, err := box.Run(limited, sandbox.Command{
-		Argv: script.argv(), Dir: script.Dir, Env: s.envAt(s.Seen(script.Place)), Output: out,
+		Argv: script.argv(), Dir: script.Dir, Env: s.envForTree(s.SandboxPath(script.Place)), Output: out,
 	})
 	ended := services.Ended()
 	if err == nil {
-		err = s.inOverlay(ctx, box, script.Place, script.Left)
+		err = s.withLayer(ctx, box, script.Place, script.InspectLayer)
 	}
 	if left := errors.Join(services.Close(), box.Close()); left != nil {
 		s.Record.Warn("processes_left", "After %s: %v.", script.Name, left)
@@ -101,7 +101,7 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	for _, words := range ended {
 		fmt.Fprintf(log, "\nagent-ci: %s\n", words)
 	}
-	ran := Ran{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
+	ran := ScriptResult{ExitCode: status.ExitCode, Seconds: time.Since(began).Seconds()}
 	switch {
 	case ctx.Err() != nil:
 		return ran, ctx.Err()
@@ -125,19 +125,19 @@ func (s *Sandboxes) RunScript(ctx context.Context, script Script) (Ran, error) {
 	return ran, err
 }
 
-// unserved ends a script without its services.
-func (s *Sandboxes) unserved(ctx context.Context, script Script, log io.Writer, err, left error) (Ran, error) {
+// endWithoutServices ends a script without its services.
+func (s *Sandboxes) endWithoutServices(ctx context.Context, script Script, log io.Writer, err, left error) (ScriptResult, error) {
 	if ctx.Err() != nil || !script.OwnFault || !Unready(err) || left != nil {
-		return Ran{}, errors.Join(err, left)
+		return ScriptResult{}, errors.Join(err, left)
 	}
 	var stop *outcome.Stop
 	errors.As(err, &stop)
 	fmt.Fprintf(log, "agent-ci: %s\n", stop.Message)
-	return Ran{ExitCode: 1}, nil
+	return ScriptResult{ExitCode: 1}, nil
 }
 
-// inOverlay does something in the overlay of a place; nil for nothing.
-func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place, do func(context.Context, gitops.Layer) error) error {
+// withLayer does something in the overlay of a place; nil for nothing.
+func (s *Sandboxes) withLayer(ctx context.Context, box *sandbox.Sandbox, p Place, do func(context.Context, gitops.Layer) error) error {
 	if do == nil {
 		return nil
 	}
@@ -148,22 +148,22 @@ func (s *Sandboxes) inOverlay(ctx context.Context, box *sandbox.Sandbox, p Place
 	return errors.Join(do(ctx, layer), layer.Close())
 }
 
-// Commands returns the rules for the agent's commands, with the confinement that was reached and
+// CommandRules returns the rules for the agent's commands, with the confinement that was reached and
 // the paths that the sandbox lets them write.
-func (s *Sandboxes) Commands() policy.Commands {
+func (s *Sandboxes) CommandRules() policy.Commands {
 	return policy.Commands{
-		Rules: s.Rules, Confined: s.level() != sandbox.LevelNone, Home: s.Environ.Home(),
-		Writable: s.Options(Agent()).WritableAt(s.level()),
+		Rules: s.Rules, Sandboxed: s.level() != sandbox.LevelNone, Home: s.Environ.Home(),
+		Writable: s.Options(AgentPlace()).WritableAt(s.level()),
 	}
 }
 
 // Judge returns a function that decides on the agent's commands by these rules and counts refusals.
 func (s *Sandboxes) Judge() func(policy.Request) policy.Decision {
-	commands := s.Commands()
+	commands := s.CommandRules()
 	return func(asked policy.Request) policy.Decision {
 		d := commands.Decide(asked)
 		if d.Action == policy.Refuse {
-			s.denied.Add(1)
+			s.deniedCount.Add(1)
 		}
 		return d
 	}

@@ -59,11 +59,11 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-func TestAScriptThatIsBrokenOffHasNoEnd(t *testing.T) {
+func TestInterruptedScriptHasNoResult(t *testing.T) {
 	s := confined(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.RunScript(ctx, Script{Name: "x", Run: "true", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: Agent()})
+	_, err := s.RunScript(ctx, Script{Name: "x", Run: "true", Dir: s.Root, Timeout: time.Hour, Log: "outputs/x.log", Place: AgentPlace()})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -72,7 +72,7 @@ func TestAScriptThatIsBrokenOffHasNoEnd(t *testing.T) {
 	}
 }
 
-func TestAPlaceIsRemovedWithItsTree(t *testing.T) {
+func TestRemovesPlaceWithTree(t *testing.T) {
 	s := confined(t)
 	tree := Place{Scratch: "verify-0", Root: s.Record.Join("state", "verify-0")}
 	if err := os.MkdirAll(tree.Root, 0o700); err != nil {
@@ -87,7 +87,7 @@ func TestAPlaceIsRemovedWithItsTree(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(tree.Root, "here")); err != nil {
 		t.Errorf("it wrote elsewhere: %v", err)
 	}
-	if err := errors.Join(s.Remove(tree), s.Remove(Agent())); err != nil {
+	if err := errors.Join(s.Remove(tree), s.Remove(AgentPlace())); err != nil {
 		t.Error(err)
 	}
 	if s.Record.Has("state/verify-0") || s.Record.Has(filepath.Join(ScratchFolder, "verify-0")) {
@@ -98,15 +98,15 @@ func TestAPlaceIsRemovedWithItsTree(t *testing.T) {
 	}
 }
 
-func TestTheFirstSandboxTellsTheLevel(t *testing.T) {
+func TestFirstSandboxSetsLevel(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.Sandbox = string(grants.DangerFullAccess)
-	box, err := s.Open(t.Context(), Agent())
+	box, err := s.Open(t.Context(), AgentPlace())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer box.Close()
-	if got := s.Reached().Level; got != string(sandbox.LevelNone) {
+	if got := s.Confinement().Level; got != string(sandbox.LevelNone) {
 		t.Errorf("reached %s", got)
 	}
 	s.Job.Policy.Require = string(sandbox.LevelFull)
@@ -115,23 +115,23 @@ func TestTheFirstSandboxTellsTheLevel(t *testing.T) {
 	}
 }
 
-func TestAListOfSetupAloneIsTried(t *testing.T) {
+func TestTriesHostListOfSetup(t *testing.T) {
 	s := confined(t)
 	list := job.Network{Mode: "hosts", Allow: []job.Allowed{{Host: "example.com"}}}
 	for _, networks := range [][2]job.Network{{{}, {}}, {list, list}, {{}, list}} {
 		s.Job.Policy.Network, s.Job.Setup = networks[0], []job.SetupStep{{}, {Network: networks[1]}}
 		err := s.ConfineOthers(t.Context())
-		if tried := networks[1].Listed() && !networks[0].Listed(); err != nil && (!tried || s.Reached().Level == string(sandbox.LevelFull)) {
+		if tried := networks[1].Listed() && !networks[0].Listed(); err != nil && (!tried || s.Confinement().Level == string(sandbox.LevelFull)) {
 			t.Errorf("%v: %v", networks, err)
 		}
 	}
 }
 
 // Its file could be read otherwise.
-func TestASecretThatNoCommandHasIsTried(t *testing.T) {
+func TestTriesUnusableSecret(t *testing.T) {
 	s := confined(t)
 	s.Job.Policy.Secrets = []job.Secret{{Name: "TOKEN", From: "/token", Hosts: []string{"npm.example.com"}, Commands: []string{job.CommandsVerify}}}
-	if s.Reached().Level == string(sandbox.LevelFull) {
+	if s.Confinement().Level == string(sandbox.LevelFull) {
 		if err := s.ConfineOthers(t.Context()); err != nil {
 			t.Error(err)
 		}

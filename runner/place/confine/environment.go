@@ -19,7 +19,7 @@ func (s *Sandboxes) env() []string {
 
 // AgentEnv returns the environment of an agent's commands, with ProgramsFolder at the end of PATH.
 func (s *Sandboxes) AgentEnv(p Place) []string {
-	env, folder := s.envAt(s.Seen(p)), s.Record.Join(ProgramsFolder)
+	env, folder := s.envForTree(s.SandboxPath(p)), s.Record.Join(ProgramsFolder)
 	i := slices.IndexFunc(env, func(variable string) bool { return strings.HasPrefix(variable, "PATH=") && variable != "PATH=" })
 	if i >= 0 && !strings.ContainsRune(folder, os.PathListSeparator) {
 		env[i] += string(os.PathListSeparator) + folder
@@ -42,28 +42,28 @@ func (s *Sandboxes) LinkProgram(name string) {
 	}
 }
 
-// envAt returns the environment for a tree. Paths of the checkout become the tree's: the agent
+// envForTree returns the environment for a tree. Paths of the checkout become the tree's: the agent
 // controls the checkout, and a check using its programs would judge itself.
-func (s *Sandboxes) envAt(tree string) []string {
+func (s *Sandboxes) envForTree(tree string) []string {
 	env := s.env()
 	if tree == s.Root {
 		return env
 	}
 	for i, variable := range env {
 		name, value, _ := strings.Cut(variable, "=")
-		for _, spelled := range s.spellings() {
-			value = renamed(value, spelled, tree)
+		for _, spelled := range s.checkoutPaths() {
+			value = replacePath(value, spelled, tree)
 		}
 		if name == "PATH" {
-			value = withoutDetours(value, s.Root)
+			value = withoutLinkedFolders(value, s.Root)
 		}
 		env[i] = name + "=" + value
 	}
 	return env
 }
 
-// spellings returns the names of the checkout used to start agent-ci.
-func (s *Sandboxes) spellings() []string {
+// checkoutPaths returns the names of the checkout used to start agent-ci.
+func (s *Sandboxes) checkoutPaths() []string {
 	names := []string{s.Root}
 	for _, name := range []string{s.Dir, s.Environ.Get("GITHUB_WORKSPACE"), s.Environ.Get("PWD")} {
 		real, err := filepath.EvalSymlinks(name)
@@ -74,8 +74,8 @@ func (s *Sandboxes) spellings() []string {
 	return names
 }
 
-// renamed replaces a path, and paths below it, everywhere in a text.
-func renamed(text, from, to string) string {
+// replacePath replaces a path, and paths below it, everywhere in a text.
+func replacePath(text, from, to string) string {
 	var b strings.Builder
 	for done := 0; ; {
 		at := strings.Index(text[done:], from)
@@ -85,7 +85,7 @@ func renamed(text, from, to string) string {
 		at += done
 		end := at + len(from)
 		b.WriteString(text[done:at])
-		if at > 0 && (text[at-1] == '/' || inName(text[at-1])) || end < len(text) && inName(text[end]) {
+		if at > 0 && (text[at-1] == '/' || isNameByte(text[at-1])) || end < len(text) && isNameByte(text[end]) {
 			b.WriteString(from)
 		} else {
 			b.WriteString(to)
@@ -94,12 +94,12 @@ func renamed(text, from, to string) string {
 	}
 }
 
-func inName(c byte) bool {
+func isNameByte(c byte) bool {
 	return c == '.' || c == '_' || c == '-' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// withoutDetours removes folders from PATH that lead to the checkout through links.
-func withoutDetours(path, checkout string) string {
+// withoutLinkedFolders removes folders from PATH that lead to the checkout through links.
+func withoutLinkedFolders(path, checkout string) string {
 	return strings.Join(slices.DeleteFunc(filepath.SplitList(path), func(dir string) bool {
 		return filepath.IsAbs(dir) && gitops.PathOutside(dir, checkout) == ""
 	}), string(filepath.ListSeparator))

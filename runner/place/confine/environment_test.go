@@ -19,7 +19,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-func TestTheCheckoutIsRenamedWhereItIsMeant(t *testing.T) {
+func TestReplacesCheckoutPathsInEnvironment(t *testing.T) {
 	for text, want := range map[string]string{
 		"/work":                 "/tree",
 		"/work/bin:/usr/bin":    "/tree/bin:/usr/bin",
@@ -35,13 +35,13 @@ func TestTheCheckoutIsRenamedWhereItIsMeant(t *testing.T) {
 		"file:///work and more": "file:///work and more",
 		"nothing":               "nothing",
 	} {
-		if got := renamed(text, "/work", "/tree"); got != want {
+		if got := replacePath(text, "/work", "/tree"); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)
 		}
 	}
 }
 
-func TestTheEnvironmentOfATreeNamesTheTree(t *testing.T) {
+func TestEnvironmentNamesTree(t *testing.T) {
 	s, tree, links := ready(t), t.TempDir(), t.TempDir()
 	alias, detour := filepath.Join(links, "alias"), filepath.Join(links, "bin")
 	if err := os.Mkdir(filepath.Join(s.Root, "bin"), 0o755); err != nil {
@@ -55,22 +55,22 @@ func TestTheEnvironmentOfATreeNamesTheTree(t *testing.T) {
 	path := strings.Join([]string{filepath.Join(s.Root, "bin"), detour, "/usr/bin", "relative"}, ":")
 	s.Environ = []string{"PATH=" + path, "PWD=" + alias, "GITHUB_WORKSPACE=" + links}
 	s.Job.Policy.Env.Set = map[string]string{"LIB": alias + "/lib", "TOP": s.Root}
-	if diff := cmp.Diff(s.env(), s.envAt(s.Root)); diff != "" {
+	if diff := cmp.Diff(s.env(), s.envForTree(s.Root)); diff != "" {
 		t.Errorf("in the checkout it is another: %s", diff)
 	}
-	env := s.envAt(tree)
+	env := s.envForTree(tree)
 	for _, want := range []string{"LIB=" + tree + "/lib", "TOP=" + tree, "PATH=" + filepath.Join(tree, "bin") + ":/usr/bin:relative"} {
 		if !slices.Contains(env, want) {
 			t.Errorf("no %s in %q", want, env)
 		}
 	}
 	s.Environ = []string{"PATH=" + path}
-	if env := s.envAt(tree); !slices.Contains(env, "LIB="+alias+"/lib") {
+	if env := s.envForTree(tree); !slices.Contains(env, "LIB="+alias+"/lib") {
 		t.Errorf("a name that agent-ci was not started by is taken for the checkout: %q", env)
 	}
 }
 
-func TestProgramsOfTheAgent(t *testing.T) {
+func TestLinksAgentPrograms(t *testing.T) {
 	s := ready(t)
 	for range 2 { // each attempt has new tools
 		s.LinkProgram("some_tool")
@@ -81,7 +81,7 @@ func TestProgramsOfTheAgent(t *testing.T) {
 	}
 	for given, want := range map[string]string{"PATH=/bin": "PATH=/bin:" + s.Record.Join(ProgramsFolder), "PATH=": "PATH="} {
 		s.Environ = []string{given}
-		if env := s.AgentEnv(Agent()); !slices.Contains(env, want) {
+		if env := s.AgentEnv(AgentPlace()); !slices.Contains(env, want) {
 			t.Errorf("%s became %q", given, env)
 		}
 	}
@@ -110,7 +110,7 @@ func waiting(t *testing.T, env ...string) (*exec.Cmd, func() error) {
 	return cmd, input.Close
 }
 
-func TestWhatAKilledRunLeftRunningIsEnded(t *testing.T) {
+func TestKillsLeftoverProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")
 	}
@@ -122,7 +122,7 @@ func TestWhatAKilledRunLeftRunningIsEnded(t *testing.T) {
 	programs := dir.Join(ProgramsFolder)
 	left, _ := waiting(t, "A=b", "PATH=/bin:"+programs)
 	other, end := waiting(t, "PATH="+programs+"-other:/bin", "PROGRAMS="+programs)
-	if err := EndLeft(t.Context(), dir); err != nil {
+	if err := KillLeftovers(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
 	_ = left.Wait()
@@ -145,7 +145,7 @@ func TestWhatAKilledRunLeftRunningIsEnded(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := EndLeft(ended, dir); !errors.Is(err, context.Canceled) {
+	if err := KillLeftovers(ended, dir); !errors.Is(err, context.Canceled) {
 		t.Errorf("an overlay that is mounted still: %v", err)
 	}
 	if err := other.Wait(); err != nil {

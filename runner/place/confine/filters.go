@@ -24,7 +24,7 @@ import (
 func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenFilter {
 	j := &job.Job{Policy: job.Policy{Sandbox: string(grants.WorkspaceWrite)}}
 	var opened atomic.Int64
-	return func(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+	return func(ctx context.Context, f gitops.Filter) (gitops.FilterSandbox, error) {
 		s := &Sandboxes{Record: rec, Environ: environ, Job: j, Root: f.Root}
 		return s.openFilter(ctx, f, fmt.Sprintf("early-filter-%d", opened.Add(1)))
 	}
@@ -32,12 +32,12 @@ func EarlyFilters(rec *record.Record, environ settings.Environment) gitops.OpenF
 
 // OpenFilter opens a sandbox for a filter's commands. They start in an empty folder and see no
 // token, no network, and only the checkout's files listed in the job.
-func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterPlace, error) {
+func (s *Sandboxes) OpenFilter(ctx context.Context, f gitops.Filter) (gitops.FilterSandbox, error) {
 	return s.openFilter(ctx, f, fmt.Sprintf("filter-%d", s.filters.Add(1)))
 }
 
 // openFilter is OpenFilter with a unique sandbox name.
-func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterPlace, error) {
+func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string) (gitops.FilterSandbox, error) {
 	if s.unconfined() {
 		return nil, &gitops.FilterError{
 			Key: "filter." + f.Name, Why: "policy.sandbox is danger-full-access, and filters run confined",
@@ -46,14 +46,14 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 	}
 	reads := s.Environ.Absolute(s.Root, f.Reads)
 	for _, path := range reads {
-		if s.linked(path) {
+		if s.hasLink(path) {
 			return nil, &gitops.FilterError{
 				Key: "filter." + f.Name, Why: fmt.Sprintf("%s, which it may read, is a link or below one", path),
 				Remedy: "name in git.filters what it leads to",
 			}
 		}
 	}
-	box, err := s.OpenBeside(ctx, nil, Beside{Name: name, Workspace: BesideNone, Bare: true, Reads: reads})
+	box, err := s.OpenSidecar(ctx, nil, Sidecar{Name: name, Workspace: SidecarNone, WithoutSetupFiles: true, ReadablePaths: reads})
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +63,12 @@ func (s *Sandboxes) openFilter(ctx context.Context, f gitops.Filter, name string
 			set["GIT_DIR"] = path
 		}
 	}
-	return &filterPlace{box: box, dir: s.Record.Join(emptyFolder), env: s.BesideEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
+	return &filterSandbox{box: box, dir: s.Record.Join(emptyFolder), env: s.SidecarEnv(nil, set), remove: func() error { return s.Remove(Place{Scratch: name}) }}, nil
 }
 
-// linked reports a link on a path of the checkout. The agent could make one to show the filter a
+// hasLink reports a link on a path of the checkout. The agent could make one to show the filter a
 // credential.
-func (s *Sandboxes) linked(path string) bool {
+func (s *Sandboxes) hasLink(path string) bool {
 	rel, is := pathname.Below(s.Root, path)
 	if !is {
 		return false
@@ -77,22 +77,22 @@ func (s *Sandboxes) linked(path string) bool {
 	return err == nil && real != filepath.Join(resolved(s.Root), rel) // what is missing, it does not see
 }
 
-// filterPlace is a sandbox with an empty folder.
-type filterPlace struct {
+// filterSandbox is a sandbox with an empty folder.
+type filterSandbox struct {
 	box    *sandbox.Sandbox
 	dir    string
 	env    []string
 	remove func() error
 }
 
-func (p *filterPlace) Close() error { return errors.Join(p.box.Close(), p.remove()) }
+func (p *filterSandbox) Close() error { return errors.Join(p.box.Close(), p.remove()) }
 
-// mostWords bounds the kept end of a filter's standard error, in bytes.
-const mostWords = 1 << 10
+// maxStderrBytes bounds the kept end of a filter's standard error, in bytes.
+const maxStderrBytes = 1 << 10
 
 // Run runs a command with content as its standard input.
-func (p *filterPlace) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
-	words := clip.Tail{Most: mostWords}
+func (p *filterSandbox) Run(ctx context.Context, command string, content io.Reader, result io.Writer) error {
+	words := clip.Tail{Limit: maxStderrBytes}
 	status, err := attached.Run(ctx, p.box.Start, sandbox.Command{Argv: []string{"/bin/sh", "-c", command}, Dir: p.dir, Env: p.env}, attached.Streams{
 		Input: content, Output: attached.To(result), Errors: attached.To(&words),
 	})

@@ -11,10 +11,10 @@ import (
 )
 
 // Places for two filters are open at once while a checkout is put on its base.
-func TestEarlyFiltersAreApart(t *testing.T) {
+func TestEarlyFiltersUseSeparateSandboxes(t *testing.T) {
 	f := forking(t)
 	open := EarlyFilters(f.Record, f.Environ)
-	var places []gitops.FilterPlace
+	var places []gitops.FilterSandbox
 	for _, name := range []string{"one", "two"} {
 		place, err := open(t.Context(), gitops.Filter{Name: name, Root: f.Root})
 		if err != nil {
@@ -36,7 +36,7 @@ func TestEarlyFiltersAreApart(t *testing.T) {
 }
 
 // What a filter may read of the checkout, the agent may have replaced by a link.
-func TestFiltersReadThroughNoLinkOfTheCheckout(t *testing.T) {
+func TestFiltersFollowNoLinks(t *testing.T) {
 	f := forking(t)
 	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(f.Root, "key")), os.Symlink("dir", filepath.Join(f.Root, "keys"))); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func forking(t *testing.T) forks {
 	if err := errors.Join(err, setup.Close()); err != nil {
 		t.Fatal(err)
 	}
-	f.parent = f.open(t, Agent())
+	f.parent = f.open(t, AgentPlace())
 	return f
 }
 
@@ -97,7 +97,7 @@ func (f forks) in(t *testing.T, box *sandbox.Sandbox, p Place, do func(*gitops.C
 	}
 	defer layer.Tree.Close()
 	defer layer.Upper.Close()
-	do(f.checkout.In(layer))
+	do(f.checkout.InLayer(layer))
 }
 
 // tree is what git would commit of a sandbox's checkout.
@@ -116,7 +116,7 @@ func (f forks) tree(t *testing.T, box *sandbox.Sandbox, p Place) (tree gitops.Tr
 // fork forks the agent's workspace, and gives the tree that the fork begins with.
 func (f forks) fork(t *testing.T, name string) (fork *sandbox.Sandbox, p Place, base gitops.Tree) {
 	t.Helper()
-	p, err := f.Fork(t.Context(), f.parent, Agent(), name)
+	p, err := f.Fork(t.Context(), f.parent, AgentPlace(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,9 +128,9 @@ func (f forks) fork(t *testing.T, name string) (fork *sandbox.Sandbox, p Place, 
 func (f forks) takeOver(t *testing.T, base, fork gitops.Tree) (merged *gitops.ChangeSet, err error) {
 	t.Helper()
 	paused := f.parent.Paused(func() error {
-		parent := f.tree(t, f.parent, Agent())
+		parent := f.tree(t, f.parent, AgentPlace())
 		if merged, err = f.checkout.Merge(t.Context(), base, parent, fork); err == nil {
-			f.in(t, f.parent, Agent(), func(c *gitops.Checkout) { err = c.LayOver(t.Context(), merged) })
+			f.in(t, f.parent, AgentPlace(), func(c *gitops.Checkout) { err = c.ApplyChange(t.Context(), merged) })
 		}
 		return nil
 	})
@@ -164,24 +164,24 @@ func TestAForkIsMergedIntoItsParent(t *testing.T) {
 	if got := f.run(t, f.parent, "head -1 text; tail -1 text; cat parent dir/forked; ls; test -x dir/file"); got != "parent\nfork\nparent\nfork\ndir\nmade\nparent\ntext\nticks.log\n" {
 		t.Errorf("the parent sees %q", got)
 	}
-	if got := f.tree(t, f.parent, Agent()); got != merged.Tree {
+	if got := f.tree(t, f.parent, AgentPlace()); got != merged.Tree {
 		t.Errorf("its tree is %s, not %s", got, merged.Tree)
 	}
 	gittest.Same(t, "the checkout", before, f.repo.Files())
 }
 
-func TestNothingIsMergedWhereOneFileConflicts(t *testing.T) {
+func TestConflictMergesNothing(t *testing.T) {
 	f := forking(t)
 	fork, place, base := f.fork(t, "fork-1")
 	f.run(t, f.parent, `sed -i s/^5$/parent/ text; rm dir/file`)
 	f.run(t, fork, `sed -i s/^5$/fork/ text; echo fork >>dir/file; echo fork >clean`)
-	before := f.tree(t, f.parent, Agent())
+	before := f.tree(t, f.parent, AgentPlace())
 	_, err := f.takeOver(t, base, f.tree(t, fork, place))
 	var conflict *gitops.MergeError
 	if !errors.As(err, &conflict) || len(conflict.Conflicts) != 2 || !strings.Contains(err.Error(), `"dir/file" (changed here and deleted on the parent's side), "text" (both changed the same lines)`) {
 		t.Errorf("got %v", err)
 	}
-	if after := f.tree(t, f.parent, Agent()); after != before {
+	if after := f.tree(t, f.parent, AgentPlace()); after != before {
 		t.Error("something was merged")
 	}
 	if got := f.run(t, fork, "cat clean"); got != "fork\n" {
@@ -189,9 +189,9 @@ func TestNothingIsMergedWhereOneFileConflicts(t *testing.T) {
 	}
 }
 
-func TestAForkIsForgotten(t *testing.T) {
+func TestRemovesFork(t *testing.T) {
 	f := forking(t)
-	if _, err := f.Fork(t.Context(), f.parent, Agent(), AgentScratch); !errors.Is(err, fs.ErrExist) {
+	if _, err := f.Fork(t.Context(), f.parent, AgentPlace(), AgentScratch); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a fork in the place of another: %v", err)
 	}
 	fork, place, base := f.fork(t, "fork-1")
@@ -210,15 +210,15 @@ func TestAForkIsForgotten(t *testing.T) {
 	if got := f.run(t, f.open(t, again), "cat text made/one; ls $TMPDIR/file 2>/dev/null || true"); got != "fork\nsetup\n" {
 		t.Errorf("a fork of it sees %q", got)
 	}
-	if got := f.tree(t, f.parent, Agent()); got != base {
+	if got := f.tree(t, f.parent, AgentPlace()); got != base {
 		t.Error("the parent has another tree")
 	}
 }
 
-func TestForksThatAreRefused(t *testing.T) {
+func TestRefusesForks(t *testing.T) {
 	f := forking(t)
 	f.run(t, f.parent, "fallocate -l 1G large.log 2>/dev/null || head -c 1G /dev/zero >large.log")
-	_, err := f.Fork(t.Context(), f.parent, Agent(), "fork-1")
+	_, err := f.Fork(t.Context(), f.parent, AgentPlace(), "fork-1")
 	if !errors.As(err, new(*layer.ForkError)) {
 		t.Errorf("of more than 1 GiB: %v", err)
 	}
@@ -227,7 +227,7 @@ func TestForksThatAreRefused(t *testing.T) {
 	}
 	f.run(t, f.parent, "truncate -s 0 large.log; truncate -s 2G large.log")
 	_, place, _ := f.fork(t, "fork-1")
-	if info, err := os.Stat(filepath.Join(grants.Upper(f.overlay(place)), "large.log")); err != nil || info.Size() != 2<<30 {
+	if info, err := os.Stat(filepath.Join(grants.Upper(f.overlayFolderOf(place)), "large.log")); err != nil || info.Size() != 2<<30 {
 		t.Errorf("the holes of a file: %v", err)
 	}
 }

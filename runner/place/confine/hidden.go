@@ -16,10 +16,10 @@ func (s *Sandboxes) Hide(ctx context.Context) error {
 	switch {
 	case s.unconfined():
 		return nil // nothing is kept from commands
-	case s.Known == nil:
+	case s.EarlierHidden == nil:
 		return s.findHidden(ctx)
 	}
-	return s.useHidden(s.Known)
+	return s.useHidden(s.EarlierHidden)
 }
 
 // HideMore searches again after setup, whose files are hidden alike. If they cannot be hidden, it
@@ -31,11 +31,11 @@ func (s *Sandboxes) HideMore(ctx context.Context) error {
 	if err := s.findHidden(ctx); err != nil {
 		return err
 	}
-	there := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.There })
+	there := slices.ContainsFunc(s.hidden.Found, func(secret grants.Secret) bool { return secret.Existed })
 	if !there || s.level() != sandbox.LevelLandlock {
 		return nil
 	}
-	_, _, err := s.probe(ctx, Agent())
+	_, _, err := s.probe(ctx, AgentPlace())
 	return err
 }
 
@@ -45,21 +45,21 @@ func (s *Sandboxes) unconfined() bool {
 
 // findHidden finds further hidden files.
 func (s *Sandboxes) findHidden(ctx context.Context) error {
-	o := s.Options(Agent()) // whose scratch folder is needed soon
+	o := s.Options(AgentPlace()) // whose scratch folder is needed soon
 	found, err := grants.FindSecrets(ctx, o.Folders)
 	if err != nil {
 		return failure(o, err)
 	}
 	if s.hidden != nil {
-		found.Join(s.hidden)
+		found.Add(s.hidden)
 	}
 	return s.useHidden(found)
 }
 
 func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
-	s.nameSecrets(found)
-	if s.LeaveOut != nil {
-		found, err = s.LeaveOut(found)
+	s.labelSecretFiles(found)
+	if s.ExcludeSecrets != nil {
+		found, err = s.ExcludeSecrets(found)
 	}
 	if err == nil {
 		s.hidden = found
@@ -67,8 +67,8 @@ func (s *Sandboxes) useHidden(found *grants.Secrets) (err error) {
 	return err
 }
 
-// nameSecrets labels files with values of the job's secrets.
-func (s *Sandboxes) nameSecrets(found *grants.Secrets) {
+// labelSecretFiles labels files with values of the job's secrets.
+func (s *Sandboxes) labelSecretFiles(found *grants.Secrets) {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
 	for i, one := range found.Found {
 		for _, secret := range s.Job.Policy.Secrets {

@@ -24,7 +24,7 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 		served := proxy.Start(l, s.proxyOptions(p, s.credentialsAt(p)))
 		return func() {
 			served.Close()
-			s.tellUses(p.Scratch)
+			s.recordUses(p.Scratch)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func (s *Sandboxes) serveHosts(p Place) func(net.Listener) func() {
 // the run; nothing is opened then.
 func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 	list, err := p.Network.List()
-	via, errVia := s.via(p.Network)
+	via, errVia := s.proxyChooser(p.Network)
 	if err != nil || errVia != nil {
 		list, own = nil, nil
 	}
@@ -43,13 +43,13 @@ func (s *Sandboxes) proxyOptions(p Place, own credential.Set) proxy.Options {
 		Via:     via,
 		Roots:   s.Authorities.Roots(slices.Concat(p.Network.Allow, entriesOf(s.secretsAt(p)))),
 
-		Credentials: own, Authority: s.equipment.authority,
+		Credentials: own, Authority: s.secretsSetup.authority,
 		Used: func(name string, to reach.Target) error { return s.noteUse(p.Scratch, name, to) },
 	}
 }
 
-// hostsWords lists a network's hosts including presets, without duplicates.
-func hostsWords(network job.Network) string {
+// describeHosts lists a network's hosts including presets, without duplicates.
+func describeHosts(network job.Network) string {
 	list, err := network.List()
 	if err != nil {
 		return "none"
@@ -63,23 +63,23 @@ func hostsWords(network job.Network) string {
 	return strings.Join(hosts, ", ")
 }
 
-// mostHosts bounds the recorded requests of commands: of allowed hosts, refused hosts, and refusals
+// maxRecordedHosts bounds the recorded requests of commands: of allowed hosts, refused hosts, and refusals
 // for secrets, counted separately.
-const mostHosts = 500
+const maxRecordedHosts = 500
 
-// askedKind is a kind of counted requests.
-type askedKind int
+// requestKind is a kind of counted requests.
+type requestKind int
 
 const (
-	letThrough askedKind = iota
+	allowedHost requestKind = iota
 	refusedHost
 	refusedForSecret
 )
 
-func kindOf(asked transcript.Network) askedKind {
+func requestKindOf(asked transcript.Network) requestKind {
 	switch {
 	case asked.Allowed:
-		return letThrough
+		return allowedHost
 	case strings.HasPrefix(asked.Rule, transcript.SecretRule):
 		return refusedForSecret
 	}
@@ -88,11 +88,11 @@ func kindOf(asked transcript.Network) askedKind {
 
 // hosts records the requested hosts. The zero value is ready.
 type hosts struct {
-	mu     sync.Mutex
-	seen   map[transcript.Network]bool // without their requests
-	counts map[askedKind]int           // of these
-	untold []string                    // refusals that the model has not heard of
-	missed int                         // of these, that were too many
+	mu         sync.Mutex
+	seen       map[transcript.Network]bool // without their requests
+	counts     map[requestKind]int         // of these
+	unreported []string                    // refusals that the model has not heard of
+	omitted    int                         // of these, that were too many
 }
 
 // noteHost records a new request before it has an effect.
@@ -100,37 +100,37 @@ func (s *Sandboxes) noteHost(by string, asked proxy.Request) error {
 	asked.Request = clip.Bytes(s.Record.Redact(asked.Request), transcript.RequestBytes-len(clip.Mark))
 	event := transcript.Network{
 		By: by, Target: s.Record.Redact(asked.Target), Protocol: asked.Protocol, Allowed: asked.Allowed,
-		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.Opens, Via: s.Record.Redact(asked.Via),
+		Rule: asked.Rule, Reason: s.Record.Redact(asked.Reason), Remedy: asked.JobChange, Via: s.Record.Redact(asked.Via),
 	}
 	if event.Via != "" {
-		event.Reason += byMachinesProxy(asked)
+		event.Reason += proxyRemark(asked)
 	}
 	h := &s.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !asked.Allowed && by == AgentScratch {
-		h.tell(s.Record.Redact(asked.Words()))
+		h.queueRefusal(s.Record.Redact(asked.Words()))
 	}
-	kind := kindOf(event)
+	kind := requestKindOf(event)
 	switch {
 	case h.seen[event]:
 		return nil
-	case h.counts[kind] == mostHosts:
+	case h.counts[kind] == maxRecordedHosts:
 		return s.tooManyHosts(kind)
 	case h.seen == nil:
-		h.seen, h.counts = make(map[transcript.Network]bool), make(map[askedKind]int)
+		h.seen, h.counts = make(map[transcript.Network]bool), make(map[requestKind]int)
 	}
 	h.seen[event] = true
 	h.counts[kind]++
 	if !asked.Allowed {
-		s.denied.Add(1)
+		s.deniedCount.Add(1)
 	}
 	event.Request = asked.Request // the first of them stands for all
 	return s.Record.Append(transcript.TypeNetwork, event)
 }
 
-// byMachinesProxy adds a remark on requests through the machine's proxy.
-func byMachinesProxy(asked proxy.Request) string {
+// proxyRemark adds a remark on requests through the machine's proxy.
+func proxyRemark(asked proxy.Request) string {
 	if t, err := reach.ParseTarget(asked.Protocol, asked.Target); err == nil && t.Addr.IsValid() {
 		return " A proxy of the machine connects to it."
 	}
@@ -138,29 +138,29 @@ func byMachinesProxy(asked proxy.Request) string {
 }
 
 // tooManyHosts refuses unrecorded requests. The first refusals are informative enough.
-func (s *Sandboxes) tooManyHosts(kind askedKind) error {
+func (s *Sandboxes) tooManyHosts(kind requestKind) error {
 	switch kind {
 	case refusedHost:
-		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", mostHosts)
+		s.Record.Warn("many_hosts", "Commands asked for more than %d hosts that are refused; the transcript has the first of them.", maxRecordedHosts)
 		return nil
 	case refusedForSecret:
-		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", mostHosts)
+		s.Record.Warn("many_hosts", "Commands were refused requests for secrets in more than %d ways (host, secret and reason); the transcript has the first of them.", maxRecordedHosts)
 		return nil
 	}
-	s.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", mostHosts)
+	s.Record.Warn("many_hosts", "Commands asked for more than %d allowed hosts; further ones were refused.", maxRecordedHosts)
 	return errTooManyHosts
 }
 
 var errTooManyHosts = errors.New("more hosts than the transcript takes")
 
-func (h *hosts) tell(words string) {
+func (h *hosts) queueRefusal(words string) {
 	const most = 5
 	switch {
-	case slices.Contains(h.untold, words):
-	case len(h.untold) == most:
-		h.missed++
+	case slices.Contains(h.unreported, words):
+	case len(h.unreported) == most:
+		h.omitted++
 	default:
-		h.untold = append(h.untold, words)
+		h.unreported = append(h.unreported, words)
 	}
 }
 
@@ -170,10 +170,10 @@ func (s *Sandboxes) RefusedHosts() string {
 	h := &s.hosts
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	words := strings.Join(h.untold, "\n")
-	if h.missed > 0 {
-		words += fmt.Sprintf("\nMore requests than these were refused (%d).", h.missed)
+	words := strings.Join(h.unreported, "\n")
+	if h.omitted > 0 {
+		words += fmt.Sprintf("\nMore requests than these were refused (%d).", h.omitted)
 	}
-	h.untold, h.missed = nil, 0
+	h.unreported, h.omitted = nil, 0
 	return words
 }

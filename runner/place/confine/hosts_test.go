@@ -21,11 +21,11 @@ func asked(host string, allowed bool) proxy.Request {
 	return proxy.Request{Protocol: "https", Target: host + ":443", HostDecision: policy.HostDecision{Allowed: allowed, Reason: "So it is."}}
 }
 
-func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
+func TestRecordsAllAllowedHosts(t *testing.T) {
 	for _, allowed := range []bool{true, false} {
 		t.Run(fmt.Sprintf("allowed %t", allowed), func(t *testing.T) {
 			s, log := recording(t)
-			for i := range mostHosts {
+			for i := range maxRecordedHosts {
 				if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), allowed)); err != nil {
 					t.Fatal(err)
 				}
@@ -40,11 +40,11 @@ func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
 			if err := s.noteHost(AgentScratch, asked("other.example.com", !allowed)); err != nil {
 				t.Errorf("one of the other kind gives %v", err)
 			}
-			if got := len(log()); got != mostHosts+1 {
+			if got := len(log()); got != maxRecordedHosts+1 {
 				t.Errorf("%d events", got)
 			}
-			want := map[bool]int{true: 1, false: mostHosts}[allowed]
-			if got := s.Denied(); got != want || len(s.Record.Warnings()) != 1 {
+			want := map[bool]int{true: 1, false: maxRecordedHosts}[allowed]
+			if got := s.DeniedCount(); got != want || len(s.Record.Warnings()) != 1 {
 				t.Errorf("%d denied, warnings %v", got, s.Record.Warnings())
 			}
 		})
@@ -52,7 +52,7 @@ func TestWhatIsLetThroughIsAllInTheTranscript(t *testing.T) {
 }
 
 // Nothing that commands choose at will makes a refusal go unrecorded.
-func TestRefusalsForSecretsAreNotCrowdedOut(t *testing.T) {
+func TestRecordsSecretRefusalsSeparately(t *testing.T) {
 	s, log := recording(t)
 	misused := func(target, request string) {
 		t.Helper()
@@ -62,23 +62,23 @@ func TestRefusalsForSecretsAreNotCrowdedOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for i := range mostHosts + 1 {
+	for i := range maxRecordedHosts + 1 {
 		misused("npm.example.org:443", fmt.Sprintf("GET /%d/%s", i, strings.Repeat("x", 200)))
 	}
-	for i := range mostHosts + 1 {
+	for i := range maxRecordedHosts + 1 {
 		if err := s.noteHost(AgentScratch, asked(fmt.Sprintf("h%d.example.com", i), false)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	misused("evil.example.org:443", "PUT /")
 	all := log()
-	if len(all) != mostHosts+2 || all[len(all)-1].Target != "evil.example.org:443" || all[len(all)-1].Request != "PUT /" {
+	if len(all) != maxRecordedHosts+2 || all[len(all)-1].Target != "evil.example.org:443" || all[len(all)-1].Request != "PUT /" {
 		t.Errorf("%d events, the last is %+v", len(all), all[len(all)-1])
 	}
 	if first := all[0].Request; !strings.HasPrefix(first, "GET /0/xx") || len(first) != transcript.RequestBytes {
 		t.Errorf("the first request is %q", first)
 	}
-	for i := range mostHosts {
+	for i := range maxRecordedHosts {
 		misused(fmt.Sprintf("h%d.example.com:443", i), "PUT /")
 	}
 	if got := fmt.Sprint(s.Record.Warnings()); !strings.Contains(got, "requests for secrets in more than 500 ways") {
@@ -86,7 +86,7 @@ func TestRefusalsForSecretsAreNotCrowdedOut(t *testing.T) {
 	}
 }
 
-func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
+func TestReportsRefusalsOnce(t *testing.T) {
 	s, _ := recording(t)
 	take := func(by, host string, allowed bool) {
 		if err := s.noteHost(by, asked(host, allowed)); err != nil {
@@ -115,7 +115,7 @@ func TestTheModelHearsOfRefusalsOnce(t *testing.T) {
 	}
 }
 
-func TestSecretsInHostsAreRemoved(t *testing.T) {
+func TestRedactsSecretsInHosts(t *testing.T) {
 	s, log := recording(t, secrets.Value{Name: "TOKEN", Secret: "tops3cretvalue"})
 	if err := s.noteHost(AgentScratch, asked("tops3cretvalue.example.com", false)); err != nil {
 		t.Fatal(err)
@@ -150,9 +150,9 @@ func recording(t *testing.T, known ...secrets.Value) (*Sandboxes, func() []trans
 	}
 }
 
-func TestHostsAreNamedToTheModelOnce(t *testing.T) {
+func TestNamesHostsOnce(t *testing.T) {
 	network := job.Network{Allow: []job.Allowed{{Host: "registry.npmjs.org"}, {Preset: "npm"}, {Host: "a.example"}, {Host: "a.example"}, {Preset: "npm"}}}
-	if got := hostsWords(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
+	if got := describeHosts(network); got != "registry.npmjs.org, registry.yarnpkg.com, a.example" {
 		t.Errorf("the hosts are %s", got)
 	}
 }

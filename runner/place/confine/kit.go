@@ -17,27 +17,27 @@ import (
 // certificates without keys.
 const clientsFolder = record.StateFolder + "/clients"
 
-// kit is the equipment of a kind of commands for secrets and certificates.
-type kit struct {
+// clientConfig is the equipment of a kind of commands for secrets and certificates.
+type clientConfig struct {
 	folder    string            // that they may read
 	files     map[string][]byte // in it
-	shown     map[string][]byte // at other paths, in place of what is there
-	variables []string          // of their environment
+	overrides map[string][]byte // at other paths, in place of what is there
+	env       []string          // of their environment
 }
 
-// add adds a file of the folder, and gives its path.
-func (k *kit) add(name string, content []byte) (path string) {
+// addFile adds a file of the folder, and gives its path.
+func (k *clientConfig) addFile(name string, content []byte) (path string) {
 	k.files[name] = content
 	return filepath.Join(k.folder, name)
 }
 
-// newKit makes the kit of a kind of commands, with its files on disk.
-func (s *Sandboxes) newKit(kind string) (kit, error) {
-	k := kit{files: map[string][]byte{}, shown: map[string][]byte{}}
-	own, home, variable := s.placedFor(kind), s.Environ.Home(), settings.Environment(s.env()).Get
-	trusted := s.trustedBy(kind)
+// newClientConfig makes the kit of a kind of commands, with its files on disk.
+func (s *Sandboxes) newClientConfig(kind string) (clientConfig, error) {
+	k := clientConfig{files: map[string][]byte{}, overrides: map[string][]byte{}}
+	own, home, variable := s.commandSecrets(kind), s.Environ.Home(), settings.Environment(s.env()).Get
+	trusted := s.authoritiesFor(kind)
 	if len(own) > 0 {
-		trusted = slices.Concat(s.equipment.authority.Certificate(), trusted)
+		trusted = slices.Concat(s.secretsSetup.authority.Certificate(), trusted)
 	}
 	if len(trusted) > 0 {
 		folder, err := s.clientsFolderOf(kind)
@@ -50,7 +50,7 @@ func (s *Sandboxes) newKit(kind string) (kit, error) {
 			return k, err
 		}
 	}
-	s.withoutMaven(&k, home)
+	s.addEmptyMavenSettings(&k, home)
 	for _, name := range slices.Sorted(maps.Keys(k.files)) {
 		if err := s.Record.Write(clientsFolder+"/"+kind+"/"+name, k.files[name]); err != nil {
 			return k, err
@@ -66,32 +66,32 @@ func (s *Sandboxes) clientsFolderOf(kind string) (string, error) {
 	return s.Record.MakeFolder(name)
 }
 
-// placedFor are the secrets of a kind of commands with their placeholders.
-func (s *Sandboxes) placedFor(kind string) (own []placed) {
+// commandSecrets are the secrets of a kind of commands with their placeholders.
+func (s *Sandboxes) commandSecrets(kind string) (own []commandSecret) {
 	for _, secret := range secretsFor(s.Job, kind) {
-		for _, c := range s.equipment.credentials {
+		for _, c := range s.secretsSetup.credentials {
 			if c.Name == secret.Name {
-				own = append(own, placed{secret, c.Placeholder, c.Scopes})
+				own = append(own, commandSecret{secret, c.Placeholder, c.Scopes})
 			}
 		}
 	}
 	return own
 }
 
-// withoutMaven shows commands Maven settings without secrets if other commands have some and the
+// addEmptyMavenSettings shows commands Maven settings without secrets if other commands have some and the
 // user has none: showing those leaves an empty file at their path for the next commands.
-func (s *Sandboxes) withoutMaven(k *kit, home string) {
+func (s *Sandboxes) addEmptyMavenSettings(k *clientConfig, home string) {
 	if !slices.ContainsFunc(s.Job.Policy.Secrets, func(secret job.Secret) bool { return secret.Preset == job.PresetMaven }) || home == "" {
 		return
 	}
 	path := mavenSettingsIn(home)
-	if _, err := os.Lstat(path); k.shown[path] == nil && errors.Is(err, fs.ErrNotExist) {
-		k.shown[path] = []byte(noMavenSettings)
+	if _, err := os.Lstat(path); k.overrides[path] == nil && errors.Is(err, fs.ErrNotExist) {
+		k.overrides[path] = []byte(noMavenSettings)
 	}
 }
 
-// trustedBy returns the job's authorities for hosts of a kind of commands, in PEM.
-func (s *Sandboxes) trustedBy(kind string) []byte {
+// authoritiesFor returns the job's authorities for hosts of a kind of commands, in PEM.
+func (s *Sandboxes) authoritiesFor(kind string) []byte {
 	entries := slices.Concat(s.Job.Policy.Network.Allow, entriesOf(secretsFor(s.Job, kind)))
 	if kind == job.CommandsSetup {
 		for _, step := range s.Job.Setup {
@@ -101,13 +101,13 @@ func (s *Sandboxes) trustedBy(kind string) []byte {
 	return s.Authorities.Of(entries)
 }
 
-// kitAt returns a place's part of its kit.
-func (s *Sandboxes) kitAt(p Place) kit {
-	all := s.equipment.kits[p.Commands]
+// clientConfigAt returns a place's part of its kit.
+func (s *Sandboxes) clientConfigAt(p Place) clientConfig {
+	all := s.secretsSetup.clientConfigs[p.CommandKind]
 	if s.proxied(p) {
 		return all
 	}
-	return kit{shown: s.withoutSecrets(all.shown)}
+	return clientConfig{overrides: s.withoutSecrets(all.overrides)}
 }
 
 // withoutSecrets replaces files that contain secrets by versions without them. Today that is

@@ -11,31 +11,31 @@ import (
 	"github.com/agent-ci/agent-ci/policy/sandbox/grants"
 )
 
-// fleeting lists prefixes of variables that vary between runs without influence on commands.
-var fleeting = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TERM", "COLUMNS=", "LINES=", "TMPDIR=", "XDG_RUNTIME_DIR="}
+// volatileVariables lists prefixes of variables that vary between runs without influence on commands.
+var volatileVariables = []string{"GITHUB_", "RUNNER_", "PWD=", "OLDPWD=", "SHLVL=", "_=", "TERM", "COLUMNS=", "LINES=", "TMPDIR=", "XDG_RUNTIME_DIR="}
 
-// LastingEnv returns the commands' environment without variables that vary between runs, unless the
+// StableEnv returns the commands' environment without variables that vary between runs, unless the
 // job names them.
-func (s *Sandboxes) LastingEnv() []string {
+func (s *Sandboxes) StableEnv() []string {
 	env := s.Job.Policy.Env
 	return slices.DeleteFunc(s.env(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		_, set := env.Set[name]
-		return !set && !slices.Contains(env.Pass, name) && slices.ContainsFunc(fleeting, func(head string) bool { return strings.HasPrefix(variable, head) })
+		return !set && !slices.Contains(env.Pass, name) && slices.ContainsFunc(volatileVariables, func(head string) bool { return strings.HasPrefix(variable, head) })
 	})
 }
 
-// OutOfReach reports that no command of the run can write to a folder: with namespaces, outside
+// UnwritableByCommands reports that no command of the run can write to a folder: with namespaces, outside
 // writable and temporary folders.
-func (s *Sandboxes) OutOfReach(folder string) bool {
+func (s *Sandboxes) UnwritableByCommands(folder string) bool {
 	real, err := realPath(folder)
-	if err != nil || !s.Apart() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
+	if err != nil || !s.AllowsConcurrent() || s.Job.Policy.Sandbox == string(grants.DangerFullAccess) {
 		return false
 	}
 	theirs := append(s.Environ.Absolute(s.Root, s.Job.Policy.Writable), s.Root, s.Record.Path(), os.TempDir())
 	return !slices.ContainsFunc(theirs, func(root string) bool {
 		root, err := realPath(root)
-		return err != nil || pathname.Within(real, root)
+		return err != nil || pathname.IsInAny(real, root)
 	})
 }
 
@@ -49,8 +49,8 @@ func realPath(path string) (string, error) {
 	return real, err
 }
 
-// Machine identifies the machine: a runner's image, or else the system's release.
-func (s *Sandboxes) Machine() []string {
+// MachineID identifies the machine: a runner's image, or else the system's release.
+func (s *Sandboxes) MachineID() []string {
 	image, version := s.Environ.Get("ImageOS"), s.Environ.Get("ImageVersion")
 	if image != "" || version != "" {
 		return []string{runtime.GOOS, runtime.GOARCH, image, version}

@@ -15,22 +15,22 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record"
 )
 
-// EndLeft kills a killed run's remaining commands and waits for its sandboxes, since a layer can
+// KillLeftovers kills a killed run's remaining commands and waits for its sandboxes, since a layer can
 // only be mounted once.
-func EndLeft(ctx context.Context, d *record.Directory) error {
-	endLeftProcesses(d.Join(ProgramsFolder))
+func KillLeftovers(ctx context.Context, d *record.Directory) error {
+	killLeftProcesses(d.Join(ProgramsFolder))
 	overlays, _ := fs.Glob(d.Root().FS(), ScratchFolder+"/*/"+overlayFolder)
 	for _, name := range overlays {
-		if err := layer.Await(ctx, d.Join(name)); err != nil {
+		if err := layer.AwaitUnmounted(ctx, d.Join(name)); err != nil {
 			return failure(sandbox.Options{}, err)
 		}
 	}
 	return nil
 }
 
-// endLeftProcesses kills a killed run's remaining commands, which have its programs folder on their
+// killLeftProcesses kills a killed run's remaining commands, which have its programs folder on their
 // PATH. Without /proc they died with the run, or stay.
-func endLeftProcesses(programs string) {
+func killLeftProcesses(programs string) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
@@ -41,13 +41,13 @@ func endLeftProcesses(programs string) {
 			continue // no process, or none of the run's
 		}
 		raw, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if err == nil && ofRun(strings.Split(string(raw), "\x00"), programs) { // else it is of another user, or gone
+		if err == nil && belongsToRun(strings.Split(string(raw), "\x00"), programs) { // else it is of another user, or gone
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
-func ofRun(env []string, programs string) bool {
+func belongsToRun(env []string, programs string) bool {
 	return slices.ContainsFunc(env, func(variable string) bool {
 		path, is := strings.CutPrefix(variable, "PATH=")
 		return is && slices.Contains(filepath.SplitList(path), programs)

@@ -55,9 +55,9 @@ func (s *Sandboxes) MachineProxy() string {
 	return ""
 }
 
-// via returns a function that chooses the machine's proxy for a target of a network, or nil if the
+// proxyChooser returns a function that chooses the machine's proxy for a target of a network, or nil if the
 // network does not use it. An unusable address of a proxy is an error, so nothing bypasses it.
-func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error) {
+func (s *Sandboxes) proxyChooser(network job.Network) (func(reach.Target) *url.URL, error) {
 	if !network.Inherits() {
 		return nil, nil
 	}
@@ -65,18 +65,18 @@ func (s *Sandboxes) via(network job.Network) (func(reach.Target) *url.URL, error
 	if err != nil {
 		return nil, err
 	}
-	return chosenBy(found.ProxyFunc()), nil
+	return proxyForTarget(found.ProxyFunc()), nil
 }
 
-// nowhere is a proxy without a listener, on port 0, for targets with an unknown proxy.
-var nowhere = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
+// unreachableProxy is a proxy without a listener, on port 0, for targets with an unknown proxy.
+var unreachableProxy = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
 
-// chosenBy gives the proxy of a target. Where none can be told, nothing goes past it.
-func chosenBy(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
+// proxyForTarget gives the proxy of a target. Where none can be told, nothing goes past it.
+func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
 	return func(t reach.Target) *url.URL {
 		proxy, err := choose(&url.URL{Scheme: t.Protocol, Host: t.String()})
 		if err != nil {
-			return nowhere
+			return unreachableProxy
 		}
 		return proxy
 	}

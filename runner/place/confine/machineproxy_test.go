@@ -16,12 +16,12 @@ import (
 // inheriting is a list whose hosts are reached by the machine's proxy.
 var inheriting = job.Network{Allow: []job.Allowed{{Host: "a.example"}}, Proxy: job.InheritProxy}
 
-func TestTheMachinesProxyIsThatOfTheEnvironment(t *testing.T) {
+func TestReadsMachineProxyFromEnvironment(t *testing.T) {
 	s := &Sandboxes{Environ: settings.Environment{
 		"HTTPS_PROXY=http://me:p%40ss@secure.example:8080", "https_proxy=http://other.example", "http_proxy=plain.example:3128",
 		"NO_PROXY=direct.example, .corp.example,10.0.0.0/8,port.example:8443",
 	}}
-	via, err := s.via(inheriting)
+	via, err := s.proxyChooser(inheriting)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestTheMachinesProxyIsThatOfTheEnvironment(t *testing.T) {
 			t.Errorf("%s %s goes by %q", test.protocol, test.target, got)
 		}
 	}
-	if via, err := s.via(job.Network{Allow: inheriting.Allow}); via != nil || err != nil {
+	if via, err := s.proxyChooser(job.Network{Allow: inheriting.Allow}); via != nil || err != nil {
 		t.Errorf("a list that does not want it goes by one: %v", err)
 	}
 }
 
-func TestAProxyThatCantBeUsedIsRefusedBeforeTheRun(t *testing.T) {
+func TestRefusesUnusableProxyBeforeRun(t *testing.T) {
 	for _, test := range []struct {
 		variable string
 		usable   bool
@@ -97,7 +97,7 @@ func TestAProxyThatCantBeUsedIsRefusedBeforeTheRun(t *testing.T) {
 	}
 }
 
-func TestAMachineWithoutAProxyIsTold(t *testing.T) {
+func TestWarnsOfMissingProxy(t *testing.T) {
 	s, _ := recording(t)
 	s.Environ, s.Job = settings.Environment{"ALL_PROXY=http://all.example:1", "HTTPS_PROXY=", "NO_PROXY=*"}, new(job.Job)
 	if err := s.SettleProxy(); err != nil || len(s.Record.Warnings()) > 0 {
@@ -110,13 +110,13 @@ func TestAMachineWithoutAProxyIsTold(t *testing.T) {
 	if w := s.Record.Warnings(); len(w) != 1 || w[0].Code != "no_proxy" || !strings.Contains(w[0].Message, "policy.network.proxy is inherit, and neither HTTPS_PROXY nor HTTP_PROXY is set") {
 		t.Errorf("warnings %v", w)
 	}
-	via, err := s.via(inheriting)
+	via, err := s.proxyChooser(inheriting)
 	if err != nil || via(reach.Target{Protocol: reach.HTTPS, Name: "a.example", Port: 443}) != nil {
 		t.Errorf("it goes by a proxy, %v", err)
 	}
 }
 
-func TestWhatGoesByTheMachinesProxyIsRecordedAsSuch(t *testing.T) {
+func TestRecordsRequestsThroughMachineProxy(t *testing.T) {
 	s, log := recording(t)
 	by := asked("a.example", true)
 	by.Via = "proxy.example:3128"
@@ -142,9 +142,9 @@ func TestWhatGoesByTheMachinesProxyIsRecordedAsSuch(t *testing.T) {
 	}
 }
 
-func TestWithoutAWordOnTheProxyNothingIsReached(t *testing.T) {
+func TestUnknownProxyReachesNothing(t *testing.T) {
 	fails := func(*url.URL) (*url.URL, error) { return nil, errors.New("no proxy can be told") }
-	via := chosenBy(fails)(reach.Target{Protocol: reach.HTTP, Name: "a.example", Port: 80})
+	via := proxyForTarget(fails)(reach.Target{Protocol: reach.HTTP, Name: "a.example", Port: 80})
 	if via == nil {
 		t.Fatal("it is dialled without a proxy")
 	}

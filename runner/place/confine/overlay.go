@@ -26,62 +26,62 @@ const (
 )
 
 // Overlaid reports an overlay; false if unknown.
-func (s *Sandboxes) Overlaid() bool { return s.reached.WorkTree == InOverlay }
+func (s *Sandboxes) Overlaid() bool { return s.confinement.WorkTree == InOverlay }
 
 // Private reports a copy of the checkout; false if unknown.
-func (s *Sandboxes) Private() bool { return s.reached.WorkTree == PrivateTree }
+func (s *Sandboxes) Private() bool { return s.confinement.WorkTree == PrivateTree }
 
 // WhyNoOverlay returns the reason against an overlay, or "" with one or without confinement.
-func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlay }
+func (s *Sandboxes) WhyNoOverlay() string { return s.noOverlayReason }
 
 // treeFolder has the private tree.
 func (s *Sandboxes) treeFolder() string {
-	if s.path != nil {
-		return s.path.tree()
+	if s.treePath != nil {
+		return s.treePath.tree()
 	}
 	return s.Record.Join(record.PrivateTree)
 }
 
-// Seen returns the work tree's path for a place's commands: with mount namespaces, the checkout's.
-func (s *Sandboxes) Seen(p Place) string {
-	if s.Apart() {
+// SandboxPath returns the work tree's path for a place's commands: with mount namespaces, the checkout's.
+func (s *Sandboxes) SandboxPath(p Place) string {
+	if s.AllowsConcurrent() {
 		return s.Root
 	}
 	return s.rootOf(p)
 }
 
-// overlay returns the folder of a place's changes.
-func (s *Sandboxes) overlay(p Place) string {
-	return s.Record.Join(ScratchFolder, p.changes(), overlayFolder)
+// overlayFolderOf returns the folder of a place's changes.
+func (s *Sandboxes) overlayFolderOf(p Place) string {
+	return s.Record.Join(ScratchFolder, p.changesScratch(), overlayFolder)
 }
 
 // overlayFolder of a scratch folder has the changes of an overlay.
 const overlayFolder = "tree"
 
-// changes returns the place whose changes commands see and extend.
-func (p Place) changes() string {
+// changesScratch returns the place whose changes commands see and extend.
+func (p Place) changesScratch() string {
 	if p.Changes != "" {
 		return p.Changes
 	}
 	return p.Scratch
 }
 
-// ChangesOf returns the folder with a place's changes: an overlay's layer, or the whole tree.
-func (s *Sandboxes) ChangesOf(p Place) string {
+// ChangesFolder returns the folder with a place's changes: an overlay's layer, or the whole tree.
+func (s *Sandboxes) ChangesFolder(p Place) string {
 	if !s.Overlaid() {
 		return s.rootOf(p)
 	}
-	return grants.Upper(s.overlay(p))
+	return grants.Upper(s.overlayFolderOf(p))
 }
 
-// LeftTree reports whether an interrupted run has a work tree with its agent's work.
-func LeftTree(d *record.Directory) bool {
-	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || leftPrivate(d)
+// HasWorkTree reports whether an interrupted run has a work tree with its agent's work.
+func HasWorkTree(d *record.Directory) bool {
+	return d.Has(ScratchFolder+"/"+AgentScratch+"/"+overlayFolder) || hasPrivateTree(d)
 }
 
-// leftPrivate reports whether that is a complete private tree. Its .git belongs to commands and
+// hasPrivateTree reports whether that is a complete private tree. Its .git belongs to commands and
 // proves nothing.
-func leftPrivate(d *record.Directory) bool {
+func hasPrivateTree(d *record.Directory) bool {
 	made, is := d.MadeTree()
 	switch {
 	case !is:
@@ -89,17 +89,17 @@ func leftPrivate(d *record.Directory) bool {
 	case made.Folder == "":
 		return d.Has(record.PrivateTree)
 	}
-	return (&treePath{dir: filepath.Dir(made.Folder), run: resolved(d.Path())}).has()
+	return (&treePath{dir: filepath.Dir(made.Folder), runDir: resolved(d.Path())}).hasTree()
 }
 
-// frozen returns the layers below a place's changes, latest first: leftovers, and setup's, which
+// lowerLayers returns the layers below a place's changes, latest first: leftovers, and setup's, which
 // all later places see.
-func (s *Sandboxes) frozen(p Place) (all []string) {
+func (s *Sandboxes) lowerLayers(p Place) (all []string) {
 	if p.Leftovers {
-		all = append(all, s.overlay(Place{Scratch: p.Caches}))
+		all = append(all, s.overlayFolderOf(Place{Scratch: p.Caches}))
 	}
-	setup := s.overlay(Place{Scratch: SetupScratch})
-	if _, err := os.Lstat(setup); err == nil && s.overlay(p) != setup {
+	setup := s.overlayFolderOf(Place{Scratch: SetupScratch})
+	if _, err := os.Lstat(setup); err == nil && s.overlayFolderOf(p) != setup {
 		all = append(all, setup)
 	}
 	return all
@@ -107,11 +107,11 @@ func (s *Sandboxes) frozen(p Place) (all []string) {
 
 // chooseTree chooses the work tree's backing before any sandbox is tried.
 func (s *Sandboxes) chooseTree(ctx context.Context) error {
-	s.reached.WorkTree = ""
+	s.confinement.WorkTree = ""
 	switch {
 	case s.NoOverlay == nil: // commands of no run
 		return nil
-	case s.Found != "" && s.Found != InOverlay:
+	case s.RecordedBacking != "" && s.RecordedBacking != InOverlay:
 		return s.usePrivate("the run began so")
 	case s.unconfined(): // that they are is told
 		return s.usePrivate("")
@@ -128,7 +128,7 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 		}
 	}
 	if why == "" {
-		s.reached.WorkTree = InOverlay
+		s.confinement.WorkTree = InOverlay
 		return nil
 	}
 	return s.usePrivate(why)
@@ -136,11 +136,11 @@ func (s *Sandboxes) chooseTree(ctx context.Context) error {
 
 // usePrivate chooses a copy, unless a resumed run has its work in an overlay.
 func (s *Sandboxes) usePrivate(why string) error {
-	if s.Found == InOverlay {
+	if s.RecordedBacking == InOverlay {
 		return outcome.Stopf(outcome.SandboxUnavailable, "overlay",
 			"The work of the run is in an overlay of the checkout, and this machine supports none (%s); fix that, or start a new run.", cmp.Or(why, "nothing confines commands"))
 	}
-	s.reached.WorkTree, s.noOverlay = PrivateTree, why
+	s.confinement.WorkTree, s.noOverlayReason = PrivateTree, why
 	_, err := s.Record.MakeFolder(record.PrivateTree)
 	return err
 }
@@ -150,7 +150,7 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 	if err := s.chooseTree(ctx); err != nil {
 		return err
 	}
-	reached, overlaid, err := s.probe(ctx, Agent())
+	reached, overlaid, err := s.probe(ctx, AgentPlace())
 	if s.Overlaid() && (err != nil || !overlaid) {
 		why := "it takes namespaces"
 		if refused := (*sandbox.OverlayError)(nil); errors.As(err, &refused) {
@@ -162,59 +162,59 @@ func (s *Sandboxes) FindWorkTree(ctx context.Context) error {
 		if err := s.usePrivate(why); err != nil {
 			return err
 		}
-		reached, _, err = s.probe(ctx, Agent())
+		reached, _, err = s.probe(ctx, AgentPlace())
 	}
-	reached.WorkTree = s.reached.WorkTree
+	reached.WorkTree = s.confinement.WorkTree
 	if err == nil {
-		s.reached = reached
+		s.confinement = reached
 	}
 	return err
 }
 
 // DropTree removes the private tree for a new one.
 func (s *Sandboxes) DropTree() error {
-	s.leaveEarlierPath()
+	s.removeEarlierTree()
 	s.Record.Remove(record.MadeTreeFile)
-	if s.path != nil {
-		return s.path.drop()
+	if s.treePath != nil {
+		return s.treePath.removeTree()
 	}
 	return sandbox.RemoveScratch(s.treeFolder())
 }
 
-// leaveEarlierPath removes this run's tree from another checkout's path, where the run began.
+// removeEarlierTree removes this run's tree from another checkout's path, where the run began.
 // Failures stay until the run directory is removed.
-func (s *Sandboxes) leaveEarlierPath() {
+func (s *Sandboxes) removeEarlierTree() {
 	made, _ := s.Record.MadeTree()
-	earlier := &treePath{dir: filepath.Dir(made.Folder), run: resolved(s.Record.Path())}
-	if made.Folder == "" || s.path != nil && s.path.dir == earlier.dir || !earlier.has() {
+	earlier := &treePath{dir: filepath.Dir(made.Folder), runDir: resolved(s.Record.Path())}
+	if made.Folder == "" || s.treePath != nil && s.treePath.dir == earlier.dir || !earlier.hasTree() {
 		return
 	}
-	_ = sandbox.RemoveScratch(filepath.Dir(earlier.aside(earlier.run)))
-	_ = earlier.discard(func() bool { return earlier.owner() == earlier.run })
+	_ = sandbox.RemoveScratch(filepath.Dir(earlier.asidePath(earlier.runDir)))
+	_ = earlier.removeOwnerless(func() bool { return earlier.owner() == earlier.runDir })
 }
 
-// LeaveTree is DropTree at the end of the run.
-func (s *Sandboxes) LeaveTree() error {
-	if s.path != nil {
-		return s.path.leave()
+// RemoveTreeAtEnd is DropTree at the end of the run.
+func (s *Sandboxes) RemoveTreeAtEnd() error {
+	if s.treePath != nil {
+		return s.treePath.removeTreeAtEnd()
 	}
 	return s.DropTree()
 }
 
-// SetAside frees the private tree's path for a check's tree, if commands cannot see it elsewhere.
+// MoveTreeAside frees the private tree's path for a check's tree, if commands cannot see it elsewhere.
 // No command may run. back removes the check's tree and restores the agent's.
-func (s *Sandboxes) SetAside() (back func() error, err error) {
-	if !s.Private() || s.Apart() {
+func (s *Sandboxes) MoveTreeAside() (back func() error, err error) {
+	if !s.Private() || s.AllowsConcurrent() {
 		return func() error { return nil }, nil
 	}
-	if s.path == nil {
+	if s.treePath == nil {
 		return nil, errors.New("set the tree of the agent aside: it has no path yet")
 	}
-	if err := s.path.moveAside(s.path.run); err != nil {
+	if err := s.treePath.moveAside(s.treePath.runDir); err != nil {
 		return nil, fmt.Errorf("set the tree of the agent aside: %w", err)
 	}
 	return func() error {
-		if err := s.path.takeBack(); err != nil {
+		if err := s.treePath.restoreTree(); err != nil {
 			return fmt.Errorf("put the tree of the agent back: %w", err)
 		}
 		return nil
@@ -241,7 +241,7 @@ func (s *Sandboxes) OpenLayer(ctx context.Context, p Place) (gitops.Layer, error
 //
 // It returns a layer.ForkError if the changes are too large or the disk too small, and a sandbox.PauseError if commands cannot be stopped.
 func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place, scratch string) (Place, error) {
-	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, Commands: parent.Commands}
+	fork := Place{Scratch: scratch, Network: parent.Network, Key: parent.Key, CommandKind: parent.CommandKind}
 	_, err := s.Record.MakeFolder(ScratchFolder)
 	if err == nil {
 		err = os.Mkdir(s.scratch(fork), 0o700) // which nobody else has
@@ -253,22 +253,22 @@ func (s *Sandboxes) Fork(ctx context.Context, box *sandbox.Sandbox, parent Place
 		if err := s.copyGit(ctx, parent, fork); err != nil {
 			return err
 		}
-		return layer.Copy(ctx, s.overlay(parent), s.overlay(fork))
+		return layer.Copy(ctx, s.overlayFolderOf(parent), s.overlayFolderOf(fork))
 	}
 	if !s.Overlaid() {
 		fork.Root = filepath.Join(s.scratch(fork), overlayFolder)
 		do = func() error { return s.copyTree(ctx, parent, fork.Root) }
 	}
-	if err = s.Paused(box, do); err != nil {
+	if err = s.WhilePaused(box, do); err != nil {
 		return Place{}, fmt.Errorf("fork the workspace: %w", errors.Join(err, s.Remove(fork)))
 	}
 	return fork, nil
 }
 
-// Paused runs do while the sandbox's commands are stopped, if possible: without namespaces they are
+// WhilePaused runs do while the sandbox's commands are stopped, if possible: without namespaces they are
 // not.
-func (s *Sandboxes) Paused(box *sandbox.Sandbox, do func() error) error {
-	if !s.Apart() {
+func (s *Sandboxes) WhilePaused(box *sandbox.Sandbox, do func() error) error {
+	if !s.AllowsConcurrent() {
 		return do()
 	}
 	return box.Paused(do)
@@ -326,7 +326,7 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 	if !s.Overlaid() {
 		return gitops.Layer{Tree: tree}, nil
 	}
-	upper, err := os.OpenRoot(s.ChangesOf(p))
+	upper, err := os.OpenRoot(s.ChangesFolder(p))
 	if err != nil {
 		return gitops.Layer{}, fmt.Errorf("open the work tree: %w", errors.Join(err, tree.Close()))
 	}
@@ -336,7 +336,7 @@ func (s *Sandboxes) LayerOf(box *sandbox.Sandbox, p Place) (gitops.Layer, error)
 // GitFolder returns the place of a place's .git in an overlay. Commands may write it, so it is only
 // read to copy it for other commands.
 func (s *Sandboxes) GitFolder(p Place) string {
-	return s.Record.Join(ScratchFolder, p.changes(), "repository", ".git")
+	return s.Record.Join(ScratchFolder, p.changesScratch(), "repository", ".git")
 }
 
 // copyGit copies a .git between places in overlays while no command runs.
@@ -353,14 +353,14 @@ func (s *Sandboxes) copyGit(ctx context.Context, from, to Place) error {
 
 // DropChanges removes a place's changes of the checkout.
 func (s *Sandboxes) DropChanges(p Place) error {
-	return errors.Join(sandbox.RemoveScratch(s.overlay(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
+	return errors.Join(sandbox.RemoveScratch(s.overlayFolderOf(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
 }
 
-// Changed says whether the work tree of a place may have any changes.
-func (s *Sandboxes) Changed(p Place) bool {
+// HasChanges says whether the work tree of a place may have any changes.
+func (s *Sandboxes) HasChanges(p Place) bool {
 	if !s.Overlaid() {
 		return true
 	}
-	entries, err := os.ReadDir(s.ChangesOf(p))
+	entries, err := os.ReadDir(s.ChangesFolder(p))
 	return err == nil && len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

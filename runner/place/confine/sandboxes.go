@@ -51,16 +51,16 @@ type Sandboxes struct {
 	Root    string     // the folder that the agent's commands may change: the checkout's, or a plain one
 	Dir     string     // how the user names Root; may be empty
 
-	// LeaveOut excludes found secrets from the checkout and returns the hidden ones; nil without a
+	// ExcludeSecrets excludes found secrets from the checkout and returns the hidden ones; nil without a
 	// checkout.
-	LeaveOut func(found *grants.Secrets) (*grants.Secrets, error)
+	ExcludeSecrets func(found *grants.Secrets) (*grants.Secrets, error)
 	// NoOverlay returns the reason against an overlay, or "". Nil means commands outside runs,
 	// which work in Root itself.
 	NoOverlay func(ctx context.Context) (why string, err error)
-	// Found is the work tree's backing of a resumed run, or "".
-	Found string
-	// Lend maps a work tree's expected folders to borrowed objects folders.
-	Lend func(tree string) map[string]string
+	// RecordedBacking is the work tree's backing of a resumed run, or "".
+	RecordedBacking string
+	// BorrowedObjects maps a work tree's expected folders to borrowed objects folders.
+	BorrowedObjects func(tree string) map[string]string
 	// MakeGit makes a .git on the base commit in a folder; none before the first command of the run.
 	MakeGit   func(ctx context.Context, dir string) error
 	makingGit sync.Mutex
@@ -68,32 +68,32 @@ type Sandboxes struct {
 	CopyTree func(ctx context.Context, from gitops.Layer, to string) error
 	// Credentials are the secrets of the job with their values, as settings has them.
 	Credentials credential.Set
-	// Used holds a resumed run's earlier uses of secrets, to continue counting.
-	Used []transcript.Secret
-	// Known holds a resumed run's hidden files, or nil.
-	Known *grants.Secrets
+	// EarlierUses holds a resumed run's earlier uses of secrets, to continue counting.
+	EarlierUses []transcript.Secret
+	// EarlierHidden holds a resumed run's hidden files, or nil.
+	EarlierHidden *grants.Secrets
 	// BaseTree makes a fresh tree of the base commit, at its first call, where no command may
 	// write; nil without a commit.
 	BaseTree func(ctx context.Context) (dir string, err error)
-	// Hooked reports hooks that read the workspace beside commands.
-	Hooked bool
+	// HasHooks reports hooks that read the workspace beside commands.
+	HasHooks bool
 	// Authorities vouch for hosts of lists besides those of the machine.
 	Authorities settings.Authorities
 
-	reached   record.Confinement
-	services  []settledService // in the order of their names
-	naming    sync.Mutex       // of the logs of services
-	noOverlay string           // why there is none, though it was looked for
-	path      *treePath        // of the private tree; nil where that is in the run directory
-	hidden    *grants.Secrets  // nil until it was looked for
-	borrowed  []string         // folders of objects, as they were then
-	hosts     hosts            // that commands asked for
-	equipment equipment        // by which commands use secrets
-	uses      uses             // of secrets
-	filters   atomic.Int64     // sandboxes of filters
-	denied    atomic.Int64     // commands and hosts that the policy refused
-	shownBase string           // the tree of the base, where the agent's commands see it
-	strays    strays
+	confinement     record.Confinement
+	services        []resolvedService // in the order of their names
+	logNames        sync.Mutex        // of the logs of services
+	noOverlayReason string            // why there is none, though it was looked for
+	treePath        *treePath         // of the private tree; nil where that is in the run directory
+	hidden          *grants.Secrets   // nil until it was looked for
+	borrowed        []string          // folders of objects, as they were then
+	hosts           hosts             // that commands asked for
+	secretsSetup    secretsSetup      // by which commands use secrets
+	uses            uses              // of secrets
+	filters         atomic.Int64      // sandboxes of filters
+	deniedCount     atomic.Int64      // commands and hosts that the policy refused
+	exposedBase     string            // the tree of the base, where the agent's commands see it
+	strays          strays
 }
 
 // Place describes where and how commands run.
@@ -105,22 +105,22 @@ type Place struct {
 	Changes string      // scratch of the place whose overlay of the checkout it works in; empty for Scratch
 	// Caches names kept caches to begin with; "" means setup's. Leftovers also shows the kept files
 	// of the tree.
-	Caches    string
-	Leftovers bool
-	Fresh     bool // nobody needs what commands change of the overlay: a check
+	Caches     string
+	Leftovers  bool
+	Disposable bool // nobody needs what commands change of the overlay: a check
 	// Services shows commands the job's services.
 	Services bool
-	// Lends lends the workspace to OpenBeside's sandboxes.
-	Lends bool
-	// Commands is the kind that decides about the job's secrets: job.CommandsAgent and so on; ""
+	// LendsWorkspace lends the workspace to OpenSidecar's sandboxes.
+	LendsWorkspace bool
+	// CommandKind is the kind that decides about the job's secrets: job.CommandsAgent and so on; ""
 	// has none.
-	Commands string
-	Begun    *sandbox.Begun
+	CommandKind string
+	Begun       *sandbox.EarlyProcess
 }
 
-// Agent is the place of the agent's commands.
-func Agent() Place {
-	return Place{Scratch: AgentScratch, Services: true, Lends: true, Commands: job.CommandsAgent}
+// AgentPlace is the place of the agent's commands.
+func AgentPlace() Place {
+	return Place{Scratch: AgentScratch, Services: true, LendsWorkspace: true, CommandKind: job.CommandsAgent}
 }
 
 // Confine finds out how commands can be confined here, before anything is run
@@ -132,7 +132,7 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.SettleProxy(); err != nil {
 		return err
 	}
-	if err := s.Equip(); err != nil {
+	if err := s.SetUpSecrets(); err != nil {
 		return err
 	}
 	if err := s.Hide(ctx); err != nil {
@@ -141,7 +141,7 @@ func (s *Sandboxes) Confine(ctx context.Context) error {
 	if err := s.FindWorkTree(ctx); err != nil {
 		return err
 	}
-	return s.settleServices(ctx)
+	return s.resolveServices(ctx)
 }
 
 // MakeFolders makes the run directory's folders visible to commands. They must exist before a
@@ -158,7 +158,7 @@ func (s *Sandboxes) MakeFolders() error {
 // ConfineOthers verifies that setup and checks can be confined to their hosts and secrets, and
 // unused secrets protected, if that requires more than the agent's confinement.
 func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
-	all := s.tried()
+	all := s.placesToTry()
 	i := slices.IndexFunc(all, s.proxied)
 	if i <= 0 { // none, or the agent's, for which it is known
 		return nil
@@ -170,7 +170,7 @@ func (s *Sandboxes) ConfineOthers(ctx context.Context) error {
 // probe finds out how commands with the network and the secrets of a place can be
 // confined, and whether in an overlay.
 func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confinement, overlaid bool, err error) {
-	place := Place{Scratch: ProbeScratch, Network: like.Network, Commands: like.Commands}
+	place := Place{Scratch: ProbeScratch, Network: like.Network, CommandKind: like.CommandKind}
 	defer s.Remove(place) // what stays goes with the run's working files
 	o := s.Options(place)
 	o.At = "" // what there is, the probe finds out
@@ -178,39 +178,39 @@ func (s *Sandboxes) probe(ctx context.Context, like Place) (reached record.Confi
 	if err != nil {
 		return record.Confinement{}, false, failure(o, err)
 	}
-	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.reached.WorkTree}, found.Overlay, nil
+	return record.Confinement{Level: string(found.Level), Layers: found.Layers, WorkTree: s.confinement.WorkTree}, found.Overlay, nil
 }
 
-// Reached returns the confinement; zero if unknown.
-func (s *Sandboxes) Reached() record.Confinement { return s.reached }
+// Confinement returns the confinement; zero if unknown.
+func (s *Sandboxes) Confinement() record.Confinement { return s.confinement }
 
-func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.reached.Level) }
+func (s *Sandboxes) level() sandbox.Level { return sandbox.Level(s.confinement.Level) }
 
 // Event returns the event of how commands are confined. seen is where they see the work tree, or "".
 func (s *Sandboxes) Event(seen string) transcript.Policy {
 	return transcript.Policy{
-		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.reached.Level, Layers: s.reached.Layers,
-		WorkTree: s.reached.WorkTree, NoOverlay: s.noOverlay, Seen: seen,
+		Sandbox: s.Job.Policy.Sandbox, Network: s.Network(), Level: s.confinement.Level, Layers: s.confinement.Layers,
+		WorkTree: s.confinement.WorkTree, NoOverlay: s.noOverlayReason, Seen: seen,
 	}
 }
 
-// Apart reports that several places' sandboxes may be open at once.
-func (s *Sandboxes) Apart() bool {
+// AllowsConcurrent reports that several places' sandboxes may be open at once.
+func (s *Sandboxes) AllowsConcurrent() bool {
 	return s.level() == sandbox.LevelNamespaces || s.level() == sandbox.LevelFull
 }
 
-// Denied is how many commands and hosts the policy refused.
-func (s *Sandboxes) Denied() int { return int(s.denied.Load()) }
+// DeniedCount is how many commands and hosts the policy refused.
+func (s *Sandboxes) DeniedCount() int { return int(s.deniedCount.Load()) }
 
 func failure(o sandbox.Options, err error) error {
 	var unavailable *sandbox.UnavailableError
 	var checkout *guard.CheckoutError
 	var overlay *sandbox.OverlayError
-	var held *layer.HeldError
+	var held *layer.MountedError
 	var unshown *grants.UnshowableError
 	switch {
 	case errors.As(err, &unshown):
-		return unshowable(unshown.Path, err)
+		return cannotShowFile(unshown.Path, err)
 	case errors.As(err, &held):
 		return outcome.Stopf(outcome.InvalidInput, "not_resumable", "The run cannot be resumed: what its commands left running has not ended; end the process %d, and resume the run again.", held.PID).Because(err)
 	case errors.As(err, &overlay):
@@ -238,8 +238,8 @@ func (s *Sandboxes) Open(ctx context.Context, p Place) (*sandbox.Sandbox, error)
 	if err != nil {
 		return nil, failure(o, err)
 	}
-	if s.reached.Level == "" {
-		s.reached = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.reached.WorkTree}
+	if s.confinement.Level == "" {
+		s.confinement = record.Confinement{Level: string(box.Level()), Layers: box.Layers(), WorkTree: s.confinement.WorkTree}
 	}
 	return box, nil
 }
@@ -264,18 +264,18 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 	}
 	o := sandbox.Options{
 		Network: sandbox.Network(p.Network.Mode), Require: sandbox.Level(policy.Require),
-		At:    s.level(), // once it is known: what the record says holds for all that come
-		Begun: p.Begun, Folders: s.folders(p),
+		At:           s.level(), // once it is known: what the record says holds for all that come
+		EarlyProcess: p.Begun, Folders: s.folders(p),
 	}
-	if len(o.Below) > 0 {
-		o.CachesFrom = o.Below[0]
+	if len(o.EarlierScratch) > 0 {
+		o.CachesFrom = o.EarlierScratch[0]
 	}
-	o.Neighbours = s.neighbours(p, o.Overlay != "")
+	o.Sharing = s.neighbours(p, o.Overlay != "")
 	if s.proxied(p) {
 		o.Network, o.Serve = sandbox.NetworkProxied, s.serveHosts(p)
 	}
-	own := s.kitAt(p)
-	o.Shown, o.Variables = own.shown, own.variables
+	own := s.clientConfigAt(p)
+	o.Replacements, o.Variables = own.overrides, own.env
 	if own.folder != "" {
 		o.Readable = append(o.Readable, own.folder)
 	}
@@ -285,35 +285,35 @@ func (s *Sandboxes) Options(p Place) sandbox.Options {
 func (s *Sandboxes) folders(p Place) grants.Folders {
 	policy := s.Job.Policy
 	f := grants.Folders{
-		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), Unlent: []string{guard.Alternates},
+		Mode: grants.Mode(policy.Sandbox), Workspace: s.rootOf(p), NotBorrowed: []string{guard.Alternates},
 		Writable: s.Environ.Absolute(s.Root, policy.Writable), DenyRead: s.unreadable(), Secrets: s.hidden,
 		Readable: []string{s.Record.Join(record.OutputsFolder), s.Record.Join(ProgramsFolder)},
-		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), Set: slices.Collect(maps.Keys(policy.Env.Set)),
+		Home:     s.Environ.Home(), Scratch: s.scratch(p), Environ: s.Environ, Commands: s.env(), OperatorVariables: slices.Collect(maps.Keys(policy.Env.Set)),
 	}
 	if f.Workspace != s.Root {
-		f.Twin = s.Root
+		f.SecondPath = s.Root
 	}
 	if s.Private() {
-		f.Lent = s.lent(f.Workspace)
-		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return below(path, []string{s.Root}) })
-		f.DenyRead = append(f.DenyRead, s.deniedIn(f.Workspace)...)
+		f.BorrowedFolders = s.lent(f.Workspace)
+		f.Writable = slices.DeleteFunc(f.Writable, func(path string) bool { return isBelowAny(path, []string{s.Root}) })
+		f.DenyRead = append(f.DenyRead, s.unreadableIn(f.Workspace)...)
 	}
 	if s.Overlaid() && f.Workspace == s.Root {
-		f.Overlay, f.Frozen, f.Absent = s.overlay(p), s.frozen(p), p.Fresh
+		f.Overlay, f.LowerLayers, f.RemoveHidden = s.overlayFolderOf(p), s.lowerLayers(p), p.Disposable
 		s.useGit(&f, p)
 	}
 	if f.Mode == grants.ReadOnly && p.Scratch != AgentScratch {
 		f.Mode = grants.WorkspaceWrite // the mode is for the agent: setup and checks could not do their work
 	}
-	f.Readable = append(f.Readable, s.lentObjects()...)
-	if s.shownBase != "" && p.Scratch == AgentScratch {
-		f.Readable = append(f.Readable, s.shownBase)
+	f.Readable = append(f.Readable, s.readableObjects()...)
+	if s.exposedBase != "" && p.Scratch == AgentScratch {
+		f.Readable = append(f.Readable, s.exposedBase)
 	}
 	below := s.scratch(Place{Scratch: cmp.Or(p.Caches, SetupScratch)})
 	if _, err := os.Lstat(below); err == nil && p.Scratch != SetupScratch {
-		f.Below = []string{below}
+		f.EarlierScratch = []string{below}
 	}
-	f.Held = heldOfGit(f, f.Workspace != s.Root || f.Git != "")
+	f.Restrictions = gitRestrictions(f, f.Workspace != s.Root || f.Git != "")
 	return f
 }
 
@@ -322,20 +322,20 @@ func (s *Sandboxes) folders(p Place) grants.Folders {
 func (s *Sandboxes) useGit(f *grants.Folders, p Place) {
 	git := s.GitFolder(p)
 	if _, err := os.Lstat(git); err == nil {
-		f.Git, f.Lent = git, s.lent(f.Workspace)
+		f.Git, f.BorrowedFolders = git, s.lent(f.Workspace)
 	}
 }
 
 func (s *Sandboxes) lent(tree string) map[string]string {
-	if s.Lend == nil { // there is no tree yet
+	if s.BorrowedObjects == nil { // there is no tree yet
 		return nil
 	}
-	return s.Lend(tree)
+	return s.BorrowedObjects(tree)
 }
 
-// deniedIn returns unreadable paths of a private tree like in the checkout, and the checkout itself
+// unreadableIn returns unreadable paths of a private tree like in the checkout, and the checkout itself
 // unless the tree covers it: programs could otherwise be led to code there instead of their tree's.
-func (s *Sandboxes) deniedIn(tree string) (all []string) {
+func (s *Sandboxes) unreadableIn(tree string) (all []string) {
 	for _, path := range s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead) {
 		if rel, is := pathname.Below(s.Root, path); is {
 			all = append(all, filepath.Join(tree, rel))
@@ -351,9 +351,9 @@ func (s *Sandboxes) deniedIn(tree string) (all []string) {
 func (s *Sandboxes) unreadable() []string {
 	policy := s.Job.Policy
 	all := append(s.Environ.Absolute(s.Root, policy.DenyRead), s.Record.Path())
-	all = append(all, s.ofRuns()...)
-	if s.path != nil {
-		all = append(all, filepath.Dir(s.path.dir)) // all trees but the one that is the workspace
+	all = append(all, s.otherRunFolders()...)
+	if s.treePath != nil {
+		all = append(all, filepath.Dir(s.treePath.dir)) // all trees but the one that is the workspace
 	}
 	for _, file := range []string{s.Job.Model.Identity.TokenFile, s.Environ.Get(settings.IdentityFileVariable)} {
 		if filepath.IsAbs(file) {
@@ -368,8 +368,8 @@ func (s *Sandboxes) unreadable() []string {
 	return all
 }
 
-// ofRuns returns the folders of other runs: the user's and the campaign's.
-func (s *Sandboxes) ofRuns() (all []string) {
+// otherRunFolders returns the folders of other runs: the user's and the campaign's.
+func (s *Sandboxes) otherRunFolders() (all []string) {
 	for _, folder := range []string{record.StatePath(s.Environ.Get), s.Environ.Get(settings.CampaignVariable)} {
 		if filepath.IsAbs(folder) {
 			all = append(all, folder)
@@ -378,17 +378,17 @@ func (s *Sandboxes) ofRuns() (all []string) {
 	return all
 }
 
-// lentObjects returns the checkout's borrowed objects folders without denied ones. Commands see
+// readableObjects returns the checkout's borrowed objects folders without denied ones. Commands see
 // nothing else of their parent folder, which may hold runs or temporary files.
-func (s *Sandboxes) lentObjects() []string {
+func (s *Sandboxes) readableObjects() []string {
 	denied := s.Environ.Absolute(s.Root, s.Job.Policy.DenyRead)
-	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return below(folder, denied) })
+	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return isBelowAny(folder, denied) })
 }
 
-// below says whether a path is one of others, or lies in one, by whatever names.
-func below(path string, others []string) bool {
+// isBelowAny says whether a path is one of others, or lies in one, by whatever names.
+func isBelowAny(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
-		return pathname.Within(resolved(path), resolved(other))
+		return pathname.IsInAny(resolved(path), resolved(other))
 	})
 }
 
@@ -410,14 +410,14 @@ func tokenPlace(file string) string {
 	return folder
 }
 
-// heldOfGit returns a function that tells a sandbox how commands' access to git's files is
+// gitRestrictions returns a function that tells a sandbox how commands' access to git's files is
 // restricted. own means that the workspace's repository is theirs alone.
-func heldOfGit(f grants.Folders, own bool) func(writable, homes []string) (grants.Held, error) {
-	c := guard.Checkout{Root: f.Workspace, Own: own, Home: f.Home, Environ: f.Environ}
-	return func(writable, homes []string) (grants.Held, error) {
+func gitRestrictions(f grants.Folders, own bool) func(writable, homes []string) (grants.Restrictions, error) {
+	c := guard.Checkout{Root: f.Workspace, OwnRepository: own, Home: f.Home, Environ: f.Environ}
+	return func(writable, homes []string) (grants.Restrictions, error) {
 		c.Writable, c.Homes = writable, homes
-		held, err := c.Held()
-		return grants.Held(held), err
+		held, err := c.Restrictions()
+		return grants.Restrictions(held), err
 	}
 }
 
@@ -439,8 +439,8 @@ func (s *Sandboxes) Remove(p Place) error {
 	return err
 }
 
-// UnconfinedWords explains danger-full-access to people.
-const UnconfinedWords = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
+// UnconfinedNotice explains danger-full-access to people.
+const UnconfinedNotice = "Nothing confines commands (policy.sandbox: danger-full-access): they have all rights of the user who starts agent-ci."
 
 // Network describes the commands' network: unconfined, the machine's.
 func (s *Sandboxes) Network() string {
@@ -449,8 +449,8 @@ func (s *Sandboxes) Network() string {
 		return string(sandbox.NetworkFull)
 	case s.level() == sandbox.LevelLandlock && policy.Network.Mode == string(sandbox.NetworkLoopback):
 		return string(sandbox.NetworkNone)
-	case len(s.secretsAt(Agent())) > 0:
-		words := policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(Agent()))
+	case len(s.secretsAt(AgentPlace())) > 0:
+		words := policy.Network.String() + "; by secrets: " + secretsWords(s.secretsAt(AgentPlace()))
 		if policy.Network.Inherits() && !policy.Network.Listed() {
 			words += "; by the machine's proxy"
 		}
@@ -460,15 +460,15 @@ func (s *Sandboxes) Network() string {
 	}
 }
 
-// Words tells the model its commands' access to files.
-func (s *Sandboxes) Words() string {
+// FilesWords tells the model its commands' access to files.
+func (s *Sandboxes) FilesWords() string {
 	switch {
 	case s.level() == sandbox.LevelNone:
 		return "none: commands run with the rights of the user who started agent-ci"
 	case s.Job.Policy.Sandbox == string(grants.ReadOnly):
 		return "read-only: commands may read the repository and write to $TMPDIR only"
 	}
-	return "workspace-write: commands may write in " + s.Seen(Agent()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
+	return "workspace-write: commands may write in " + s.SandboxPath(AgentPlace()) + ", in $TMPDIR, and, for themselves, in the home folder and in folders of caches; .git is a copy of your own, which agent-ci does not read, and agent-ci makes the commit; what else is refused will not become possible by another way"
 }
 
 // NetworkWords tells the model its commands' network.
@@ -480,10 +480,10 @@ func (s *Sandboxes) NetworkWords() string {
 }
 
 func (s *Sandboxes) networkWords() string {
-	network, own := s.Job.Policy.Network, s.secretsAt(Agent())
+	network, own := s.Job.Policy.Network, s.secretsAt(AgentPlace())
 	if network.Listed() {
 		return "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: " +
-			hostsWords(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(own)
+			describeHosts(network) + "; names do not resolve without it; 127.0.0.1 is of these commands alone and needs no proxy" + useWords(own)
 	}
 	if len(own) > 0 {
 		return "loopback: 127.0.0.1 of these commands alone; of the outside what secrets are for, by https through the proxy that HTTPS_PROXY names, and nothing else" + useWords(own)

@@ -46,14 +46,14 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func TestSandboxesAreHeldToTheLevelOnRecord(t *testing.T) {
+func TestRequiresRecordedLevel(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.Require = string(sandbox.LevelLandlock)
-	if o := s.Options(Agent()); o.At != "" || o.Require != sandbox.LevelLandlock {
+	if o := s.Options(AgentPlace()); o.At != "" || o.Require != sandbox.LevelLandlock {
 		t.Errorf("before anything was tried, at %q and requiring %q", o.At, o.Require)
 	}
-	s.reached = record.Confinement{Level: string(sandbox.LevelFull)}
-	if o := s.Options(Agent()); o.At != sandbox.LevelFull {
+	s.confinement = record.Confinement{Level: string(sandbox.LevelFull)}
+	if o := s.Options(AgentPlace()); o.At != sandbox.LevelFull {
 		t.Errorf("after full was reached, at %q", o.At)
 	}
 }
@@ -78,7 +78,7 @@ func TestPlacesDiffer(t *testing.T) {
 		place Place
 		want  facts
 	}{
-		"the agent's":         {Agent(), facts{grants.ReadOnly, s.Root, "", setup, "loopback", false}},
+		"the agent's":         {AgentPlace(), facts{grants.ReadOnly, s.Root, "", setup, "loopback", false}},
 		"of setup":            {Place{Scratch: SetupScratch}, facts{grants.WorkspaceWrite, s.Root, "", "", "loopback", false}},
 		"of setup, with list": {Place{Scratch: SetupScratch, Network: list}, facts{grants.WorkspaceWrite, s.Root, "", "", sandbox.NetworkProxied, true}},
 		"of a fresh tree":     {Place{Scratch: "verify-0", Root: kept}, facts{grants.WorkspaceWrite, kept, s.Root, setup, "loopback", false}},
@@ -86,7 +86,7 @@ func TestPlacesDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := s.Options(c.place)
-			got := facts{o.Mode, o.Workspace, o.Twin, strings.Join(o.Below, " "), o.Network, o.Serve != nil}
+			got := facts{o.Mode, o.Workspace, o.SecondPath, strings.Join(o.EarlierScratch, " "), o.Network, o.Serve != nil}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -98,7 +98,7 @@ func TestPlacesDiffer(t *testing.T) {
 	}
 }
 
-func TestWhyASandboxCannotBeOpened(t *testing.T) {
+func TestExplainsOpenFailures(t *testing.T) {
 	proxied := sandbox.Options{Network: sandbox.NetworkProxied}
 	for name, c := range map[string]struct {
 		o    sandbox.Options
@@ -110,7 +110,7 @@ func TestWhyASandboxCannotBeOpened(t *testing.T) {
 		"less than is required":    {proxied, &sandbox.UnavailableError{Reached: sandbox.LevelLandlock, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
 		"what can't be required":   {sandbox.Options{}, &sandbox.UnavailableError{Reached: sandbox.LevelNone, Asked: sandbox.LevelFull}, "sandbox_unavailable/level"},
 		"git of others":            {sandbox.Options{}, &guard.CheckoutError{What: "w", Remedy: "r"}, "invalid_input/unsupported_checkout"},
-		"an overlay of the living": {sandbox.Options{}, &layer.HeldError{PID: 7}, "invalid_input/not_resumable"},
+		"an overlay of the living": {sandbox.Options{}, &layer.MountedError{PID: 7}, "invalid_input/not_resumable"},
 		"anything else":            {sandbox.Options{}, fs.ErrPermission, "open the sandbox: permission denied"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestWords(t *testing.T) {
 		{"none", "danger-full-access", job.Network{Mode: "none"}, "none: ", "full", "whatever this machine"},
 		{"full", "workspace-write", job.Network{Allow: []job.Allowed{{Host: "a.example"}, {Host: "b.example", Private: true}, {Preset: "pypi"}}}, "workspace-write: ", "allow list: a.example, b.example (private), preset pypi", "these hosts alone, on ports 80 (http) and 443 (https) unless one is given, through the proxy that HTTP_PROXY and HTTPS_PROXY name: a.example, b.example, pypi.org, files.pythonhosted.org; "},
 	} {
-		s.reached.Level, s.Job.Policy.Sandbox, s.Job.Policy.Network = c.level, c.mode, c.network
-		if got := s.Words(); !strings.HasPrefix(got, c.words) {
+		s.confinement.Level, s.Job.Policy.Sandbox, s.Job.Policy.Network = c.level, c.mode, c.network
+		if got := s.FilesWords(); !strings.HasPrefix(got, c.words) {
 			t.Errorf("%s at %s: %s", c.mode, c.level, got)
 		}
 		if got := s.NetworkWords(); s.Network() != c.reach || !strings.HasPrefix(got, c.networkIsTold) {
@@ -145,22 +145,22 @@ func TestWords(t *testing.T) {
 	}
 }
 
-func TestCommandsAreJudgedAndCounted(t *testing.T) {
+func TestJudgesAndCountsCommands(t *testing.T) {
 	s := ready(t)
 	set, err := rules.Load(rules.File{Name: "t.rules", Data: []byte(`prefix_rule(pattern = ["rm"], decision = "forbidden")`)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Rules, s.reached = set, record.Confinement{Level: string(sandbox.LevelFull)}
+	s.Rules, s.confinement = set, record.Confinement{Level: string(sandbox.LevelFull)}
 	judge := s.Judge()
-	if d := judge(policy.Request{Argv: []string{"ls"}, Dir: s.Root}); d.Action == policy.Refuse || s.Denied() != 0 {
-		t.Errorf("ls: %v, %d denied", d, s.Denied())
+	if d := judge(policy.Request{Argv: []string{"ls"}, Dir: s.Root}); d.Action == policy.Refuse || s.DeniedCount() != 0 {
+		t.Errorf("ls: %v, %d denied", d, s.DeniedCount())
 	}
-	if d := judge(policy.Request{Argv: []string{"rm", "x"}, Dir: s.Root}); d.Action != policy.Refuse || d.Words() == "" || s.Denied() != 1 {
-		t.Errorf("rm: %v, %d denied", d, s.Denied())
+	if d := judge(policy.Request{Argv: []string{"rm", "x"}, Dir: s.Root}); d.Action != policy.Refuse || d.Words() == "" || s.DeniedCount() != 1 {
+		t.Errorf("rm: %v, %d denied", d, s.DeniedCount())
 	}
-	if d := s.Commands().Decide(policy.Request{Argv: []string{"rm"}, Dir: s.Root}); d.Action != policy.Refuse || s.Denied() != 1 {
-		t.Errorf("asked of the rules alone: %v, %d denied", d, s.Denied())
+	if d := s.CommandRules().Decide(policy.Request{Argv: []string{"rm"}, Dir: s.Root}); d.Action != policy.Refuse || s.DeniedCount() != 1 {
+		t.Errorf("asked of the rules alone: %v, %d denied", d, s.DeniedCount())
 	}
 }
 
@@ -173,7 +173,7 @@ func TestHiddenFiles(t *testing.T) {
 		}
 	}
 	var handed []string
-	s.LeaveOut = func(found *grants.Secrets) (*grants.Secrets, error) {
+	s.ExcludeSecrets = func(found *grants.Secrets) (*grants.Secrets, error) {
 		handed = append(handed, strings.Join(found.Paths(), " "))
 		return found, nil
 	}
@@ -185,12 +185,12 @@ func TestHiddenFiles(t *testing.T) {
 	if err := s.HideMore(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(Agent()).Secrets != s.hidden {
+	if len(handed) != 2 || !strings.Contains(handed[1], filepath.Join(s.Root, "key")) || s.Options(AgentPlace()).Secrets != s.hidden {
 		t.Errorf("handed on: %q", handed)
 	}
 	there := 0
 	for _, secret := range s.hidden.Found {
-		if secret.There {
+		if secret.Existed {
 			there++
 		}
 	}
@@ -199,18 +199,18 @@ func TestHiddenFiles(t *testing.T) {
 	}
 }
 
-func TestHiddenFilesOfARunThatGoesOn(t *testing.T) {
+func TestResumeKeepsHiddenFiles(t *testing.T) {
 	s := ready(t)
 	s.Job.Policy.DenyRead = []string{"made-since"}
-	s.Known = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), There: true}}}
-	if err := s.Hide(t.Context()); err != nil || s.hidden != s.Known {
+	s.EarlierHidden = &grants.Secrets{Within: []string{s.Root}, Found: []grants.Secret{{Path: filepath.Join(s.Root, "key"), Existed: true}}}
+	if err := s.Hide(t.Context()); err != nil || s.hidden != s.EarlierHidden {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}
 }
 
-func TestHiddenFilesThatTheCheckoutRefuses(t *testing.T) {
+func TestRefusesUnhidableFiles(t *testing.T) {
 	s, refused := ready(t), errors.New("it is tracked")
-	s.LeaveOut = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
+	s.ExcludeSecrets = func(*grants.Secrets) (*grants.Secrets, error) { return nil, refused }
 	if err := s.Hide(t.Context()); !errors.Is(err, refused) || s.hidden != nil {
 		t.Errorf("%v are hidden: %v", s.hidden, err)
 	}
@@ -221,7 +221,7 @@ func TestHiddenFilesThatTheCheckoutRefuses(t *testing.T) {
 }
 
 // Commands may remove the .git of a private tree, or leave one in a copy that is not whole.
-func TestLeftTreeDoesNotGoByGit(t *testing.T) {
+func TestHasWorkTreeIgnoresGitFolder(t *testing.T) {
 	s := ready(t)
 	must := func(err error) {
 		t.Helper()
@@ -230,16 +230,16 @@ func TestLeftTreeDoesNotGoByGit(t *testing.T) {
 		}
 	}
 	must(os.MkdirAll(s.Record.Join(record.PrivateTree, ".git"), 0o700))
-	if LeftTree(s.Record.Directory) {
+	if HasWorkTree(s.Record.Directory) {
 		t.Error("a copy that is not whole is taken for the work")
 	}
 	must(os.Remove(s.Record.Join(record.PrivateTree, ".git")))
-	must(s.Record.PutMadeTree(s.Record.Join(record.PrivateTree), s.Root))
-	if !LeftTree(s.Record.Directory) {
+	must(s.Record.RecordMadeTree(s.Record.Join(record.PrivateTree), s.Root))
+	if !HasWorkTree(s.Record.Directory) {
 		t.Error("a work tree without .git is not found")
 	}
 	must(s.DropTree())
-	if LeftTree(s.Record.Directory) {
+	if HasWorkTree(s.Record.Directory) {
 		t.Error("a tree that was dropped is found")
 	}
 }

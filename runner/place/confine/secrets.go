@@ -17,19 +17,19 @@ import (
 // kinds lists the kinds of commands that can have secrets.
 var kinds = []string{job.CommandsAgent, job.CommandsSetup, job.CommandsVerify}
 
-// equipment is what commands need to use secrets. The zero value is empty.
-type equipment struct {
-	credentials credential.Set       // with placeholders
-	authority   *authority.Authority // for their hosts
-	kits        map[string]kit       // by the kind of commands
+// secretsSetup is what commands need to use secrets. The zero value is empty.
+type secretsSetup struct {
+	credentials   credential.Set          // with placeholders
+	authority     *authority.Authority    // for their hosts
+	clientConfigs map[string]clientConfig // by the kind of commands
 }
 
-// Equip makes the commands' equipment for the job's secrets: placeholders, an authority's
+// SetUpSecrets makes the commands' equipment for the job's secrets: placeholders, an authority's
 // certificate for the hosts, and clients' files. Call it once before the first sandbox, after
 // setting Credentials.
-func (s *Sandboxes) Equip() (err error) {
-	s.equipment = equipment{kits: map[string]kit{}}
-	e := &s.equipment
+func (s *Sandboxes) SetUpSecrets() (err error) {
+	s.secretsSetup = secretsSetup{clientConfigs: map[string]clientConfig{}}
+	e := &s.secretsSetup
 	if len(s.Credentials) > 0 {
 		if e.credentials, err = s.withPlaceholders(); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (s *Sandboxes) Equip() (err error) {
 		}
 	}
 	for _, kind := range kinds {
-		if e.kits[kind], err = s.newKit(kind); err != nil {
+		if e.clientConfigs[kind], err = s.newClientConfig(kind); err != nil {
 			return fmt.Errorf("make what commands use secrets by: %w", err)
 		}
 	}
@@ -68,9 +68,9 @@ func (s *Sandboxes) withPlaceholders() (credential.Set, error) {
 // credentialsAt returns the run's credentials for a place. Placeholders of withheld ones are known,
 // to refuse them.
 func (s *Sandboxes) credentialsAt(p Place) credential.Set {
-	set := slices.Clone(s.equipment.credentials)
+	set := slices.Clone(s.secretsSetup.credentials)
 	for i, c := range set {
-		set[i].Withheld = !slices.ContainsFunc(s.secretsAt(p), func(secret job.Secret) bool { return secret.Name == c.Name })
+		set[i].Denied = !slices.ContainsFunc(s.secretsAt(p), func(secret job.Secret) bool { return secret.Name == c.Name })
 	}
 	return set
 }
@@ -84,7 +84,7 @@ func (s *Sandboxes) secretsAt(p Place) []job.Secret {
 	if !network.Listed() && network.Mode != string(sandbox.NetworkLoopback) {
 		return nil
 	}
-	return secretsFor(s.Job, p.Commands)
+	return secretsFor(s.Job, p.CommandKind)
 }
 
 func secretsFor(j *job.Job, kind string) (own []job.Secret) {
@@ -113,20 +113,20 @@ func (s *Sandboxes) proxied(p Place) bool {
 // MostConfined returns a place that needs the job's strongest confinement: with a proxy if any
 // command has one or there are secrets.
 func (s *Sandboxes) MostConfined() Place {
-	trial, all := Place{Scratch: ProbeScratch}, s.tried()
+	trial, all := Place{Scratch: ProbeScratch}, s.placesToTry()
 	if i := slices.IndexFunc(all, s.proxied); i >= 0 {
-		trial.Network, trial.Commands = all[i].Network, all[i].Commands
+		trial.Network, trial.CommandKind = all[i].Network, all[i].CommandKind
 	}
 	return trial
 }
 
-// tried returns the places to try for protecting secrets. Even a secret of no command requires it:
+// placesToTry returns the places to try for protecting secrets. Even a secret of no command requires it:
 // unconfined commands could read its file.
-func (s *Sandboxes) tried() []Place {
+func (s *Sandboxes) placesToTry() []Place {
 	all := s.places()
 	for _, secret := range s.Job.Policy.Secrets {
 		for _, kind := range secret.Commands {
-			all = append(all, Place{Commands: kind})
+			all = append(all, Place{CommandKind: kind})
 		}
 	}
 	return all
@@ -146,12 +146,12 @@ func (s *Sandboxes) UnusableSecrets() (names []string) {
 
 // places returns all places of the job's commands with secrets.
 func (s *Sandboxes) places() []Place {
-	all := []Place{Agent()}
+	all := []Place{AgentPlace()}
 	for _, step := range s.Job.Setup {
-		all = append(all, Place{Commands: job.CommandsSetup, Network: step.Network})
+		all = append(all, Place{CommandKind: job.CommandsSetup, Network: step.Network})
 	}
 	if len(s.Job.Verify) > 0 {
-		all = append(all, Place{Commands: job.CommandsVerify})
+		all = append(all, Place{CommandKind: job.CommandsVerify})
 	}
 	return all
 }
@@ -169,12 +169,12 @@ func (s *Sandboxes) SecretsWords() []string {
 func secretsWords(own []job.Secret) string {
 	words := make([]string, len(own))
 	for i, secret := range own {
-		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + standsIn(secret) + ")"
+		words[i] = secret.Name + " for " + strings.Join(secret.Hosts, ", ") + " (" + cmp.Or(strings.Join(secret.Methods, ", "), "git fetch") + ", " + placeholderPlaces(secret) + ")"
 	}
 	return strings.Join(words, "; ")
 }
 
-func standsIn(secret job.Secret) string {
+func placeholderPlaces(secret job.Secret) string {
 	if secret.Parameter != "" {
 		return "parameter " + secret.Parameter
 	}
@@ -189,8 +189,8 @@ func useWords(own []job.Secret) string {
 	return "; secrets: " + secretsWords(own) + "; variables and files hold placeholders, which the proxy replaces in requests to these hosts and refuses elsewhere"
 }
 
-// unshowable returns the outcome for a client's file that cannot be shown.
-func unshowable(path string, err error) error {
+// cannotShowFile returns the outcome for a client's file that cannot be shown.
+func cannotShowFile(path string, err error) error {
 	return outcome.Stopf(outcome.InvalidInput, "secret",
 		"A preset of policy.secrets needs %s for its placeholder: the file is missing, and commands may change its folder; create the file, or remove the folder from policy.writable.", path).Because(err)
 }

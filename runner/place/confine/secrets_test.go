@@ -32,7 +32,7 @@ func equipped(t *testing.T, policy string, environ ...string) *Sandboxes {
 	if s.Credentials, err = settings.ReadCredentials(t.Context(), s.Environ, s.Job); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Equip(); err != nil {
+	if err := s.SetUpSecrets(); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -44,7 +44,7 @@ func variable(variables []string, name string) string {
 	return settings.Environment(variables).Get(name)
 }
 
-func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
+func TestGivesSecretsByCommandKind(t *testing.T) {
 	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
 	full := job.Network{Mode: "full"}
 	for name, test := range map[string]struct {
@@ -52,20 +52,20 @@ func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
 		own     []string
 		network sandbox.Network
 	}{
-		"agent":                {Agent(), []string{"OF_AGENT"}, sandbox.NetworkProxied},
-		"setup":                {Place{Scratch: SetupScratch, Commands: job.CommandsSetup}, []string{"OF_SETUP"}, sandbox.NetworkProxied},
-		"setup with a network": {Place{Scratch: SetupScratch, Commands: job.CommandsSetup, Network: full}, nil, sandbox.NetworkFull},
-		"check":                {Place{Scratch: "verify-0", Commands: job.CommandsVerify}, nil, sandbox.NetworkLoopback},
+		"agent":                {AgentPlace(), []string{"OF_AGENT"}, sandbox.NetworkProxied},
+		"setup":                {Place{Scratch: SetupScratch, CommandKind: job.CommandsSetup}, []string{"OF_SETUP"}, sandbox.NetworkProxied},
+		"setup with a network": {Place{Scratch: SetupScratch, CommandKind: job.CommandsSetup, Network: full}, nil, sandbox.NetworkFull},
+		"check":                {Place{Scratch: "verify-0", CommandKind: job.CommandsVerify}, nil, sandbox.NetworkLoopback},
 		"service":              {Place{Scratch: "service-db-agent"}, nil, sandbox.NetworkLoopback},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := s.Options(test.place)
 			var own []string
 			for _, c := range s.credentialsAt(test.place) {
-				if !c.Withheld {
+				if !c.Denied {
 					own = append(own, c.Name)
 				}
-				if got := variable(o.Variables, c.Name); (got == c.Placeholder) == c.Withheld || strings.Contains(got, c.Value) {
+				if got := variable(o.Variables, c.Name); (got == c.Placeholder) == c.Denied || strings.Contains(got, c.Value) {
 					t.Errorf("%s is %q", c.Name, got)
 				}
 			}
@@ -85,22 +85,22 @@ func TestCommandsHaveTheSecretsOfTheirKind(t *testing.T) {
 	}
 }
 
-func TestPlaceholdersStayInTheRun(t *testing.T) {
+func TestPlaceholdersLastForRun(t *testing.T) {
 	s := equipped(t, twoSecrets, "TOKEN=v4lue-of-the-token-1")
-	first := s.equipment.credentials
-	if err := s.Equip(); err != nil {
+	first := s.secretsSetup.credentials
+	if err := s.SetUpSecrets(); err != nil {
 		t.Fatal(err)
 	}
-	for i, c := range s.equipment.credentials {
+	for i, c := range s.secretsSetup.credentials {
 		if c.Placeholder != first[i].Placeholder || len(c.Placeholder) != len(c.Value) || c.Placeholder == c.Value {
 			t.Errorf("%s was %q and is %q", c.Name, first[i].Placeholder, c.Placeholder)
 		}
 	}
 	s.Credentials[0].Value += "longer"
-	if err := s.Equip(); err != nil {
+	if err := s.SetUpSecrets(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.equipment.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
+	if got := s.secretsSetup.credentials; got[0].Placeholder == first[0].Placeholder || got[1].Placeholder != first[1].Placeholder {
 		t.Errorf("of another value the placeholder is %q", got[0].Placeholder)
 	}
 	err := filepath.WalkDir(s.Record.Path(), func(path string, entry os.DirEntry, err error) error {
@@ -118,7 +118,7 @@ func TestPlaceholdersStayInTheRun(t *testing.T) {
 }
 
 // What the machine trusts by a variable commands trust too, but for what is no bundle.
-func TestTrustIsAddedToWhatIsThere(t *testing.T) {
+func TestAddsTrustToExistingBundles(t *testing.T) {
 	corporate, err := authority.New([]string{"corp.example.com"})
 	if err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestTrustIsAddedToWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := equipped(t, twoSecrets+", env: {set: {JAVA_TOOL_OPTIONS: -Dkept=1}}", "TOKEN=v4lue-of-the-token-1", "REQUESTS_CA_BUNDLE="+file, "GIT_SSL_CAINFO=/none", "NODE_EXTRA_CA_CERTS="+file)
-	variables := s.Options(Agent()).Variables
-	own := string(s.equipment.authority.Certificate())
+	variables := s.Options(AgentPlace()).Variables
+	own := string(s.secretsSetup.authority.Certificate())
 	for _, v := range trustVariables {
 		raw, err := os.ReadFile(variable(variables, v.name))
 		if err != nil {
@@ -141,14 +141,14 @@ func TestTrustIsAddedToWhatIsThere(t *testing.T) {
 		if has := strings.Contains(string(raw), string(corporate.Certificate())); has != slices.Contains([]string{"REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"}, v.name) {
 			t.Errorf("%s leads to the machine's authority: %t", v.name, has)
 		}
-		if count := strings.Count(string(raw), "BEGIN"); v.adds && v.name == "DENO_CERT" && count != 1 {
+		if count := strings.Count(string(raw), "BEGIN"); v.isAdditional && v.name == "DENO_CERT" && count != 1 {
 			t.Errorf("%s leads to %d certificates", v.name, count)
 		}
 	}
 	if got := variable(variables, "JAVA_TOOL_OPTIONS"); !strings.HasPrefix(got, "-Dkept=1 -Djavax.net.ssl.trustStore=") || !strings.Contains(got, "-Dhttps.proxyPort=3128") {
 		t.Errorf("a JVM gets %q", got)
 	}
-	for path, content := range s.Options(Agent()).Shown {
+	for path, content := range s.Options(AgentPlace()).Replacements {
 		if path == javaBundle {
 			continue
 		}
@@ -158,35 +158,35 @@ func TestTrustIsAddedToWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestSettingsOfMavenAreThereForAll(t *testing.T) {
+func TestAllCommandsSeeMavenSettings(t *testing.T) {
 	s := equipped(t, `secrets: [{name: M, from: TOKEN, preset: maven, server: team, hosts: [maven.example.com]}]`, "TOKEN=v4lue-of-the-token-1")
 	path := mavenSettingsIn(s.Environ.Home())
-	placeholder := s.equipment.credentials[0].Placeholder
+	placeholder := s.secretsSetup.credentials[0].Placeholder
 	for commands, want := range map[string]bool{job.CommandsSetup: true, job.CommandsAgent: false, job.CommandsVerify: false} {
-		shown := string(s.Options(Place{Scratch: "x", Commands: commands}).Shown[path])
+		shown := string(s.Options(Place{Scratch: "x", CommandKind: commands}).Replacements[path])
 		if !strings.Contains(shown, "<settings") || strings.Contains(shown, placeholder) != want {
 			t.Errorf("%s: %q", commands, shown)
 		}
 	}
-	if shown := string(s.Options(Place{Scratch: "x", Commands: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Shown[path]); shown != noMavenSettings {
+	if shown := string(s.Options(Place{Scratch: "x", CommandKind: job.CommandsSetup, Network: job.Network{Mode: "full"}}).Replacements[path]); shown != noMavenSettings {
 		t.Errorf("setup with a network of its own sees %q", shown)
 	}
 }
 
-func TestFilesOfSecretsAreKeptFromCommands(t *testing.T) {
+func TestHidesSecretFiles(t *testing.T) {
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "token"), []byte("v4lue-of-the-token-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := equipped(t, `secrets: [{name: X, from: ~/token, hosts: [api.example.com]}]`, "HOME="+home)
-	if denied := s.Options(Agent()).DenyRead; !slices.Contains(denied, filepath.Join(home, "token")) {
+	if denied := s.Options(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(home, "token")) {
 		t.Errorf("kept from commands are %q", denied)
 	}
 }
 
-func TestUsesAreRecordedAsTheyDoubleAndAtTheEnd(t *testing.T) {
+func TestRecordsUsesAtDoublingAndEnd(t *testing.T) {
 	s, _ := recording(t)
-	s.Used = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
+	s.EarlierUses = []transcript.Secret{{Name: "B", Uses: []transcript.SecretUse{{SecretUsed: transcript.SecretUsed{By: "agent", Name: "B", Target: "b.example.com:443", Uses: 5}}}}}
 	use := func(by, name, host string) {
 		t.Helper()
 		if err := s.noteUse(by, name, reach.Target{Protocol: reach.HTTPS, Name: host, Port: 443}); err != nil {
@@ -198,11 +198,11 @@ func TestUsesAreRecordedAsTheyDoubleAndAtTheEnd(t *testing.T) {
 	}
 	use("agent", "B", "b.example.com")
 	use("setup", "A", "a.example.com")
-	s.tellUses("agent")
-	s.tellUses("agent")
-	s.tellUses("setup")
+	s.recordUses("agent")
+	s.recordUses("agent")
+	s.recordUses("setup")
 	use("agent", "A", "a.example.com")
-	s.tellUses("agent")
+	s.recordUses("agent")
 	var got []string
 	_, err := s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
 		got = append(got, string(e.Type)+" "+string(e.Data))

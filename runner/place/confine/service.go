@@ -23,9 +23,9 @@ import (
 
 // service is a running or existing service of a sandbox.
 type service struct {
-	settledService
+	resolvedService
 	boxes     *Sandboxes
-	by        string // the scratch folder of who reaches it
+	scratch   string // the scratch folder of who reaches it
 	listener  net.Listener
 	began     time.Time
 	forwarder *forward.Forwarder // nil until it is ready
@@ -40,7 +40,7 @@ type service struct {
 	logFile  *os.File
 	logName  string
 	log      *record.LogWriter
-	over     chan struct{} // closed when it may end
+	stopping chan struct{} // closed when it may end
 	watch    sync.WaitGroup
 }
 
@@ -49,7 +49,7 @@ const serviceData = "service"
 
 // open opens a service's sandbox with an empty data folder.
 func (svc *service) open(ctx context.Context, p Place) (err error) {
-	if svc.runsAlready() {
+	if svc.isExternal() {
 		return nil
 	}
 	s := svc.boxes
@@ -66,7 +66,7 @@ func (svc *service) open(ctx context.Context, p Place) (err error) {
 
 // start starts a service.
 func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
-	if s.runsAlready() {
+	if s.isExternal() {
 		return nil
 	}
 	if err := s.open(ctx, p); err != nil {
@@ -77,7 +77,7 @@ func (s *service) start(ctx context.Context, p Place, dir string) (err error) {
 		return err
 	}
 	if s.process, err = s.box.Start(s.command(s.Run, s.log)); err != nil {
-		return s.notReady(transcript.ServiceNotReady, "it could not be started: "+err.Error())
+		return s.notReadyStop(transcript.ServiceNotReady, "it could not be started: "+err.Error())
 	}
 	return nil
 }
@@ -96,13 +96,13 @@ func (svc *service) options(p Place) sandbox.Options {
 	seen.Scratch = svc.place.Scratch
 	f := s.folders(seen)
 	// What setup commands changed in the user's folder is mounted by who reaches the service.
-	f.Mode, f.Below, f.Readable = grants.ReadOnly, nil, nil
+	f.Mode, f.EarlierScratch, f.Readable = grants.ReadOnly, nil, nil
 	o := sandbox.Options{Network: sandbox.NetworkLoopback, At: s.level()}
 	if svc.borrowed != nil {
-		o.Borrowed, o.BorrowedFrom = svc.borrowed, s.overlay(p)
-		f.Overlay, f.Frozen, f.Git, f.Absent, f.Lent = "", nil, "", false, nil
+		o.Borrowed, o.BorrowedFrom = svc.borrowed, s.overlayFolderOf(p)
+		f.Overlay, f.LowerLayers, f.Git, f.RemoveHidden, f.BorrowedFolders = "", nil, "", false, nil
 	}
-	o.Folders, o.User = f, svc.as
+	o.Folders, o.User = f, svc.user
 	return o
 }
 
@@ -112,7 +112,7 @@ func (s *service) environment(p Place) []string {
 		own = make(map[string]string)
 	}
 	own["SERVICE_DATA"], own["SERVICE_PORT"] = "/tmp/"+serviceData, fmt.Sprint(s.Port)
-	env := slices.DeleteFunc(s.boxes.envAt(s.boxes.Seen(p)), func(variable string) bool {
+	env := slices.DeleteFunc(s.boxes.envForTree(s.boxes.SandboxPath(p)), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		_, is := own[name]
 		return is
@@ -125,8 +125,8 @@ func (s *service) environment(p Place) []string {
 
 // openLog makes the log of a service and its commands.
 func (s *service) openLog() (err error) {
-	s.boxes.naming.Lock()
-	defer s.boxes.naming.Unlock()
+	s.boxes.logNames.Lock()
+	defer s.boxes.logNames.Unlock()
 	for n := 1; s.logName == "" || s.boxes.Record.Has(s.logName); n++ {
 		s.logName = record.LogName("service", n, s.name)
 	}
@@ -134,7 +134,7 @@ func (s *service) openLog() (err error) {
 		return fmt.Errorf("make log of the service %s: %w", s.name, err)
 	}
 	s.log = record.NewLogWriter(s.logFile, record.ServiceLog, s.boxes.Record.Redact)
-	fmt.Fprintf(s.log, "agent-ci: %s for %s\n", s.name, s.by)
+	fmt.Fprintf(s.log, "agent-ci: %s for %s\n", s.name, s.scratch)
 	return nil
 }
 
@@ -142,13 +142,13 @@ func (s *service) command(run string, output io.Writer) sandbox.Command {
 	return sandbox.Command{Argv: []string{"bash", "-e", "-c", run}, Dir: s.dir, Env: s.env, Output: output}
 }
 
-// tell records a service's state, and its exit if it has ended.
-func (s *service) tell(state, why string, ended bool) error {
+// recordState records a service's state, and its exit if it has ended.
+func (s *service) recordState(state, why string, ended bool) error {
 	event := transcript.Service{
-		Name: s.name, By: s.by, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
+		Name: s.name, By: s.scratch, State: state, Port: s.Port, Why: why, Seconds: time.Since(s.began).Seconds(), Log: s.logName,
 	}
-	if s.runsAlready() {
-		event.At = s.at[0].String()
+	if s.isExternal() {
+		event.At = s.addresses[0].String()
 	}
 	if ended {
 		code := s.exitCode()
@@ -182,7 +182,7 @@ func (s *service) exitCode() int {
 // watchEnd reports an early exit. New connections are refused from then on.
 func (s *service) watchEnd() {
 	select {
-	case <-s.over:
+	case <-s.stopping:
 		return
 	case <-s.process.Done():
 	}
@@ -191,13 +191,13 @@ func (s *service) watchEnd() {
 	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	_ = s.tell(transcript.ServiceEnded, why, true) // a log that fails is told at the end
-	s.boxes.Record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.by, s.exitCode(), s.logName)
+	_ = s.recordState(transcript.ServiceEnded, why, true) // a log that fails is told at the end
+	s.boxes.Record.Warn("service_ended", "The service %s for %s ended with exit status %d while it was in use; connections to it were refused from then on. See %s.", s.name, s.scratch, s.exitCode(), s.logName)
 }
 
 // close ends the service.
 func (s *service) close() (err error) {
-	close(s.over)
+	close(s.stopping)
 	s.watch.Wait()
 	if s.forwarder != nil {
 		s.forwarder.Close()

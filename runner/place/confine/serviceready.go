@@ -15,10 +15,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// getReady waits until the service is ready, runs the commands of init, and has commands
+// awaitReadyAndInit waits until the service is ready, runs the commands of init, and has commands
 // find it.
-func (s *service) getReady(ctx context.Context) error {
-	defer s.boxes.Record.Begins("", "start of the service "+s.name)()
+func (s *service) awaitReadyAndInit(ctx context.Context) error {
+	defer s.boxes.Record.BeginStep("", "start of the service "+s.name)()
 	if err := s.awaitReady(ctx); err != nil {
 		return err
 	}
@@ -27,14 +27,14 @@ func (s *service) getReady(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.settle(ctx); err != nil {
+	if err := s.awaitEarlyEnd(ctx); err != nil {
 		return err
 	}
 	if s.hasEnded() { // while its init ran
 		return s.endedEarly()
 	}
-	s.admit()
-	if err := s.tell(transcript.ServiceReady, "", false); err != nil {
+	s.startForwarding()
+	if err := s.recordState(transcript.ServiceReady, "", false); err != nil {
 		return err
 	}
 	if s.process != nil {
@@ -43,9 +43,9 @@ func (s *service) getReady(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until it is known whether the service ended before its init did: the sandbox reports
+// awaitEarlyEnd waits until it is known whether the service ended before its init did: the sandbox reports
 // ends in order, so the end of one more command comes after the service's.
-func (s *service) settle(ctx context.Context) error {
+func (s *service) awaitEarlyEnd(ctx context.Context) error {
 	if len(s.Init) == 0 || s.process == nil {
 		return nil
 	}
@@ -56,20 +56,20 @@ func (s *service) settle(ctx context.Context) error {
 }
 
 func (s *service) endedEarly() error {
-	return s.notReady(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
+	return s.notReadyStop(transcript.ServiceNotReady, fmt.Sprintf("it ended with exit status %d before it was ready", s.exitCode()))
 }
 
 // The pauses between the tries whether a service is ready.
 const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = 500 * time.Millisecond
+	firstPause = 20 * time.Millisecond
+	maxPause   = 500 * time.Millisecond
 )
 
 func (s *service) awaitReady(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, time.Duration(s.Ready.Timeout))
 	defer cancel()
 	var last error
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		tried := s.tryReady(limited)
 		if tried == nil {
 			return nil
@@ -85,7 +85,7 @@ func (s *service) awaitReady(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return s.notReady(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", s.Ready.Timeout, last))
+			return s.notReadyStop(transcript.ServiceNotReady, fmt.Sprintf("it is not ready after %s (%v)", s.Ready.Timeout, last))
 		}
 	}
 }
@@ -99,7 +99,7 @@ func (s *service) tryReady(ctx context.Context) error {
 		}
 		return conn.Close()
 	}
-	said := &clip.Head{Most: mostWords}
+	said := &clip.Head{Limit: maxStderrBytes}
 	out := record.NewLogWriter(said, record.ServiceLog, s.boxes.Record.Redact)
 	status, err := s.box.Run(ctx, s.command(s.Ready.Run, out))
 	out.Flush()
@@ -121,27 +121,27 @@ func (s *service) runInit(ctx context.Context, run string) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
-		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q timed out after %s", run, s.Ready.Timeout))
+		return s.notReadyStop(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q timed out after %s", run, s.Ready.Timeout))
 	case err != nil:
-		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q could not be run: %v", run, err))
+		return s.notReadyStop(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q could not be run: %v", run, err))
 	case status.ExitCode != 0:
-		return s.notReady(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q ended with exit status %d", run, status.ExitCode))
+		return s.notReadyStop(transcript.ServiceInitFailed, fmt.Sprintf("its init command %q ended with exit status %d", run, status.ExitCode))
 	}
 	return nil
 }
 
-// notReady returns the outcome for an unusable service, with its last lines.
-func (s *service) notReady(state, why string) error {
+// notReadyStop returns the outcome for an unusable service, with its last lines.
+func (s *service) notReadyStop(state, why string) error {
 	ended := s.hasEnded()
 	if s.process != nil {
 		s.process.Kill()
 		_, _ = s.process.Wait()
 	}
-	why = s.oneLine(strings.Split(why, "\n"), " ")
+	why = s.joinLines(strings.Split(why, "\n"), " ")
 	if lines := s.lastLines(); lines != "" {
 		why += "; its last lines: " + lines
 	}
-	if err := s.tell(state, why, ended); err != nil {
+	if err := s.recordState(state, why, ended); err != nil {
 		return err
 	}
 	where := "what answers at " + s.At
@@ -167,12 +167,12 @@ func (s *service) lastLines() string {
 	}
 	const most = 5
 	all := slices.DeleteFunc(strings.Split(tail, "\n"), func(line string) bool { return strings.HasPrefix(line, "agent-ci: "+s.name+" for ") })
-	return s.oneLine(all[max(0, len(all)-most):], " / ")
+	return s.joinLines(all[max(0, len(all)-most):], " / ")
 }
 
-// oneLine joins lines without invisible or terminal characters. It removes secrets last, since
+// joinLines joins lines without invisible or terminal characters. It removes secrets last, since
 // these may have separated their characters.
-func (s *service) oneLine(lines []string, between string) string {
+func (s *service) joinLines(lines []string, between string) string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(markdown.Screen(line))

@@ -25,21 +25,21 @@ import (
 // serviceNotReady is the reason for a service not started, prepared or ready in time.
 const serviceNotReady = "service_not_ready"
 
-// settledService is a job's service with the machine's facts.
-type settledService struct {
+// resolvedService is a job's service with the machine's facts.
+type resolvedService struct {
 	job.Service
-	name string
-	as   *sandbox.User
-	at   []netip.AddrPort // of one that runs already, all that its name has; none of one that is run
+	name      string
+	user      *sandbox.User
+	addresses []netip.AddrPort // of one that runs already, all that its name has; none of one that is run
 }
 
-// runsAlready says whether it is not to be started.
-func (s settledService) runsAlready() bool { return len(s.at) > 0 }
+// isExternal says whether it is not to be started.
+func (s resolvedService) isExternal() bool { return len(s.addresses) > 0 }
 
-// settleServices verifies services before any cost, with their users, and resolves the names of
+// resolveServices verifies services before any cost, with their users, and resolves the names of
 // existing ones once for the run.
-func (s *Sandboxes) settleServices(ctx context.Context) (err error) {
-	if s.services, err = s.settled(ctx, s.level()); err != nil || len(s.services) == 0 {
+func (s *Sandboxes) resolveServices(ctx context.Context) (err error) {
+	if s.services, err = s.resolvedServices(ctx, s.level()); err != nil || len(s.services) == 0 {
 		return err
 	}
 	place := Place{Scratch: ProbeScratch, Services: true}
@@ -62,7 +62,7 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 		err := one.open(ctx, p)
 		if err != nil && ctx.Err() == nil {
 			err = outcome.Stopf(outcome.SandboxUnavailable, "network",
-				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, outcome.Said(err)).Because(err)
+				"The sandbox of the service %s can't be opened here: %s; take services out of the job.", one.name, outcome.MessageOf(err)).Because(err)
 		}
 		if err != nil {
 			return errors.Join(err, all.Close())
@@ -75,11 +75,11 @@ func (s *Sandboxes) trySandboxes(ctx context.Context, box *sandbox.Sandbox, p Pl
 // listener per service.
 func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.Listener) (all []*service, err error) {
 	for i, settled := range s.services {
-		one := &service{settledService: settled, boxes: s, by: p.Scratch, began: time.Now(), over: make(chan struct{})}
+		one := &service{resolvedService: settled, boxes: s, scratch: p.Scratch, began: time.Now(), stopping: make(chan struct{})}
 		if len(listeners) > 0 {
 			one.listener = listeners[i]
 		}
-		if !settled.runsAlready() && s.Overlaid() {
+		if !settled.isExternal() && s.Overlaid() {
 			if one.borrowed, err = box.Borrow(false); err != nil {
 				return nil, err
 			}
@@ -91,11 +91,11 @@ func (s *Sandboxes) newServices(box *sandbox.Sandbox, p Place, listeners []net.L
 
 // TryServices returns the reason against the job's services at the given level.
 func (s *Sandboxes) TryServices(ctx context.Context, level sandbox.Level) error {
-	_, err := s.settled(ctx, level)
+	_, err := s.resolvedServices(ctx, level)
 	return err
 }
 
-func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []settledService, err error) {
+func (s *Sandboxes) resolvedServices(ctx context.Context, level sandbox.Level) (all []resolvedService, err error) {
 	if len(s.Job.Services) == 0 {
 		return nil, nil
 	}
@@ -104,11 +104,11 @@ func (s *Sandboxes) settled(ctx context.Context, level sandbox.Level) (all []set
 			"The job has services, which need network namespaces (confinement %s); allow user namespaces on this machine, use a policy.sandbox that confines, or remove the services.", level)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Job.Services)) {
-		settled := settledService{Service: s.Job.Services[name], name: name}
+		settled := resolvedService{Service: s.Job.Services[name], name: name}
 		if settled.At != "" {
-			settled.at, err = resolveService(ctx, name, settled.At)
+			settled.addresses, err = resolveService(ctx, name, settled.At)
 		} else {
-			settled.as, err = userOf(name, settled.User)
+			settled.user, err = userOf(name, settled.User)
 		}
 		if err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func resolveService(ctx context.Context, name, at string) (all []netip.AddrPort,
 		return refuse("its name is not known")
 	}
 	for _, address := range addresses {
-		if why := reach.NoService(address); why != "" {
+		if why := reach.UnusableForService(address); why != "" {
 			return refuse("it is " + why)
 		}
 		all = append(all, netip.AddrPortFrom(address.Unmap(), where.Port))
@@ -174,16 +174,16 @@ func (s *Sandboxes) findsServices(p Place) bool {
 }
 
 // neighbours returns a place's listeners and loans for services and sandboxes beside it.
-func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Neighbours) {
-	if p.Lends && overlaid {
-		n.Lend, n.LendToWrite = s.lends()
+func (s *Sandboxes) neighbours(p Place, overlaid bool) (n sandbox.Sharing) {
+	if p.LendsWorkspace && overlaid {
+		n.Lend, n.LendToWrite = s.countLentMounts()
 	}
 	if !s.findsServices(p) {
 		return n
 	}
 	for _, service := range s.services {
 		n.Ports = append(n.Ports, service.Port)
-		if overlaid && !service.runsAlready() {
+		if overlaid && !service.isExternal() {
 			n.Lend++
 		}
 	}
@@ -217,7 +217,7 @@ func (s *Sandboxes) Serve(ctx context.Context, box *sandbox.Sandbox, p Place, di
 		}
 	}
 	for _, one := range all.running {
-		if err := one.getReady(ctx); err != nil {
+		if err := one.awaitReadyAndInit(ctx); err != nil {
 			return nil, errors.Join(err, all.Close())
 		}
 	}
@@ -269,11 +269,11 @@ func (s *service) connect(ctx context.Context) (net.Conn, error) {
 }
 
 func (s *service) connectTo(ctx context.Context, port int) (net.Conn, error) {
-	if !s.runsAlready() {
+	if !s.isExternal() {
 		return s.box.Dial(ctx, port)
 	}
 	var failed error
-	for _, address := range s.at {
+	for _, address := range s.addresses {
 		conn, err := dialSoon(ctx, address)
 		if err == nil {
 			return conn, nil
@@ -291,5 +291,5 @@ func dialSoon(ctx context.Context, address netip.AddrPort) (net.Conn, error) {
 	return new(net.Dialer).DialContext(ctx, "tcp", address.String())
 }
 
-// admit has commands find the service from here on.
-func (s *service) admit() { s.forwarder = forward.Start(s.listener, s.connect) }
+// startForwarding has commands find the service from here on.
+func (s *service) startForwarding() { s.forwarder = forward.Start(s.listener, s.connect) }

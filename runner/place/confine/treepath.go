@@ -19,9 +19,9 @@ import (
 // setup, agent and checks use it in turn. So software installed by that path leads to the tree in
 // use.
 type treePath struct {
-	dir  string   // has the tree, the file with its owner, and a folder for each tree that was moved away
-	run  string   // the run directory
-	held *os.File // dir, locked
+	dir      string   // has the tree, the file with its owner, and a folder for each tree that was moved away
+	runDir   string   // the run directory
+	lockFile *os.File // dir, locked
 }
 
 const (
@@ -29,21 +29,21 @@ const (
 	ownerFile   = "owner" // of a folder with a tree: the directory of the run that the tree belongs to
 	idBytes     = 6       // of the digests in names: the path is to be short
 
-	mostRemoved   = 100 // times that other runs may remove the folder while this one locks it
-	foldersOfPath = 3   // that a run may have made: of the checkout, of all trees, of all runs
+	maxLockRetries = 100 // times that other runs may remove the folder while this one locks it
+	foldersOfPath  = 3   // that a run may have made: of the checkout, of all trees, of all runs
 )
 
-// takePath takes the private tree's path, shared by all runs of the checkout, for this run. It
+// claimTreePath takes the private tree's path, shared by all runs of the checkout, for this run. It
 // moves another run's resumable tree away and restores this run's own.
-func (s *Sandboxes) takePath() error {
-	if !s.Private() || s.Apart() || s.path != nil {
+func (s *Sandboxes) claimTreePath() error {
+	if !s.Private() || s.AllowsConcurrent() || s.treePath != nil {
 		return nil
 	}
 	runs, err := record.RunsPath(s.Environ.Get)
 	if err != nil {
 		return err
 	}
-	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), run: resolved(s.Record.Path())}
+	p := &treePath{dir: filepath.Join(runs, treesFolder, digest(s.Root)), runDir: resolved(s.Record.Path())}
 	err = p.lock()
 	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) { // it is read-only, full, or knows no locks
 		if runs, err = record.TemporaryPath(); err != nil {
@@ -59,31 +59,31 @@ func (s *Sandboxes) takePath() error {
 		}
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
-	if err := p.take(); err != nil {
+	if err := p.claim(); err != nil {
 		p.release()
 		return fmt.Errorf("take the path of the work tree: %w", err)
 	}
-	s.path = p
+	s.treePath = p
 	_ = DropAbandonedTrees(runs) // of checkouts that nobody works in again, such as clones
 	return nil
 }
 
-// Release lets other runs have the path of the private tree.
-func (s *Sandboxes) Release() {
-	if s.path == nil {
+// ReleaseTreePath lets other runs have the path of the private tree.
+func (s *Sandboxes) ReleaseTreePath() {
+	if s.treePath == nil {
 		return
 	}
-	s.path.release()
-	s.path = nil
+	s.treePath.release()
+	s.treePath = nil
 }
 
 // release removes the path's empty folders and unlocks it.
 func (p *treePath) release() {
-	if gate, err := p.gate(); err == nil {
+	if gate, err := p.lockAllPaths(); err == nil {
 		p.removeEmpty()
 		defer gate.Close()
 	}
-	_ = p.held.Close()
+	_ = p.lockFile.Close()
 }
 
 // removeEmpty removes the folders of the path that are empty.
@@ -101,20 +101,22 @@ func digest(path string) string {
 // lock locks the path for a run. It fails with EWOULDBLOCK while a run holds the lock. For others,
 // which do no more than rename a tree, it waits.
 func (p *treePath) lock() error {
-	gate, err := p.gate()
+	gate, err := p.lockAllPaths()
 	if err != nil {
 		return err
 	}
-	p.held, err = lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
+	p.lockFile, err = lockFolder(p.dir, syscall.LOCK_EX|syscall.LOCK_NB)
 	return errors.Join(err, gate.Close())
 }
 
-// gate locks the folder of all paths, for a moment.
-func (p *treePath) gate() (*os.File, error) { return lockFolder(filepath.Dir(p.dir), syscall.LOCK_EX) }
+// lockAllPaths locks the folder of all paths, for a moment.
+func (p *treePath) lockAllPaths() (*os.File, error) {
+	return lockFolder(filepath.Dir(p.dir), syscall.LOCK_EX)
+}
 
-// whileFree does something at a path that no run has, and nothing otherwise. Runs wait at the gate meanwhile.
-func (p *treePath) whileFree(do func() error) error {
-	gate, err := p.gate()
+// ifUnlocked does something at a path that no run has, and nothing otherwise. Runs wait at the gate meanwhile.
+func (p *treePath) ifUnlocked(do func() error) error {
+	gate, err := p.lockAllPaths()
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (p *treePath) whileFree(do func() error) error {
 
 // lockFolder makes and locks a folder, which other runs may remove meanwhile.
 func lockFolder(dir string, how int) (*os.File, error) {
-	for range mostRemoved {
+	for range maxLockRetries {
 		err := os.MkdirAll(dir, 0o700)
 		var held *os.File
 		if err == nil {
@@ -162,8 +164,8 @@ func lockFolder(dir string, how int) (*os.File, error) {
 
 func (p *treePath) tree() string { return filepath.Join(p.dir, "tree") }
 
-// aside returns the place of a run's tree while another one has the path.
-func (p *treePath) aside(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
+// asidePath returns the place of a run's tree while another one has the path.
+func (p *treePath) asidePath(run string) string { return filepath.Join(p.dir, digest(run), "tree") }
 
 // owner returns the directory of the run with the path, or "".
 func (p *treePath) owner() string {
@@ -171,26 +173,26 @@ func (p *treePath) owner() string {
 	return string(raw)
 }
 
-func (p *treePath) take() error {
-	if owner := p.owner(); owner != "" && owner != p.run {
-		endLeftProcesses(filepath.Join(owner, ProgramsFolder)) // it was killed, and they know the path
+func (p *treePath) claim() error {
+	if owner := p.owner(); owner != "" && owner != p.runDir {
+		killLeftProcesses(filepath.Join(owner, ProgramsFolder)) // it was killed, and they know the path
 		if err := ignoreMissing(p.moveAside(owner)); err != nil {
 			return err
 		}
 	}
 	_ = p.dropAbandoned() // what cannot be removed is in nobody's way
-	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.run), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(p.dir, ownerFile), []byte(p.runDir), 0o600); err != nil {
 		return err
 	}
-	return p.takeBack()
+	return p.restoreTree()
 }
 
 // moveAside moves a run's tree away. If it has moved already, it removes a check's tree from the
 // path.
 func (p *treePath) moveAside(run string) error {
-	to := p.aside(run)
+	to := p.asidePath(run)
 	if _, err := os.Lstat(to); err == nil || missing(run) {
-		return p.clear()
+		return p.freePath()
 	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
@@ -201,13 +203,13 @@ func (p *treePath) moveAside(run string) error {
 	return os.Rename(p.tree(), to)
 }
 
-// takeBack moves the tree of the run back to the path, if it was moved away.
-func (p *treePath) takeBack() error {
-	from := p.aside(p.run)
+// restoreTree moves the tree of the run back to the path, if it was moved away.
+func (p *treePath) restoreTree() error {
+	from := p.asidePath(p.runDir)
 	if missing(from) {
 		return nil
 	}
-	if err := p.clear(); err != nil {
+	if err := p.freePath(); err != nil {
 		return err
 	}
 	if err := os.Rename(from, p.tree()); err != nil {
@@ -248,16 +250,16 @@ func DropAbandonedTrees(runs string) error {
 	for _, dir := range folders {
 		p := &treePath{dir: dir}
 		if len(p.abandoned()) > 0 || p.ownerIsGone() {
-			err = errors.Join(err, p.discard(p.ownerIsGone))
+			err = errors.Join(err, p.removeOwnerless(p.ownerIsGone))
 		}
 	}
 	return err
 }
 
-// discard removes trees without an owner, also one at the path. It holds no lock while it removes
+// removeOwnerless removes trees without an owner, also one at the path. It holds no lock while it removes
 // files, so no run finds its checkout in use because of it.
-func (p *treePath) discard(nobodys func() bool) error {
-	err := p.whileFree(func() error {
+func (p *treePath) removeOwnerless(nobodys func() bool) error {
+	err := p.ifUnlocked(func() error {
 		if !nobodys() {
 			return nil
 		}
@@ -266,28 +268,28 @@ func (p *treePath) discard(nobodys func() bool) error {
 		}
 		return ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile)))
 	})
-	return errors.Join(err, p.dropAbandoned(), p.whileFree(func() error {
+	return errors.Join(err, p.dropAbandoned(), p.ifUnlocked(func() error {
 		p.removeEmpty()
 		return nil
 	}))
 }
 
-// has reports whether the run's tree exists.
-func (p *treePath) has() bool {
-	return !missing(p.aside(p.run)) || p.owner() == p.run && !missing(p.tree())
+// hasTree reports whether the run's tree exists.
+func (p *treePath) hasTree() bool {
+	return !missing(p.asidePath(p.runDir)) || p.owner() == p.runDir && !missing(p.tree())
 }
 
-// drop removes the tree of the run.
-func (p *treePath) drop() error {
-	err := sandbox.RemoveScratch(filepath.Dir(p.aside(p.run)))
-	if p.owner() == p.run {
-		err = errors.Join(err, p.clear())
+// removeTree removes the tree of the run.
+func (p *treePath) removeTree() error {
+	err := sandbox.RemoveScratch(filepath.Dir(p.asidePath(p.runDir)))
+	if p.owner() == p.runDir {
+		err = errors.Join(err, p.freePath())
 	}
 	return err
 }
 
-// clear makes the path free. A tree that cannot be removed, since it has files of another user, stays moved away.
-func (p *treePath) clear() error {
+// freePath makes the path free. A tree that cannot be removed, since it has files of another user, stays moved away.
+func (p *treePath) freePath() error {
 	if err := p.moveAway(); err != nil {
 		return err
 	}
@@ -310,10 +312,10 @@ func (p *treePath) moveAway() error {
 	return err
 }
 
-// leave is drop at the end of a run.
-func (p *treePath) leave() error {
-	err := p.drop()
-	if p.owner() == p.run {
+// removeTreeAtEnd is drop at the end of a run.
+func (p *treePath) removeTreeAtEnd() error {
+	err := p.removeTree()
+	if p.owner() == p.runDir {
 		err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(p.dir, ownerFile))))
 	}
 	return err

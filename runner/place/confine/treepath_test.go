@@ -16,7 +16,7 @@ func inTrees(t *testing.T, root, runs string) *Sandboxes {
 	t.Helper()
 	s := ready(t)
 	s.Root, s.Environ = root, []string{"RUNNER_TEMP=" + runs}
-	s.reached = record.Confinement{Level: "none", WorkTree: PrivateTree}
+	s.confinement = record.Confinement{Level: "none", WorkTree: PrivateTree}
 	return s
 }
 
@@ -29,7 +29,7 @@ func makes(t *testing.T, s *Sandboxes, file string) {
 	if err := os.WriteFile(filepath.Join(s.treeFolder(), file), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Record.PutMadeTree(s.treeFolder(), s.treeFolder()); err != nil {
+	if err := s.Record.RecordMadeTree(s.treeFolder(), s.treeFolder()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func filesOf(t *testing.T, s *Sandboxes) (names []string) {
 	return names
 }
 
-func TestRunsTakeTurnsAtThePathOfTrees(t *testing.T) {
+func TestRunsShareTreePath(t *testing.T) {
 	root, runs := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	first, second := inTrees(t, root, runs), inTrees(t, root, runs)
 	must := func(err error) {
@@ -55,48 +55,48 @@ func TestRunsTakeTurnsAtThePathOfTrees(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(first.takePath())
+	must(first.claimTreePath())
 	makes(t, first, "first")
-	if stop, is := second.takePath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
+	if stop, is := second.claimTreePath().(*outcome.Stop); !is || stop.Reason != "checkout_in_use" { //nolint:errorlint // as it is
 		t.Errorf("two runs have one path: %v", stop)
 	}
-	if denied := first.folders(Agent()).DenyRead; !slices.Contains(denied, filepath.Join(runs, "agent-ci", treesFolder)) {
+	if denied := first.folders(AgentPlace()).DenyRead; !slices.Contains(denied, filepath.Join(runs, "agent-ci", treesFolder)) {
 		t.Errorf("commands may read other trees: %q", denied)
 	}
 	path := first.treeFolder()
 
 	// It dies while a check has its path.
-	_, err := first.SetAside()
+	_, err := first.MoveTreeAside()
 	must(err)
 	makes(t, first, "check")
-	must(first.path.held.Close())
-	first.path = nil
-	must(second.takePath())
-	if !LeftTree(first.Record.Directory) || LeftTree(second.Record.Directory) || second.treeFolder() != path || len(filesOf(t, second)) > 0 {
+	must(first.treePath.lockFile.Close())
+	first.treePath = nil
+	must(second.claimTreePath())
+	if !HasWorkTree(first.Record.Directory) || HasWorkTree(second.Record.Directory) || second.treeFolder() != path || len(filesOf(t, second)) > 0 {
 		t.Errorf("the second run finds %q at %s", filesOf(t, second), second.treeFolder())
 	}
 	makes(t, second, "second")
-	second.Release() // which leaves its tree
+	second.ReleaseTreePath() // which leaves its tree
 
-	must(first.takePath())
+	must(first.claimTreePath())
 	if got := filesOf(t, first); !slices.Equal(got, []string{"first"}) {
 		t.Errorf("the first run goes on with %q", got)
 	}
-	if !LeftTree(second.Record.Directory) {
+	if !HasWorkTree(second.Record.Directory) {
 		t.Error("the tree of the second run is missing")
 	}
 	must(os.RemoveAll(second.Record.Path()))
-	must(first.LeaveTree())
-	first.Release()
+	must(first.RemoveTreeAtEnd())
+	first.ReleaseTreePath()
 
 	// The tree of a run whose directory was removed goes, and nothing is left.
 	third := inTrees(t, root, runs)
-	must(third.takePath())
+	must(third.claimTreePath())
 	makes(t, third, "third")
-	third.Release()
+	third.ReleaseTreePath()
 	below := filepath.Join(runs, "agent-ci")
 	must(DropAbandonedTrees(below))
-	if !LeftTree(third.Record.Directory) {
+	if !HasWorkTree(third.Record.Directory) {
 		t.Error("the tree of a run that is there was removed")
 	}
 	must(os.RemoveAll(third.Record.Path()))
@@ -107,7 +107,7 @@ func TestRunsTakeTurnsAtThePathOfTrees(t *testing.T) {
 }
 
 // A run that cannot take the path takes nothing of the run that left its tree there.
-func TestFailingToTakeThePathHarmsNobody(t *testing.T) {
+func TestFailedClaimChangesNothing(t *testing.T) {
 	root, below := t.TempDir(), t.TempDir()
 	must := func(err error) {
 		t.Helper()
@@ -121,33 +121,33 @@ func TestFailingToTakeThePathHarmsNobody(t *testing.T) {
 	must(os.Symlink(filepath.Join(below, "disk"), filepath.Join(runs, "agent-ci")))
 
 	killed, failing := inTrees(t, root, runs), inTrees(t, root, runs)
-	must(killed.takePath())
+	must(killed.claimTreePath())
 	makes(t, killed, "work")
-	dir := killed.path.dir
-	killed.path.release()
-	killed.path = nil
+	dir := killed.treePath.dir
+	killed.treePath.release()
+	killed.treePath = nil
 	aside := filepath.Join(dir, digest(resolved(killed.Record.Path())))
 	must(os.WriteFile(aside, nil, 0o600)) // so that the tree cannot be moved away
-	if err := failing.takePath(); err == nil || failing.path != nil {
+	if err := failing.claimTreePath(); err == nil || failing.treePath != nil {
 		t.Fatalf("it has the path: %v", err)
 	}
-	must(failing.LeaveTree())
-	failing.Release()
+	must(failing.RemoveTreeAtEnd())
+	failing.ReleaseTreePath()
 	must(os.Remove(aside))
-	if !LeftTree(killed.Record.Directory) {
+	if !HasWorkTree(killed.Record.Directory) {
 		t.Fatal("the tree of the killed run is missing")
 	}
 
-	must(killed.takePath())
-	must(killed.LeaveTree())
-	killed.Release()
+	must(killed.claimTreePath())
+	must(killed.RemoveTreeAtEnd())
+	killed.ReleaseTreePath()
 	if _, err := os.Lstat(filepath.Join(runs, "agent-ci")); err != nil {
 		t.Errorf("a link of the user's was removed: %v", err)
 	}
 }
 
 // A run that starts while an abandoned tree of its checkout is moved away waits for that.
-func TestMovingAnAbandonedTreeAwayIsNoUse(t *testing.T) {
+func TestRunWaitsForMoveOfAbandonedTree(t *testing.T) {
 	root, runs := t.TempDir(), t.TempDir()
 	removed, starting := inTrees(t, root, runs), inTrees(t, root, runs)
 	must := func(err error) {
@@ -156,15 +156,15 @@ func TestMovingAnAbandonedTreeAwayIsNoUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(removed.takePath())
+	must(removed.claimTreePath())
 	makes(t, removed, "work")
-	dir := removed.path.dir
-	removed.Release()
+	dir := removed.treePath.dir
+	removed.ReleaseTreePath()
 	must(os.RemoveAll(removed.Record.Path()))
 
 	took := make(chan error, 1)
-	must((&treePath{dir: dir}).discard(func() bool {
-		go func() { took <- starting.takePath() }()
+	must((&treePath{dir: dir}).removeOwnerless(func() bool {
+		go func() { took <- starting.claimTreePath() }()
 		for waiting := false; !waiting && len(took) == 0; {
 			locks, err := os.ReadFile("/proc/locks")
 			waiting = err != nil || bytes.Contains(locks, []byte("-> FLOCK"))
@@ -175,5 +175,5 @@ func TestMovingAnAbandonedTreeAwayIsNoUse(t *testing.T) {
 	if got := filesOf(t, starting); len(got) > 0 {
 		t.Errorf("the run begins with %q", got)
 	}
-	starting.Release()
+	starting.ReleaseTreePath()
 }

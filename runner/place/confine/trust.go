@@ -12,8 +12,8 @@ import (
 
 // trustVariable is a variable with a program's trusted authorities.
 type trustVariable struct {
-	name string
-	adds bool // to those that the program has
+	name         string
+	isAdditional bool // to those that the program has
 }
 
 var trustVariables = []trustVariable{
@@ -25,8 +25,8 @@ var trustVariables = []trustVariable{
 	{name: "CARGO_HTTP_CAINFO"},
 	{name: "AWS_CA_BUNDLE"},
 	{name: "BUNDLE_SSL_CA_CERT"},
-	{name: "NODE_EXTRA_CA_CERTS", adds: true}, // npm, pnpm, Yarn
-	{name: "DENO_CERT", adds: true},
+	{name: "NODE_EXTRA_CA_CERTS", isAdditional: true}, // npm, pnpm, Yarn
+	{name: "DENO_CERT", isAdditional: true},
 }
 
 // systemBundles lists the files of programs that obey no variable: Debian and others, Fedora,
@@ -36,7 +36,7 @@ var systemBundles = []string{"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls
 const javaBundle = "/etc/ssl/certs/java/cacerts"
 
 // trust makes programs trust certificates in PEM besides their own.
-func (k *kit) trust(own []byte, variable func(name string) string) error {
+func (k *clientConfig) trust(own []byte, variable func(name string) string) error {
 	system, err := authority.SystemBundle(variable)
 	if err != nil {
 		system, err = authority.SystemBundle(func(string) string { return "" })
@@ -46,52 +46,52 @@ func (k *kit) trust(own []byte, variable func(name string) string) error {
 	}
 	for _, v := range trustVariables {
 		base, err := authority.NamedBundle(variable(v.name))
-		if err != nil && !v.adds {
+		if err != nil && !v.isAdditional {
 			base = system
 		}
-		k.variables = append(k.variables, v.name+"="+k.addBundle(slices.Concat(base, own)))
+		k.env = append(k.env, v.name+"="+k.addBundle(slices.Concat(base, own)))
 	}
 	for _, place := range systemBundles {
 		if base, err := authority.NamedBundle(place); err == nil {
-			k.shown[place] = slices.Concat(base, own)
+			k.overrides[place] = slices.Concat(base, own)
 		}
 	}
 	return k.trustJava(slices.Concat(system, own), variable("JAVA_TOOL_OPTIONS"))
 }
 
 // addBundle adds a file with certificates, once for all who trust the same.
-func (k *kit) addBundle(bundle []byte) (path string) {
+func (k *clientConfig) addBundle(bundle []byte) (path string) {
 	for i := 0; ; i++ {
 		name := "authorities.pem"
 		if i > 0 {
 			name = fmt.Sprintf("authorities-%d.pem", i)
 		}
 		if there, taken := k.files[name]; !taken || string(there) == string(bundle) {
-			return k.add(name, bundle)
+			return k.addFile(name, bundle)
 		}
 	}
 }
 
 // trustJava makes each JVM trust a bundle and use the proxy, which Java does not take from
 // variables. options are its existing ones.
-func (k *kit) trustJava(bundle []byte, options string) error {
+func (k *clientConfig) trustJava(bundle []byte, options string) error {
 	store, err := authority.JavaStore(bundle)
 	if err != nil {
 		return err
 	}
-	file := k.add("authorities.p12", store)
+	file := k.addFile("authorities.p12", store)
 	if info, err := os.Stat(javaBundle); err == nil && info.Mode().IsRegular() {
-		k.shown[javaBundle] = store
+		k.overrides[javaBundle] = store
 	}
 	all := []string{javaQuoted("-Djavax.net.ssl.trustStore=" + file), "-Djavax.net.ssl.trustStoreType=PKCS12", "-Djavax.net.ssl.trustStorePassword=changeit"}
 	for _, protocol := range []string{"https", "http"} {
 		all = append(all, fmt.Sprintf("-D%s.proxyHost=%s", protocol, proxyHost), fmt.Sprintf("-D%s.proxyPort=%d", protocol, sandbox.ProxyPort))
 	}
-	all = append(all, "-Dhttp.nonProxyHosts="+notProxied)
+	all = append(all, "-Dhttp.nonProxyHosts="+proxyExceptions)
 	if options != "" {
 		all = append([]string{options}, all...)
 	}
-	k.variables = append(k.variables, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
+	k.env = append(k.env, "JAVA_TOOL_OPTIONS="+strings.Join(all, " "))
 	return nil
 }
 

@@ -18,8 +18,8 @@ type uses struct {
 
 // use is a credential with its user and target; count has the uses, and the uses already recorded.
 type (
-	use   struct{ by, name, target string }
-	count struct{ uses, told int }
+	use   struct{ scratch, name, target string }
+	count struct{ uses, recorded int }
 )
 
 // noteUse counts a request with a credential before it is sent. It records the commands' first one
@@ -34,11 +34,11 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 		counted.uses = s.usedBefore(of)
 	}
 	counted.uses++
-	if counted.told == 0 || counted.uses >= 2*counted.told {
+	if counted.recorded == 0 || counted.uses >= 2*counted.recorded {
 		if err := s.recordUse(of, counted.uses, false); err != nil {
 			return err
 		}
-		counted.told = counted.uses
+		counted.recorded = counted.uses
 	}
 	if u.counts == nil {
 		u.counts = make(map[use]count)
@@ -49,7 +49,7 @@ func (s *Sandboxes) noteUse(by, name string, to reach.Target) error {
 
 // usedBefore returns the uses before a resume.
 func (s *Sandboxes) usedBefore(of use) int {
-	for _, secret := range s.Used {
+	for _, secret := range s.EarlierUses {
 		for _, known := range secret.Uses {
 			if (use{known.By, known.Name, known.Target}) == of {
 				return known.Uses
@@ -59,15 +59,15 @@ func (s *Sandboxes) usedBefore(of use) int {
 	return 0
 }
 
-// tellUses records how often commands of a place used credentials, once their proxy has
+// recordUses records how often commands of a place used credentials, once their proxy has
 // ended.
-func (s *Sandboxes) tellUses(by string) {
+func (s *Sandboxes) recordUses(by string) {
 	u := &s.uses
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var all []use
 	for of, counted := range u.counts {
-		if of.by == by && counted.told > 0 {
+		if of.scratch == by && counted.recorded > 0 {
 			all = append(all, of)
 		}
 	}
@@ -82,7 +82,7 @@ func (s *Sandboxes) tellUses(by string) {
 }
 
 func (s *Sandboxes) recordUse(of use, uses int, ended bool) error {
-	event := transcript.SecretUsed{By: of.by, Name: of.name, Target: of.target, Uses: uses, Ended: ended}
+	event := transcript.SecretUsed{By: of.scratch, Name: of.name, Target: of.target, Uses: uses, Ended: ended}
 	if err := s.Record.Append(transcript.TypeSecretUsed, event); err != nil {
 		return fmt.Errorf("record the use of a secret: %w", err)
 	}

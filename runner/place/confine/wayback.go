@@ -19,17 +19,17 @@ import (
 // build folders of CMake and Ninja.
 var pathFiles = []string{".pth", ".egg-link", "_finder.py", "CMakeCache.txt", "build.ninja"}
 
-// longestPathFile is how much of such a file is read.
-const longestPathFile = 16 << 20
+// maxPathFileBytes is how much of such a file is read.
+const maxPathFileBytes = 16 << 20
 
-// CheckWayBack searches a new private tree for software installed by the checkout's path in an
+// CheckPathsToCheckout searches a new private tree for software installed by the checkout's path in an
 // earlier step, if the tree's path differs. It would lead commands to the checkout. If nothing
 // prevents that, checks would judge the checkout instead of the change, so the run ends.
-func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
-	if s.path == nil {
+func (s *Sandboxes) CheckPathsToCheckout(ctx context.Context) error {
+	if s.treePath == nil {
 		return nil
 	}
-	found, err := s.waysBack(ctx)
+	found, err := s.pathsToCheckout(ctx)
 	if err != nil {
 		return fmt.Errorf("look for what leads to the checkout: %w", err)
 	}
@@ -44,8 +44,8 @@ func (s *Sandboxes) CheckWayBack(ctx context.Context) error {
 	return nil
 }
 
-// waysBack returns the private tree's links and files that lead to the checkout.
-func (s *Sandboxes) waysBack(ctx context.Context) (found []string, err error) {
+// pathsToCheckout returns the private tree's links and files that lead to the checkout.
+func (s *Sandboxes) pathsToCheckout(ctx context.Context) (found []string, err error) {
 	tree, root := s.treeFolder(), resolved(s.Root)
 	err = filepath.WalkDir(tree, func(path string, e fs.DirEntry, err error) error {
 		rel, outside := filepath.Rel(tree, path)
@@ -56,7 +56,7 @@ func (s *Sandboxes) waysBack(ctx context.Context) (found []string, err error) {
 			return nil //nolint:nilerr // commands can't read it either
 		case rel == ".git" && e.IsDir():
 			return fs.SkipDir
-		case e.Type()&fs.ModeSymlink != 0 && below(path, []string{root}), e.Type().IsRegular() && isPathFile(e) && namesFolder(path, s.Root, root):
+		case e.Type()&fs.ModeSymlink != 0 && isBelowAny(path, []string{root}), e.Type().IsRegular() && isPathFile(e) && mentionsFolder(path, s.Root, root):
 			found = append(found, filepath.ToSlash(rel))
 		}
 		return nil
@@ -69,11 +69,11 @@ func isPathFile(e fs.DirEntry) bool {
 		return false
 	}
 	info, err := e.Info()
-	return err == nil && info.Size() <= longestPathFile
+	return err == nil && info.Size() <= maxPathFileBytes
 }
 
-// namesFolder says whether a file has one of some paths, or one below.
-func namesFolder(file string, folders ...string) bool {
+// mentionsFolder says whether a file has one of some paths, or one below.
+func mentionsFolder(file string, folders ...string) bool {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return false
@@ -84,7 +84,7 @@ func namesFolder(file string, folders ...string) bool {
 			if !is {
 				break
 			}
-			if len(after) == 0 || !inName(after[0]) {
+			if len(after) == 0 || !isNameByte(after[0]) {
 				return true
 			}
 			rest = after

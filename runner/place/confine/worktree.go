@@ -16,23 +16,23 @@ type WorkTree struct{ boxes *Sandboxes }
 // WorkTree gives the work tree of the run.
 func (s *Sandboxes) WorkTree() WorkTree { return WorkTree{s} }
 
-// Take takes its path for this run.
-func (t WorkTree) Take() error { return t.boxes.takePath() }
+// ClaimPath takes its path for this run.
+func (t WorkTree) ClaimPath() error { return t.boxes.claimTreePath() }
 
 // Private says whether it is a copy of the checkout.
 func (t WorkTree) Private() bool { return t.boxes.Private() }
 
-// Seen returns its path for commands.
-func (t WorkTree) Seen() string { return t.boxes.Seen(Agent()) }
+// SandboxPath returns its path for commands.
+func (t WorkTree) SandboxPath() string { return t.boxes.SandboxPath(AgentPlace()) }
 
-// Folder returns the agent's changes.
-func (t WorkTree) Folder() string { return t.boxes.ChangesOf(Agent()) }
+// ChangesFolder returns the agent's changes.
+func (t WorkTree) ChangesFolder() string { return t.boxes.ChangesFolder(AgentPlace()) }
 
-// Git returns the place of these commands' .git in an overlay.
-func (t WorkTree) Git(of string) string { return t.boxes.GitFolder(Place{Scratch: of}) }
+// GitFolder returns the place of these commands' .git in an overlay.
+func (t WorkTree) GitFolder(of string) string { return t.boxes.GitFolder(Place{Scratch: of}) }
 
-// GiveGit gives the agent in an overlay a copy of setup's .git, or none if that is too large.
-func (t WorkTree) GiveGit(ctx context.Context) error {
+// CopySetupGit gives the agent in an overlay a copy of setup's .git, or none if that is too large.
+func (t WorkTree) CopySetupGit(ctx context.Context) error {
 	agent := Place{Scratch: AgentScratch}
 	if err := sandbox.RemoveScratch(t.boxes.GitFolder(agent)); err != nil {
 		return fmt.Errorf("remove an earlier .git: %w", err)
@@ -49,8 +49,8 @@ func (t WorkTree) Open(ctx context.Context, of string) (gitops.Layer, error) {
 	return t.boxes.OpenLayer(ctx, Place{Scratch: of})
 }
 
-// Any says whether these commands may have changed anything.
-func (t WorkTree) Any(of string) bool { return t.boxes.Changed(Place{Scratch: of}) }
+// HasChanges says whether these commands may have changed anything.
+func (t WorkTree) HasChanges(of string) bool { return t.boxes.HasChanges(Place{Scratch: of}) }
 
 // Drop removes these commands' changes; of a private tree everything.
 func (t WorkTree) Drop(of string) error {

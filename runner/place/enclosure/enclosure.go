@@ -18,15 +18,15 @@ import (
 // keeps values out of the log of the step.
 func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace, mask func([]secrets.Value)) error {
 	checkout := ws.Checkout()
-	boxes.Root, boxes.LeaveOut, boxes.Known, boxes.NoOverlay = ws.Root(), ws.LeaveOut, ws.Hidden(), ws.NoOverlay
-	boxes.Lend, boxes.MakeGit, boxes.CopyTree = checkout.LentObjects, ws.MakeGit, ws.CopyTree
+	boxes.Root, boxes.ExcludeSecrets, boxes.EarlierHidden, boxes.NoOverlay = ws.Root(), ws.ExcludeSecrets, ws.HiddenFiles(), ws.NoOverlay
+	boxes.BorrowedObjects, boxes.MakeGit, boxes.CopyTree = checkout.LentObjects, ws.MakeGit, ws.CopyTree
 	if err := takeCredentials(ctx, boxes, ws, mask); err != nil {
 		return err
 	}
 	if err := boxes.Confine(ctx); err != nil {
 		return err
 	}
-	checkout.OpenFiltersBy(boxes.OpenFilter) // they run in sandboxes from here on, and only those that somebody vouches for
+	checkout.SetFilterOpener(boxes.OpenFilter) // they run in sandboxes from here on, and only those that somebody vouches for
 	checkout.AllowFilters(boxes.Job.Git.Listed())
 	if err := checkout.CheckFilters(ctx); err != nil {
 		return err
@@ -34,8 +34,8 @@ func Open(ctx context.Context, boxes *confine.Sandboxes, ws *workspace.Workspace
 	if err := ws.UseTree(ctx, boxes.WorkTree()); err != nil {
 		return err
 	}
-	if !ws.Worked() {
-		if err := boxes.CheckWayBack(ctx); err != nil {
+	if !ws.CommandsRan() {
+		if err := boxes.CheckPathsToCheckout(ctx); err != nil {
 			return err
 		}
 	}
@@ -59,8 +59,8 @@ func takeCredentials(ctx context.Context, boxes *confine.Sandboxes, ws *workspac
 	if len(read) > 0 {
 		values := settings.CredentialSecrets(read)
 		boxes.Credentials = read
-		boxes.Record.KeepOut(append(settings.Secrets(env, j), values...))
-		boxes.Record.SpareBase(ctx, ws.Checkout().BaseHolds)
+		boxes.Record.SetSecrets(append(settings.Secrets(env, j), values...))
+		boxes.Record.ExemptBase(ctx, ws.Checkout().BaseContainsText)
 		mask(values)
 	}
 	if err := settings.CheckServerSecrets(env, j); err != nil {

@@ -23,19 +23,19 @@ func (s *Session) markGit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.mark, err = guard.NewMark(ctx, ws.Root(), level == sandbox.LevelLandlock, submodules)
+	s.gitMark, err = guard.NewMark(ctx, ws.Root(), level == sandbox.LevelLandlock, submodules)
 	return err
 }
 
-// gitUnchanged returns an outcome if commands changed git's configuration or objects.
-func (s *Session) gitUnchanged(ctx context.Context) error {
-	if s.mark == nil {
+// requireUnchangedGit returns an outcome if commands changed git's configuration or objects.
+func (s *Session) requireUnchangedGit(ctx context.Context) error {
+	if s.gitMark == nil {
 		return nil
 	}
-	changed, err := s.mark.Changed(ctx)
+	changed, err := s.gitMark.Changed(ctx)
 	if err == nil {
 		var objects []string
-		objects, err = s.mark.ChangedObjects(ctx)
+		objects, err = s.gitMark.ChangedObjects(ctx)
 		changed = append(changed, objects...)
 	}
 	if err != nil {

@@ -90,7 +90,7 @@ func realFolder(dir string) (string, error) {
 func (p *Prepared) makeDirectory() error {
 	path, err := record.DefaultPath(p.Environ.Get, record.CommandFolders+p.Record.ID)
 	if err == nil {
-		err = workspace.OutsideCheckout(path, p.Dir)
+		err = workspace.RequireOutsideCheckout(path, p.Dir)
 	}
 	if err == nil {
 		p.Record.Directory, err = record.NewDirectory(path)
@@ -133,7 +133,7 @@ func (p *Prepared) loadJob(ctx context.Context, o Options) error {
 		return err
 	}
 	p.Job = &read.Job
-	p.Record.KeepOut(settings.Secrets(p.Environ, p.Job))
+	p.Record.SetSecrets(settings.Secrets(p.Environ, p.Job))
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (o Options) keys() []string {
 func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 	boxes := &confine.Sandboxes{Record: p.Record, Environ: p.Environ, Job: p.Job, Rules: by, Root: p.Workspace.Root(), Dir: p.Dir}
 	if p.Workspace.Checkout() != nil {
-		boxes.LeaveOut, boxes.NoOverlay = p.Workspace.LeaveOut, p.Workspace.NoOverlay
+		boxes.ExcludeSecrets, boxes.NoOverlay = p.Workspace.ExcludeSecrets, p.Workspace.NoOverlay
 	}
 	return boxes, boxes.MakeFolders()
 }
@@ -161,7 +161,7 @@ func (p *Prepared) Sandboxes(by *rules.Set) (*confine.Sandboxes, error) {
 func (p *Prepared) Credentials(ctx context.Context, kinds ...string) (credential.Set, error) {
 	all, err := settings.ReadCredentials(ctx, p.Environ, p.Job, kinds...)
 	if err == nil {
-		p.Record.KeepOut(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(all)...))
+		p.Record.SetSecrets(append(settings.Secrets(p.Environ, p.Job), settings.CredentialSecrets(all)...))
 	}
 	return all, err
 }

@@ -82,7 +82,7 @@ func wantReason(t *testing.T, err error, reason string) {
 	}
 }
 
-func TestWhatConfiguresASandbox(t *testing.T) {
+func TestReadsSandboxConfiguration(t *testing.T) {
 	const file = ".github/agent-ci.yml"
 	readOnly := map[string]string{file: "version: 1\npolicy: {sandbox: read-only, network: none}\n"}
 	for name, c := range map[string]struct {
@@ -131,7 +131,7 @@ func TestWhatConfiguresASandbox(t *testing.T) {
 	}
 }
 
-func TestAFolderOfACheckoutOrOfNone(t *testing.T) {
+func TestPreparesFolderWithAndWithoutCheckout(t *testing.T) {
 	m := newMachine(t, map[string]string{"sub/file": ""})
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(m.Dir, link); err != nil {
@@ -175,7 +175,7 @@ func TestAFolderOfACheckoutOrOfNone(t *testing.T) {
 	}
 }
 
-func TestNothingIsPreparedAfterTheEnd(t *testing.T) {
+func TestPreparesNothingAfterCancel(t *testing.T) {
 	m := newMachine(t, map[string]string{})
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
@@ -196,7 +196,7 @@ func unconfined(t *testing.T, m machine) *Session {
 	return s
 }
 
-func TestACommandIsJudgedAndSeesWhatTheAgentsSee(t *testing.T) {
+func TestConfinesCommandsLikeAgents(t *testing.T) {
 	m := newMachine(t, map[string]string{
 		".github/agent-ci.rules": `prefix_rule(pattern = ["env"], decision = "forbidden", justification = "show nothing")` + "\n",
 	}).with("GITHUB_TOKEN=ghs_0123456789abcdef0123456789abcdef0123", "AGENT_CI_LIMITS_TURN=3")
@@ -221,7 +221,7 @@ func TestACommandIsJudgedAndSeesWhatTheAgentsSee(t *testing.T) {
 		t.Error(diff)
 	}
 	warnings := s.Warnings()
-	if len(warnings) != 2 || !strings.Contains(warnings[0], "AGENT_CI_LIMITS_TURN is set") || warnings[1] != confine.UnconfinedWords {
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "AGENT_CI_LIMITS_TURN is set") || warnings[1] != confine.UnconfinedNotice {
 		t.Errorf("the warnings are %q", warnings)
 	}
 	if err := s.Close(); err != nil {
@@ -230,7 +230,7 @@ func TestACommandIsJudgedAndSeesWhatTheAgentsSee(t *testing.T) {
 	m.wantNothingLeft(t)
 }
 
-func TestWhatRunsEndsWithItsSessionAlone(t *testing.T) {
+func TestCloseEndsOnlyOwnCommands(t *testing.T) {
 	m := newMachine(t, nil)
 	first, second := unconfined(t, m), unconfined(t, m)
 	started, err := first.Start(sandbox.Command{Argv: []string{"sleep", "1000"}})
@@ -255,7 +255,7 @@ func TestWhatRunsEndsWithItsSessionAlone(t *testing.T) {
 	m.wantNothingLeft(t)
 }
 
-func TestWhatCannotBeOpenedLeavesNothing(t *testing.T) {
+func TestFailedOpenLeavesNothing(t *testing.T) {
 	m := newMachine(t, map[string]string{".github/agent-ci.rules": "nonsense("})
 	_, err := Open(t.Context(), m.options)
 	wantReason(t, err, "rules")
@@ -270,7 +270,7 @@ func TestWhatCannotBeOpenedLeavesNothing(t *testing.T) {
 	wantReason(t, err, "run_directory")
 }
 
-func TestWorkingFilesOfKilledOnesGoWithTheNext(t *testing.T) {
+func TestRemovesFilesOfKilledCommands(t *testing.T) {
 	m := newMachine(t, nil)
 	old := filepath.Join(m.state, "agent-ci", "runs", record.CommandFolders+"20200101T000000Z-00000000")
 	if err := os.MkdirAll(filepath.Join(old, "state"), 0o700); err != nil {

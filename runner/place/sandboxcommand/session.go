@@ -24,12 +24,12 @@ type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
 	box      *sandbox.Sandbox
-	mark     *guard.Mark // of the checkout; nil where commands can't write what git keeps
+	gitMark  *guard.Mark // of the checkout; nil where commands can't write what git keeps
 }
 
 // Open opens a sandbox. An outcome.Stop has the remedy. The caller closes the session.
 func Open(ctx context.Context, o Options) (*Session, error) {
-	begun := o.begin()
+	begun := o.startEarly()
 	defer begun.End() // unless the sandbox takes it
 	p, err := Prepare(ctx, o)
 	if err != nil {
@@ -45,15 +45,15 @@ func Open(ctx context.Context, o Options) (*Session, error) {
 	return s, nil
 }
 
-// begin starts the inner process before the configuration is read, with the usual network.
-func (o Options) begin() *sandbox.Begun {
+// startEarly starts the inner process before the configuration is read, with the usual network.
+func (o Options) startEarly() *sandbox.EarlyProcess {
 	if o.Mode == string(grants.DangerFullAccess) {
 		return nil
 	}
-	return sandbox.Begin(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
+	return sandbox.StartEarly(sandbox.Network(cmp.Or(o.Network, string(sandbox.NetworkLoopback))))
 }
 
-func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
+func (s *Session) open(ctx context.Context, begun *sandbox.EarlyProcess) error {
 	p := s.prepared
 	rules, err := settings.ReadRules(ctx, p.Workspace.Commit(), p.Job.Policy.Rules)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 	if err := s.boxes.SettleProxy(); err != nil {
 		return err
 	}
-	if err := s.equip(ctx); err != nil {
+	if err := s.setUpSecrets(ctx); err != nil {
 		return err
 	}
 	s.boxes.LinkProgram(patchProgram)
@@ -80,16 +80,16 @@ func (s *Session) open(ctx context.Context, begun *sandbox.Begun) error {
 			return err
 		}
 	}
-	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, Commands: job.CommandsAgent, Begun: begun})
+	s.box, err = s.boxes.Open(ctx, confine.Place{Scratch: confine.AgentScratch, CommandKind: job.CommandsAgent, Begun: begun})
 	return err
 }
 
-// equip gives the commands the secrets configured for agents.
-func (s *Session) equip(ctx context.Context) (err error) {
+// setUpSecrets gives the commands the secrets configured for agents.
+func (s *Session) setUpSecrets(ctx context.Context) (err error) {
 	if s.boxes.Credentials, err = s.prepared.Credentials(ctx, job.CommandsAgent); err != nil {
 		return err
 	}
-	return s.boxes.Equip()
+	return s.boxes.SetUpSecrets()
 }
 
 // Warnings returns remarks on configuration and confinement.
@@ -101,7 +101,7 @@ func (s *Session) Warnings() []string {
 	switch level := s.box.Level(); level {
 	case sandbox.LevelFull:
 	case sandbox.LevelNone:
-		all = append(all, confine.UnconfinedWords)
+		all = append(all, confine.UnconfinedNotice)
 	default:
 		all = append(all, fmt.Sprintf("Commands are confined at the level %s, which is not all that there can be; agent-ci doctor says what is missing.", level))
 	}
@@ -126,8 +126,8 @@ func (s *Session) Network() string {
 // Start starts a command with streams, or with a terminal whose output goes to Output. A refusal by
 // the rules is an outcome.Stop, like any error with a remedy.
 func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
-	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.Agent())
-	if d := s.boxes.Commands().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
+	c.Dir, c.Env = s.prepared.Dir, s.boxes.AgentEnv(confine.AgentPlace())
+	if d := s.boxes.CommandRules().Decide(policy.Request{Argv: c.Argv, Dir: c.Dir}); d.Action == policy.Refuse {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "command", "%s", d.Words())
 	}
 	return s.box.Start(c)
@@ -136,15 +136,15 @@ func (s *Session) Start(c sandbox.Command) (*sandbox.Process, error) {
 // Close ends everything and removes leftovers outside the checkout. The error may report changes of
 // git.
 func (s *Session) Close() error {
-	if !s.box.Empty() { // what still runs could write
-		return errors.Join(s.box.Close(), s.clear())
+	if !s.box.KillAll() { // what still runs could write
+		return errors.Join(s.box.Close(), s.removeLeftovers())
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- s.box.Close() }() // which waits for the end of the namespaces
-	err := s.clear()
+	err := s.removeLeftovers()
 	return errors.Join(<-closed, err)
 }
 
-func (s *Session) clear() error {
-	return errors.Join(s.gitUnchanged(context.Background()), s.prepared.Close())
+func (s *Session) removeLeftovers() error {
+	return errors.Join(s.requireUnchangedGit(context.Background()), s.prepared.Close())
 }

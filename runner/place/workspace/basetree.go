@@ -14,11 +14,11 @@ const baseTreeFolder = record.StateFolder + "/base"
 // BaseTree returns a function that makes a fresh tree of the base commit at its first call. It
 // never reuses a stopped run's tree.
 func (w *Workspace) BaseTree() func(ctx context.Context) (dir string, err error) {
-	return w.TreeOf(w.base)
+	return w.FreshTreeOf(w.base)
 }
 
-// TreeOf is BaseTree of another commit of the repository.
-func (w *Workspace) TreeOf(base gitops.Base) func(ctx context.Context) (dir string, err error) {
+// FreshTreeOf is BaseTree of another commit of the repository.
+func (w *Workspace) FreshTreeOf(base gitops.Base) func(ctx context.Context) (dir string, err error) {
 	var making sync.Mutex
 	made := ""
 	return func(ctx context.Context) (string, error) {
@@ -29,7 +29,7 @@ func (w *Workspace) TreeOf(base gitops.Base) func(ctx context.Context) (dir stri
 		}
 		w.rec.Remove(baseTreeFolder)
 		dir := w.rec.Join(baseTreeFolder)
-		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, Shown: gitops.Shown{Tree: base.Tree, Base: base}}); err != nil {
+		if err := w.checkout.Materialise(ctx, gitops.MaterialiseOptions{Dir: dir, TreeForCommands: gitops.TreeForCommands{Tree: base.Tree, Base: base}}); err != nil {
 			return "", err
 		}
 		made = dir

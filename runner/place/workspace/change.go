@@ -25,19 +25,19 @@ import (
 
 // Changes returns the differences from the base since the snapshot.
 func (w *Workspace) Changes(ctx context.Context) (change *gitops.ChangeSet, err error) {
-	if !w.tree.Any(OfAgent) {
-		return w.checkout.Between(ctx, w.base, w.base.Tree)
+	if !w.tree.HasChanges(OfAgent) {
+		return w.checkout.ChangeBetween(ctx, w.base, w.base.Tree)
 	}
-	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
-		change, err = c.Changes(ctx, w.begun)
+	err = w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) (err error) {
+		change, err = c.Changes(ctx, w.workSnapshot)
 		return err
 	})
 	return change, err
 }
 
-// LayOver writes a change to the agent's work tree.
-func (w *Workspace) LayOver(ctx context.Context, change *gitops.ChangeSet) error {
-	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.LayOver(ctx, change) })
+// ApplyChange writes a change to the agent's work tree.
+func (w *Workspace) ApplyChange(ctx context.Context, change *gitops.ChangeSet) error {
+	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.ApplyChange(ctx, change) })
 }
 
 // TakeChange takes the agent's change and keeps it in the run directory before anything else.
@@ -53,7 +53,7 @@ func (w *Workspace) TakeChange(ctx context.Context, leaveOut func(context.Contex
 	case err != nil:
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
-	return change, w.Keep(ctx, change, "")
+	return change, w.SaveChange(ctx, change, "")
 }
 
 // unreadable returns the outcome for a checkout or folder made unreadable by the run's commands.
@@ -68,19 +68,19 @@ func unreadable(folder string, err error) *outcome.Stop {
 func (w *Workspace) OpenWorkDir(tree, path string) (*os.Root, error) {
 	dir := filepath.Join(tree, filepath.FromSlash(path))
 	root, err := os.OpenRoot(dir + "/") // which waits for no pipe
-	if errors.Is(err, fs.ErrPermission) && w.Worked() {
+	if errors.Is(err, fs.ErrPermission) && w.CommandsRan() {
 		return nil, unreadable(dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the working directory: %w", err)
 	}
-	w.kept = false
+	w.saved = false
 	return root, nil
 }
 
-// Keep writes a change set to the run directory: as a patch for people, and as a pack for
+// SaveChange writes a change set to the run directory: as a patch for people, and as a pack for
 // `publish`. movedTo is the commit of a moved base, or "".
-func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
+func (w *Workspace) SaveChange(ctx context.Context, change *gitops.ChangeSet, movedTo string) error {
 	kept, err := w.WritePatch(ctx, change, movedTo)
 	if err != nil {
 		return err
@@ -88,16 +88,16 @@ func (w *Workspace) Keep(ctx context.Context, change *gitops.ChangeSet, movedTo 
 	if err := w.WritePack(ctx, change, record.PackFile); err != nil {
 		return err
 	}
-	w.kept = true
+	w.saved = true
 	if movedTo == "" {
 		w.rec.Remove(record.WorkPackFile)
 	}
 	return w.rec.Append(transcript.TypeChange, kept)
 }
 
-// KeepWork keeps the original change's pack beside the moved one's, because a resumed run starts on
+// SaveOriginalPack keeps the original change's pack beside the moved one's, because a resumed run starts on
 // its own base.
-func (w *Workspace) KeepWork() error {
+func (w *Workspace) SaveOriginalPack() error {
 	if err := w.rec.Root().Rename(record.PackFile, record.WorkPackFile); err != nil {
 		return fmt.Errorf("keep %s: %w", record.PackFile, err)
 	}
@@ -114,14 +114,14 @@ func workPack(d *record.Directory) string {
 
 // WritePatch writes a change as a patch, and returns its event. movedTo is as for Keep.
 func (w *Workspace) WritePatch(ctx context.Context, change *gitops.ChangeSet, movedTo string) (transcript.Change, error) {
-	sum, diff := sha256.New(), &clip.Head{Most: transcript.DiffBytes}
+	sum, diff := sha256.New(), &clip.Head{Limit: transcript.DiffBytes}
 	err := w.writeFile(record.PatchFile, func(f io.Writer) error {
 		return w.checkout.WritePatch(ctx, change, io.MultiWriter(f, sum, diff))
 	})
 	return transcript.Change{
 		TreeSHA: string(change.Tree), Files: ChangeFiles(change), Insertions: change.Insertions, Deletions: change.Deletions,
 		Patch: record.PatchFile, SHA256: hex.EncodeToString(sum.Sum(nil)), BaseSHA: movedTo,
-		Diff: diff.Lines(), DiffCut: diff.Cut(),
+		Diff: diff.Lines(), DiffCut: diff.Truncated(),
 	}, err
 }
 
@@ -158,23 +158,23 @@ func JSONPath(path string) string {
 	return strconv.Quote(path)
 }
 
-// PutBack reverts protected paths of a change in the work tree, with a warning, and returns the
+// RevertProtected reverts protected paths of a change in the work tree, with a warning, and returns the
 // rest of the change.
-func (w *Workspace) PutBack(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
+func (w *Workspace) RevertProtected(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	err := w.revert(ctx, change, paths)
 	if obstructed := (*gitops.ObstructedError)(nil); errors.As(err, &obstructed) {
 		return nil, outcome.Stopf(outcome.PolicyViolation, "change",
 			"The change touches protected files (%s), which can't be restored (policy.change.protected): what was made at %s is in the way; let the agent remove it.",
-			named(paths), named(obstructed.Paths)).Because(err)
+			listPaths(paths), listPaths(obstructed.Paths)).Because(err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.change.protected): %s.", named(paths))
+	w.rec.Warn("protected_dropped", "Changes of protected files were left out (policy.change.protected): %s.", listPaths(paths))
 	return w.Changes(ctx)
 }
 
-// Revert is PutBack without a warning. It returns change with an error.
+// Revert is RevertProtected without a warning. It returns change with an error.
 func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths []string) (*gitops.ChangeSet, error) {
 	if err := w.revert(ctx, change, paths); err != nil {
 		return change, err
@@ -183,7 +183,7 @@ func (w *Workspace) Revert(ctx context.Context, change *gitops.ChangeSet, paths 
 }
 
 func (w *Workspace) revert(ctx context.Context, change *gitops.ChangeSet, paths []string) error {
-	return w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.Revert(ctx, change, paths) })
+	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.Revert(ctx, change, paths) })
 }
 
-func named(paths []string) string { return strings.Join(markdown.FileNames(paths), ", ") }
+func listPaths(paths []string) string { return strings.Join(markdown.FileNames(paths), ", ") }

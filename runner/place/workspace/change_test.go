@@ -20,7 +20,7 @@ import (
 // everything leaves nothing out of a change.
 func everything(_ context.Context, c *gitops.ChangeSet) (*gitops.ChangeSet, error) { return c, nil }
 
-func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
+func TestSavesTakenChange(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("mine", "untracked before")
 	w, tree := working(t, repo.Dir)
@@ -35,18 +35,18 @@ func TestAChangeIsKeptAsItIsTaken(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	patch := string(must(w.rec.Read(record.PatchFile))(t))
-	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.kept {
-		t.Errorf("kept %v:\n%s", w.kept, patch)
+	if !strings.Contains(patch, "+three") || !w.rec.Has(record.PackFile) || !w.saved {
+		t.Errorf("kept %v:\n%s", w.saved, patch)
 	}
 	if view := must(w.rec.View())(t); view.Change == nil || view.Change.TreeSHA != string(taken.Tree) || view.Change.BaseSHA != "" || view.Change.Insertions != 1 {
 		t.Errorf("the transcript tells of %+v", view.Change)
 	}
-	if err := must(w.OpenWorkDir(tree.Dir, "."))(t).Close(); err != nil || w.kept {
+	if err := must(w.OpenWorkDir(tree.Dir, "."))(t).Close(); err != nil || w.saved {
 		t.Errorf("the work counts as kept while the agent goes on: %v", err)
 	}
 }
 
-func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
+func TestReportsObstaclesToTakingChange(t *testing.T) {
 	fails := func(err error) func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 		return func(context.Context, *gitops.ChangeSet) (*gitops.ChangeSet, error) { return nil, err }
 	}
@@ -65,8 +65,8 @@ func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
 			tree.Write("README", "changed\n")
 			taken, err := w.TakeChange(t.Context(), test.leaveOut)
 			wantStop(t, err, test.reason)
-			if (taken != nil) != test.there || w.kept != test.there || w.rec.Has(record.PatchFile) != test.there {
-				t.Errorf("taken %v, kept %v", taken, w.kept)
+			if (taken != nil) != test.there || w.saved != test.there || w.rec.Has(record.PatchFile) != test.there {
+				t.Errorf("taken %v, kept %v", taken, w.saved)
 			}
 		})
 	}
@@ -76,27 +76,27 @@ func TestWhatKeepsAChangeFromBeingTaken(t *testing.T) {
 	}
 }
 
-func TestAChangeThatFollowsItsBaseStandsBesideTheOneThatWasMade(t *testing.T) {
+func TestSavesMovedChangeBesideOriginal(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "first\n")
 	made := change(t, w)
-	ok(t, w.KeepWork())
-	ok(t, w.Keep(t.Context(), made, "0123"))
+	ok(t, w.SaveOriginalPack())
+	ok(t, w.SaveChange(t.Context(), made, "0123"))
 	if view := must(w.rec.View())(t); view.Change.BaseSHA != "0123" || workPack(w.rec.Directory) != record.WorkPackFile {
 		t.Errorf("on %q, the work is in %s", view.Change.BaseSHA, workPack(w.rec.Directory))
 	}
-	ok(t, w.Keep(t.Context(), made, ""))
+	ok(t, w.SaveChange(t.Context(), made, ""))
 	if got := workPack(w.rec.Directory); got != record.PackFile {
 		t.Errorf("the work is in %s", got)
 	}
 	w.rec.Remove(record.PackFile)
-	if err := w.KeepWork(); !errors.Is(err, fs.ErrNotExist) {
+	if err := w.SaveOriginalPack(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAFileThatCannotBeWrittenIsNamed(t *testing.T) {
+func TestNamesUnwritableFile(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	tree.Write("README", "changed\n")
@@ -104,12 +104,12 @@ func TestAFileThatCannotBeWrittenIsNamed(t *testing.T) {
 	if _, err := w.TakeChange(t.Context(), everything); err == nil || !strings.Contains(err.Error(), "write "+record.PackFile) {
 		t.Errorf("got %v", err)
 	}
-	if w.kept {
+	if w.saved {
 		t.Error("it counts as kept")
 	}
 }
 
-func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
+func TestQuotesInvalidUTF8Paths(t *testing.T) {
 	for path, want := range map[string]string{"é/a": "é/a", "a\xff": `"a\xff"`, `a"b`: `a"b`} {
 		if got := JSONPath(path); got != want {
 			t.Errorf("%q is %s", path, got)
@@ -121,7 +121,7 @@ func TestPathsThatAreNotUnicodeAreQuoted(t *testing.T) {
 	}
 }
 
-func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
+func TestOpensWorkingDirectoryWithoutBlocking(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	root := must(w.OpenWorkDir(tree.Dir, "src"))(t)
@@ -138,7 +138,7 @@ func TestTheWorkingDirectoryIsOpenedWithoutWaiting(t *testing.T) {
 	wantStop(t, unreadable("/x", &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrPermission}), "change", "/x")
 }
 
-func TestProtectedPathsArePutBack(t *testing.T) {
+func TestRevertsProtectedPaths(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("locked/old", "base\n")
 	repo.Commit("more")
@@ -146,7 +146,7 @@ func TestProtectedPathsArePutBack(t *testing.T) {
 	tree.Write("locked/old", "changed\n")
 	tree.Write("locked/new", "made\n")
 	tree.Write("free", "made\n")
-	left := must(w.PutBack(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
+	left := must(w.RevertProtected(t.Context(), change(t, w), []string{"locked/new", "locked/old"}))(t)
 	if len(left.Files) != 1 || left.Files[0].Path != "free" || tree.Read("locked/old") != "base\n" {
 		t.Errorf("left %v, locked/old is %q", left.Files, tree.Read("locked/old"))
 	}
@@ -159,7 +159,7 @@ func TestProtectedPathsArePutBack(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
+func TestNamesObstacleToRevert(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("locked/old", "base\n")
 	repo.Write(".gitignore", "kept\n")
@@ -167,7 +167,7 @@ func TestWhatIsInTheWayOfAProtectedPathIsNamed(t *testing.T) {
 	w, tree := working(t, repo.Dir)
 	tree.Remove("locked/old")
 	tree.Write("locked/old/kept", "ignored, so that nobody may remove it\n")
-	_, err := w.PutBack(t.Context(), change(t, w), []string{"locked/old"})
+	_, err := w.RevertProtected(t.Context(), change(t, w), []string{"locked/old"})
 	var stop *outcome.Stop
 	if !errors.As(err, &stop) {
 		t.Fatalf("put back: %v", err)

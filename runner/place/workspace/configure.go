@@ -17,7 +17,7 @@ func Configure(ctx context.Context, rec *record.Record, source *settings.Source,
 	load := func() (*settings.Settings, error) {
 		set, err := source.Load(ctx, w.Commit())
 		if err == nil {
-			rec.KeepOut(settings.Secrets(source.Env, &set.Job))
+			rec.SetSecrets(settings.Secrets(source.Env, &set.Job))
 		}
 		return set, err
 	}

@@ -12,38 +12,38 @@ import (
 // ChangesIn returns the differences from the base in a copy of the work tree. No command may change
 // the copy meanwhile.
 func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops.ChangeSet, error) {
-	change, err := w.checkout.In(copied).Changes(ctx, w.begun)
+	change, err := w.checkout.InLayer(copied).Changes(ctx, w.workSnapshot)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed in a copy of the workspace: %w", err)
 	}
 	return change, nil
 }
 
-// Own is the extra work for the run agent's tree, which copies do not need.
-type Own struct {
-	Keep func(diff string) error // keeps a change, in git's format, before it is made; when it fails it is not made
+// MergeJournal is the extra work for the run agent's tree, which copies do not need.
+type MergeJournal struct {
+	Append func(diff string) error // keeps a change, in git's format, before it is made; when it fails it is not made
 }
 
-// TakeOver merges the differences between two trees, a copy's original and current one, into the
+// MergeCopy merges the differences between two trees, a copy's original and current one, into the
 // layer of the leading agent, completely or not at all, and returns the change there. A conflict is
 // a *gitops.MergeError. No command may change the layer meanwhile. own is nil for a copy.
-func (w *Workspace) TakeOver(ctx context.Context, into gitops.Layer, own *Own, before, now gitops.Tree) (*gitops.ChangeSet, error) {
-	in := w.checkout.In(into)
-	mine, err := in.Changes(ctx, w.begun)
+func (w *Workspace) MergeCopy(ctx context.Context, into gitops.Layer, own *MergeJournal, before, now gitops.Tree) (*gitops.ChangeSet, error) {
+	in := w.checkout.InLayer(into)
+	mine, err := in.Changes(ctx, w.workSnapshot)
 	if err != nil {
 		return nil, fmt.Errorf("find what changed: %w", err)
 	}
 	merged, err := in.Merge(ctx, before, mine.Tree, now)
 	if err != nil || merged.Empty() || own == nil {
 		if err == nil {
-			err = in.LayOver(ctx, merged)
+			err = in.ApplyChange(ctx, merged)
 		}
 		return merged, err
 	}
-	if err := w.KeepMerge(ctx, merged, own.Keep); err != nil {
+	if err := w.RecordMerge(ctx, merged, own.Append); err != nil {
 		return nil, fmt.Errorf("keep what is merged: %w", err)
 	}
-	if err := w.layWhole(ctx, in, merged); err != nil {
+	if err := w.applyMerge(ctx, in, merged); err != nil {
 		return nil, err
 	}
 	return merged, nil
@@ -56,10 +56,10 @@ const (
 	mergePack = record.StateFolder + "/merge.pack"
 )
 
-// layWhole puts a merge into the tree of the agent. If the process dies meanwhile, or the time of the run is
+// applyMerge puts a merge into the tree of the agent. If the process dies meanwhile, or the time of the run is
 // over, the merge is finished all the same: a second agent would do work again that is half there.
-func (w *Workspace) layWhole(ctx context.Context, in *gitops.Checkout, merged *gitops.ChangeSet) error {
-	whole, err := w.checkout.Between(ctx, w.base, merged.Tree)
+func (w *Workspace) applyMerge(ctx context.Context, in *gitops.Checkout, merged *gitops.ChangeSet) error {
+	whole, err := w.checkout.ChangeBetween(ctx, w.base, merged.Tree)
 	if err == nil {
 		err = w.WritePack(ctx, whole, mergePack)
 	}
@@ -69,9 +69,9 @@ func (w *Workspace) layWhole(ctx context.Context, in *gitops.Checkout, merged *g
 	if err != nil {
 		return fmt.Errorf("note what is merged: %w", err)
 	}
-	err = in.LayOver(ctx, merged)
+	err = in.ApplyChange(ctx, merged)
 	if err != nil && ctx.Err() != nil {
-		err = w.overlayTree(context.WithoutCancel(ctx), in, merged.Tree)
+		err = w.writeTreeFiles(context.WithoutCancel(ctx), in, merged.Tree)
 	}
 	w.rec.Remove(mergeFile)
 	w.rec.Remove(mergePack)
@@ -88,7 +88,7 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 		_, err = w.readPack(ctx, w.rec.Directory, mergePack, string(tree))
 	}
 	if err == nil {
-		err = w.overlayTree(ctx, in, gitops.Tree(tree))
+		err = w.writeTreeFiles(ctx, in, gitops.Tree(tree))
 	}
 	if err != nil {
 		return fmt.Errorf("finish a merge that was cut off: %w", err)
@@ -98,13 +98,13 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 	return nil
 }
 
-// overlayTree gives the tree of the agent the files of another one, whose objects are here.
-func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
-	now, err := in.Changes(ctx, w.begun)
+// writeTreeFiles gives the tree of the agent the files of another one, whose objects are here.
+func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
+	now, err := in.Changes(ctx, w.workSnapshot)
 	if err != nil {
 		return err
 	}
-	rest, err := in.Between(ctx, gitops.Base{Tree: now.Tree}, tree)
+	rest, err := in.ChangeBetween(ctx, gitops.Base{Tree: now.Tree}, tree)
 	if err != nil {
 		return err
 	}
@@ -112,29 +112,29 @@ func (w *Workspace) overlayTree(ctx context.Context, in *gitops.Checkout, tree g
 	return err
 }
 
-// KeepMerge keeps a change made by no call, unless it is too large to read again.
-func (w *Workspace) KeepMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
-	diff := &clip.Head{Most: record.MaxRead}
+// RecordMerge keeps a change made by no call, unless it is too large to read again.
+func (w *Workspace) RecordMerge(ctx context.Context, merged *gitops.ChangeSet, keep func(diff string) error) error {
+	diff := &clip.Head{Limit: record.MaxRead}
 	if err := w.checkout.WritePatch(ctx, merged, diff); err != nil {
 		return err
 	}
-	if diff.Cut() {
+	if diff.Truncated() {
 		w.rec.Warn("merge_not_kept", "A change of another agent, or of the recipe, is too large to be kept (%d files); a run that resumes in another checkout lacks it.", len(merged.Files))
 		return nil
 	}
 	return keep(string(diff.Bytes()))
 }
 
-// Repeat repeats a change kept by TakeOver, completely or not at all.
-func (w *Workspace) Repeat(ctx context.Context, into gitops.Layer, diff string) error {
-	in := w.checkout.In(into)
-	mine, err := in.Changes(ctx, w.begun)
+// RepeatMerge repeats a change kept by MergeCopy, completely or not at all.
+func (w *Workspace) RepeatMerge(ctx context.Context, into gitops.Layer, diff string) error {
+	in := w.checkout.InLayer(into)
+	mine, err := in.Changes(ctx, w.workSnapshot)
 	if err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
-	again, err := in.Patched(ctx, mine.Tree, []byte(diff))
+	again, err := in.ApplyPatch(ctx, mine.Tree, []byte(diff))
 	if err != nil {
 		return err
 	}
-	return in.LayOver(ctx, again)
+	return in.ApplyChange(ctx, again)
 }

@@ -31,7 +31,7 @@ func (e ending) Err() error {
 
 // The change of another agent is in the tree as a whole or not at all, also where the process dies, or
 // the run is stopped, while its files are written.
-func TestAMergeThatIsCutOffIsFinished(t *testing.T) {
+func TestFinishesInterruptedMerge(t *testing.T) {
 	for name, dies := range map[string]bool{"killed": true, "stopped": false} {
 		t.Run(name, func(t *testing.T) { mergeIsFinished(t, dies) })
 	}
@@ -60,7 +60,7 @@ func mergeIsFinished(t *testing.T, dies bool) {
 		defer func() { died = recover() }()
 		layer := must(w.tree.Open(ctx, OfAgent))(t)
 		defer layer.Close()
-		_, err := w.TakeOver(ctx, layer, &Own{Keep: func(string) error { return nil }}, mine.Tree, theirs.Tree)
+		_, err := w.MergeCopy(ctx, layer, &MergeJournal{Append: func(string) error { return nil }}, mine.Tree, theirs.Tree)
 		ok(t, err)
 		return nil
 	}()

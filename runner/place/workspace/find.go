@@ -37,7 +37,7 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 	if err != nil {
 		return fmt.Errorf("find run directory: %w", err)
 	}
-	if err := OutsideCheckout(path, checkout); err != nil {
+	if err := RequireOutsideCheckout(path, checkout); err != nil {
 		return err
 	}
 	if err := rec.Make(path, show); err != nil {
@@ -49,9 +49,9 @@ func MakeRunDirectory(rec *record.Record, get func(variable string) string, out,
 	return nil
 }
 
-// OutsideCheckout refuses a run directory inside dir's checkout, because the change would include
+// RequireOutsideCheckout refuses a run directory inside dir's checkout, because the change would include
 // it.
-func OutsideCheckout(path, dir string) error {
+func RequireOutsideCheckout(path, dir string) error {
 	root, ok := gitops.WorkTree(dir)
 	if !ok {
 		return nil
@@ -61,7 +61,7 @@ func OutsideCheckout(path, dir string) error {
 		if err != nil && at != filepath.Dir(at) {
 			continue // not there yet
 		}
-		if pathname.Within(real, root) {
+		if pathname.IsInAny(real, root) {
 			return outcome.Stopf(outcome.InvalidInput, "run_directory",
 				"The run directory %s is in the checkout, where it would become part of the change; give one outside with --out.", path)
 		}

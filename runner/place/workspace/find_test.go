@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestARunDirectoryLiesOutsideOfTheCheckout(t *testing.T) {
+func TestRefusesRunDirectoryInCheckout(t *testing.T) {
 	repo, outside := seeded(t), t.TempDir()
 	repo.Link(outside, "leads-out")
 	hollow := t.TempDir()
@@ -23,13 +23,13 @@ func TestARunDirectoryLiesOutsideOfTheCheckout(t *testing.T) {
 		"an empty .git above":   {filepath.Join(hollow, "out"), hollow, ""},
 		"no folder":             {filepath.Join(outside, "out"), filepath.Join(outside, "missing"), ""},
 	} {
-		t.Run(name, func(t *testing.T) { wantStop(t, OutsideCheckout(test.path, test.dir), test.reason) })
+		t.Run(name, func(t *testing.T) { wantStop(t, RequireOutsideCheckout(test.path, test.dir), test.reason) })
 	}
 	t.Chdir(repo.Path("src"))
-	wantStop(t, OutsideCheckout(repo.Path("out"), ""), "run_directory") // the current folder
+	wantStop(t, RequireOutsideCheckout(repo.Path("out"), ""), "run_directory") // the current folder
 }
 
-func TestNoGitOfTheCheckoutIsUsed(t *testing.T) {
+func TestUsesNoGitFromCheckout(t *testing.T) {
 	repo, elsewhere := seeded(t), t.TempDir()
 	for _, dir := range []string{repo.Path("bin"), elsewhere} {
 		ok(t, os.MkdirAll(dir, 0o700))

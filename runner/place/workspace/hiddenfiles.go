@@ -17,13 +17,13 @@ import (
 // run.
 const hiddenFile = record.StateFolder + "/hidden.json"
 
-// Hidden returns the hidden files in writable folders; nil before LeaveOut.
-func (w *Workspace) Hidden() *grants.Secrets { return w.hidden }
+// HiddenFiles returns the hidden files in writable folders; nil before ExcludeSecrets.
+func (w *Workspace) HiddenFiles() *grants.Secrets { return w.hiddenFiles }
 
-// LeaveOut excludes the found secrets from the checkout and returns the hidden ones, which exclude
+// ExcludeSecrets excludes the found secrets from the checkout and returns the hidden ones, which exclude
 // files tracked by the base commit. A tracked secret named explicitly ends the run; one known by
 // its place only is an ordinary file.
-func (w *Workspace) LeaveOut(found *grants.Secrets) (*grants.Secrets, error) {
+func (w *Workspace) ExcludeSecrets(found *grants.Secrets) (*grants.Secrets, error) {
 	kept := []grants.Secret{}
 	for _, secret := range found.Found {
 		path, tracked, err := w.tracksHidden(secret.Path)
@@ -36,15 +36,15 @@ func (w *Workspace) LeaveOut(found *grants.Secrets) (*grants.Secrets, error) {
 			return nil, hiddenTracked(secret, path)
 		}
 	}
-	found.Found, w.hidden = kept, found
-	w.leaveOutHidden()
-	return found, w.keepHidden()
+	found.Found, w.hiddenFiles = kept, found
+	w.excludeHidden()
+	return found, w.saveHidden()
 }
 
-func (w *Workspace) leaveOutHidden() {
+func (w *Workspace) excludeHidden() {
 	var paths []string
-	for _, path := range w.hidden.Paths() {
-		if inside, is := w.inside(path); is {
+	for _, path := range w.hiddenFiles.Paths() {
+		if inside, is := w.relativePath(path); is {
 			paths = append(paths, inside)
 		}
 	}
@@ -57,8 +57,8 @@ func (w *Workspace) roots() []string {
 	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
 }
 
-// inside gives a path as relative to the checkout, if it lies there or in a copy.
-func (w *Workspace) inside(path string) (inside string, is bool) {
+// relativePath gives a path as relative to the checkout, if it lies there or in a copy.
+func (w *Workspace) relativePath(path string) (inside string, is bool) {
 	for _, root := range w.roots() {
 		if inside, is := pathname.Below(root, path); is {
 			return filepath.ToSlash(inside), true
@@ -67,16 +67,16 @@ func (w *Workspace) inside(path string) (inside string, is bool) {
 	return "", false
 }
 
-func (w *Workspace) keepHidden() error {
-	if w.hidden == nil || len(w.hidden.Found) == 0 {
+func (w *Workspace) saveHidden() error {
+	if w.hiddenFiles == nil || len(w.hiddenFiles.Found) == 0 {
 		return nil
 	}
-	return w.rec.WriteJSON(hiddenFile, w.hidden)
+	return w.rec.WriteJSON(hiddenFile, w.hiddenFiles)
 }
 
 // tracksHidden reports whether the base commit has a path, and where.
 func (w *Workspace) tracksHidden(path string) (inside string, tracked bool, err error) {
-	inside, is := w.inside(path)
+	inside, is := w.relativePath(path)
 	if !is {
 		return "", false, nil
 	}
@@ -102,14 +102,14 @@ func hiddenTracked(secret grants.Secret, path string) error {
 			"If it is secret, replace the secret (older commits keep it), and remove the file from the repository; else %s.", secret.By, path, named, remedy)
 }
 
-// hideAgain reads the files hidden by the interrupted run before the checkout is examined, because
+// restoreHidden reads the files hidden by the interrupted run before the checkout is examined, because
 // they are no work of the run.
-func (w *Workspace) hideAgain() error {
+func (w *Workspace) restoreHidden() error {
 	var known grants.Secrets
 	there, err := w.rec.ReadJSON(hiddenFile, &known)
 	if err == nil && there && slices.ContainsFunc(w.roots(), func(root string) bool { return slices.Contains(known.Within, root) }) { // else it is of another checkout
-		w.hidden = &known
-		w.leaveOutHidden()
+		w.hiddenFiles = &known
+		w.excludeHidden()
 	}
 	return err
 }

@@ -11,18 +11,18 @@ import (
 
 // secretAt is a secret of the checkout, named as its path.
 func secretAt(w *Workspace, path, by string) grants.Secret {
-	return grants.Secret{Path: w.WorkDir(path), By: by, Named: w.WorkDir(path), There: true}
+	return grants.Secret{Path: w.WorkDir(path), By: by, Named: w.WorkDir(path), Existed: true}
 }
 
-func TestWhatIsHiddenIsLeftOut(t *testing.T) {
+func TestExcludesHiddenFiles(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("key.pem", "secret")
 	w, tree := working(t, repo.Dir)
 	outside := grants.Secret{Path: "/elsewhere/key", By: grants.DeniedBy, Named: "~/key"}
-	hidden := must(w.LeaveOut(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
+	hidden := must(w.ExcludeSecrets(&grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{
 		secretAt(w, "made.pem", grants.DeniedBy), outside, secretAt(w, "README", ""), // known by its place alone
 	}}))(t)
-	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.Hidden() != hidden {
+	if diff := cmp.Diff([]string{w.WorkDir("made.pem"), outside.Path}, hidden.Paths()); diff != "" || w.HiddenFiles() != hidden {
 		t.Errorf("hidden (-want +got):\n%s", diff)
 	}
 	tree.Write("made.pem", "secret")
@@ -32,7 +32,7 @@ func TestWhatIsHiddenIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhatTheBaseTracksCannotBeHidden(t *testing.T) {
+func TestRefusesToHideTrackedFiles(t *testing.T) {
 	for name, test := range map[string]struct {
 		secret func(*Workspace) grants.Secret
 		words  []string
@@ -48,33 +48,33 @@ func TestWhatTheBaseTracksCannotBeHidden(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := opened(t, seeded(t).Dir)
-			_, err := w.LeaveOut(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
+			_, err := w.ExcludeSecrets(&grants.Secrets{Found: []grants.Secret{test.secret(w)}})
 			wantStop(t, err, "deny_read_tracked", test.words...)
-			if w.Hidden() != nil || w.rec.Has(hiddenFile) {
+			if w.HiddenFiles() != nil || w.rec.Has(hiddenFile) {
 				t.Error("it counts as hidden")
 			}
 		})
 	}
 }
 
-func TestARunThatGoesOnKeepsToWhatWasHidden(t *testing.T) {
+func TestResumeKeepsHiddenFiles(t *testing.T) {
 	repo := seeded(t)
 	w := opened(t, repo.Dir)
-	ok(t, w.hideAgain())
-	if w.Hidden() != nil {
+	ok(t, w.restoreHidden())
+	if w.HiddenFiles() != nil {
 		t.Error("something is hidden")
 	}
 	found := &grants.Secrets{Within: []string{w.Root()}, Found: []grants.Secret{secretAt(w, "key.pem", grants.DeniedBy)}}
-	must(w.LeaveOut(found))(t)
+	must(w.ExcludeSecrets(found))(t)
 	other := opened(t, seeded(t).Dir)
 	for _, later := range []*Workspace{{rec: w.rec, root: w.root, checkout: w.checkout}, {rec: w.rec, root: other.root, checkout: other.checkout}} {
-		ok(t, later.hideAgain())
-		if here := later.root == w.root; slices.Contains(later.Hidden().Paths(), w.WorkDir("key.pem")) != here {
-			t.Errorf("%s hides %v", later.root, later.Hidden().Paths())
+		ok(t, later.restoreHidden())
+		if here := later.root == w.root; slices.Contains(later.HiddenFiles().Paths(), w.WorkDir("key.pem")) != here {
+			t.Errorf("%s hides %v", later.root, later.HiddenFiles().Paths())
 		}
 	}
 	ok(t, w.rec.Write(hiddenFile, []byte("[")))
-	if err := w.hideAgain(); err == nil {
+	if err := w.restoreHidden(); err == nil {
 		t.Error("what can't be read counts as nothing")
 	}
 }

@@ -19,8 +19,8 @@ import (
 // landingFile exists while the change is written to the checkout, which was untouched until then.
 const landingFile = record.StateFolder + "/landing"
 
-// Landing reports whether an interrupted run was writing its change to the checkout.
-func Landing(d *record.Directory) bool { return d.Has(landingFile) }
+// LandingInterrupted reports whether an interrupted run was writing its change to the checkout.
+func LandingInterrupted(d *record.Directory) bool { return d.Has(landingFile) }
 
 // landing describes a change being written to the checkout. It is kept until the run's end is
 // recorded: a resumed run first reverts it.
@@ -40,24 +40,24 @@ type landedFile struct {
 }
 
 // land runs do, which writes a change to the checkout, on a branch or in place, completely or not
-// at all. It returns an *inTheWayError for changes of others in the way, and locks the index
+// at all. It returns an *blockedError for changes of others in the way, and locks the index
 // meanwhile.
 func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSet, do func() error) (err error) {
 	if w.tree == nil { // of a bundle
 		return do()
 	}
-	if err := w.KeepAlone(); err != nil {
+	if err := w.RequireAlone(); err != nil {
 		return err
 	}
-	release, err := w.holdIndex(ctx)
+	release, err := w.lockIndex(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if change, err = w.checkout.Landing(ctx, change); err != nil {
+	if change, err = w.checkout.ChangeOfCheckout(ctx, change); err != nil {
 		return err
 	}
-	if err := w.giveWay(ctx, change); err != nil {
+	if err := w.refuseOverwriting(ctx, change); err != nil {
 		return err
 	}
 	l.Tree = string(change.Tree)
@@ -68,56 +68,56 @@ func (w *Workspace) land(ctx context.Context, l landing, change *gitops.ChangeSe
 		return err
 	}
 	w.landed = true
-	if err := w.landFromTree(ctx, do); err != nil {
-		return w.takeBackBroken(context.WithoutCancel(ctx), l, err)
+	if err := w.landWithFilteredFiles(ctx, do); err != nil {
+		return w.revertIncomplete(context.WithoutCancel(ctx), l, err)
 	}
 	l.Done = true
 	return w.rec.WriteJSON(landingFile, l)
 }
 
-// landFromTree runs do with filtered files taken from the agent's work tree, if there are filters.
-func (w *Workspace) landFromTree(ctx context.Context, do func() error) error {
-	if !w.checkout.HasFilters() || !w.tree.Any(OfAgent) {
+// landWithFilteredFiles runs do with filtered files taken from the agent's work tree, if there are filters.
+func (w *Workspace) landWithFilteredFiles(ctx context.Context, do func() error) error {
+	if !w.checkout.HasFilters() || !w.tree.HasChanges(OfAgent) {
 		return do()
 	}
-	return w.in(ctx, OfAgent, func(_ *gitops.Checkout, tree *os.Root) error {
-		w.checkout.LandFrom(tree)
-		defer w.checkout.LandFrom(nil)
+	return w.withTree(ctx, OfAgent, func(_ *gitops.Checkout, tree *os.Root) error {
+		w.checkout.CopyFilteredFrom(tree)
+		defer w.checkout.CopyFilteredFrom(nil)
 		return do()
 	})
 }
 
-// takeBackBroken reverts an incomplete change of the checkout and returns the reason.
-func (w *Workspace) takeBackBroken(ctx context.Context, l landing, why error) error {
+// revertIncomplete reverts an incomplete change of the checkout and returns the reason.
+func (w *Workspace) revertIncomplete(ctx context.Context, l landing, why error) error {
 	obstructed, changed := (*gitops.ObstructedError)(nil), (*gitops.ChangedError)(nil)
-	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.Begun {
+	if errors.As(why, &obstructed) || errors.As(why, &changed) && !changed.PartlyWritten {
 		l.Files = nil // none was written
 	}
 	if changed != nil {
-		why = &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
+		why = &blockedError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(changed.Paths))}
 	}
 	if errors.As(why, new(*gitops.HeadMovedError)) {
-		why = &inTheWayError{why: "others switched to another branch, or renamed one"}
+		why = &blockedError{why: "others switched to another branch, or renamed one"}
 	}
-	if err := w.takeBack(ctx, l); err != nil {
-		w.half = true
+	if err := w.revertFailed(ctx, l); err != nil {
+		w.partlyLanded = true
 		w.rec.Warn("half_in_checkout", "The part of the change in the checkout could not be removed: %v.", err)
 		return fmt.Errorf("%w; %w", why, err)
 	}
 	return why
 }
 
-// holdIndex keeps every git from writing the index of the checkout.
-func (w *Workspace) holdIndex(ctx context.Context) (release func() error, err error) {
-	release, err = w.checkout.Hold(ctx)
+// lockIndex keeps every git from writing the index of the checkout.
+func (w *Workspace) lockIndex(ctx context.Context) (release func() error, err error) {
+	release, err = w.checkout.LockIndex(ctx)
 	if errors.As(err, new(*gitops.InUseError)) {
-		err = &inTheWayError{"another git is at work, or died and left its index.lock"}
+		err = &blockedError{"another git is at work, or died and left its index.lock"}
 	}
 	return release, err
 }
 
-// holdMark identifies the owner of the index's lock for a resumed run and for people.
-func holdMark(rec *record.Record) string {
+// indexLockMark identifies the owner of the index's lock for a resumed run and for people.
+func indexLockMark(rec *record.Record) string {
 	return fmt.Sprintf("Run %s of agent-ci writes to this checkout. If it died, agent-ci resume with its run directory goes on; else remove this file.\n", rec.ID)
 }
 
@@ -127,8 +127,8 @@ func (w *Workspace) readLanding() (l landing, err error) {
 	return l, err
 }
 
-// takeBackLanding reverts a killed run's landing, unless others have changed the checkout since.
-func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
+// revertInterrupted reverts a killed run's landing, unless others have changed the checkout since.
+func (w *Workspace) revertInterrupted(ctx context.Context) (err error) {
 	if !w.rec.Has(landingFile) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	release, err := w.holdIndex(ctx)
+	release, err := w.lockIndex(ctx)
 	if err != nil {
 		return CannotResume("its change was being put into the checkout when it was killed, and the index there can't be locked: %v", err)
 	}
@@ -144,32 +144,32 @@ func (w *Workspace) takeBackLanding(ctx context.Context) (err error) {
 	if _, err := w.readPack(ctx, w.rec.Directory, record.PackFile, l.Tree); err != nil {
 		return err
 	}
-	half, ours, err := w.landedOf(ctx, l)
+	half, ours, err := w.findLanded(ctx, l)
 	if err != nil {
 		return err
 	}
-	if err := w.unchangedBeside(ctx, l, half, ours); err != nil {
+	if err := w.requireOnlyLanded(ctx, l, half, ours); err != nil {
 		return err
 	}
 	return w.revertLanding(ctx, l, half, ours)
 }
 
-// unchangedBeside verifies that only a landing changed the checkout, given what landedOf found.
-func (w *Workspace) unchangedBeside(ctx context.Context, l landing, half *gitops.ChangeSet, ours []string) error {
+// requireOnlyLanded verifies that only a landing changed the checkout, given what findLanded found.
+func (w *Workspace) requireOnlyLanded(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil {
 		return err
 	}
-	for _, file := range half.Files { // with those that git ignores, where the landing wrote
+	for _, file := range partial.Files { // with those that git ignores, where the landing wrote
 		changed = append(changed, file.Path)
 	}
 	others := ""
-	slices.Sort(ours)
+	slices.Sort(ownPaths)
 	slices.Sort(changed)
-	changed = slices.DeleteFunc(slices.Compact(changed), func(path string) bool { _, is := slices.BinarySearch(ours, path); return is })
+	changed = slices.DeleteFunc(slices.Compact(changed), func(path string) bool { _, is := slices.BinarySearch(ownPaths, path); return is })
 	if len(changed) > 0 {
 		others = "changed " + markdown.SomeFiles(changed)
-	} else if moved, err := w.checkout.MovedBeside(ctx, l.Branch, l.Commit); err != nil {
+	} else if moved, err := w.checkout.MovedExcept(ctx, l.Branch, l.Commit); err != nil {
 		return err
 	} else if moved {
 		others = "committed, staged or switched to another branch"
@@ -180,12 +180,12 @@ func (w *Workspace) unchangedBeside(ctx context.Context, l landing, half *gitops
 	return CannotResume("its change was being put into the checkout when it was killed, and others %s there since; undo that, or apply %s by hand", others, w.rec.Join(record.PatchFile))
 }
 
-// takeBack reverts a landing that failed.
-func (w *Workspace) takeBack(ctx context.Context, l landing) error {
+// revertFailed reverts a landing that failed.
+func (w *Workspace) revertFailed(ctx context.Context, l landing) error {
 	if len(l.Files) == 0 {
 		return w.revertLanding(ctx, l, nil, nil)
 	}
-	half, ours, err := w.landedOf(ctx, l)
+	half, ours, err := w.findLanded(ctx, l)
 	if err != nil {
 		return fmt.Errorf("take out what was put into the checkout before: %w", err)
 	}
@@ -193,10 +193,10 @@ func (w *Workspace) takeBack(ctx context.Context, l landing) error {
 }
 
 // revertLanding puts the files of ours and the branch back as they were before the change landed.
-func (w *Workspace) revertLanding(ctx context.Context, l landing, half *gitops.ChangeSet, ours []string) error {
+func (w *Workspace) revertLanding(ctx context.Context, l landing, partial *gitops.ChangeSet, ownPaths []string) error {
 	var err error
 	if len(l.Files) > 0 {
-		err = w.checkout.Revert(ctx, half, ours)
+		err = w.checkout.Revert(ctx, partial, ownPaths)
 	}
 	if err == nil && l.Commit != "" {
 		err = w.checkout.Unswitch(ctx, l.Branch, l.Commit)
@@ -209,39 +209,39 @@ func (w *Workspace) revertLanding(ctx context.Context, l landing, half *gitops.C
 	return nil
 }
 
-// landedOf returns the changed paths in the landed, removed or partly written state. Others were
+// findLanded returns the changed paths in the landed, removed or partly written state. Others were
 // written by somebody else. Files are written by path, so only the last may be partial.
-func (w *Workspace) landedOf(ctx context.Context, l landing) (half *gitops.ChangeSet, ours []string, err error) {
+func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.ChangeSet, ownPaths []string, err error) {
 	landed := make(map[string]landedFile, len(l.Files))
 	for _, file := range l.Files {
 		landed[string(file.Path)] = file
 	}
-	half, err = w.checkout.Landed(ctx, w.snapshot, slices.Collect(maps.Keys(landed)))
+	partial, err = w.checkout.ChangesWith(ctx, w.snapshot, slices.Collect(maps.Keys(landed)))
 	if err != nil {
 		return nil, nil, err
 	}
 	last := true
-	for _, file := range slices.Backward(half.Files) {
+	for _, file := range slices.Backward(partial.Files) {
 		is, known := landed[file.Path]
 		whole := known && file.NewID == is.ID && file.NewMode == is.Mode
 		begun := false
 		if known && !whole && last && !l.Done && is.ID != "" && file.NewMode == is.Mode {
-			if begun, err = w.checkout.Begins(file.NewID, is.ID); err != nil {
+			if begun, err = w.checkout.IsBeginning(file.NewID, is.ID); err != nil {
 				return nil, nil, err
 			}
 		}
 		if whole || begun || known && file.NewID == "" {
-			ours = append(ours, file.Path)
+			ownPaths = append(ownPaths, file.Path)
 		}
 		last = last && (!whole || file.NewID == "")
 	}
-	return half, ours, nil
+	return partial, ownPaths, nil
 }
 
-// inTheWayError says why a change is not put into the checkout.
-type inTheWayError struct{ why string }
+// blockedError says why a change is not put into the checkout.
+type blockedError struct{ why string }
 
-func (e *inTheWayError) Error() string { return e.why }
+func (e *blockedError) Error() string { return e.why }
 
 // warnOfOthers reports once what somebody else changed in the checkout during the run, and returns
 // it.
@@ -253,15 +253,15 @@ func (w *Workspace) warnOfOthers(ctx context.Context) ([]string, error) {
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
-	if !w.warned {
-		w.warned = true
+	if !w.warnedOfOthers {
+		w.warnedOfOthers = true
 		w.rec.Warn("checkout_changed", "Somebody changed the checkout during the run (%s); commands may have seen the old or the new files.", markdown.SomeFiles(paths))
 	}
 	return paths, nil
 }
 
-// giveWay returns an *inTheWayError for others' changes that the change would overwrite.
-func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error {
+// refuseOverwriting returns an *blockedError for others' changes that the change would overwrite.
+func (w *Workspace) refuseOverwriting(ctx context.Context, change *gitops.ChangeSet) error {
 	paths, err := w.warnOfOthers(ctx)
 	if err != nil {
 		return err
@@ -270,11 +270,11 @@ func (w *Workspace) giveWay(ctx context.Context, change *gitops.ChangeSet) error
 		return !slices.ContainsFunc(change.Files, func(f changeset.File) bool { return pathname.Overlap(f.Path, path) })
 	})
 	if len(paths) > 0 {
-		return &inTheWayError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}
+		return &blockedError{fmt.Sprintf("others changed files of it (%s)", markdown.SomeFiles(paths))}
 	}
 	moved, err := w.checkout.MovedByOthers(ctx)
 	if err == nil && moved {
-		err = &inTheWayError{"others committed, staged or switched to another branch"}
+		err = &blockedError{"others committed, staged or switched to another branch"}
 	}
 	return err
 }
@@ -290,9 +290,9 @@ func (w *Workspace) changedByOthers(ctx context.Context) ([]string, error) {
 	return paths, nil
 }
 
-// unchangedBelow verifies that the checkout is unchanged below the run's overlay: changes below an
+// requireUnchangedLower verifies that the checkout is unchanged below the run's overlay: changes below an
 // overlay show or not at random.
-func (w *Workspace) unchangedBelow(ctx context.Context) error {
+func (w *Workspace) requireUnchangedLower(ctx context.Context) error {
 	changed, err := w.changedByOthers(ctx)
 	if err != nil || len(changed) == 0 {
 		return err

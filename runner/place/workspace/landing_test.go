@@ -14,7 +14,7 @@ import (
 
 // What can't be put into the checkout to its end is taken out again, and nothing of what
 // others change there.
-func TestAChangeIsInTheCheckoutWholeOrNotAtAll(t *testing.T) {
+func TestLandsChangeAtomically(t *testing.T) {
 	repo := seeded(t)
 	repo.Write("mine", "untracked\n")
 	w, tree := working(t, repo.Dir)
@@ -61,14 +61,14 @@ func killedLanding(t *testing.T, switched bool) cut {
 		if switched {
 			return w.checkout.Switch(t.Context(), "task", commit, change)
 		}
-		return w.checkout.LayOver(t.Context(), change)
+		return w.checkout.ApplyChange(t.Context(), change)
 	}))
-	c.repo.Write(".git/index.lock", holdMark(w.rec))
+	c.repo.Write(".git/index.lock", indexLockMark(w.rec))
 	ok(t, w.Close())
 	return c
 }
 
-func TestALandingThatWasBrokenOffIsTakenBack(t *testing.T) {
+func TestRevertsInterruptedLanding(t *testing.T) {
 	unlocked := func(do ...func(gittest.Repo)) func(gittest.Repo) {
 		return all(append([]func(gittest.Repo){func(r gittest.Repo) { r.Remove(".git/index.lock") }}, do...)...)
 	}

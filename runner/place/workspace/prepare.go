@@ -14,12 +14,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Preparation lists a run's requirements of its checkout.
-type Preparation struct {
-	Base    BaseBranch
-	Path    string // repository.path
-	Changes bool   // the run is expected to change files
-	Shared  bool   // others may work in the checkout, too: the run changes nothing there before its end
+// CheckoutNeeds lists a run's requirements of its checkout.
+type CheckoutNeeds struct {
+	Base           BaseBranch
+	Path           string // repository.path
+	ExpectsChanges bool   // the run is expected to change files
+	SharesCheckout bool   // others may work in the checkout, too: the run changes nothing there before its end
 }
 
 // BaseBranch restricts the base branch of a change.
@@ -27,20 +27,20 @@ type BaseBranch struct {
 	Configured bool   // the job names the base, and it is the one that is set
 	TaskBranch string // that runs of this task make; empty where the job names another
 	NoneNeeded bool   // the change goes to no branch
-	// Usual asks the forge for the default base branch; nil without a forge.
-	Usual func(context.Context) (string, error)
+	// ForgeDefault asks the forge for the default base branch; nil without a forge.
+	ForgeDefault func(context.Context) (string, error)
 }
 
 // Prepare verifies that the run can work in the checkout: it is free, clean, on its base and
 // writable.
-func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
-	if err := w.take(ctx, p.Shared); err != nil {
+func (w *Workspace) Prepare(ctx context.Context, p CheckoutNeeds) error {
+	if err := w.claimCheckout(ctx, p.SharesCheckout); err != nil {
 		return CheckoutFailure(err)
 	}
 	if err := w.findBaseBranch(ctx, p.Base); err != nil {
 		return err
 	}
-	dirty, err := w.dirty(ctx)
+	dirty, err := w.dirtyFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,19 +48,19 @@ func (w *Workspace) Prepare(ctx context.Context, p Preparation) error {
 		return outcome.Stopf(outcome.InvalidInput, "dirty_checkout",
 			"The checkout has uncommitted changes (%s); commit or stash them, so that the change contains only the agent's work.", dirty)
 	}
-	if err := w.writable(p.Changes); err != nil {
+	if err := w.requireWritable(p.ExpectsChanges); err != nil {
 		return err
 	}
-	return w.HasFolder(p.Path)
+	return w.RequireFolder(p.Path)
 }
 
-// take verifies that nobody in the checkout would disturb this run or be disturbed.
-func (w *Workspace) take(ctx context.Context, shared bool) error {
+// claimCheckout verifies that nobody in the checkout would disturb this run or be disturbed.
+func (w *Workspace) claimCheckout(ctx context.Context, shared bool) error {
 	lock := func() error { return w.checkout.Claim() }
 	if w.shared = shared; shared {
 		lock = func() error { return w.checkout.Share(ctx) }
 	}
-	if err := errors.Join(lock(), w.checkout.Idle(ctx)); err != nil {
+	if err := errors.Join(lock(), w.checkout.RequireIdle(ctx)); err != nil {
 		return err
 	}
 	moved, err := w.checkout.MovedByOthers(ctx)
@@ -70,8 +70,8 @@ func (w *Workspace) take(ctx context.Context, shared bool) error {
 	return err
 }
 
-// dirty names files with uncommitted changes, for a message; empty for none.
-func (w *Workspace) dirty(ctx context.Context) (string, error) {
+// dirtyFiles names files with uncommitted changes, for a message; empty for none.
+func (w *Workspace) dirtyFiles(ctx context.Context) (string, error) {
 	paths, err := w.checkout.Dirty(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look for uncommitted changes: %w", err)
@@ -79,9 +79,9 @@ func (w *Workspace) dirty(ctx context.Context) (string, error) {
 	return markdown.SomeFiles(paths), nil
 }
 
-// writable verifies that an expected change can be made and committed. An agent unable to change
+// requireWritable verifies that an expected change can be made and committed. An agent unable to change
 // anything would look as if it had nothing to do.
-func (w *Workspace) writable(expected bool) error {
+func (w *Workspace) requireWritable(expected bool) error {
 	if !expected {
 		return nil
 	}
@@ -93,9 +93,9 @@ func (w *Workspace) writable(expected bool) error {
 		"The checkout cannot be written (%s: %v); run as the user that it belongs to, or give a checkout that can be written.", path, err).Because(err)
 }
 
-// HasFolder makes sure that repository.path is a folder of the base, or of the checkout that has it.
-func (w *Workspace) HasFolder(path string) error {
-	if w.based() {
+// RequireFolder makes sure that repository.path is a folder of the base, or of the checkout that has it.
+func (w *Workspace) RequireFolder(path string) error {
+	if w.hasOtherBase() {
 		e, err := w.checkout.BaseEntry(path)
 		if err != nil || path == "." || e.Kind == gitops.BaseFolder || e.Kind == gitops.BaseLink { // which leads in the checkout alone
 			return err
@@ -126,7 +126,7 @@ func (w *Workspace) findBaseBranch(ctx context.Context, wanted BaseBranch) error
 	if earlier == nil && (w.base.Branch != "" || wanted.NoneNeeded) {
 		return nil
 	}
-	branch, err := w.usualBase(ctx, earlier, wanted)
+	branch, err := w.defaultBase(ctx, earlier, wanted)
 	if err != nil {
 		return err
 	}
@@ -156,11 +156,11 @@ func (w *Workspace) earlierRun(ctx context.Context, wanted BaseBranch) (*forge.C
 	return nil, nil
 }
 
-// usualBase returns the default base branch: the forge's, else the earlier run's only possible one
+// defaultBase returns the default base branch: the forge's, else the earlier run's only possible one
 // here, else origin's default, or "".
-func (w *Workspace) usualBase(ctx context.Context, earlier *forge.Commit, wanted BaseBranch) (string, error) {
-	if wanted.Usual != nil {
-		return wanted.Usual(ctx)
+func (w *Workspace) defaultBase(ctx context.Context, earlier *forge.Commit, wanted BaseBranch) (string, error) {
+	if wanted.ForgeDefault != nil {
+		return wanted.ForgeDefault(ctx)
 	}
 	if earlier == nil {
 		return "", nil

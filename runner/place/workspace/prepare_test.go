@@ -32,7 +32,7 @@ func all(steps ...func(gittest.Repo)) func(gittest.Repo) {
 
 func git(args ...string) func(gittest.Repo) { return func(r gittest.Repo) { r.Git(args...) } }
 
-func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
+func TestRequiresBranchAsBase(t *testing.T) {
 	says := func(branch string, err error) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) { return branch, err }
 	}
@@ -48,11 +48,11 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 		"a branch":                               {all(), BaseBranch{}, "main", ""},
 		"detached":                               {git("checkout", "-q", "--detach"), BaseBranch{}, "", "no_base"},
 		"detached, none needed":                  {git("checkout", "-q", "--detach"), BaseBranch{NoneNeeded: true}, "", ""},
-		"detached, the forge says":               {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("main", nil)}, "main", ""},
-		"detached, the forge is unknown":         {git("checkout", "-q", "--detach"), BaseBranch{Usual: says("nowhere", nil)}, "", "unknown_base"},
+		"detached, the forge says":               {git("checkout", "-q", "--detach"), BaseBranch{ForgeDefault: says("main", nil)}, "main", ""},
+		"detached, the forge is unknown":         {git("checkout", "-q", "--detach"), BaseBranch{ForgeDefault: says("nowhere", nil)}, "", "unknown_base"},
 		"an earlier run":                         {earlierRun("agent-ci/other"), BaseBranch{}, "main", ""},
 		"an earlier run, none needed":            {earlierRun("agent-ci/other"), BaseBranch{NoneNeeded: true}, "main", ""},
-		"an earlier run, the forge says":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{Usual: says("dev", nil)}, "dev", ""},
+		"an earlier run, the forge says":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{ForgeDefault: says("dev", nil)}, "dev", ""},
 		"an earlier run, as configured":          {earlierRun("agent-ci/other"), BaseBranch{Configured: true}, "agent-ci/other", ""},
 		"an earlier run on two branches":         {all(git("branch", "dev"), earlierRun("agent-ci/other")), BaseBranch{}, "", "no_base"},
 		"two branches, origin's default":         {all(git("branch", "dev"), earlierRun("agent-ci/other"), origin), BaseBranch{}, "trunk", ""},
@@ -64,7 +64,7 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 			repo := seeded(t)
 			test.make(repo)
 			w := opened(t, repo.Dir)
-			err := w.Prepare(t.Context(), Preparation{Base: test.wanted, Path: ".", Changes: true})
+			err := w.Prepare(t.Context(), CheckoutNeeds{Base: test.wanted, Path: ".", ExpectsChanges: true})
 			wantStop(t, err, test.reason)
 			if err == nil && w.Base().Branch != test.base {
 				t.Errorf("on %v", w.Base())
@@ -74,12 +74,12 @@ func TestTheBaseIsABranchThatAChangeCanGoTo(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("checkout", "-q", "--detach")
 	w := opened(t, repo.Dir)
-	if err := w.Prepare(t.Context(), Preparation{Base: BaseBranch{Usual: says("", io.ErrUnexpectedEOF)}, Path: "."}); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if err := w.Prepare(t.Context(), CheckoutNeeds{Base: BaseBranch{ForgeDefault: says("", io.ErrUnexpectedEOF)}, Path: "."}); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestACheckoutThatCannotBeWorkedIn(t *testing.T) {
+func TestRefusesUnusableCheckout(t *testing.T) {
 	for name, test := range map[string]struct {
 		make         func(gittest.Repo)
 		path, reason string
@@ -102,14 +102,14 @@ func TestACheckoutThatCannotBeWorkedIn(t *testing.T) {
 			if err == nil {
 				defer w.Close()
 				ok(t, w.StartOn(t.Context(), ""))
-				err = w.Prepare(t.Context(), Preparation{Path: test.path})
+				err = w.Prepare(t.Context(), CheckoutNeeds{Path: test.path})
 			}
 			wantStop(t, err, test.reason)
 		})
 	}
 }
 
-func TestACloneIsOpenedInTheRunDirectory(t *testing.T) {
+func TestClonesIntoRunDirectory(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("branch", "dev")
 	for name, test := range map[string]struct{ url, branch, begins, reason string }{

@@ -34,7 +34,7 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 	if err != nil {
 		return nil, CheckoutFailure(err)
 	}
-	w.from = &o.From
+	w.cloneSource = &o.From
 	if err := w.StartOn(ctx, o.StartOn); err != nil {
 		return nil, errors.Join(CheckoutFailure(err), w.Close())
 	}
@@ -44,10 +44,10 @@ func Clone(ctx context.Context, rec *record.Record, o CloneOptions) (*Workspace,
 // fillLFS fetches the base's Git LFS contents into the run's clone. Missing ones stay pointers,
 // with a warning.
 func (w *Workspace) fillLFS(ctx context.Context) error {
-	if w.from == nil {
+	if w.cloneSource == nil {
 		return nil
 	}
-	err := w.checkout.FillLFS(ctx, DownloadLFS(*w.from))
+	err := w.checkout.FillLFS(ctx, DownloadLFS(*w.cloneSource))
 	if missing, is := errors.AsType[*gitops.MissingLFSError](err); is {
 		w.rec.Warn("lfs_missing", "%v.", missing)
 		return nil
@@ -62,12 +62,12 @@ func DownloadLFS(from remote.Remote) gitops.FetchLFS {
 		for _, f := range files {
 			list = append(list, remote.LFSObject{OID: f.OID, Size: f.Size})
 		}
-		return Patiently(ctx, func() error { return remote.DownloadLFS(ctx, from, branch, folder, list) })
+		return RetryUnreachable(ctx, func() error { return remote.DownloadLFS(ctx, from, branch, folder, list) })
 	}
 }
 
 // Fetch fetches a commit unless it exists. alone means that it is unrelated to existing ones.
-func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, alone bool) error {
+func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, unrelated bool) error {
 	if w.checkout.HasCommit(sha) {
 		return nil
 	}
@@ -75,9 +75,9 @@ func (w *Workspace) Fetch(ctx context.Context, from remote.Remote, sha string, a
 	if err != nil {
 		return err
 	}
-	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, Alone: alone}
-	err = Patiently(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
-	w.checkout.Fetched()
+	options := remote.FetchOptions{Commit: sha, Have: w.base.SHA, WithoutHistory: unrelated}
+	err = RetryUnreachable(ctx, func() error { return remote.Fetch(ctx, from, into, options) })
+	w.checkout.ReloadObjects()
 	if err != nil {
 		return RemoteFailure(fmt.Sprintf("The commit %s cannot be fetched from %s", gitops.Short(sha), from.Name()), err)
 	}
@@ -90,14 +90,14 @@ func (w *Workspace) Store() (remote.Store, error) {
 	return remote.Store{Dir: dir, Borrowed: borrowed}, err
 }
 
-const longestPause = 4 * time.Second
+const maxPause = 4 * time.Second
 
-// Patiently retries do while a git server is unreachable. Pushes under a lease and fetches are
+// RetryUnreachable retries do while a git server is unreachable. Pushes under a lease and fetches are
 // repeatable.
-func Patiently(ctx context.Context, do func() error) error {
+func RetryUnreachable(ctx context.Context, do func() error) error {
 	for pause := time.Second; ; pause *= 2 {
 		err := do()
-		if !errors.Is(err, remote.ErrUnreachable) || pause > longestPause {
+		if !errors.Is(err, remote.ErrUnreachable) || pause > maxPause {
 			return err
 		}
 		select {
@@ -131,11 +131,11 @@ func RemoteFailure(what string, err error) error {
 		{errors.Is(err, remote.ErrUnreachable), outcome.ForgeFailed, "unavailable"},
 	} {
 		if known.is {
-			return outcome.Stopf(known.outcome, known.reason, "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+			return outcome.Stopf(known.outcome, known.reason, "%s: %s.", what, outcome.WithoutFullStop(err)).Because(err)
 		}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) { // not of a connection
 		return err
 	}
-	return outcome.Stopf(outcome.ForgeFailed, "git", "%s: %s.", what, outcome.Trimmed(err)).Because(err)
+	return outcome.Stopf(outcome.ForgeFailed, "git", "%s: %s.", what, outcome.WithoutFullStop(err)).Because(err)
 }

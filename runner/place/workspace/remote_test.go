@@ -21,7 +21,7 @@ import (
 // at is a repository at a URL or path.
 func at(url string) remote.Remote { return remote.Remote{URL: url, Path: os.Getenv("PATH")} }
 
-func TestACommitIsFetchedWhereItIsNotHere(t *testing.T) {
+func TestFetchesMissingCommit(t *testing.T) {
 	repo := seeded(t)
 	w := opened(t, must(cloneOf(repo.Dir, t.TempDir()))(t))
 	repo.Write("README", "later\n")
@@ -47,7 +47,7 @@ func cloneOf(dir, into string) (string, error) {
 	return into, exec.Command("git", "clone", "--quiet", dir, into).Run()
 }
 
-func TestFailuresOfAGitServer(t *testing.T) {
+func TestClassifiesGitServerFailures(t *testing.T) {
 	signal := outcome.Stopf(outcome.Cancelled, "sigterm", "Cancelled.")
 	object := &gitops.ObjectError{}
 	for name, test := range map[string]struct {
@@ -78,7 +78,7 @@ func TestFailuresOfAGitServer(t *testing.T) {
 }
 
 // What ends a run while it waits for a git server is told as what it is.
-func TestASignalWhileAGitServerIsWaitedFor(t *testing.T) {
+func TestSignalEndsWaitForGitServer(t *testing.T) {
 	asked, ended := make(chan struct{}, 8), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- struct{}{}
@@ -97,12 +97,12 @@ func TestASignalWhileAGitServerIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestOnlyAServerThatIsAwayIsAskedAgain(t *testing.T) {
+func TestRetriesOnlyUnreachableServer(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for want, ctx := range map[error]context.Context{remote.ErrAuth: t.Context(), remote.ErrUnreachable: ended} {
 		asked := 0
-		err := Patiently(ctx, func() error { asked++; return want })
+		err := RetryUnreachable(ctx, func() error { asked++; return want })
 		if !errors.Is(err, want) || asked != 1 {
 			t.Errorf("%v after %d times", err, asked)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// awayFile exists while the work tree lacks work done so far, and names its place.
-const awayFile = record.StateFolder + "/away"
+// workPlaceFile exists while the work tree lacks work done so far, and names its place.
+const workPlaceFile = record.StateFolder + "/away"
 
 // Places of work outside the work tree.
 const (
@@ -25,25 +25,25 @@ const (
 	InPatches = "patches" // the patches that the agent sent, as far as they did it
 )
 
-// Earlier describes the resumed run for the workspace.
-type Earlier struct {
+// ResumedRun describes the resumed run for the workspace.
+type ResumedRun struct {
 	transcript.Workspace      // in which the run worked
-	Worked               bool // the agent had begun
-	Ended                bool // the run was stopped; else it was killed
+	AgentBegan           bool // the agent had begun
+	Stopped              bool // the run was stopped; else it was killed
 	InOverlay            bool // its commands worked in an overlay of the checkout
 	HasTree              bool // the run directory has its work tree
-	OnHead               bool // it works on the head of a pull request, not on the end of a branch here
-	OnPull               bool // the change of a pull request was in the checkout before the agent began
+	OnPullHead           bool // it works on the head of a pull request, not on the end of a branch here
+	BeganWithPull        bool // the change of a pull request was in the checkout before the agent began
 }
 
-// Found describes how a resumed run's work was found.
-type Found struct {
-	Away string // what has the work so far; empty where it is in the work tree that the run left
+// FoundWork describes how a resumed run's work was found.
+type FoundWork struct {
+	Place string // what has the work so far; empty where it is in the work tree that the run left
 }
 
-// Pending says whether a run ended while its work was not in its work tree, or not
+// WorkPending says whether a run ended while its work was not in its work tree, or not
 // all of it.
-func Pending(d *record.Directory) bool { return d.Has(awayFile) }
+func WorkPending(d *record.Directory) bool { return d.Has(workPlaceFile) }
 
 // CannotResume returns the outcome of a run that cannot resume.
 func CannotResume(format string, args ...any) *outcome.Stop {
@@ -52,40 +52,40 @@ func CannotResume(format string, args ...any) *outcome.Stop {
 
 // Resume opens the checkout of a resumed run: o's, else the run's own, else the current one. If no
 // work tree has the work, BeginMove and MoveIn restore it in a new one.
-func Resume(ctx context.Context, rec *record.Record, o Options, earlier Earlier) (*Workspace, Found, error) {
+func Resume(ctx context.Context, rec *record.Record, o Options, earlier ResumedRun) (*Workspace, FoundWork, error) {
 	w, err := Open(ctx, rec, earlier.locate(rec, o))
 	if err != nil {
-		return nil, Found{}, CheckoutFailure(err)
+		return nil, FoundWork{}, CheckoutFailure(err)
 	}
-	found, err := w.goOn(ctx, earlier)
+	found, err := w.openResumed(ctx, earlier)
 	if err != nil {
 		return nil, found, errors.Join(err, w.Close())
 	}
 	return w, found, nil
 }
 
-func (w *Workspace) goOn(ctx context.Context, earlier Earlier) (Found, error) {
+func (w *Workspace) openResumed(ctx context.Context, earlier ResumedRun) (FoundWork, error) {
 	l, err := w.readLanding()
 	if err == nil {
-		err = w.checkout.DropHeld(l.Branch)
+		err = w.checkout.DropOwnIndexLock(l.Branch)
 	}
 	if err == nil {
 		err = w.StartOn(ctx, "")
 	}
 	if err == nil {
-		err = w.checkout.ClaimSoon(ctx)
+		err = w.checkout.ClaimWithRetry(ctx)
 	}
 	if err != nil {
-		return Found{}, CheckoutFailure(err)
+		return FoundWork{}, CheckoutFailure(err)
 	}
-	if err := w.hideAgain(); err != nil {
-		return Found{}, err
+	if err := w.restoreHidden(); err != nil {
+		return FoundWork{}, err
 	}
 	w.dropTrees()
-	return w.makeReady(ctx, earlier)
+	return w.prepareResume(ctx, earlier)
 }
 
-func (e Earlier) locate(rec *record.Record, o Options) Options {
+func (e ResumedRun) locate(rec *record.Record, o Options) Options {
 	switch _, err := os.Stat(e.Root); {
 	case o.Dir != "":
 	case e.Cloned:
@@ -106,80 +106,80 @@ func (w *Workspace) dropTrees() {
 	}
 }
 
-// makeReady prepares the checkout for the run to resume above or beside it.
-func (w *Workspace) makeReady(ctx context.Context, earlier Earlier) (found Found, err error) {
-	if !earlier.Worked {
+// prepareResume prepares the checkout for the run to resume above or beside it.
+func (w *Workspace) prepareResume(ctx context.Context, earlier ResumedRun) (found FoundWork, err error) {
+	if !earlier.AgentBegan {
 		w.rec.Remove(untrackedFolder)
-		return found, w.sameBase(ctx, earlier, "")
+		return found, w.requireSameBase(ctx, earlier, "")
 	}
-	if found.Away, err = w.findWork(ctx, earlier); err != nil {
+	if found.Place, err = w.locateWork(ctx, earlier); err != nil {
 		return found, fmt.Errorf("go on with the checkout: %w", err)
 	}
-	if found.Away != "" {
-		if err := w.takeBackAlone(ctx, earlier); err != nil {
+	if found.Place != "" {
+		if err := w.revertInterruptedAlone(ctx, earlier); err != nil {
 			return found, err
 		}
 		w.snapshot = nil // the checkout is its user's, and is looked at anew
 		w.rec.Remove(untrackedFolder)
-		return found, w.sameBase(ctx, earlier, found.Away)
+		return found, w.requireSameBase(ctx, earlier, found.Place)
 	}
-	w.worked = true
+	w.commandsRan = true
 	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return found, CheckoutFailure(err)
 	}
-	if err := w.takeBackLanding(ctx); err != nil || !earlier.InOverlay {
+	if err := w.revertInterrupted(ctx); err != nil || !earlier.InOverlay {
 		return found, err
 	}
-	return found, w.unchangedBelow(ctx)
+	return found, w.requireUnchangedLower(ctx)
 }
 
-// takeBackAlone is takeBackLanding without the run's work tree.
-func (w *Workspace) takeBackAlone(ctx context.Context, earlier Earlier) error {
+// revertInterruptedAlone is revertInterrupted without the run's work tree.
+func (w *Workspace) revertInterruptedAlone(ctx context.Context, earlier ResumedRun) error {
 	if w.snapshot == nil || !w.rec.Has(landingFile) {
 		return nil
 	}
 	if err := w.SetBase(ctx, gitops.BaseSpec{Branch: earlier.Base, SHA: earlier.BaseSHA}); err != nil {
 		return CheckoutFailure(err)
 	}
-	if err := w.takeBackLanding(ctx); err != nil {
+	if err := w.revertInterrupted(ctx); err != nil {
 		return err
 	}
 	return CheckoutFailure(w.SetBase(ctx, gitops.BaseSpec{}))
 }
 
-// findWork reports where the agent's work is kept, if the work tree lacks it.
-func (w *Workspace) findWork(ctx context.Context, earlier Earlier) (away string, err error) {
-	if left, _ := w.rec.Read(awayFile); len(left) > 0 {
+// locateWork reports where the agent's work is kept, if the work tree lacks it.
+func (w *Workspace) locateWork(ctx context.Context, earlier ResumedRun) (away string, err error) {
+	if left, _ := w.rec.Read(workPlaceFile); len(left) > 0 {
 		return string(left), nil
 	}
-	if earlier.Ended {
+	if earlier.Stopped {
 		w.rec.Remove(markFile) // where the run was killed in its end
 		w.rec.Remove(landingFile)
 		return InChange, nil
 	}
 	raw, err := w.rec.Read(markFile)
 	if err == nil {
-		w.snapshot, w.begun, err = w.checkout.Resume(ctx, raw)
+		w.snapshot, w.workSnapshot, err = w.checkout.Resume(ctx, raw)
 	}
 	switch other := errors.Is(err, gitops.ErrOtherCheckout); {
 	case other && earlier.HasTree && earlier.InOverlay:
 		return "", CannotResume("its work lies above the checkout %s, and only what patches did of it could be done again elsewhere; resume it in that checkout", earlier.Root)
-	case err == nil && !earlier.HasTree && w.madeTreeElsewhere() != "":
-		return "", CannotResume("its work tree was at %s and is missing there; put it back, also the run directory if that was moved, or start a new run", w.madeTreeElsewhere())
+	case err == nil && !earlier.HasTree && w.treeOutsideRun() != "":
+		return "", CannotResume("its work tree was at %s and is missing there; put it back, also the run directory if that was moved, or start a new run", w.treeOutsideRun())
 	case other, errors.Is(err, fs.ErrNotExist), err == nil && !earlier.HasTree:
 		return InPatches, nil
 	}
 	return "", err
 }
 
-func otherBase(wanted, is string) error {
+func baseMismatch(wanted, is string) error {
 	return CannotResume("its base commit is %s, the checkout stands on %s; check that commit out", gitops.Short(wanted), gitops.Short(is))
 }
 
-func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) error {
+func (w *Workspace) requireSameBase(ctx context.Context, earlier ResumedRun, away string) error {
 	if w.base.SHA != earlier.BaseSHA && earlier.Base != "" {
 		spec := gitops.BaseSpec{Branch: earlier.Base}
-		if earlier.OnHead {
+		if earlier.OnPullHead {
 			spec.SHA = earlier.BaseSHA
 		}
 		if err := w.SetBase(ctx, spec); err != nil {
@@ -187,20 +187,20 @@ func (w *Workspace) sameBase(ctx context.Context, earlier Earlier, away string) 
 		}
 	}
 	if w.base.SHA != earlier.BaseSHA {
-		return otherBase(earlier.BaseSHA, w.base.SHA)
+		return baseMismatch(earlier.BaseSHA, w.base.SHA)
 	}
 	w.base.Branch = earlier.Base
-	dirty, err := w.dirty(ctx)
+	dirty, err := w.dirtyFiles(ctx)
 	if err != nil {
 		return err
 	}
 	if dirty != "" {
 		return CannotResume("the checkout is not as the run left it, and has uncommitted changes (%s); give a clean one with --repo", dirty)
 	}
-	if away == InPatches && earlier.OnPull {
+	if away == InPatches && earlier.BeganWithPull {
 		return CannotResume("it goes on with a pull request, and this is not the checkout that it worked in; start a new one")
 	}
-	return w.HasFolder(earlier.Path)
+	return w.RequireFolder(earlier.Path)
 }
 
 // BeginMove records that the work is about to move to a new work tree.
@@ -208,19 +208,19 @@ func (w *Workspace) BeginMove(away string) error {
 	if away == "" {
 		return nil
 	}
-	if err := w.rec.Write(awayFile, []byte(away)); err != nil {
+	if err := w.rec.Write(workPlaceFile, []byte(away)); err != nil {
 		return err
 	}
-	w.moving = true
+	w.workPending = true
 	return nil
 }
 
-// Moving says whether the work so far is not, or not all, in the work tree yet.
-func (w *Workspace) Moving() bool { return w.moving }
+// WorkPendingHere says whether the work so far is not, or not all, in the work tree yet.
+func (w *Workspace) WorkPendingHere() bool { return w.workPending }
 
-// Move says how the work so far comes into the work tree.
-type Move struct {
-	Away         string
+// WorkMove says how the work so far comes into the work tree.
+type WorkMove struct {
+	From         string
 	Change       *transcript.Change          // the last one of the run; may be nil
 	ApplyPatches func(context.Context) error // does the work again, as far as patches did it
 	Untracked    bool                        // checks need what is not tracked
@@ -228,37 +228,37 @@ type Move struct {
 
 // MoveIn restores the interrupted run's work tree as far as possible. Setup commands have run in
 // it.
-func (w *Workspace) MoveIn(ctx context.Context, m Move) error {
+func (w *Workspace) MoveIn(ctx context.Context, m WorkMove) error {
 	if err := w.TakeSnapshot(ctx); err != nil {
 		return err
 	}
 	if m.Untracked {
-		if err := w.KeepUntracked(ctx); err != nil {
+		if err := w.CopyUntracked(ctx); err != nil {
 			return err
 		}
 	}
 	putIn := m.ApplyPatches
-	if m.Away == InChange {
-		putIn = func(ctx context.Context) error { return w.layOver(ctx, m.Change) }
+	if m.From == InChange {
+		putIn = func(ctx context.Context) error { return w.applyRecordedChange(ctx, m.Change) }
 	}
 	if err := putIn(ctx); err != nil {
 		return err
 	}
-	w.rec.Remove(awayFile)
-	w.moving = false
+	w.rec.Remove(workPlaceFile)
+	w.workPending = false
 	return nil
 }
 
-// KeepUntrackedAgain is KeepUntracked after the end of a run removed the copies.
-func (w *Workspace) KeepUntrackedAgain(ctx context.Context) error {
+// RecopyUntracked is CopyUntracked after the end of a run removed the copies.
+func (w *Workspace) RecopyUntracked(ctx context.Context) error {
 	if w.rec.Has(untrackedFolder) {
 		return nil
 	}
-	return w.KeepUntracked(ctx)
+	return w.CopyUntracked(ctx)
 }
 
-// layOver writes a recorded change set to the work tree.
-func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) error {
+// applyRecordedChange writes a recorded change set to the work tree.
+func (w *Workspace) applyRecordedChange(ctx context.Context, change *transcript.Change) error {
 	if change == nil || len(change.Files) == 0 {
 		return nil
 	}
@@ -266,7 +266,7 @@ func (w *Workspace) layOver(ctx context.Context, change *transcript.Change) erro
 	if err != nil {
 		return err
 	}
-	return w.LayOver(ctx, changes)
+	return w.ApplyChange(ctx, changes)
 }
 
 // ReadWork reads the objects of a change, as it was made, from a run directory.
@@ -290,24 +290,24 @@ func (w *Workspace) readPack(ctx context.Context, d *record.Directory, name, tre
 // DropState removes an ended run's working files. Until the work has landed, the note of its place
 // stays. If the work tree alone has the work, it removes nothing.
 func (w *Workspace) DropState() {
-	if w.left {
+	if w.workOnlyInTree {
 		return
 	}
-	away, err := w.rec.Read(awayFile)
+	away, err := w.rec.Read(workPlaceFile)
 	w.rec.Remove(record.StateFolder)
-	if err == nil && w.moving {
-		_ = w.rec.Write(awayFile, away) // else it goes on from the change
+	if err == nil && w.workPending {
+		_ = w.rec.Write(workPlaceFile, away) // else it goes on from the change
 	}
 }
 
 // FinishCalls tidies up after calls in which the process died: it completes a merge, and removes the temporary
 // files of a patch.
 func (w *Workspace) FinishCalls(ctx context.Context) error {
-	return w.in(ctx, OfAgent, func(c *gitops.Checkout, top *os.Root) error {
+	return w.withTree(ctx, OfAgent, func(c *gitops.Checkout, top *os.Root) error {
 		if err := w.finishMerge(ctx, c); err != nil {
 			return err
 		}
-		change, err := c.Changes(ctx, w.begun)
+		change, err := c.Changes(ctx, w.workSnapshot)
 		if err != nil {
 			return fmt.Errorf("look for what a patch left: %w", err)
 		}

@@ -21,7 +21,7 @@ import (
 type cut struct {
 	*record.Record
 	repo    gittest.Repo
-	earlier Earlier
+	earlier ResumedRun
 	change  *transcript.Change
 }
 
@@ -35,8 +35,8 @@ func cutShort(t *testing.T) cut {
 	change(t, w)
 	ok(t, w.Close())
 	base := w.Base()
-	return cut{w.rec, repo, Earlier{
-		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, Worked: true, HasTree: true,
+	return cut{w.rec, repo, ResumedRun{
+		Workspace: transcript.Workspace{Base: base.Branch, BaseSHA: base.SHA, Path: ".", Root: repo.Dir}, AgentBegan: true, HasTree: true,
 	}, must(w.rec.View())(t).Change}
 }
 
@@ -47,7 +47,7 @@ func (c cut) elsewhere(t *testing.T) string {
 }
 
 // goOn opens the checkout again; dir may be empty.
-func (c cut) goOn(t *testing.T, dir string) (*Workspace, Found, error) {
+func (c cut) goOn(t *testing.T, dir string) (*Workspace, FoundWork, error) {
 	t.Helper()
 	w, found, err := Resume(t.Context(), c.Record, Options{Dir: dir, Path: os.Getenv("PATH")}, c.earlier)
 	if w != nil {
@@ -56,9 +56,9 @@ func (c cut) goOn(t *testing.T, dir string) (*Workspace, Found, error) {
 	return w, found, err
 }
 
-func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
+func TestLocatesWorkOfResumedRun(t *testing.T) {
 	away := func(what string) func(*testing.T, *cut) string {
-		return func(t *testing.T, c *cut) string { ok(t, c.Write(awayFile, []byte(what))); return "" }
+		return func(t *testing.T, c *cut) string { ok(t, c.Write(workPlaceFile, []byte(what))); return "" }
 	}
 	for name, test := range map[string]struct {
 		then   func(*testing.T, *cut) (dir string)
@@ -66,17 +66,21 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 		readme string
 		reason string
 	}{
-		"killed":                         {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
-		"killed, named again":            {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
-		"killed as it was put in":        {away(InChange), InChange, "one\ntwo\n", ""},
-		"killed as patches were":         {away(InPatches), InPatches, "one\ntwo\n", ""},
-		"killed, another checkout":       {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
-		"above another checkout":         {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
-		"another machine":                {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
-		"without its tree":               {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
-		"without its overlay":            {func(_ *testing.T, c *cut) string { c.earlier.HasTree, c.earlier.InOverlay = false, true; return "" }, InPatches, "one\ntwo\n", ""},
-		"stopped":                        {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; return "" }, InChange, "one\ntwo\n", ""},
-		"stopped, and others changed it": {func(_ *testing.T, c *cut) string { c.earlier.Ended = true; c.repo.Write("README", "mine\n"); return "" }, "", "", "not_resumable"},
+		"killed":                   {func(*testing.T, *cut) string { return "" }, "", "worked\n", ""},
+		"killed, named again":      {func(_ *testing.T, c *cut) string { return c.repo.Path("src") }, "", "worked\n", ""},
+		"killed as it was put in":  {away(InChange), InChange, "one\ntwo\n", ""},
+		"killed as patches were":   {away(InPatches), InPatches, "one\ntwo\n", ""},
+		"killed, another checkout": {func(t *testing.T, c *cut) string { return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"above another checkout":   {func(t *testing.T, c *cut) string { c.earlier.InOverlay = true; return c.elsewhere(t) }, "", "", "not_resumable"},
+		"another machine":          {func(t *testing.T, c *cut) string { c.earlier.HasTree = false; return c.elsewhere(t) }, InPatches, "one\ntwo\n", ""},
+		"without its tree":         {func(_ *testing.T, c *cut) string { c.earlier.HasTree = false; return "" }, InPatches, "one\ntwo\n", ""},
+		"without its overlay":      {func(_ *testing.T, c *cut) string { c.earlier.HasTree, c.earlier.InOverlay = false, true; return "" }, InPatches, "one\ntwo\n", ""},
+		"stopped":                  {func(_ *testing.T, c *cut) string { c.earlier.Stopped = true; return "" }, InChange, "one\ntwo\n", ""},
+		"stopped, and others changed it": {func(_ *testing.T, c *cut) string {
+			c.earlier.Stopped = true
+			c.repo.Write("README", "mine\n")
+			return ""
+		}, "", "", "not_resumable"},
 		"changed elsewhere": {func(t *testing.T, c *cut) string {
 			dir := c.elsewhere(t)
 			c.earlier.HasTree = false
@@ -84,7 +88,7 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 			return dir
 		}, "", "", "not_resumable"},
 		"a pull request elsewhere": {func(t *testing.T, c *cut) string {
-			c.earlier.OnPull, c.earlier.HasTree = true, false
+			c.earlier.BeganWithPull, c.earlier.HasTree = true, false
 			return c.elsewhere(t)
 		}, "", "", "not_resumable"},
 		"another base elsewhere": {func(t *testing.T, c *cut) string {
@@ -111,8 +115,8 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 				}
 				return
 			}
-			if found.Away != test.away {
-				t.Errorf("away in %q", found.Away)
+			if found.Place != test.away {
+				t.Errorf("away in %q", found.Place)
 			}
 			inTree(t, w)
 			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme {
@@ -125,20 +129,20 @@ func TestWhereTheWorkOfARunIsThatGoesOn(t *testing.T) {
 	}
 }
 
-func TestARunGoesOnFromItsOwnBase(t *testing.T) {
+func TestResumeRequiresOwnBase(t *testing.T) {
 	c := cutShort(t)
 	c.earlier.HasTree = false
 	dir := c.elsewhere(t)
 	there := gittest.Repo{T: t, Dir: dir}
 	there.Git("checkout", "-q", "-b", "other")
 	there.Commit("other")
-	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found.Away != InPatches {
+	if w, found, err := c.goOn(t, dir); err != nil || w.Base().Branch != "main" || found.Place != InPatches {
 		t.Errorf("%+v, %v", found, err)
 	}
-	c.earlier.Worked = false
+	c.earlier.AgentBegan = false
 	ok(t, os.MkdirAll(c.Join(untrackedFolder), 0o700))
 	ok(t, os.MkdirAll(c.Join(record.StateFolder, "verify-3", "a"), 0o700))
-	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (Found{}) {
+	if _, found, err := c.goOn(t, c.elsewhere(t)); err != nil || found != (FoundWork{}) {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if c.Has(untrackedFolder) || c.Has(record.StateFolder+"/verify-3") {
@@ -146,7 +150,7 @@ func TestARunGoesOnFromItsOwnBase(t *testing.T) {
 	}
 }
 
-func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
+func TestResumeFindsCheckout(t *testing.T) {
 	rec, root := newRecord(t), t.TempDir()
 	for name, test := range map[string]struct {
 		was    transcript.Workspace
@@ -159,14 +163,14 @@ func TestTheCheckoutOfARunIsFoundAgain(t *testing.T) {
 		"cloned":  {transcript.Workspace{Root: root, Cloned: true}, "", rec.Join(record.CheckoutFolder), true},
 		"gone":    {transcript.Workspace{Root: filepath.Join(root, "gone")}, "", ".", false},
 	} {
-		got := Earlier{Workspace: test.was}.locate(rec, Options{Dir: test.dir, Path: "p"})
+		got := ResumedRun{Workspace: test.was}.locate(rec, Options{Dir: test.dir, Path: "p"})
 		if want := (Options{Dir: test.want, Path: "p", Cloned: test.cloned}); got.OpenFilter != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
 
-func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
+func TestRestoresWorkInFreshCheckout(t *testing.T) {
 	patched := func(w **Workspace) func(context.Context) error {
 		return func(context.Context) error { return os.WriteFile((*w).WorkDir("README"), []byte("patched\n"), 0o600) }
 	}
@@ -182,13 +186,13 @@ func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 			ok(t, err)
 			inTree(t, w)
 			ok(t, w.BeginMove(test.away))
-			if !w.Moving() || !Pending(c.Directory) {
+			if !w.WorkPendingHere() || !WorkPending(c.Directory) {
 				t.Error("it does not count as on its way")
 			}
 			ok(t, os.WriteFile(w.WorkDir("by-setup"), nil, 0o600))
-			ok(t, w.MoveIn(t.Context(), Move{Away: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
-			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.Moving() || Pending(c.Directory) {
-				t.Errorf("README is %q, on its way %v", got, w.Moving())
+			ok(t, w.MoveIn(t.Context(), WorkMove{From: test.away, Change: c.change, ApplyPatches: patched(&w), Untracked: true}))
+			if got := string(must(os.ReadFile(w.WorkDir("README")))(t)); got != test.readme || w.WorkPendingHere() || WorkPending(c.Directory) {
+				t.Errorf("README is %q, on its way %v", got, w.WorkPendingHere())
 			}
 			if taken := must(w.Changes(t.Context()))(t); len(taken.Files) != 1 || !w.rec.Has(untrackedFolder+"/by-setup") {
 				t.Errorf("the change has %+v", taken.Files)
@@ -197,28 +201,28 @@ func TestTheWorkIsPutIntoAFreshCheckout(t *testing.T) {
 	}
 }
 
-func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
+func TestFailedRestoreStaysPending(t *testing.T) {
 	c := cutShort(t)
 	c.earlier.HasTree = false
 	w, _, err := c.goOn(t, c.elsewhere(t))
 	ok(t, err)
 	inTree(t, w)
 	ok(t, w.BeginMove(""))
-	if w.Moving() || Pending(c.Directory) {
+	if w.WorkPendingHere() || WorkPending(c.Directory) {
 		t.Error("work that is there counts as on its way")
 	}
 	ok(t, w.BeginMove(InPatches))
 	broken := func(context.Context) error { return fs.ErrClosed }
-	if err := w.MoveIn(t.Context(), Move{Away: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.Moving() || !Pending(c.Directory) {
-		t.Errorf("%v, on its way %v", err, w.Moving())
+	if err := w.MoveIn(t.Context(), WorkMove{From: InPatches, ApplyPatches: broken}); !errors.Is(err, fs.ErrClosed) || !w.WorkPendingHere() || !WorkPending(c.Directory) {
+		t.Errorf("%v, on its way %v", err, w.WorkPendingHere())
 	}
 	for name, change := range map[string]*transcript.Change{"no change": nil, "an empty change": {}} {
-		if err := w.layOver(t.Context(), change); err != nil {
+		if err := w.applyRecordedChange(t.Context(), change); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	c.Remove(record.PackFile)
-	if err := w.MoveIn(t.Context(), Move{Away: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
+	if err := w.MoveIn(t.Context(), WorkMove{From: InChange, Change: c.change}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 	ok(t, c.Write(record.PackFile, []byte("PACK")))
@@ -227,7 +231,7 @@ func TestWorkThatCannotBePutInStaysPending(t *testing.T) {
 	}
 }
 
-func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
+func TestEndedRunKeepsStateForResume(t *testing.T) {
 	for name, test := range map[string]struct {
 		moving bool
 		want   map[string]string
@@ -240,8 +244,8 @@ func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 			repo := seeded(t)
 			w := opened(t, repo.Dir)
 			ok(t, w.rec.Write(markFile, []byte("mark")))
-			ok(t, w.rec.Write(awayFile, []byte("work")))
-			w.moving = test.moving
+			ok(t, w.rec.Write(workPlaceFile, []byte("work")))
+			w.workPending = test.moving
 			w.DropState()
 			got := map[string]string{}
 			if w.rec.Has(record.StateFolder) {
@@ -254,16 +258,16 @@ func TestWhatAnEndedRunLeavesToGoOn(t *testing.T) {
 	}
 	w := Folder(newRecord(t), "/")
 	ok(t, w.rec.Write(markFile, nil))
-	ok(t, w.rec.Write(leftFile+"/in-the-way", nil))
-	w.left = true
-	if err := w.MarkLeft(); err == nil {
+	ok(t, w.rec.Write(workInTreeFile+"/in-the-way", nil))
+	w.workOnlyInTree = true
+	if err := w.RecordWorkInTree(); err == nil {
 		t.Error("a mark that cannot be made counts as made")
 	}
 	if w.DropState(); !w.rec.Has(markFile) {
 		t.Error("of a run whose work tree alone has its work something is removed")
 	}
-	w.left = false
-	if err := w.MarkLeft(); err != nil || LeftInTree(w.rec.Directory) {
+	w.workOnlyInTree = false
+	if err := w.RecordWorkInTree(); err != nil || WorkOnlyInTree(w.rec.Directory) {
 		t.Errorf("the mark of an earlier end is there still: %v", err)
 	}
 	w.rec.Remove(markFile)

@@ -17,20 +17,20 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// Ending says how a run leaves its workspace.
-type Ending struct {
-	Changed   bool              // the run ended as it should, with a change
-	Published bool              // a commit has the change
-	Stays     bool              // the change is meant to come into the checkout
-	GoesOn    bool              // the run can go on, and comes to its end then
-	Change    *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
+// RunEnd says how a run leaves its workspace.
+type RunEnd struct {
+	Changed     bool              // the run ended as it should, with a change
+	Published   bool              // a commit has the change
+	ForCheckout bool              // the change is meant to come into the checkout
+	Resumable   bool              // the run can go on, and comes to its end then
+	Change      *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
 	// Take takes and keeps the change set of a run that has not done so.
 	Take func(context.Context) (*gitops.ChangeSet, error)
 }
 
 // collect returns the change set after keeping it in the run directory.
-func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, error) {
-	if e.Change != nil && w.kept {
+func (w *Workspace) collect(ctx context.Context, e RunEnd) (*gitops.ChangeSet, error) {
+	if e.Change != nil && w.saved {
 		return e.Change, nil
 	}
 	change, err := e.Take(ctx)
@@ -42,7 +42,7 @@ func (w *Workspace) collect(ctx context.Context, e Ending) (*gitops.ChangeSet, e
 
 // Salvage keeps the run's work, writes finished work to the checkout if that is its destination,
 // and describes its actions.
-func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
+func (w *Workspace) Salvage(ctx context.Context, e RunEnd) string {
 	if w.checkout == nil {
 		return ""
 	}
@@ -50,87 +50,87 @@ func (w *Workspace) Salvage(ctx context.Context, e Ending) string {
 		w.rec.Warn("checkout_changed", "agent-ci could not find out whether somebody changed the checkout during the run: %v", err)
 	}
 	switch {
-	case w.half:
-		return w.keepHalf()
-	case w.moving:
+	case w.partlyLanded:
+		return w.saveRevertData()
+	case w.workPending:
 		return "The work so far is kept; agent-ci resume " + w.rec.Path() + " tries again."
 	case e.Published:
 		return w.keepLeftover(ctx, e.Change)
-	case !w.Worked():
+	case !w.CommandsRan():
 		return ""
 	}
 	return w.keepWork(ctx, e)
 }
 
-func (w *Workspace) keepWork(ctx context.Context, e Ending) string {
+func (w *Workspace) keepWork(ctx context.Context, e RunEnd) string {
 	change, err := w.collect(ctx, e)
 	switch {
 	case err != nil:
-		w.left = true
+		w.workOnlyInTree = true
 		w.rec.Warn("work_not_kept", "What the agent changed could not be kept (%v). It is in the work tree of the run, and agent-ci resume %s continues there.", err, w.rec.Path())
-		return "The checkout is as it was; what the agent changed lies in " + w.tree.Folder() + "."
+		return "The checkout is as it was; what the agent changed lies in " + w.tree.ChangesFolder() + "."
 	}
-	note := w.leave(ctx, e, change)
-	if w.half {
-		return w.keepHalf()
+	note := w.settleChange(ctx, e, change)
+	if w.partlyLanded {
+		return w.saveRevertData()
 	}
 	return strings.TrimSpace(note + " " + w.keepLeftover(ctx, change))
 }
 
-// keepHalf keeps the data to revert a partial change of the checkout later.
-func (w *Workspace) keepHalf() string {
-	w.left = true
+// saveRevertData keeps the data to revert a partial change of the checkout later.
+func (w *Workspace) saveRevertData() string {
+	w.workOnlyInTree = true
 	return fmt.Sprintf("A part of the change is in the checkout; the whole is in %s. agent-ci resume %s removes that part and continues.",
 		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
-// leave puts a change that is kept where it belongs.
-func (w *Workspace) leave(ctx context.Context, e Ending, change *gitops.ChangeSet) string {
+// settleChange puts a change that is kept where it belongs.
+func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.ChangeSet) string {
 	switch {
 	case change.Empty():
 		return ""
-	case e.Stays && !e.GoesOn:
-		if w.PutIntoCheckout(ctx, change); !w.landed && w.keptOut == nil {
-			w.keptOut = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
+	case e.ForCheckout && !e.Resumable:
+		if w.WriteToCheckout(ctx, change); !w.landed && w.notWritten == nil {
+			w.notWritten = fmt.Errorf("put the change into the checkout: %w", context.Cause(ctx))
 		}
-		if w.half {
+		if w.partlyLanded {
 			return ""
 		}
-		if w.keptOut != nil {
+		if w.notWritten != nil {
 			return fmt.Sprintf("The work is in %s.", w.rec.Join(record.PatchFile))
 		}
-		return w.whereLanded(e.Changed)
+		return w.describeLanding(e.Changed)
 	}
 	return fmt.Sprintf("The work is in %s; the checkout is as it was.", w.rec.Join(record.PatchFile))
 }
 
-// PutIntoCheckout writes a change to the checkout, its destination, once. KeptOut has the reason of
+// WriteToCheckout writes a change to the checkout, its destination, once. NotWritten has the reason of
 // a failure.
-func (w *Workspace) PutIntoCheckout(ctx context.Context, change *gitops.ChangeSet) {
-	if w.tree == nil || w.landed || w.keptOut != nil {
+func (w *Workspace) WriteToCheckout(ctx context.Context, change *gitops.ChangeSet) {
+	if w.tree == nil || w.landed || w.notWritten != nil {
 		return
 	}
 	l := landing{}
-	if w.base.SHA != w.checkout.Start().SHA {
+	if w.base.SHA != w.checkout.StartCommit().SHA {
 		l.Commit = w.base.SHA
 	}
-	err := w.land(ctx, l, change, func() error { return w.checkout.LayOver(ctx, change) })
+	err := w.land(ctx, l, change, func() error { return w.checkout.ApplyChange(ctx, change) })
 	if err == nil || ctx.Err() != nil && !w.landed { // who has time yet tries again
 		return
 	}
-	w.keptOut = keptOut(err)
+	w.notWritten = notWrittenStop(err)
 	w.rec.Warn("work_not_in_checkout", "The change could not be put into the checkout: %v.", err)
 }
 
-// keptOut returns the outcome for a change that cannot be written to the checkout.
-func keptOut(err error) error {
-	inTheWay, obstructed := (*inTheWayError)(nil), (*gitops.ObstructedError)(nil)
+// notWrittenStop returns the outcome for a change that cannot be written to the checkout.
+func notWrittenStop(err error) error {
+	inTheWay, obstructed := (*blockedError)(nil), (*gitops.ObstructedError)(nil)
 	why := ""
 	switch {
 	case errors.As(err, &inTheWay):
 		why = inTheWay.why
 	case errors.As(err, &obstructed):
-		why = fmt.Sprintf("untracked files are in the way (%s)", named(obstructed.Paths))
+		why = fmt.Sprintf("untracked files are in the way (%s)", listPaths(obstructed.Paths))
 	default:
 		return fmt.Errorf("put the change into the checkout: %w", err)
 	}
@@ -138,15 +138,15 @@ func keptOut(err error) error {
 		"The change could not be put into the checkout, where %s; put that aside, and apply the change.", why).Because(err)
 }
 
-// KeptOut returns why a change is not in the checkout, its destination, or nil.
-func (w *Workspace) KeptOut() error { return w.keptOut }
+// NotWritten returns why a change is not in the checkout, its destination, or nil.
+func (w *Workspace) NotWritten() error { return w.notWritten }
 
-// whereLanded describes the place of a landed change.
-func (w *Workspace) whereLanded(changed bool) (note string) {
+// describeLanding describes the place of a landed change.
+func (w *Workspace) describeLanding(changed bool) (note string) {
 	if !changed {
 		note = "The work so far is in the checkout, uncommitted."
 	}
-	if start := w.checkout.Start(); w.base.SHA != start.SHA {
+	if start := w.checkout.StartCommit(); w.base.SHA != start.SHA {
 		note = strings.TrimSpace(note + fmt.Sprintf(" The checkout stands on %s, where it was on %s.", BaseName(w.base), BaseName(start)))
 	}
 	return note
@@ -165,7 +165,7 @@ func leftovers(change *gitops.ChangeSet) (left []string) {
 // keepLeftover moves the run's files outside of the change to a separate folder before the work
 // tree is removed, and describes the place.
 func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) string {
-	if w.tree == nil || change == nil || w.left {
+	if w.tree == nil || change == nil || w.workOnlyInTree {
 		return ""
 	}
 	left := leftovers(change)
@@ -181,7 +181,7 @@ func (w *Workspace) keepLeftover(ctx context.Context, change *gitops.ChangeSet) 
 			moved = append(moved, path)
 		}
 		if err != nil {
-			w.left = true
+			w.workOnlyInTree = true
 			w.rec.Warn("leftover", "Files that cannot be part of a change could not be moved out of the work tree (%v). They are still there, and agent-ci resume %s finds them.", err, w.rec.Path())
 			return ""
 		}
@@ -201,7 +201,7 @@ func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err 
 	if err != nil {
 		return nil, err
 	}
-	err = w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
+	err = w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
 		paths = c.ChangedFolders(paths, mark.ModTime())
 		return nil
 	})
@@ -211,7 +211,7 @@ func (w *Workspace) changedSubmodules(ctx context.Context) (paths []string, err 
 // moveLeftover says whether there was something to move: it may have been there before
 // the run.
 func (w *Workspace) moveLeftover(path string) (is bool, err error) {
-	upper, err := filepath.Rel(w.rec.Path(), w.tree.Folder())
+	upper, err := filepath.Rel(w.rec.Path(), w.tree.ChangesFolder())
 	if err != nil {
 		return false, err
 	}
@@ -244,9 +244,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// LeftBehind lists the run's files outside of the change that stay in the checkout, as the end of a
+// DescribeLeftovers lists the run's files outside of the change that stay in the checkout, as the end of a
 // sentence.
-func LeftBehind(change *gitops.ChangeSet) string {
+func DescribeLeftovers(change *gitops.ChangeSet) string {
 	left := leftovers(change)
 	if len(left) == 0 {
 		return ""
@@ -258,8 +258,8 @@ func LeftBehind(change *gitops.ChangeSet) string {
 // in the way, only the branch moves, and aside explains it.
 func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *gitops.ChangeSet) (aside string, err error) {
 	err = w.land(ctx, landing{Branch: branch, Commit: commit}, change, func() error { return w.checkout.Switch(ctx, branch, commit, change) })
-	if aside = w.aside(branch, err); aside != "" && w.On(branch) && !inUse(err) {
-		return "", keptOut(err)
+	if aside = w.whyOnlyBranch(branch, err); aside != "" && w.CheckedOut(branch) && !inUse(err) {
+		return "", notWrittenStop(err)
 	}
 	if aside != "" {
 		err = w.checkout.MoveBranch(ctx, branch, commit, change)
@@ -267,18 +267,18 @@ func (w *Workspace) Switch(ctx context.Context, branch, commit string, change *g
 	return aside, cannotSwitch(branch, err)
 }
 
-// aside explains why only the branch may move, or returns "" if the checkout was or must be
+// whyOnlyBranch explains why only the branch may move, or returns "" if the checkout was or must be
 // switched.
-func (w *Workspace) aside(branch string, err error) string {
-	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*inTheWayError)(nil)
+func (w *Workspace) whyOnlyBranch(branch string, err error) string {
+	obstructed, inTheWay := (*gitops.ObstructedError)(nil), (*blockedError)(nil)
 	stays := outcome.Sentence(w.Name()) + " stays as it was, since "
 	switch {
 	case inUse(err):
 		return fmt.Sprintf("Another run works in %s, which stays as it was; switch to %s when that has ended.", w.Name(), branch)
 	case errors.As(err, &inTheWay):
 		return fmt.Sprintf("%s%s; switch to %s when that is safe.", stays, inTheWay.why, branch)
-	case w.tree != nil && !w.On(branch) && errors.As(err, &obstructed):
-		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, named(obstructed.Paths), branch)
+	case w.tree != nil && !w.CheckedOut(branch) && errors.As(err, &obstructed):
+		return fmt.Sprintf("%suntracked files there are in the way (%s); move them away and switch to %s.", stays, listPaths(obstructed.Paths), branch)
 	}
 	return ""
 }

@@ -16,7 +16,7 @@ import (
 
 // salvageOf ends a run that began on the branch other while main was checked out,
 // after an agent did something.
-func salvageOf(t *testing.T, do func(gittest.Repo), e Ending) (w *Workspace, repo gittest.Repo, note string) {
+func salvageOf(t *testing.T, do func(gittest.Repo), e RunEnd) (w *Workspace, repo gittest.Repo, note string) {
 	t.Helper()
 	repo = seeded(t)
 	repo.Git("branch", "other")
@@ -37,36 +37,36 @@ func salvageOf(t *testing.T, do func(gittest.Repo), e Ending) (w *Workspace, rep
 
 func work(r gittest.Repo) { r.Write("gone", "worked\n") }
 
-func TestTheCheckoutStaysAndTheWorkIsKept(t *testing.T) {
+func TestKeepsCheckoutAndSavesWork(t *testing.T) {
 	fails := func(context.Context) (*gitops.ChangeSet, error) { return nil, os.ErrClosed }
 	for name, test := range map[string]struct {
 		do       func(gittest.Repo)
-		ending   Ending
+		ending   RunEnd
 		note     string
 		readme   string // of main, or as other has it
 		gone     string
 		warnings []string
 	}{
-		"before the agent": {nil, Ending{}, "", "main\n", "to be deleted\n", nil},
-		"no work":          {all(), Ending{}, "", "main\n", "to be deleted\n", nil},
-		"no work, to stay": {all(), Ending{Stays: true}, "", "main\n", "to be deleted\n", nil},
-		"work":             {work, Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
-		"work, committed":  {all(work, git("checkout", "-q", "-b", "by-agent"), git("commit", "-qam", "x")), Ending{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"before the agent": {nil, RunEnd{}, "", "main\n", "to be deleted\n", nil},
+		"no work":          {all(), RunEnd{}, "", "main\n", "to be deleted\n", nil},
+		"no work, to stay": {all(), RunEnd{ForCheckout: true}, "", "main\n", "to be deleted\n", nil},
+		"work":             {work, RunEnd{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"work, committed":  {all(work, git("checkout", "-q", "-b", "by-agent"), git("commit", "-qam", "x")), RunEnd{}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
 		"work beside what no change can have": {
 			all(work, func(r gittest.Repo) { r.Git("init", "-q", "nested"); r.Write("nested/x", "x") }),
-			Ending{},
+			RunEnd{},
 			"The work is in PATCH; the checkout is as it was. Files that cannot be part of a change (nested) are in LEFT.", "main\n", "to be deleted\n", nil,
 		},
-		"work that stays":     {work, Ending{Stays: true}, "The work so far is in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
-		"a change that stays": {work, Ending{Stays: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
-		"work that goes on":   {work, Ending{Stays: true, GoesOn: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
-		"published":           {work, Ending{Published: true}, "", "main\n", "to be deleted\n", nil},
-		"work that is lost":   {work, Ending{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "main\n", "to be deleted\n", []string{"work_not_kept"}},
+		"work that stays":     {work, RunEnd{ForCheckout: true}, "The work so far is in the checkout, uncommitted. The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
+		"a change that stays": {work, RunEnd{ForCheckout: true, Changed: true}, "The checkout stands on other, where it was on main.", "one\ntwo\n", "worked\n", nil},
+		"work that goes on":   {work, RunEnd{ForCheckout: true, Resumable: true}, "The work is in PATCH; the checkout is as it was.", "main\n", "to be deleted\n", nil},
+		"published":           {work, RunEnd{Published: true}, "", "main\n", "to be deleted\n", nil},
+		"work that is lost":   {work, RunEnd{Take: fails}, "The checkout is as it was; what the agent changed lies in TREE.", "main\n", "to be deleted\n", []string{"work_not_kept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, repo, note := salvageOf(t, test.do, test.ending)
-			if note != strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.Folder()).Replace(test.note) {
+			if note != strings.NewReplacer("PATCH", w.rec.Join(record.PatchFile), "LEFT", w.rec.Join(record.LeftoverFolder), "TREE", w.tree.ChangesFolder()).Replace(test.note) {
 				t.Errorf("it tells %q", note)
 			}
 			got := []string{repo.Read("README"), repo.Read("gone")}
@@ -76,23 +76,23 @@ func TestTheCheckoutStaysAndTheWorkIsKept(t *testing.T) {
 			wantWarnings(t, w, test.warnings...)
 		})
 	}
-	if note := Folder(newRecord(t), "/").Salvage(t.Context(), Ending{}); note != "" {
+	if note := Folder(newRecord(t), "/").Salvage(t.Context(), RunEnd{}); note != "" {
 		t.Errorf("of a plain folder it tells %q", note)
 	}
 }
 
-func TestWorkThatIsKeptIsNotTakenAgain(t *testing.T) {
+func TestSavesWorkOnce(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	work(tree)
 	taken := change(t, w)
 	again := func(context.Context) (*gitops.ChangeSet, error) { return nil, errors.New("taken again") }
-	if note := w.Salvage(t.Context(), Ending{Change: taken, Take: again}); !strings.Contains(note, "as it was") || repo.Read("gone") != "to be deleted\n" {
+	if note := w.Salvage(t.Context(), RunEnd{Change: taken, Take: again}); !strings.Contains(note, "as it was") || repo.Read("gone") != "to be deleted\n" {
 		t.Errorf("it tells %q", note)
 	}
 }
 
-func TestWorkOnItsWayStaysPending(t *testing.T) {
+func TestInterruptedMoveStaysPending(t *testing.T) {
 	for name, worked := range map[string]bool{"in setup": false, "half put in": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +104,10 @@ func TestWorkOnItsWayStaysPending(t *testing.T) {
 				ok(t, w.TakeSnapshot(t.Context()))
 				work(tree)
 			}
-			if note := w.Salvage(t.Context(), Ending{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
+			if note := w.Salvage(t.Context(), RunEnd{}); !strings.Contains(note, "agent-ci resume "+w.rec.Path()) {
 				t.Errorf("it tells %q", note)
 			}
-			if repo.Read("gone") != "to be deleted\n" || !Pending(w.rec.Directory) {
+			if repo.Read("gone") != "to be deleted\n" || !WorkPending(w.rec.Directory) {
 				t.Errorf("gone is %q", repo.Read("gone"))
 			}
 			wantWarnings(t, w)
@@ -115,7 +115,7 @@ func TestWorkOnItsWayStaysPending(t *testing.T) {
 	}
 }
 
-func TestTheCheckoutIsSwitchedToTheCommit(t *testing.T) {
+func TestSwitchesCheckoutToCommit(t *testing.T) {
 	repo := seeded(t)
 	w, tree := working(t, repo.Dir)
 	work(tree)

@@ -22,28 +22,28 @@ import (
 // Workspace is a run's checkout, or a plain folder for commands outside runs. For one goroutine at
 // a time.
 type Workspace struct {
-	rec      *record.Record
-	root     string
-	checkout *gitops.Checkout // nil for a plain folder
-	cloned   bool
-	name     string
-	base     gitops.Base      // zero until one is set
-	from     *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
-	shared   bool             // others may work in the checkout, too
-	landed   bool             // the checkout has the change, or a part of it, out of the work tree
-	snapshot *gitops.Snapshot // of the checkout; nil before UseTree
-	begun    *gitops.Snapshot // of the work tree, on the base
-	worked   bool             // commands may have changed something
-	kept     bool             // the run directory has the work as it is
+	rec          *record.Record
+	root         string
+	checkout     *gitops.Checkout // nil for a plain folder
+	cloned       bool
+	name         string
+	base         gitops.Base      // zero until one is set
+	cloneSource  *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
+	shared       bool             // others may work in the checkout, too
+	landed       bool             // the checkout has the change, or a part of it, out of the work tree
+	snapshot     *gitops.Snapshot // of the checkout; nil before UseTree
+	workSnapshot *gitops.Snapshot // of the work tree, on the base
+	commandsRan  bool             // commands may have changed something
+	saved        bool             // the run directory has the work as it is
 
-	tree    Tree  // nil before commands can be confined
-	left    bool  // it alone has the work
-	keptOut error // what KeptOut says
-	half    bool  // the checkout has a part of the change, which could not be taken out again
-	warned  bool  // of what others changed in the checkout
+	tree           Tree  // nil before commands can be confined
+	workOnlyInTree bool  // it alone has the work
+	notWritten     error // what NotWritten says
+	partlyLanded   bool  // the checkout has a part of the change, which could not be taken out again
+	warnedOfOthers bool  // of what others changed in the checkout
 
-	hidden *grants.Secrets // from commands, where they may write; nil until LeaveOut
-	moving bool            // the work of a run that goes on is not, or not all, in the work tree yet
+	hiddenFiles *grants.Secrets // from commands, where they may write; nil until ExcludeSecrets
+	workPending bool            // the work of a run that goes on is not, or not all, in the work tree yet
 }
 
 // Options describes the checkout to open.
@@ -67,7 +67,7 @@ func Open(ctx context.Context, rec *record.Record, o Options) (*Workspace, error
 	if err != nil {
 		return nil, err
 	}
-	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Forge: o.Forge, Mark: holdMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), Fresh: o.Fresh})
+	checkout, err := gitops.Open(ctx, gitops.Options{Dir: o.Dir, Git: FindGit(o.Path, o.Dir), State: state, Forge: o.Forge, LockMark: indexLockMark(rec), OpenFilter: o.OpenFilter, LFS: rec.Join(record.LFSFolder), CheckOutHead: o.Fresh})
 	if err != nil {
 		return nil, err
 	}
@@ -92,17 +92,17 @@ func (w *Workspace) Checkout() *gitops.Checkout { return w.checkout }
 // Root is the checkout, or the plain folder, absolute.
 func (w *Workspace) Root() string { return w.root }
 
-// Seen returns the work tree's path for commands.
-func (w *Workspace) Seen() string {
+// SandboxPath returns the work tree's path for commands.
+func (w *Workspace) SandboxPath() string {
 	if w.tree == nil {
 		return w.root
 	}
-	return w.tree.Seen()
+	return w.tree.SandboxPath()
 }
 
-// SeenElsewhere is Seen; empty for the path of the checkout.
-func (w *Workspace) SeenElsewhere() string {
-	if seen := w.Seen(); seen != w.root {
+// SandboxPathElsewhere is Seen; empty for the path of the checkout.
+func (w *Workspace) SandboxPathElsewhere() string {
+	if seen := w.SandboxPath(); seen != w.root {
 		return seen
 	}
 	return ""
@@ -110,7 +110,7 @@ func (w *Workspace) SeenElsewhere() string {
 
 // WorkDir is a folder of the work tree as commands find it, absolute: path is repository.path.
 func (w *Workspace) WorkDir(path string) string {
-	return filepath.Join(w.Seen(), filepath.FromSlash(path))
+	return filepath.Join(w.SandboxPath(), filepath.FromSlash(path))
 }
 
 // Cloned says whether the run made the checkout itself.
@@ -127,9 +127,9 @@ func (w *Workspace) Name() string {
 	return w.name
 }
 
-// Place is Name, or the path of a checkout outside the current directory, for messages that make
+// NameOrPath is Name, or the path of a checkout outside the current directory, for messages that make
 // people look for it.
-func (w *Workspace) Place() string {
+func (w *Workspace) NameOrPath() string {
 	if w.Name() != ownCheckout {
 		return w.Name()
 	}
@@ -140,14 +140,16 @@ func (w *Workspace) Place() string {
 	if err != nil {
 		return w.root
 	}
-	if !pathname.Within(here, w.root) {
+	if !pathname.IsInAny(here, w.root) {
 		return w.root
 	}
 	return ownCheckout
 }
 
-// On says whether a branch was checked out before the run.
-func (w *Workspace) On(branch string) bool { return w.checkout != nil && w.checkout.On(branch) }
+// CheckedOut says whether a branch was checked out before the run.
+func (w *Workspace) CheckedOut(branch string) bool {
+	return w.checkout != nil && w.checkout.CheckedOut(branch)
+}
 
 // Base returns the base commit; zero before StartOn.
 func (w *Workspace) Base() gitops.Base { return w.base }
@@ -191,20 +193,20 @@ func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) (err erro
 	return w.fillLFS(ctx)
 }
 
-// based says whether the base is another commit than the checkout has.
-func (w *Workspace) based() bool { return w.base.Tree != w.checkout.Start().Tree }
+// hasOtherBase says whether the base is another commit than the checkout has.
+func (w *Workspace) hasOtherBase() bool { return w.base.Tree != w.checkout.StartCommit().Tree }
 
-// Worked says whether commands may have changed something.
-func (w *Workspace) Worked() bool { return w.worked }
+// CommandsRan says whether commands may have changed something.
+func (w *Workspace) CommandsRan() bool { return w.commandsRan }
 
 // TakeSnapshot remembers the work tree as it is before the first turn.
 func (w *Workspace) TakeSnapshot(ctx context.Context) error {
-	w.worked = true
-	_, err := w.takeSetup(ctx)
-	return errors.Join(err, w.giveGit(ctx), w.markSnapshot())
+	w.commandsRan = true
+	_, err := w.adoptSetupFiles(ctx)
+	return errors.Join(err, w.copySetupGit(ctx), w.markSnapshot())
 }
 
-func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {
+func (w *Workspace) takeCheckoutSnapshot(ctx context.Context) (err error) {
 	if w.snapshot, err = w.checkout.Snapshot(ctx); err != nil {
 		return fmt.Errorf("look at the checkout before the first turn: %w", err)
 	}
@@ -212,7 +214,7 @@ func (w *Workspace) lookAtCheckout(ctx context.Context) (err error) {
 }
 
 func (w *Workspace) markSnapshot() error {
-	raw, err := w.checkout.Mark(w.snapshot, w.begun)
+	raw, err := w.checkout.Mark(w.snapshot, w.workSnapshot)
 	if err != nil {
 		return err
 	}
@@ -228,21 +230,23 @@ const untrackedFolder = record.StateFolder + "/untracked"
 // UntrackedDir returns the folder of files untracked before the first turn.
 func (w *Workspace) UntrackedDir() string { return w.rec.Join(untrackedFolder) }
 
-// KeepUntracked copies the files untracked before the first turn, for checks on fresh trees.
-func (w *Workspace) KeepUntracked(ctx context.Context) error {
+// CopyUntracked copies the files untracked before the first turn, for checks on fresh trees.
+func (w *Workspace) CopyUntracked(ctx context.Context) error {
 	if !w.tree.Private() {
 		return nil // checks find them where they are
 	}
-	err := w.in(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error { return c.KeepUntracked(ctx, w.begun, w.UntrackedDir()) })
+	err := w.withTree(ctx, OfAgent, func(c *gitops.Checkout, _ *os.Root) error {
+		return c.CopyUntracked(ctx, w.workSnapshot, w.UntrackedDir())
+	})
 	if err != nil {
 		return fmt.Errorf("keep the untracked files for verification: %w", err)
 	}
 	return nil
 }
 
-// UnchangedBySetup verifies that setup commands changed no tracked file.
-func (w *Workspace) UnchangedBySetup(ctx context.Context) error {
-	dirty, err := w.takeSetup(ctx)
+// RequireUnchangedBySetup verifies that setup commands changed no tracked file.
+func (w *Workspace) RequireUnchangedBySetup(ctx context.Context) error {
+	dirty, err := w.adoptSetupFiles(ctx)
 	if err != nil {
 		return fmt.Errorf("look for what the setup commands changed: %w", err)
 	}
@@ -262,7 +266,7 @@ func (w *Workspace) FilterFailure(err error) *outcome.Stop {
 	switch {
 	case !is || known && stop.Outcome != outcome.InternalError:
 		return nil
-	case w.Worked():
+	case w.CommandsRan():
 		return filterStop(outcome.ExtensionFailed, failed, err)
 	}
 	return filterStop(outcome.InvalidInput, failed, err)

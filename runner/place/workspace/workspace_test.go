@@ -67,14 +67,14 @@ func inTree(t *testing.T, w *Workspace) (tree gittest.Repo) {
 // privateTree is a private tree at a path.
 type privateTree string
 
-func (privateTree) Take() error                   { return nil }
-func (p privateTree) Private() bool               { return true }
-func (privateTree) Git(string) string             { return "" }
-func (privateTree) GiveGit(context.Context) error { return nil }
-func (p privateTree) Seen() string                { return string(p) }
-func (p privateTree) Folder() string              { return string(p) }
-func (p privateTree) Any(Changes) bool            { return true }
-func (p privateTree) Drop(Changes) error          { return os.RemoveAll(string(p)) }
+func (privateTree) ClaimPath() error                   { return nil }
+func (p privateTree) Private() bool                    { return true }
+func (privateTree) GitFolder(string) string            { return "" }
+func (privateTree) CopySetupGit(context.Context) error { return nil }
+func (p privateTree) SandboxPath() string              { return string(p) }
+func (p privateTree) ChangesFolder() string            { return string(p) }
+func (p privateTree) HasChanges(Changes) bool          { return true }
+func (p privateTree) Drop(Changes) error               { return os.RemoveAll(string(p)) }
 
 func (p privateTree) Open(context.Context, Changes) (gitops.Layer, error) {
 	root, err := os.OpenRoot(string(p))
@@ -132,7 +132,7 @@ func wantWarnings(t *testing.T, w *Workspace, codes ...string) {
 	}
 }
 
-func TestWhatIsNoCheckoutIsSaidByItsReason(t *testing.T) {
+func TestExplainsUnusableCheckout(t *testing.T) {
 	for _, test := range []struct {
 		reason string
 		make   func(gittest.Repo)
@@ -168,7 +168,7 @@ func TestOtherFailuresOfACheckout(t *testing.T) {
 	}
 }
 
-func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
+func TestFailedSetBaseKeepsBase(t *testing.T) {
 	repo := seeded(t)
 	repo.Git("branch", "other")
 	repo.Write("README", "later\n")
@@ -189,18 +189,18 @@ func TestABaseIsSetOrWhatWasThereStays(t *testing.T) {
 	}
 }
 
-func TestNamesForPeople(t *testing.T) {
+func TestNamesWorkspaceForPeople(t *testing.T) {
 	for want, o := range map[string]Options{"the checkout": {}, "the replay's tree": {Name: "the replay's tree"}, "": {Cloned: true, Name: "x"}} {
 		o.Dir, o.Path = seeded(t).Dir, os.Getenv("PATH")
 		w := must(Open(t.Context(), newRecord(t), o))(t)
 		if got := w.Name(); got != cmp.Or(want, o.Dir) || w.Cloned() != o.Cloned {
 			t.Errorf("%+v is %q", o, got)
 		}
-		if got := w.Place(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
+		if got := w.NameOrPath(); got != cmp.Or(o.Name, o.Dir) && !o.Cloned {
 			t.Errorf("from outside, %+v is in %q", o, got)
 		}
 		t.Chdir(o.Dir)
-		if got := w.Place(); got != w.Name() {
+		if got := w.NameOrPath(); got != w.Name() {
 			t.Errorf("from inside, %+v is in %q", o, got)
 		}
 		ok(t, w.Close())
@@ -218,7 +218,7 @@ func TestNamesForPeople(t *testing.T) {
 	}
 }
 
-func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
+func TestRefusesSetupChangesOfTrackedFiles(t *testing.T) {
 	for name, test := range map[string]struct {
 		do     func(gittest.Repo)
 		reason string
@@ -235,12 +235,12 @@ func TestCommandsBeforeTheAgentLeaveTrackedFilesAlone(t *testing.T) {
 			repo := seeded(t)
 			w, tree := working(t, repo.Dir)
 			test.do(tree)
-			wantStop(t, w.UnchangedBySetup(t.Context()), test.reason)
+			wantStop(t, w.RequireUnchangedBySetup(t.Context()), test.reason)
 		})
 	}
 }
 
-func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
+func TestCopiesUntrackedFilesForChecks(t *testing.T) {
 	repo := seeded(t)
 	repo.Write(".gitignore", "ignored\n")
 	repo.Commit("ignore")
@@ -248,24 +248,24 @@ func TestWhatIsUntrackedIsKeptForChecks(t *testing.T) {
 	repo.Write("notes/mine", "notes")
 	w, tree := working(t, repo.Dir)
 	tree.Write("agent", "made later")
-	ok(t, w.KeepUntracked(t.Context()))
+	ok(t, w.CopyUntracked(t.Context()))
 	want := map[string]string{"ignored": "library", "notes/mine": "notes"}
 	if diff := gocmp.Diff(want, (gittest.Repo{T: t, Dir: w.UntrackedDir()}).Files()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.rec.Remove(untrackedFolder)
-	ok(t, w.KeepUntrackedAgain(t.Context()))
+	ok(t, w.RecopyUntracked(t.Context()))
 	tree.Remove("ignored")
-	ok(t, w.KeepUntrackedAgain(t.Context())) // what is kept already stays
+	ok(t, w.RecopyUntracked(t.Context())) // what is kept already stays
 	if !w.rec.Has(untrackedFolder + "/ignored") {
 		t.Error("what was kept is gone")
 	}
 }
 
-func TestAPlainFolderHasNoGit(t *testing.T) {
+func TestPlainFolderHasNoGit(t *testing.T) {
 	dir := t.TempDir()
 	w := Folder(newRecord(t), dir)
-	if w.Checkout() != nil || w.Root() != dir || w.Worked() {
+	if w.Checkout() != nil || w.Root() != dir || w.CommandsRan() {
 		t.Errorf("%+v", w)
 	}
 	ok(t, w.Close())

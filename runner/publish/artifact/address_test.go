@@ -7,9 +7,9 @@ import (
 
 func TestWhatAPersonNames(t *testing.T) {
 	const server = "https://github.com"
-	run := Wanted{Repository: "octo/widgets", Run: 7}
-	of := func(w Wanted, id int64) Wanted { w.ID = id; return w }
-	for words, want := range map[string]Wanted{
+	run := ArtifactRef{Repository: "octo/widgets", Run: 7}
+	of := func(w ArtifactRef, id int64) ArtifactRef { w.ID = id; return w }
+	for words, want := range map[string]ArtifactRef{
 		"octo/widgets 7": run,
 		"https://github.com/octo/widgets/actions/runs/7":                           run,
 		"github.com/octo/widgets/actions/runs/7":                                   run,

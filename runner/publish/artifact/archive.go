@@ -22,23 +22,23 @@ import (
 )
 
 const (
-	// mostArchive bounds an archive in bytes, mostUnpacked the extracted bytes.
-	mostArchive  = 512 << 20
-	mostUnpacked = 2 << 30
-	// mostEntries bounds an archive's files, mostListing the bytes of their list, which is held in
+	// maxArchiveBytes bounds an archive in bytes, maxUnpackedBytes the extracted bytes.
+	maxArchiveBytes  = 512 << 20
+	maxUnpackedBytes = 2 << 30
+	// maxEntries bounds an archive's files, maxListingBytes the bytes of their list, which is held in
 	// memory.
-	mostEntries = 20_000
-	mostListing = 8 << 20
-	// mostName is how long the name of one may be, in bytes.
-	mostName = 1 << 10
+	maxEntries      = 20_000
+	maxListingBytes = 8 << 20
+	// maxNameBytes is how long the name of one may be, in bytes.
+	maxNameBytes = 1 << 10
 )
 
 // archive is an untrusted zip file. Names, kinds and sizes of entries were checked; contents were not
 // read.
 type archive struct {
-	root  string               // folder of the run directory in the archive
-	files map[string]*zip.File // by their names below root
-	left  int64                // bytes that may still be taken out
+	root           string               // folder of the run directory in the archive
+	files          map[string]*zip.File // by their names below root
+	remainingBytes int64                // bytes that may still be taken out
 }
 
 func refused(format string, args ...any) error {
@@ -46,18 +46,18 @@ func refused(format string, args ...any) error {
 }
 
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
-	bounded := &listing{ReaderAt: file, left: mostListing}
+	bounded := &listing{ReaderAt: file, left: maxListingBytes}
 	r, err := zip.NewReader(bounded, size)
 	switch {
 	case errors.Is(err, errListing):
-		return nil, refused("the list of its files has more than %d MiB", mostListing>>20)
+		return nil, refused("the list of its files has more than %d MiB", maxListingBytes>>20)
 	case err != nil && !errors.Is(err, zip.ErrInsecurePath): // a name is judged below
 		return nil, refused("it is no whole zip archive (%v)", err)
-	case len(r.File) > mostEntries:
-		return nil, refused("it has %d files, more than %d", len(r.File), mostEntries)
+	case len(r.File) > maxEntries:
+		return nil, refused("it has %d files, more than %d", len(r.File), maxEntries)
 	}
 	bounded.read = true
-	a := &archive{files: map[string]*zip.File{}, left: mostUnpacked}
+	a := &archive{files: map[string]*zip.File{}, remainingBytes: maxUnpackedBytes}
 	for _, f := range r.File {
 		if err := checkEntry(f); err != nil {
 			return nil, err
@@ -92,8 +92,8 @@ func checkEntry(f *zip.File) error {
 	name := strings.TrimSuffix(f.Name, "/")
 	strange := func(c rune) bool { return c == '\\' || !unicode.IsPrint(c) }
 	switch {
-	case len(f.Name) > mostName:
-		return refused("a name in it has %d bytes, more than %d", len(f.Name), mostName)
+	case len(f.Name) > maxNameBytes:
+		return refused("a name in it has %d bytes, more than %d", len(f.Name), maxNameBytes)
 	case !utf8.ValidString(f.Name) || strings.ContainsFunc(f.Name, strange):
 		return refused("the name %q in it has characters that names of files do not have", f.Name)
 	case !fs.ValidPath(name) || name == "." || !filepath.IsLocal(name):
@@ -141,8 +141,8 @@ func (a *archive) entry(name string) *zip.File {
 	return nil
 }
 
-// others returns the archive's unused files.
-func (a *archive) others(taken map[string]bool) []string {
+// unusedFiles returns the archive's unused files.
+func (a *archive) unusedFiles(taken map[string]bool) []string {
 	var names []string
 	for name, f := range a.files {
 		below, err := filepath.Rel(a.root, name)
@@ -154,17 +154,17 @@ func (a *archive) others(taken map[string]bool) []string {
 	return names
 }
 
-// put extracts a file up to most bytes and returns its digest.
-func (a *archive) put(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
+// extract extracts a file up to most bytes and returns its digest.
+func (a *archive) extract(ctx context.Context, name string, most int64, to *record.Directory) (transcript.FileDigest, error) {
 	put := transcript.FileDigest{Path: name}
 	f := a.entry(name)
 	if f == nil {
 		return put, refused("it has no %s", name)
 	}
-	if most = min(max(most, 0), a.left); f.UncompressedSize64 > uint64(most) { // a transcript may tell of any size
+	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // a transcript may tell of any size
 		return put, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
 	}
-	a.left -= int64(f.UncompressedSize64)
+	a.remainingBytes -= int64(f.UncompressedSize64)
 	packed, err := f.Open()
 	if err != nil {
 		return put, refused("%s in it cannot be read (%v)", name, err)
@@ -175,7 +175,7 @@ func (a *archive) put(ctx context.Context, name string, most int64, to *record.D
 		return put, err
 	}
 	sum := sha256.New()
-	inside := &noted{Reader: packed}
+	inside := &errorReader{Reader: packed}
 	put.Bytes, err = io.Copy(io.MultiWriter(file, sum), boundedfile.Until(ctx, io.LimitReader(inside, int64(f.UncompressedSize64)+1)))
 	err = errors.Join(err, file.Close())
 	put.SHA256 = hex.EncodeToString(sum.Sum(nil))
@@ -192,13 +192,13 @@ func (a *archive) put(ctx context.Context, name string, most int64, to *record.D
 	return put, nil
 }
 
-// noted keeps the read error, to distinguish a bad archive from a full disk.
-type noted struct {
+// errorReader keeps the read error, to distinguish a bad archive from a full disk.
+type errorReader struct {
 	io.Reader
 	err error
 }
 
-func (n *noted) Read(p []byte) (int, error) {
+func (n *errorReader) Read(p []byte) (int, error) {
 	read, err := n.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		n.err = err

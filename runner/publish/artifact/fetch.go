@@ -70,7 +70,7 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
 }
 
-func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fetched, err error) {
+func fetch(ctx context.Context, from Server, w ArtifactRef, out, cache string) (_ *Fetched, err error) {
 	all, err := from.Artifacts(ctx, w.Repository, w.Run)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fe
 	defer dir.Close()
 	defer func() {
 		if err != nil {
-			empty(dir, missing != nil)
+			removeExtracted(dir, missing != nil)
 		}
 	}()
 	fetched, err := fetchInto(ctx, from, w, chosen, dir)
@@ -102,8 +102,8 @@ func fetch(ctx context.Context, from Server, w Wanted, out, cache string) (_ *Fe
 	return fetched, fetched.moveTo(last)
 }
 
-// empty removes extracted files, and the directory if made for them, as far as possible.
-func empty(dir *record.Directory, made bool) {
+// removeExtracted removes extracted files, and the directory if made for them, as far as possible.
+func removeExtracted(dir *record.Directory, made bool) {
 	entries, _ := os.ReadDir(dir.Path())
 	for _, e := range entries {
 		_ = dir.Root().RemoveAll(e.Name())
@@ -129,12 +129,12 @@ func (f *Fetched) moveTo(place string) error {
 	return nil
 }
 
-// usual begins the action's artifact names. The run's id follows.
-const usual = "agent-ci"
+// artifactPrefix begins the action's artifact names. The run's id follows.
+const artifactPrefix = "agent-ci"
 
 // choose finds the artifact: of several with one name, the newest. Only people can choose between
 // several runs of jobs or attempts.
-func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
+func choose(all []github.Artifact, w ArtifactRef) (github.Artifact, error) {
 	var newest []github.Artifact // of each name
 	for _, a := range all {
 		if w.ID == a.ID && w.ID != 0 {
@@ -144,7 +144,7 @@ func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
 			newest = append(newest, a)
 		}
 	}
-	switch named := only(newest, func(name string) bool { return name == w.Name }); {
+	switch named := filterByName(newest, func(name string) bool { return name == w.Name }); {
 	case len(all) == 0:
 		return github.Artifact{}, fmt.Errorf("the run has no artifacts: it has not come so far yet, or its workflow uploads none (actions/upload-artifact)")
 	case w.ID != 0:
@@ -164,17 +164,17 @@ func choose(all []github.Artifact, w Wanted) (github.Artifact, error) {
 // likeliest returns the most likely candidates.
 func likeliest(all []github.Artifact) []github.Artifact {
 	for _, like := range []func(name string) bool{
-		func(name string) bool { return record.IsID(strings.TrimPrefix(name, usual+"-")) },
-		func(name string) bool { return strings.HasPrefix(name, usual) },
+		func(name string) bool { return record.IsID(strings.TrimPrefix(name, artifactPrefix+"-")) },
+		func(name string) bool { return strings.HasPrefix(name, artifactPrefix) },
 	} {
-		if some := only(all, like); len(some) > 0 {
+		if some := filterByName(all, like); len(some) > 0 {
 			return some
 		}
 	}
 	return all
 }
 
-func only(all []github.Artifact, with func(name string) bool) (some []github.Artifact) {
+func filterByName(all []github.Artifact, with func(name string) bool) (some []github.Artifact) {
 	for _, a := range all {
 		if with(a.Name) {
 			some = append(some, a)
@@ -213,7 +213,7 @@ func list(names []string) string {
 }
 
 // fetchInto downloads an archive beside its run, extracts and verifies the run.
-func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, dir *record.Directory) (*Fetched, error) {
+func fetchInto(ctx context.Context, from Server, w ArtifactRef, a github.Artifact, dir *record.Directory) (*Fetched, error) {
 	const packed = "artifact.zip"
 	file, err := dir.Root().OpenFile(packed, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -223,7 +223,7 @@ func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, di
 		_ = file.Close()
 		_ = dir.Root().Remove(packed)
 	}()
-	if err := from.DownloadArtifact(ctx, w.Repository, a, file, mostArchive); err != nil {
+	if err := from.DownloadArtifact(ctx, w.Repository, a, file, maxArchiveBytes); err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
@@ -238,7 +238,7 @@ func fetchInto(ctx context.Context, from Server, w Wanted, a github.Artifact, di
 	if err != nil {
 		return nil, err
 	}
-	fetched.compare(w)
+	fetched.noteContradictions(w)
 	if err := writeReport(ctx, dir); err != nil {
 		return nil, err
 	}
@@ -267,7 +267,7 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 		if name == record.ResultFile && a.entry(name) == nil {
 			break // of a run that was killed
 		}
-		if _, err := a.put(ctx, name, bundle.Limit(name), dir); err != nil {
+		if _, err := a.extract(ctx, name, bundle.Limit(name), dir); err != nil {
 			return nil, err
 		}
 	}
@@ -278,31 +278,31 @@ func (a *archive) unpack(ctx context.Context, dir *record.Directory) (*Fetched, 
 	taken := map[string]bool{record.TranscriptFile: true, record.ResultFile: true, record.ReportFile: true}
 	if end := f.View.Finished; end != nil {
 		for _, told := range end.Files {
-			if taken[told.Path] || !keeps(told.Path) || a.entry(told.Path) == nil {
+			if taken[told.Path] || !hasDigest(told.Path) || a.entry(told.Path) == nil {
 				continue
 			}
-			if err := a.putTold(ctx, told, dir); err != nil {
+			if err := a.extractVerified(ctx, told, dir); err != nil {
 				return nil, err
 			}
 			taken[told.Path] = true
 		}
 	}
-	f.noteOthers(a.others(taken))
+	f.noteOthers(a.unusedFiles(taken))
 	return f, nil
 }
 
-// putTold extracts a file that must match the transcript's digest.
-func (a *archive) putTold(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
-	is, err := a.put(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
+// extractVerified extracts a file that must match the transcript's digest.
+func (a *archive) extractVerified(ctx context.Context, told transcript.FileDigest, dir *record.Directory) error {
+	is, err := a.extract(ctx, told.Path, min(bundle.Limit(told.Path), told.Bytes), dir)
 	if err == nil && is != told {
 		err = refused("%s was altered: it is not what the transcript tells of", told.Path)
 	}
 	return err
 }
 
-// keeps reports whether a name is a run's file with a digest. A transcript that names other files
+// hasDigest reports whether a name is a run's file with a digest. A transcript that names other files
 // did not come from a run.
-func keeps(name string) bool {
+func hasDigest(name string) bool {
 	folder, file := path.Split(name)
 	switch folder {
 	case "":
@@ -322,16 +322,16 @@ func (f *Fetched) check(dir *record.Directory) (err error) {
 	case errors.Is(err, record.ErrUnfinished), errors.As(err, &torn) && !dir.Has(record.ResultFile):
 		f.Notes = append(f.Notes, "The run did not come to its end, or was uploaded before: what is missing at the end of its transcript does not show.")
 	case err != nil:
-		return refused("%s", outcome.Trimmed(err))
+		return refused("%s", outcome.WithoutFullStop(err))
 	}
 	if f.View, err = dir.View(); err != nil {
-		return refused("%s", outcome.Trimmed(err))
+		return refused("%s", outcome.WithoutFullStop(err))
 	}
 	if f.Head = f.View.Head; f.View.Finished == nil || !dir.Has(record.ResultFile) {
 		return nil
 	}
 	if err := dir.CheckResult(f.View); err != nil {
-		return refused("%s", outcome.Trimmed(err))
+		return refused("%s", outcome.WithoutFullStop(err))
 	}
 	return nil
 }
@@ -343,9 +343,9 @@ func (f *Fetched) noteOthers(names []string) {
 	}
 }
 
-// compare records contradictions between the transcript and the requested run. Agreement proves
+// noteContradictions records contradictions between the transcript and the requested run. Agreement proves
 // nothing, since it may say anything.
-func (f *Fetched) compare(w Wanted) {
+func (f *Fetched) noteContradictions(w ArtifactRef) {
 	if of := f.View.Workspace.Repository; of != "" && !strings.EqualFold(of, w.Repository) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Its transcript says that it is of %.100q, and not of %s.", of, w.Repository))
 	}

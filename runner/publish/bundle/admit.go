@@ -18,11 +18,11 @@ import (
 // Admit judges a proposal's change by this half's rules and sets the proposal's pre_publish hooks:
 // those of the base commit, of the job file here and of the operator. The bundle's own hook
 // definitions are ignored.
-func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
+func (h SecondHalf) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*proposals.Lessons, error) {
 	lessons := proposals.Recorded(h.Record, b.View).In(h.Workspace, p.Job, false)
-	lessons.Ran(p.Table.Rows)
+	lessons.RecordChecks(p.Table.Rows)
 	follow := lessons.Follow(nil)
-	p.Follow.Judge, p.Follow.Onto, p.LessonsIn = follow.Judge, follow.Onto, lessons.Brought
+	p.Follow.Judge, p.Follow.MoveOnto, p.LessonsIn = follow.Judge, follow.MoveOnto, lessons.Brought
 	if p.Change.Empty() {
 		return lessons, nil
 	}
@@ -37,12 +37,12 @@ func (h Half) Admit(ctx context.Context, b Bundle, p *publish.Proposal) (*propos
 	if err := b.operatorsGiven(all); err != nil || len(all) == 0 {
 		return lessons, err
 	}
-	boxes, err := h.boxes(ctx, p)
+	boxes, err := h.openSandboxes(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	p.Hooks = hooks.New(all, boxes, boxes.Root)
-	p.Hooks.Rooms.Changeable = append(p.Hooks.Rooms.Changeable, h.Workspace.Root())
+	p.Hooks.Sandboxes.WritableByCommands = append(p.Hooks.Sandboxes.WritableByCommands, h.Workspace.Root())
 	return lessons, p.Hooks.List()
 }
 
@@ -62,14 +62,14 @@ func (b Bundle) operatorsGiven(now []hooks.Hook) error {
 // changeFolder of the run directory has the tree of the change, for hooks to see.
 const changeFolder = record.StateFolder + "/change"
 
-// boxes opens sandboxes with a fresh tree of the change, without the job's services, MCP servers,
+// openSandboxes opens sandboxes with a fresh tree of the change, without the job's services, MCP servers,
 // secrets and network. The agent does not work there.
-func (h Half) boxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
+func (h SecondHalf) openSandboxes(ctx context.Context, p *publish.Proposal) (*confine.Sandboxes, error) {
 	for _, name := range []string{changeFolder, confine.ScratchFolder} { // which whoever made the bundle may have filled
 		h.Record.Remove(name)
 	}
 	tree := h.Record.Join(changeFolder)
-	if err := h.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, Shown: gitops.Shown{Tree: p.Change.Tree, Base: p.Base}}); err != nil {
+	if err := h.Workspace.Checkout().Materialise(ctx, gitops.MaterialiseOptions{Dir: tree, TreeForCommands: gitops.TreeForCommands{Tree: p.Change.Tree, Base: p.Base}}); err != nil {
 		return nil, err
 	}
 	j := *p.Job

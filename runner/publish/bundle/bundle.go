@@ -30,13 +30,13 @@ type Bundle struct {
 // Head is set, even with an error, after the chain was verified.
 func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err error) {
 	if err := plainFiles(rec.Directory); err != nil {
-		return b, badBundle("%s", outcome.Trimmed(err))
+		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	if b.Head, err = rec.CheckChain(); err != nil {
-		return Bundle{}, badBundle("%s", outcome.Trimmed(err))
+		return Bundle{}, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	if b.View, err = rec.View(); err != nil {
-		return b, badBundle("%s", outcome.Trimmed(err))
+		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	if safeRunID(b.View.Started.RunID) {
 		rec.ID = b.View.Started.RunID
@@ -44,8 +44,8 @@ func Open(ctx context.Context, rec *record.Record, hasToken bool) (b Bundle, err
 	if b.View.Finished == nil {
 		return b, badBundle("its run has not ended")
 	}
-	if err := rec.Unaltered(ctx, b.View.Finished, record.PackFile); err != nil {
-		return b, badBundle("%s", outcome.Trimmed(err))
+	if err := rec.RequireUnaltered(ctx, b.View.Finished, record.PackFile); err != nil {
+		return b, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	return b, b.publishable(hasToken)
 }
@@ -59,18 +59,18 @@ func refusedBundle(format string, args ...any) error {
 	return outcome.Stopf(outcome.InvalidInput, "bundle", "The bundle cannot be published: %s.", fmt.Sprintf(format, args...))
 }
 
-// mostBytes bounds a bundle's files, in bytes.
-var mostBytes = map[string]int64{
+// maxBytes bounds a bundle's files, in bytes.
+var maxBytes = map[string]int64{
 	record.TranscriptFile: 1 << 30, record.ResultFile: 16 << 20, record.PackFile: 256 << 20, record.PatchFile: 1 << 40, record.PullRequestFile: 1 << 40, record.PublishFile: 1 << 40,
 }
 
 // Limit bounds a foreign run directory's file, in bytes.
-func Limit(name string) int64 { return cmp.Or(mostBytes[name], mostBytes[record.PatchFile]) }
+func Limit(name string) int64 { return cmp.Or(maxBytes[name], maxBytes[record.PatchFile]) }
 
 // plainFiles verifies that a foreign directory has regular files: no links, which lead elsewhere,
 // and no pipes, which never end.
 func plainFiles(d *record.Directory) error {
-	for name, most := range mostBytes {
+	for name, most := range maxBytes {
 		info, err := d.Root().Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -156,7 +156,7 @@ func (b Bundle) unpack(ctx context.Context, rec *record.Record, into *gitops.Che
 	defer pack.Close()
 	change, err := into.ReadPack(ctx, pack, gitops.Tree(b.View.Change.TreeSHA))
 	if _, refused := errors.AsType[*gitops.PackError](err); refused {
-		return nil, badBundle("%s", outcome.Trimmed(err))
+		return nil, badBundle("%s", outcome.WithoutFullStop(err))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", record.PackFile, err)

@@ -150,7 +150,7 @@ func TestBeingAsCautious(t *testing.T) {
 		return Bundle{View: &transcript.View{Started: transcript.RunStarted{Job: []byte(made)}}}
 	}
 	ours := job.Job{OnVerifyFailed: "draft", Policy: job.Policy{Protect: []string{"ours"}}}
-	j, err := b(`{"on_verify_failed": "none", "pull_request": {"draft": true, "title": "Theirs"}, "policy": {"protect": ["theirs"]}}`).cautious(ours)
+	j, err := b(`{"on_verify_failed": "none", "pull_request": {"draft": true, "title": "Theirs"}, "policy": {"protect": ["theirs"]}}`).withBundleRestrictions(ours)
 	if err != nil || j.OnVerifyFailed != "none" || !j.PullRequest.Draft || strings.Join(j.Policy.Protect, " ") != "ours theirs" || j.PullRequest.Title != "" {
 		t.Errorf("%+v, %v", j, err)
 	}
@@ -158,13 +158,13 @@ func TestBeingAsCautious(t *testing.T) {
 		t.Errorf("the job of this half became %+v", ours)
 	}
 	ours.PullRequest.Draft, ours.OnVerifyFailed = true, "none"
-	if j, err = b(`{"on_verify_failed": "draft"}`).cautious(ours); err != nil || !j.PullRequest.Draft || j.OnVerifyFailed != "none" {
+	if j, err = b(`{"on_verify_failed": "draft"}`).withBundleRestrictions(ours); err != nil || !j.PullRequest.Draft || j.OnVerifyFailed != "none" {
 		t.Errorf("%+v, %v", j, err)
 	}
-	_, err = b(`{"policy": {"protect": ["[", "` + "\\u0000" + `"]}}`).cautious(ours)
+	_, err = b(`{"policy": {"protect": ["[", "` + "\\u0000" + `"]}}`).withBundleRestrictions(ours)
 	wantStop(t, err, "bundle", "policy.protect")
-	_, err = b(`{"policy": {"protect": [` + strings.TrimSuffix(strings.Repeat(`"a",`, mostProtected+1), ",") + `]}}`).cautious(ours)
+	_, err = b(`{"policy": {"protect": [` + strings.TrimSuffix(strings.Repeat(`"a",`, maxProtected+1), ",") + `]}}`).withBundleRestrictions(ours)
 	wantStop(t, err, "bundle", "policy.protect")
-	_, err = b(`{"policy": 7}`).cautious(ours)
+	_, err = b(`{"policy": 7}`).withBundleRestrictions(ours)
 	wantStop(t, err, "bundle", "its job cannot be read")
 }

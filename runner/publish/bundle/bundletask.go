@@ -28,7 +28,7 @@ type pins struct {
 }
 
 // readPins reads the pins before anything of the bundle chooses a commit.
-func (h Half) readPins(ctx context.Context) (pins, error) {
+func (h SecondHalf) readPins(ctx context.Context) (pins, error) {
 	if h.Event.InActions {
 		if err := h.Event.Unusable(); err != nil {
 			return pins{}, err
@@ -57,11 +57,11 @@ func refuseForksRun(e intake.Event) error {
 
 // pinningJob returns the checked out commit's configuration. On a pull request's event its author
 // may have written that commit, so only this half's own input counts.
-func (h Half) pinningJob(ctx context.Context) (*job.Job, error) {
+func (h SecondHalf) pinningJob(ctx context.Context) (*job.Job, error) {
 	if h.Event.Base() == "" {
 		return h.template(ctx)
 	}
-	return h.goBy(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
+	return h.adoptSettings(h.Source.LoadGiven(ctx, h.Workspace.Commit()))
 }
 
 // taskEvents lists events whose issue or pull request is the task.
@@ -101,9 +101,9 @@ func (k pins) asker() actions.Account {
 	return e.Sender
 }
 
-// place verifies the proposal's destination from this half's knowledge and names the base branch.
+// verifyDestination verifies the proposal's destination from this half's knowledge and names the base branch.
 // told is the bundle's base branch, "" for a detached HEAD.
-func (k pins) place(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
+func (k pins) verifyDestination(ctx context.Context, to publish.Forge, told string, p *publish.Proposal) error {
 	in := to.Server.Repository(to.Repository)
 	pull, err := k.readPull(ctx, in)
 	if err != nil {
@@ -139,7 +139,7 @@ func (k pins) baseBranch(ctx context.Context, in forge.Repository, pull *forge.P
 	}
 	branch := cmp.Or(told, known[0])
 	if err := form.ValidateBranch(branch); err != nil {
-		return "", badBundle("its base: %s", outcome.Trimmed(err))
+		return "", badBundle("its base: %s", outcome.WithoutFullStop(err))
 	}
 	wanted := p.Job.Repository.Base
 	switch {

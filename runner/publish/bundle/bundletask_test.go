@@ -125,7 +125,7 @@ func TestTheEventOfAPullRequest(t *testing.T) {
 	w.commit(".github/agent-ci.yml", "repository:\n  base: next\n", "Choose the base")
 	w.git(w.dir, "push", "--quiet", "forge", "next")
 	w.git(w.dir, "checkout", "--quiet", "main")
-	first := func() *Half {
+	first := func() *SecondHalf {
 		rec := w.firstHalf(nil)
 		half := w.half(rec)
 		return &half

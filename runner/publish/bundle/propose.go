@@ -25,8 +25,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Half is the second half's own input, regardless of the bundle.
-type Half struct {
+// SecondHalf is the second half's own input, regardless of the bundle.
+type SecondHalf struct {
 	Record    *record.Record
 	Workspace *workspace.Workspace // whose work tree stays as it is
 	Source    *settings.Source
@@ -39,7 +39,7 @@ type Half struct {
 // Propose makes a proposal from a bundle with all values verified, without a change if the bundle
 // has none. With an error it returns the proposal so far. The caller adds the judgement for a moved
 // base.
-func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
+func (h SecondHalf) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publish.Proposal, err error) {
 	known, err := h.readPins(ctx)
 	if p.Job = known.job; err != nil {
 		return to, p, err
@@ -53,13 +53,13 @@ func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publis
 	if err := h.adopt(ctx, b, known, to.Repository, &p); err != nil {
 		return to, p, err
 	}
-	if err := known.place(ctx, to, b.View.Workspace.Base, &p); err != nil {
+	if err := known.verifyDestination(ctx, to, b.View.Workspace.Base, &p); err != nil {
 		return to, p, err
 	}
 	if p.Key, err = publish.ReadKey(ctx, h.Source.Env, p.Job.PullRequest.Commit); err != nil {
 		return to, p, err
 	}
-	if err := to.Ready(ctx, p.Task.Branch, p.Base); err != nil {
+	if err := to.RequirePublishable(ctx, p.Task.Branch, p.Base); err != nil {
 		return to, p, err
 	}
 	p.Change, err = h.change(ctx, b, to, p.Base)
@@ -68,7 +68,7 @@ func (h Half) Propose(ctx context.Context, b Bundle) (to publish.Forge, p publis
 
 // openBase finds the bundle's base commit without moving the work tree, and fetches it into a
 // shallow checkout if needed. Its membership in the base branch is verified before publishing.
-func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
+func (h SecondHalf) openBase(ctx context.Context, from publish.Forge, sha string) (gitops.Base, error) {
 	spec := gitops.BaseSpec{SHA: sha}
 	err := h.Workspace.SetBase(ctx, spec)
 	if errors.As(err, new(*gitops.UnknownBaseError)) && h.Workspace.Fetch(ctx, from.Remote(), sha, true) == nil {
@@ -77,31 +77,31 @@ func (h Half) openBase(ctx context.Context, from publish.Forge, sha string) (git
 	return h.Workspace.Base(), workspace.CheckoutFailure(err)
 }
 
-// goBy adopts settings and removes their secrets from the record.
-func (h Half) goBy(set *settings.Settings, err error) (*job.Job, error) {
+// adoptSettings adopts settings and removes their secrets from the record.
+func (h SecondHalf) adoptSettings(set *settings.Settings, err error) (*job.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.Record.KeepOut(settings.Secrets(h.Source.Env, &set.Job))
+	h.Record.SetSecrets(settings.Secrets(h.Source.Env, &set.Job))
 	return &set.Job, nil
 }
 
 // template reads this half's configuration on the workspace's base.
-func (h Half) template(ctx context.Context) (*job.Job, error) {
-	return h.goBy(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
+func (h SecondHalf) template(ctx context.Context) (*job.Job, error) {
+	return h.adoptSettings(h.Source.LoadTemplate(ctx, h.Workspace.Commit()))
 }
 
-// mostProtected is how many patterns are taken of a bundle: each of them is
+// maxProtected is how many patterns are taken of a bundle: each of them is
 // compared with each file of its change.
-const mostProtected = 10_000
+const maxProtected = 10_000
 
-// cautious returns a job with the bundle's own restrictions added.
-func (b Bundle) cautious(j job.Job) (*job.Job, error) {
+// withBundleRestrictions returns a job with the bundle's own restrictions added.
+func (b Bundle) withBundleRestrictions(j job.Job) (*job.Job, error) {
 	var made job.Job
 	if err := json.Unmarshal(b.View.Started.Job, &made); err != nil {
 		return nil, badBundle("its job cannot be read (%v)", err)
 	}
-	if _, err := policy.Protected(made.Policy.Protect, "any"); err != nil || len(made.Policy.Protect) > mostProtected {
+	if _, err := policy.Protected(made.Policy.Protect, "any"); err != nil || len(made.Policy.Protect) > maxProtected {
 		return nil, badBundle("the patterns of its policy.protect cannot be used")
 	}
 	if made.OnVerifyFailed == "none" {
@@ -114,7 +114,7 @@ func (b Bundle) cautious(j job.Job) (*job.Job, error) {
 	return &j, nil
 }
 
-func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
+func (h SecondHalf) adopt(ctx context.Context, b Bundle, known pins, repository string, p *publish.Proposal) (err error) {
 	if p.Job, err = h.template(ctx); err != nil {
 		return err
 	}
@@ -126,12 +126,12 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 		return badBundle("its run id is not one")
 	}
 	if err := form.ValidateBranch(branch); err != nil {
-		return badBundle("its branch: %s", outcome.Trimmed(err))
+		return badBundle("its branch: %s", outcome.WithoutFullStop(err))
 	}
 	if branch != known.job.PullRequest.Branch && !intake.IsRunBranch(branch) {
 		return badBundle("its branch %s is not below agent-ci/, and pull_request.branch does not name it", branch)
 	}
-	if p.Job, err = b.cautious(*p.Job); err != nil {
+	if p.Job, err = b.withBundleRestrictions(*p.Job); err != nil {
 		return err
 	}
 	p.RunID, p.ChainHead, p.Summary = b.View.Started.RunID, b.Head, h.Record.Redact(b.View.Summary())
@@ -145,7 +145,7 @@ func (h Half) adopt(ctx context.Context, b Bundle, known pins, repository string
 		if err != nil {
 			return nil, err
 		}
-		return b.cautious(*j)
+		return b.withBundleRestrictions(*j)
 	}
 	return errors.Join(h.Record.Append(transcript.TypePlan, b.View.Plan), h.Record.Append(transcript.TypeVerify, p.Table))
 }
@@ -209,7 +209,7 @@ func mayFollow(base gitops.Base, now publish.BaseBranch) error {
 
 // change returns the change of the bundle's objects, which are judged. A bundle without one closes
 // a pull request and must have that base too.
-func (h Half) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
+func (h SecondHalf) change(ctx context.Context, b Bundle, to publish.Forge, base gitops.Base) (*gitops.ChangeSet, error) {
 	if !b.hasChange() {
 		now, err := publish.LookUpBase(ctx, to.Server.Repository(to.Repository), base)
 		if err == nil {

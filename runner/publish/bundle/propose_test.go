@@ -137,7 +137,7 @@ func TestABundleWithoutAChange(t *testing.T) {
 	if to, p, err = w.half(rec).Propose(t.Context(), b); err != nil || !p.Change.Empty() {
 		t.Fatalf("%+v, %v", p.Change, err)
 	}
-	if out := w.publish(to, p); out.Pull != nil || out.StaysOpen == nil || out.StaysOpen.State != "open" {
+	if out := w.publish(to, p); out.Pull != nil || out.OpenPullOfTask == nil || out.OpenPullOfTask.State != "open" {
 		t.Errorf("publication: %+v", out)
 	}
 	if got := b.NothingToPublish().Message; got != "The run ended as no_changes/nothing_to_do: there is nothing to publish." {

@@ -96,7 +96,7 @@ func (w *world) firstHalf(change func(*told)) *record.Record {
 	repo := gittest.Repo{T: w.t, Dir: w.dir}
 	repo.Write("hello.txt", "Hello.\n")
 	repo.Git("add", "hello.txt")
-	made, err := space.Checkout().Between(ctx, space.Base(), gitops.Tree(repo.Git("write-tree")))
+	made, err := space.Checkout().ChangeBetween(ctx, space.Base(), gitops.Tree(repo.Git("write-tree")))
 	w.must(err)
 	repo.Git("reset", "--quiet")
 	_, err = space.WritePatch(ctx, made, "")
@@ -159,7 +159,7 @@ func (w *world) open(rec *record.Record) (Bundle, error) {
 }
 
 // half is the second half.
-func (w *world) half(rec *record.Record) Half {
+func (w *world) half(rec *record.Record) SecondHalf {
 	w.t.Helper()
 	dir := w.dir
 	if w.shows != "" {
@@ -170,11 +170,11 @@ func (w *world) half(rec *record.Record) Half {
 	w.t.Cleanup(func() { space.Close() })
 	client, err := github.New(github.Options{APIURL: w.forge.APIURL, ServerURL: w.forge.URL, Token: w.forge.Token})
 	w.must(err)
-	return Half{
+	return SecondHalf{
 		Record: rec, Workspace: space, Event: w.event,
 		Source: &settings.Source{Warn: rec.Warn, Given: settings.Given{Env: w.env, Set: w.set}},
 		Forge: func(*job.Job) (publish.Forge, error) {
-			return publish.Forge{Means: publish.Means{Record: rec, Workspace: space, Env: w.env, Repository: "octo/widgets", ServerURL: w.forge.URL}, Server: client}, nil
+			return publish.Forge{Publisher: publish.Publisher{Record: rec, Workspace: space, Env: w.env, Repository: "octo/widgets", ServerURL: w.forge.URL}, Server: client}, nil
 		},
 	}
 }

@@ -42,8 +42,8 @@ func TestFindingsStandOnLinesOfTheDiff(t *testing.T) {
 	}
 }
 
-func speaker() Speaker {
-	return Speaker{On: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
+func speaker() Poster {
+	return Poster{On: intake.Subject{Number: 7, OnPull: true, HeadSHA: strings.Repeat("a", 40)}, Key: "review", RunID: "r1", Link: "https://ci.example/o/r/actions/runs/1"}
 }
 
 // alive is what GitHub acts on.
@@ -109,7 +109,7 @@ func TestNothingIsLostSilently(t *testing.T) {
 	}
 }
 
-func footerOf(s Speaker) string {
+func footerOf(s Poster) string {
 	lines := strings.SplitAfter(strings.TrimSpace(s.footer("x")), "by ")
 	return lines[1] + "\n"
 }

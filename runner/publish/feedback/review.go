@@ -15,7 +15,7 @@ import (
 
 // review publishes a commenting review: an agent neither approves nor blocks. Findings outside the
 // diff are in the text.
-func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error) {
+func (s Poster) review(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	var o reviewObject
 	if err := decode(raw, &o); err != nil {
 		return nil, err
@@ -24,12 +24,12 @@ func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error)
 	if err != nil {
 		return nil, err
 	}
-	said := &Said{Findings: len(on), Beside: len(beside)}
+	said := &Posted{Findings: len(on), Beside: len(beside)}
 	there, err := s.ownReviews(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if i := slices.IndexFunc(there, func(each own) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
+	if i := slices.IndexFunc(there, func(each earlierPost) bool { return each.run == s.RunID }); i >= 0 { // the run was killed after it
 		said.URL, said.Operation = there[i].url, "none"
 		return said, nil
 	}
@@ -46,7 +46,7 @@ func (s Speaker) review(ctx context.Context, raw json.RawMessage) (*Said, error)
 	return said, nil
 }
 
-func (s Speaker) newReview(o reviewObject, on, refused []placed, beside []finding) forge.NewReview {
+func (s Poster) newReview(o reviewObject, on, refused []placedFinding, beside []finding) forge.NewReview {
 	review := forge.NewReview{CommitSHA: s.On.HeadSHA, Body: s.reviewText(o, refused, beside)}
 	for _, p := range on {
 		comment := p.at
@@ -56,14 +56,14 @@ func (s Speaker) newReview(o reviewObject, on, refused []placed, beside []findin
 	return review
 }
 
-// placed is a finding on lines of the diff.
-type placed struct {
+// placedFinding is a finding on lines of the diff.
+type placedFinding struct {
 	finding
 	at forge.LineComment
 }
 
 // lines names findings by their places, for a warning.
-func lines(all []placed) string {
+func lines(all []placedFinding) string {
 	var places []string
 	for _, p := range all {
 		places = append(places, fmt.Sprintf("%s:%d", markdown.FileName(p.at.Path), p.at.Line))
@@ -73,7 +73,7 @@ func lines(all []placed) string {
 
 // place separates findings on the diff from others. A resumed run reads the diff again and knows no
 // line of a pull request that moved.
-func (s Speaker) place(ctx context.Context, findings []finding) (on []placed, beside []finding, err error) {
+func (s Poster) place(ctx context.Context, findings []finding) (on []placedFinding, beside []finding, err error) {
 	files := s.On.Files
 	if s.On.Pull == nil {
 		if files, err = s.diffAgain(ctx); err != nil {
@@ -86,12 +86,12 @@ func (s Speaker) place(ctx context.Context, findings []finding) (on []placed, be
 			beside = append(beside, f)
 			continue
 		}
-		on = append(on, placed{f, at})
+		on = append(on, placedFinding{f, at})
 	}
 	return on, beside, nil
 }
 
-func (s Speaker) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
+func (s Poster) diffAgain(ctx context.Context) ([]forge.PullFile, error) {
 	pull, files, err := intake.ReadDiff(ctx, s.repository(), s.On.Number)
 	if err != nil {
 		return nil, err

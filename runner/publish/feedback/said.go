@@ -10,7 +10,7 @@ import (
 )
 
 // End returns the end of a run that posted something.
-func (s *Said) End() *outcome.Stop {
+func (s *Posted) End() *outcome.Stop {
 	switch s.As {
 	case job.AsReview:
 		return outcome.Stopf(outcome.NoChanges, "reviewed", "%s was reviewed, with %s: %s.", s.On.Name(), s.findings(), s.URL)
@@ -25,7 +25,7 @@ func (s *Said) End() *outcome.Stop {
 	return outcome.Stopf(outcome.NoChanges, "commented", "The comment on %s %s: %s.", strings.ToLower(name[:1])+name[1:], how, s.URL)
 }
 
-func (s *Said) findings() string {
+func (s *Posted) findings() string {
 	switch {
 	case s.Findings+s.Beside == 0:
 		return "nothing found"

@@ -46,16 +46,16 @@ type object = map[string]any
 func Schema(p job.Publish) (settings.OutputSchema, error) {
 	properties := map[string]object{
 		job.AsReview: {
-			"summary":  text(maxText, "What the pull request does and what you think of it, in a few sentences of Markdown."),
-			"findings": object{"type": "array", "maxItems": maxFindings, "items": closed(findingProperties)},
+			"summary":  textSchema(maxText, "What the pull request does and what you think of it, in a few sentences of Markdown."),
+			"findings": object{"type": "array", "maxItems": maxFindings, "items": closedObject(findingProperties)},
 		},
 		job.AsLabels: {
 			"labels": object{"type": "array", "items": object{"type": "string", "enum": p.Labels}, "description": "Those that fit; none if none does."},
-			"reason": text(maxText, "Why, in a sentence."),
+			"reason": textSchema(maxText, "Why, in a sentence."),
 		},
-		job.AsComment: {"comment": text(maxComment, "The comment, in Markdown.")},
+		job.AsComment: {"comment": textSchema(maxComment, "The comment, in Markdown.")},
 	}[p.As]
-	raw, err := json.Marshal(closed(properties))
+	raw, err := json.Marshal(closedObject(properties))
 	if err != nil {
 		return settings.OutputSchema{}, fmt.Errorf("encode the schema of publish.as: %w", err)
 	}
@@ -63,20 +63,20 @@ func Schema(p job.Publish) (settings.OutputSchema, error) {
 }
 
 var findingProperties = object{
-	"path":     text(4096, "The file, as the diff names it."),
+	"path":     textSchema(4096, "The file, as the diff names it."),
 	"line":     object{"type": "integer", "minimum": 1, "description": "The first line that the finding is about: a number of the new file that stands in the diff."},
 	"end_line": object{"type": "integer", "minimum": 1, "description": "The last one, in the same hunk; the same as line for one line."},
 	"severity": object{"type": "string", "enum": []string{"high", "medium", "low"}},
-	"title":    text(maxTitle, "The finding on one line."),
-	"body":     text(maxText, "What is wrong, why, and what to do, in Markdown."),
+	"title":    textSchema(maxTitle, "The finding on one line."),
+	"body":     textSchema(maxText, "What is wrong, why, and what to do, in Markdown."),
 }
 
-func text(most int, about string) object {
+func textSchema(most int, about string) object {
 	return object{"type": "string", "minLength": 1, "maxLength": most, "description": about}
 }
 
-// closed is an object with all of these properties and no other.
-func closed(properties object) object {
+// closedObject is an object with all of these properties and no other.
+func closedObject(properties object) object {
 	required := make([]string, 0, len(properties))
 	for name := range properties {
 		required = append(required, name)

@@ -16,8 +16,8 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-// Speaker posts an agent's findings on an issue or pull request.
-type Speaker struct {
+// Poster posts an agent's findings on an issue or pull request.
+type Poster struct {
 	Record    *record.Record
 	Server    forge.Forge
 	Publish   job.Publish
@@ -29,8 +29,8 @@ type Speaker struct {
 	Link      string // page of the CI run; may be empty
 }
 
-// Said is the posted content.
-type Said struct {
+// Posted is the posted content.
+type Posted struct {
 	As        string
 	On        intake.Subject
 	URL       string
@@ -40,11 +40,11 @@ type Said struct {
 	Labels    []string
 }
 
-func (s Speaker) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
+func (s Poster) repository() forge.Repository { return s.Server.Repository(s.On.Repository) }
 
-// Ready ends a run whose like said it already, of the same commit or the same input,
+// RequireNotPosted ends a run whose like said it already, of the same commit or the same input,
 // before the model is asked.
-func (s Speaker) Ready(ctx context.Context) error {
+func (s Poster) RequireNotPosted(ctx context.Context) error {
 	if s.Commanded || s.Publish.As == job.AsLabels {
 		return nil
 	}
@@ -64,9 +64,9 @@ func (s Speaker) Ready(ctx context.Context) error {
 	return nil
 }
 
-// SayFrom publishes the object in a file of the record after asking all hooks; all may be nil. d
+// PostFromFile publishes the object in a file of the record after asking all hooks; all may be nil. d
 // tells hooks the purpose.
-func (s Speaker) SayFrom(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Said, error) {
+func (s Poster) PostFromFile(ctx context.Context, file string, all *hooks.Hooks, d hooks.Draft) (*Posted, error) {
 	raw, err := s.Record.Read(file)
 	if err == nil && all != nil {
 		d.As, d.Body, d.Labels, d.Files = s.Publish.As, string(raw), []string{}, []string{}
@@ -75,12 +75,12 @@ func (s Speaker) SayFrom(ctx context.Context, file string, all *hooks.Hooks, d h
 	if err != nil {
 		return nil, err
 	}
-	return s.Say(ctx, raw)
+	return s.Post(ctx, raw)
 }
 
-// Say publishes the object that the agent gave. The same run says nothing twice.
-func (s Speaker) Say(ctx context.Context, raw json.RawMessage) (*Said, error) {
-	say := map[string]func(context.Context, json.RawMessage) (*Said, error){
+// Post publishes the object that the agent gave. The same run says nothing twice.
+func (s Poster) Post(ctx context.Context, raw json.RawMessage) (*Posted, error) {
+	say := map[string]func(context.Context, json.RawMessage) (*Posted, error){
 		job.AsReview: s.review, job.AsLabels: s.label, job.AsComment: s.comment,
 	}[s.Publish.As]
 	said, err := say(ctx, raw)
@@ -94,8 +94,8 @@ func (s Speaker) Say(ctx context.Context, raw json.RawMessage) (*Said, error) {
 	})
 }
 
-// own is something that a run of this task said before.
-type own struct {
+// earlierPost is something that a run of this task said before.
+type earlierPost struct {
 	id         int64
 	text, url  string
 	input, run string
@@ -104,34 +104,34 @@ type own struct {
 // ownOf are those texts that begin with the mark of this task. The mark alone proves
 // nothing, since anybody can write it: the author must be a bot, or the account of the
 // token.
-func (s Speaker) ownOf(mine func(forge.Comment) bool, id int64, by forge.User, text, url string) []own {
+func (s Poster) ownOf(mine func(forge.Comment) bool, id int64, by forge.User, text, url string) []earlierPost {
 	input, run, is := intake.FeedbackOf(text, s.Key)
 	if !is || !mine(forge.Comment{Author: by}) {
 		return nil
 	}
-	return []own{{id: id, text: text, url: url, input: input, run: run}}
+	return []earlierPost{{id: id, text: text, url: url, input: input, run: run}}
 }
 
-func (s Speaker) ownReviews(ctx context.Context) ([]own, error) {
+func (s Poster) ownReviews(ctx context.Context) ([]earlierPost, error) {
 	all, err := s.repository().Reviews(ctx, s.On.Number)
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("The reviews of pull request #%d cannot be read", s.On.Number), err)
 	}
 	mine := intake.OwnComments(ctx, s.Server)
-	var found []own
+	var found []earlierPost
 	for _, each := range all {
 		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
 	}
 	return found, nil
 }
 
-func (s Speaker) ownComments(ctx context.Context) ([]own, error) {
+func (s Poster) ownComments(ctx context.Context) ([]earlierPost, error) {
 	all, err := s.repository().Comments(ctx, s.On.Number)
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("The comments of #%d cannot be read", s.On.Number), err)
 	}
 	mine := intake.OwnComments(ctx, s.Server)
-	var found []own
+	var found []earlierPost
 	for _, each := range all {
 		found = append(found, s.ownOf(mine, each.ID, each.Author, each.Body, each.URL)...)
 	}
@@ -140,7 +140,7 @@ func (s Speaker) ownComments(ctx context.Context) ([]own, error) {
 
 // label adds the chosen labels that the issue lacks. It adds only labels that the job allows.
 // Existing labels count as added by this run if it recorded them before a kill.
-func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) {
+func (s Poster) label(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	var o labelsObject
 	if err := decode(raw, &o); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) 
 	if err != nil {
 		return nil, intake.ForgeFailure(fmt.Sprintf("The labels of #%d cannot be read", s.On.Number), err)
 	}
-	before, err := s.meant()
+	before, err := s.intendedLabels()
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) 
 			own = append(own, name)
 		}
 	}
-	said := &Said{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
+	said := &Posted{URL: s.On.URL, Operation: "none", Labels: append(own, missing...)}
 	if len(said.Labels) > 0 {
 		said.Operation = "updated"
 	}
@@ -181,8 +181,8 @@ func (s Speaker) label(ctx context.Context, raw json.RawMessage) (*Said, error) 
 	return said, intake.ForgeFailure(fmt.Sprintf("#%d cannot be labelled", s.On.Number), s.repository().AddLabels(ctx, s.On.Number, missing))
 }
 
-// meant are the labels that this run was about to add, by its transcript.
-func (s Speaker) meant() (labels []string, err error) {
+// intendedLabels are the labels that this run was about to add, by its transcript.
+func (s Poster) intendedLabels() (labels []string, err error) {
 	_, err = s.Record.Survey(func(_ *transcript.View, e transcript.Event) error {
 		var step transcript.Publish
 		if e.Type == transcript.TypePublish && json.Unmarshal(e.Data, &step) == nil && step.Operation == transcript.PublishBegun {
@@ -194,7 +194,7 @@ func (s Speaker) meant() (labels []string, err error) {
 }
 
 // comment writes the comment, or brings the one that is there up to date.
-func (s Speaker) comment(ctx context.Context, raw json.RawMessage) (*Said, error) {
+func (s Poster) comment(ctx context.Context, raw json.RawMessage) (*Posted, error) {
 	var o commentObject
 	if err := decode(raw, &o); err != nil {
 		return nil, err
@@ -209,9 +209,9 @@ func (s Speaker) comment(ctx context.Context, raw json.RawMessage) (*Said, error
 		if err != nil {
 			return nil, intake.ForgeFailure(fmt.Sprintf("The comment on #%d cannot be written", s.On.Number), err)
 		}
-		return &Said{URL: made.URL, Operation: "created"}, nil
+		return &Posted{URL: made.URL, Operation: "created"}, nil
 	}
-	said := &Said{URL: there[0].url, Operation: "none"}
+	said := &Posted{URL: there[0].url, Operation: "none"}
 	if sameWords(there[0].text, text) && there[0].input == s.Snapshot {
 		return said, nil
 	}

@@ -13,8 +13,8 @@ import (
 
 // How much of each text is shown, in UTF-16 code units: GitHub takes 65,536 of a text.
 const (
-	mostOfReview  = 60_000
-	mostOfFinding = 12_000
+	maxReview  = 60_000
+	maxFinding = 12_000
 )
 
 // noRoom ends a text of which GitHub takes no more.
@@ -37,7 +37,7 @@ func prose(text string, limit int) string {
 
 // findingText is a finding as a comment on its lines.
 func findingText(f finding) string {
-	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, mostOfReview)
+	return intake.FindingMark + headline(f) + "\n\n" + prose(f.Body, maxReview)
 }
 
 func headline(f finding) string {
@@ -46,17 +46,17 @@ func headline(f finding) string {
 
 // reviewText is the body of a review: the summary, the findings without a comment on the diff, and
 // the commit. The forge refused comments for some of them, the others are on no line of the diff.
-func (s Speaker) reviewText(o reviewObject, refused []placed, beside []finding) string {
+func (s Poster) reviewText(o reviewObject, refused []placedFinding, beside []finding) string {
 	var b strings.Builder
-	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, mostOfFinding))
+	b.WriteString(s.mark(s.On.HeadSHA) + "\n" + prose(o.Summary, maxFinding))
 	tail := "\n" + s.footer("Commit "+markdown.Code(gitops.Short(s.On.HeadSHA))+" was reviewed")
-	left := mostOfReview - markdown.Units(b.String()) - markdown.Units(tail)
+	left := maxReview - markdown.Units(b.String()) - markdown.Units(tail)
 	all := beside
 	for _, p := range refused {
 		all = append(all, p.finding)
 	}
 	for i, f := range all {
-		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, mostOfFinding))
+		part := fmt.Sprintf("\n%s, line %d: %s\n\n%s", markdown.Code(f.Path), f.Line, headline(f), prose(f.Body, maxFinding))
 		switch {
 		case i == len(beside):
 			part = "\n**On lines of the diff, where the forge took no comment**\n" + part
@@ -73,15 +73,15 @@ func (s Speaker) reviewText(o reviewObject, refused []placed, beside []finding) 
 }
 
 // commentText is the comment that is kept up to date.
-func (s Speaker) commentText(o commentObject) string {
-	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, mostOfReview) + "\n" + s.footer("Written")
+func (s Poster) commentText(o commentObject) string {
+	return s.mark(s.Snapshot) + "\n" + prose(o.Comment, maxReview) + "\n" + s.footer("Written")
 }
 
 // ourLink is an address that can stand in Markdown as it is.
 var ourLink = regexp.MustCompile(`^https?://[\w.:/-]+$`)
 
 // footer says who speaks.
-func (s Speaker) footer(what string) string {
+func (s Poster) footer(what string) string {
 	by := "agent-ci"
 	if ourLink.MatchString(s.Link) {
 		by = "[agent-ci](" + s.Link + ")"
@@ -89,7 +89,7 @@ func (s Speaker) footer(what string) string {
 	return fmt.Sprintf("*%s by %s. Text of a model: check it before you rely on it.*\n", what, by)
 }
 
-func (s Speaker) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
+func (s Poster) mark(input string) string { return intake.FeedbackMark(s.Key, input, s.RunID) }
 
 // sameWords says whether two texts differ in nothing but the run that wrote them.
 func sameWords(a, b string) bool {

@@ -36,17 +36,17 @@ type comment struct {
 	now   func() time.Time
 	pages Pages
 
-	run   *transcript.Follower
-	stage string
-	trace string    // for a later run, not for people
-	shown string    // the text that stands there
-	last  time.Time // when the last edit was over
-	fails int       // edits that failed since one that did not
-	err   error     // of the last edit
+	run      *transcript.Follower
+	stage    string
+	trace    string    // for a later run, not for people
+	shown    string    // the text that stands there
+	last     time.Time // when the last edit was over
+	failures int       // edits that failed since one that did not
+	err      error     // of the last edit
 }
 
-// beside names the agents that are at work besides that of the run.
-func (c *comment) beside() string {
+// otherAgents names the agents that are at work besides that of the run.
+func (c *comment) otherAgents() string {
 	var names []string
 	for _, a := range c.run.View().Agents {
 		if a.Status == transcript.AgentRunning {
@@ -67,16 +67,16 @@ var stages = map[transcript.Type]string{
 	transcript.TypePublish:      "publishing the change",
 }
 
-// take notes what an event tells and shows it, if the last edit is long enough
+// applyEvent notes what an event tells and shows it, if the last edit is long enough
 // ago: longer each time that one failed, since a server that does not answer
 // holds up the run. The next event shows what was not.
-func (c *comment) take(e transcript.Event) {
-	_ = c.run.Take(e) // an event that it cannot read changes nothing that is shown
+func (c *comment) applyEvent(e transcript.Event) {
+	_ = c.run.Apply(e) // an event that it cannot read changes nothing that is shown
 	if stage, known := stages[e.Type]; known {
 		c.stage = stage
 	}
 	now := c.now()
-	if c.last.IsZero() || now.Sub(c.last) < progressEvery<<min(c.fails, 5) {
+	if c.last.IsZero() || now.Sub(c.last) < progressEvery<<min(c.failures, 5) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
@@ -85,7 +85,7 @@ func (c *comment) take(e transcript.Event) {
 }
 
 func (c *comment) running() string {
-	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.beside(), c.page())
+	return fmt.Sprintf("agent-ci is %s%s%s.\n", c.stage, c.otherAgents(), c.page())
 }
 
 // page links to the workflow's run.
@@ -116,8 +116,8 @@ func (c *comment) show(ctx context.Context, state string, plan transcript.Plan) 
 	}
 	c.err = c.write(ctx, text)
 	c.last = c.now()
-	if c.fails++; c.err == nil {
-		c.shown, c.fails = text, 0
+	if c.failures++; c.err == nil {
+		c.shown, c.failures = text, 0
 	}
 }
 

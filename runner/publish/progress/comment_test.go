@@ -58,7 +58,7 @@ func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 		{time.Hour, transcript.Event{Type: transcript.TypeToolStarted}},   // nothing is new
 	} {
 		b.now = b.now.Add(step.after)
-		p.take(step.event)
+		p.applyEvent(step.event)
 	}
 	want := []string{
 		intake.ProgressMark + "agent-ci is starting.\n",
@@ -78,7 +78,7 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 		t.Helper()
 		for range seconds {
 			b.now = b.now.Add(time.Second)
-			p.take(transcript.Event{Type: transcript.TypeToolStarted})
+			p.applyEvent(transcript.Event{Type: transcript.TypeToolStarted})
 		}
 		if len(b.bodies) != attempts {
 			t.Errorf("%d attempts, want %d", len(b.bodies), attempts)
@@ -92,7 +92,7 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 	if p.err != nil {
 		t.Error(p.err)
 	}
-	p.take(planned(t, "pending"))
+	p.applyEvent(planned(t, "pending"))
 	pass(15, 4)
 }
 

@@ -19,14 +19,14 @@ import (
 // Watch shows the events of a run to who looks on: as lines of JSON, in words, as
 // the parts of a step's log, and in a comment. Its fields are nil where nobody does.
 type Watch struct {
-	Events   io.Writer // gets each event as a line of JSON
-	Lines    io.Writer // gets lines for a person
-	Terminal *Terminal // that Lines writes to; nil where that is none
-	Step     *actions.Step
-	Unkept   bool // the run leaves nothing behind that its id would lead to
+	Events         io.Writer // gets each event as a line of JSON
+	Lines          io.Writer // gets lines for a person
+	Terminal       *Terminal // that Lines writes to; nil where that is none
+	Step           *actions.Step
+	NoRunDirectory bool // the run leaves nothing behind that its id would lead to
 
 	mu      sync.Mutex              // guards what follows, and Lines
-	now     *status                 // nil before its first use
+	current *status                 // nil before its first use
 	live    bool                    // the status is shown
 	drawn   bool                    // as the last line of the terminal
 	written time.Time               // when the last line was
@@ -38,15 +38,15 @@ type Watch struct {
 
 // Show is the sink of a transcript.
 func (w *Watch) Show(e transcript.Event) {
-	w.give(e)
+	w.writeJSON(e)
 	w.show(e)
 	if c := w.comment.Load(); c != nil { // which may wait for a server
-		c.take(e)
+		c.applyEvent(e)
 	}
 }
 
-// give writes an event as JSON.
-func (w *Watch) give(e transcript.Event) {
+// writeJSON writes an event as JSON.
+func (w *Watch) writeJSON(e transcript.Event) {
 	if w.Events == nil {
 		return
 	}
@@ -62,23 +62,23 @@ func (w *Watch) give(e transcript.Event) {
 func (w *Watch) show(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.status().take(e, time.Now())
-	w.begin(w.part(e))
+	w.status().applyEvent(e, time.Now())
+	w.beginGroup(w.groupTitle(e))
 	if w.Events != nil { // whose lines stand in the same log
-		w.open()
+		w.openGroup()
 	}
-	if !(w.Unkept && e.Type == transcript.TypeRunStarted) {
-		if line := w.named(e); line != "" {
-			w.said("agent-ci: " + line + "\n")
+	if !(w.NoRunDirectory && e.Type == transcript.TypeRunStarted) {
+		if line := w.eventLine(e); line != "" {
+			w.addToGroup("agent-ci: " + line + "\n")
 		}
 	}
-	if told, err := timeline.Of(e); err == nil {
+	if told, err := timeline.Describe(e); err == nil {
 		for _, each := range told.Outputs {
 			w.showOutput(each)
 		}
 	}
 	if tone, verdict := sections.Verdict(w.status().run.View(), false); e.Type == transcript.TypeRunFinished && len(verdict) > 0 {
-		w.said("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
+		w.addToGroup("agent-ci: " + document.Sign(tone) + Printable(verdict.String()) + "\n")
 	}
 	w.draw()
 }
@@ -92,25 +92,25 @@ func (w *Watch) harmlessJSON(line []byte) []byte {
 	return bytes.ReplaceAll(line, []byte("##["), []byte(`##\u005b`))
 }
 
-// named is the line of an event, behind the name of its agent where another one started that.
-func (w *Watch) named(e transcript.Event) string {
-	line := Line(e) + w.figures(e)
+// eventLine is the line of an event, behind the name of its agent where another one started that.
+func (w *Watch) eventLine(e transcript.Event) string {
+	line := Line(e) + w.usageSuffix(e)
 	if line == "" || e.Type == transcript.TypeAgentStarted {
 		return line
 	}
-	return w.status().by(e) + line
+	return w.status().agentPrefix(e) + line
 }
 
-// figures returns what was used so far, for the end of the line of a request, of an agent's end and
+// usageSuffix returns what was used so far, for the end of the line of a request, of an agent's end and
 // of the run's end.
-func (w *Watch) figures(e transcript.Event) string {
+func (w *Watch) usageSuffix(e transcript.Event) string {
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		if figures := w.status().soFar(e); figures != "" {
+		if figures := w.status().usageOf(e); figures != "" {
 			return "; so far " + figures
 		}
 	case transcript.TypeAgentFinished:
-		if figures := w.status().soFar(e); figures != "" {
+		if figures := w.status().usageOf(e); figures != "" {
 			return "; used " + figures
 		}
 	case transcript.TypeRunFinished:
@@ -121,15 +121,15 @@ func (w *Watch) figures(e transcript.Event) string {
 
 // Line describes an event in one line; empty for hidden events.
 func Line(e transcript.Event) string {
-	told, err := timeline.Of(e)
-	if err != nil || told.Quiet {
+	told, err := timeline.Describe(e)
+	if err != nil || told.Detail {
 		return ""
 	}
 	line := told.Line.String()
 	if told.Message != "" {
 		line += ": " + told.Message
 	}
-	if told.Inner {
+	if told.PartOfNeighbours {
 		line = "  " + line
 	}
 	return Printable(line)

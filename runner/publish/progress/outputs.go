@@ -27,16 +27,16 @@ func (w *Watch) showOutput(o timeline.Output) {
 	var text strings.Builder
 	title := Printable(o.Title())
 	if w.seenBefore(o) {
-		w.said("agent-ci:   " + title + ": as shown above\n")
+		w.addToGroup("agent-ci:   " + title + ": as shown above\n")
 		return
 	}
 	if w.Step == nil {
 		text.WriteString("agent-ci:   " + title + ":\n")
 	} else {
-		w.begin(title)
+		w.beginGroup(title)
 	}
 	for line := range strings.Lines(o.Tail) {
 		text.WriteString("    " + Printable(strings.TrimSuffix(line, "\n")) + "\n")
 	}
-	w.said(text.String())
+	w.addToGroup(text.String())
 }

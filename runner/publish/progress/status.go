@@ -13,13 +13,13 @@ import (
 
 // status is what a run is doing now.
 type status struct {
-	phase  record.Phase
-	began  time.Time
-	busy   []*activity // in the order of their starts
-	run    *transcript.Follower
-	left   map[session]*activity // the calls whose commands run on in a session
-	limits Limits
-	ending bool // a signal has ended the work
+	phase             record.Phase
+	began             time.Time
+	activities        []*activity // in the order of their starts
+	run               *transcript.Follower
+	sessionActivities map[session]*activity // the calls whose commands run on in a session
+	limits            Limits
+	ending            bool // a signal has ended the work
 }
 
 // Limits of a run, which its status shows; 0 for none.
@@ -93,17 +93,17 @@ func phaseOf(e transcript.Event) (record.Phase, bool) {
 	return "", false
 }
 
-// take updates the status by an event.
-func (s *status) take(e transcript.Event, now time.Time) {
-	_ = s.run.Take(e) // an event that it cannot read changes nothing that is shown
+// applyEvent updates the status by an event.
+func (s *status) applyEvent(e transcript.Event, now time.Time) {
+	_ = s.run.Apply(e) // an event that it cannot read changes nothing that is shown
 	if phase, begins := phaseOf(e); begins {
 		s.phase = phase
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting for the model", since: now, waits: true})
+		s.begin(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, waits: true})
 	case transcript.TypeModelRetry:
-		s.begin(&activity{key: requestOf(e), words: s.by(e) + "waiting to ask the model again", since: now, waits: true})
+		s.begin(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, waits: true})
 	case transcript.TypeModelResponse, transcript.TypeModelFailure:
 		s.end(requestOf(e))
 	case transcript.TypeToolStarted:
@@ -115,27 +115,27 @@ func (s *status) take(e transcript.Event, now time.Time) {
 	case transcript.TypeToolFinished:
 		var d transcript.ToolFinished
 		_ = json.Unmarshal(e.Data, &d)
-		s.leave(e, d)
+		s.keepSession(e, d)
 		s.end(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
-		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
 	case transcript.TypeChange: // nothing of the agent runs any more
-		s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key.of != 0 })
+		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 })
 	}
 }
 
 // call returns the activity of a call. One that waits for a command that ran on is shown as the
 // call that started the command, with its time.
 func (s *status) call(e transcript.Event, d transcript.ToolStarted, now time.Time) *activity {
-	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.by(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.Shown())), since: now}
-	if in, names := sessionIn(e, []byte(d.Input)); names && s.left[in] != nil {
-		a.words, a.since = s.left[in].words, s.left[in].since
+	a := &activity{key: callOf(e, d.CallID, d.Ref()), words: s.agentPrefix(e) + strings.TrimSpace(d.Tool+" "+transcript.Topic(d.ReadableInput())), since: now}
+	if in, names := sessionIn(e, []byte(d.Input)); names && s.sessionActivities[in] != nil {
+		a.words, a.since = s.sessionActivities[in].words, s.sessionActivities[in].since
 	}
 	return a
 }
 
-// leave keeps the activity of a call whose command runs on.
-func (s *status) leave(e transcript.Event, d transcript.ToolFinished) {
+// keepSession keeps the activity of a call whose command runs on.
+func (s *status) keepSession(e transcript.Event, d transcript.ToolFinished) {
 	var finished struct{ Detail json.RawMessage }
 	_ = json.Unmarshal(e.Data, &finished)
 	in, names := sessionIn(e, finished.Detail)
@@ -143,16 +143,16 @@ func (s *status) leave(e transcript.Event, d transcript.ToolFinished) {
 		return
 	}
 	key := callOf(e, d.CallID, d.Ref())
-	if i := slices.IndexFunc(s.busy, func(a *activity) bool { return a.key == key }); i >= 0 {
-		if s.left == nil {
-			s.left = map[session]*activity{}
+	if i := slices.IndexFunc(s.activities, func(a *activity) bool { return a.key == key }); i >= 0 {
+		if s.sessionActivities == nil {
+			s.sessionActivities = map[session]*activity{}
 		}
-		s.left[in] = s.busy[i]
+		s.sessionActivities[in] = s.activities[i]
 	}
 }
 
-// by returns the name of the agent of an event with a colon; empty for the run's own agent.
-func (s *status) by(e transcript.Event) string {
+// agentPrefix returns the name of the agent of an event with a colon; empty for the run's own agent.
+func (s *status) agentPrefix(e transcript.Event) string {
 	if e.By() == "" {
 		return ""
 	}
@@ -162,26 +162,26 @@ func (s *status) by(e transcript.Event) string {
 // begin adds an activity in the place of one with its key.
 func (s *status) begin(a *activity) {
 	s.end(a.key)
-	s.busy = append(s.busy, a)
+	s.activities = append(s.activities, a)
 }
 
 func (s *status) end(key activityKey) {
-	s.busy = slices.DeleteFunc(s.busy, func(a *activity) bool { return a.key == key && key.of != 0 })
+	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 
 func (s *status) drop(a *activity) {
-	s.busy = slices.DeleteFunc(s.busy, func(each *activity) bool { return each == a })
+	s.activities = slices.DeleteFunc(s.activities, func(each *activity) bool { return each == a })
 }
 
 // now returns the activity to show, and the number of others. It shows the one that began last, and
 // waiting for the model only if nothing else runs. shown is nil without any activity.
 func (s *status) now() (shown *activity, others int) {
-	for _, a := range s.busy {
+	for _, a := range s.activities {
 		if shown == nil || shown.waits || !a.waits {
 			shown = a
 		}
 	}
-	return shown, max(0, len(s.busy)-1)
+	return shown, max(0, len(s.activities)-1)
 }
 
 // idle are the words for a phase if nothing is known to run.
@@ -211,9 +211,9 @@ func (s *status) plain(now time.Time) string {
 }
 
 const (
-	// leastWords is how many cells words need to be worth showing.
-	leastWords = 12
-	between    = " · "
+	// minWords is how many cells words need to be worth showing.
+	minWords = 12
+	between  = " · "
 )
 
 // line returns the status as one line of a terminal, in two parts: the phase, and the rest. Both
@@ -223,12 +223,12 @@ func (s *status) line(now time.Time, cells int) (head, rest string) {
 	if s.ending {
 		head = fmt.Sprintf("[Stopping %s]", transcript.Clock(now.Sub(s.began)))
 	}
-	if len(head)+1+leastWords > cells {
+	if len(head)+1+minWords > cells {
 		return fit(head, cells), ""
 	}
 	tail := s.agents() + s.cost()
 	room := cells - len(head) - 1 - width(tail)
-	if room < leastWords {
+	if room < minWords {
 		tail, room = "", cells-len(head)-1
 	}
 	doing, took := s.doing(now)
@@ -236,7 +236,7 @@ func (s *status) line(now time.Time, cells int) (head, rest string) {
 	room -= width(took)
 	if width(doing)+width(step) > room {
 		forDoing := min(width(doing), max(room-width(step), room*3/5))
-		if step = fit(step, room-forDoing); width(step) < leastWords {
+		if step = fit(step, room-forDoing); width(step) < minWords {
 			step = ""
 		}
 		doing = fit(doing, room-width(step))
@@ -293,21 +293,21 @@ func (s *status) cost() string {
 		return ""
 	}
 	if cost, known := transcript.CostOf(v.AllModels()); known {
-		return between + fmt.Sprintf("$%.2f", cost) + of(s.limits.CostUSD > 0, fmt.Sprintf("$%.2f", s.limits.CostUSD))
+		return between + fmt.Sprintf("$%.2f", cost) + ofLimit(s.limits.CostUSD > 0, fmt.Sprintf("$%.2f", s.limits.CostUSD))
 	}
 	used := transcript.Thousands(v.Usage.Input + v.Usage.Output)
-	return between + used + of(s.limits.Tokens > 0, transcript.Thousands(s.limits.Tokens)) + " tokens"
+	return between + used + ofLimit(s.limits.Tokens > 0, transcript.Thousands(s.limits.Tokens)) + " tokens"
 }
 
-func of(limited bool, limit string) string {
+func ofLimit(limited bool, limit string) string {
 	if !limited {
 		return ""
 	}
 	return " of " + limit
 }
 
-// used returns tokens and cost in words; empty if no tokens were used.
-func used(usage transcript.Usage, models []transcript.ModelUse) string {
+// usageWords returns tokens and cost in words; empty if no tokens were used.
+func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 	if usage.Input == 0 && usage.Output == 0 {
 		return ""
 	}
@@ -318,20 +318,20 @@ func used(usage transcript.Usage, models []transcript.ModelUse) string {
 	return words
 }
 
-// soFar returns what the agent of an event has used. For the run's own agent that is the sum of all
+// usageOf returns what the agent of an event has used. For the run's own agent that is the sum of all
 // agents.
-func (s *status) soFar(e transcript.Event) string {
+func (s *status) usageOf(e transcript.Event) string {
 	v := s.run.View()
 	if a := v.AgentNamed(e.By()); a != nil {
-		return used(a.Usage, a.Models)
+		return usageWords(a.Usage, a.Models)
 	}
-	return used(v.Usage, v.AllModels())
+	return usageWords(v.Usage, v.AllModels())
 }
 
 // total returns what the whole run used; empty if no model was asked.
 func (s *status) total() string {
 	v := s.run.View()
-	words := used(v.Usage, v.AllModels())
+	words := usageWords(v.Usage, v.AllModels())
 	if words == "" {
 		return ""
 	}

@@ -33,17 +33,17 @@ func (w *Watch) Mask(hidden []secrets.Value) {
 	}
 }
 
-// part returns the title of the log group for an event; the run's end belongs to no group.
-func (w *Watch) part(e transcript.Event) string {
+// groupTitle returns the title of the log group for an event; the run's end belongs to no group.
+func (w *Watch) groupTitle(e transcript.Event) string {
 	if e.Type == transcript.TypeRunFinished {
 		return ""
 	}
 	return string(w.status().phase)
 }
 
-// begin begins a part of the log, which its first line opens, and with an empty title
+// beginGroup begins a part of the log, which its first line opens, and with an empty title
 // ends the one that is open.
-func (w *Watch) begin(title string) {
+func (w *Watch) beginGroup(title string) {
 	if w.Step == nil || title == w.group {
 		return
 	}
@@ -53,28 +53,28 @@ func (w *Watch) begin(title string) {
 	w.group, w.opened = title, false
 }
 
-// said adds lines to the part of the log that has begun.
-func (w *Watch) said(text string) {
+// addToGroup adds lines to the part of the log that has begun.
+func (w *Watch) addToGroup(text string) {
 	if w.Lines == nil {
 		return
 	}
-	w.open()
-	if _, err := io.WriteString(w.Lines, w.erased()+text); err != nil {
+	w.openGroup()
+	if _, err := io.WriteString(w.Lines, w.eraseSequence()+text); err != nil {
 		w.Lines = nil // nobody reads any more
 	}
 	w.written = time.Now()
 }
 
-// open opens the part of the log that has begun, if it is not open.
-func (w *Watch) open() {
+// openGroup opens the part of the log that has begun, if it is not open.
+func (w *Watch) openGroup() {
 	if w.group != "" && !w.opened {
 		_ = w.Step.Log.Group(w.group)
 		w.opened = true
 	}
 }
 
-// Told is what a step is told of a run.
-type Told struct {
+// StepResult is what a step is told of a run.
+type StepResult struct {
 	Result record.Result
 	Record *record.Record
 	Folder string // slash-separated, of the checkout, in which the checks ran
@@ -86,13 +86,13 @@ type Told struct {
 	Refused bool
 }
 
-// TellStep gives the result to the job: outputs, summary and annotations.
-func (w *Watch) TellStep(t Told) error {
+// ReportToStep gives the result to the job: outputs, summary and annotations.
+func (w *Watch) ReportToStep(t StepResult) error {
 	if w.Step == nil {
 		return nil
 	}
 	w.mu.Lock()
-	w.begin("")
+	w.beginGroup("")
 	w.mu.Unlock()
 	err := errors.Join(t.setOutputs(w.Step), w.Step.AddSummary(t.summary()))
 	for _, a := range t.annotations() {
@@ -109,7 +109,7 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
-func (t Told) setOutputs(step *actions.Step) error {
+func (t StepResult) setOutputs(step *actions.Step) error {
 	result := t.Result
 	plan, err := json.Marshal(result.Plan)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t Told) setOutputs(step *actions.Step) error {
 
 // artifact returns the name for the upload of the run's files, or "" without files. A workflow
 // accepts a name once, so each run has its own.
-func (t Told) artifact() string {
+func (t StepResult) artifact() string {
 	if t.Artifacts == "" || t.Result.Directory == "" || !record.IsID(t.Result.RunID) {
 		return ""
 	}
@@ -159,7 +159,7 @@ func (t Told) artifact() string {
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
-func (t Told) summary() string {
+func (t StepResult) summary() string {
 	result := t.Result
 	sign, words := body.Ending(string(result.Outcome), result.Reason)
 	head, below := "## "+sign+"agent-ci: "+words+"\n\n", ""
@@ -186,7 +186,7 @@ func (t Told) summary() string {
 }
 
 // links are those that a reader wants first: the pull request, and the files of the run.
-func (t Told) links() string {
+func (t StepResult) links() string {
 	var all []string
 	pull := t.Result.PullRequest
 	if page := t.Site.Page(pull.URL); page != "" && t.Site.Server != "" {
@@ -202,14 +202,14 @@ func (t Told) links() string {
 	return strings.Join(all, " · ")
 }
 
-// levels are how loud an outcome is told.
-var levels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
+// annotationLevels are how loud an outcome is told.
+var annotationLevels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
 
 // annotations are the messages beside the run: how it ended, its warnings, and
 // where the failed checks point at.
-func (t Told) annotations() []actions.Annotation {
+func (t StepResult) annotations() []actions.Annotation {
 	result := t.Result
-	all := []actions.Annotation{{Level: cmp.Or(levels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
+	all := []actions.Annotation{{Level: cmp.Or(annotationLevels[result.Outcome], "error"), Title: "agent-ci: " + string(result.Outcome), Message: result.Message}}
 	for _, w := range result.Warnings {
 		all = append(all, actions.Annotation{Level: "warning", Title: "agent-ci: " + w.Code, Message: w.Message})
 	}
@@ -221,24 +221,24 @@ func (t Told) annotations() []actions.Annotation {
 	return all
 }
 
-// foundAt is how compilers, linters and test programs say where: file:line:
+// locationPattern is how compilers, linters and test programs say where: file:line:
 // message, or file:line:column: message.
-var foundAt = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
+var locationPattern = lazyregexp.New(`(?m)^[ \t]*([\w./@+-]{1,200}):([1-9][0-9]{0,6})(?::([1-9][0-9]{0,4}))?:[ \t]+(\S.{0,500})$`)
 
 // most annotations that are made of one check.
-const mostPlaces = 9
+const maxPlaces = 9
 
 // placesIn reads the end of a failed check's log for places in files of the
 // change or the base.
-func (t Told) placesIn(row transcript.VerifyRow) []actions.Annotation {
+func (t StepResult) placesIn(row transcript.VerifyRow) []actions.Annotation {
 	tail, err := t.Record.Tail(row.Log, 256<<10)
 	if err != nil {
 		return nil
 	}
 	var all []actions.Annotation
-	for _, m := range foundAt().FindAllStringSubmatch(tail, -1) {
+	for _, m := range locationPattern().FindAllStringSubmatch(tail, -1) {
 		file := path.Join(t.Folder, path.Clean(m[1]))
-		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == mostPlaces {
+		if !filepath.IsLocal(file) || strings.HasPrefix(m[1], "/") || len(all) == maxPlaces {
 			continue
 		}
 		line, _ := strconv.Atoi(m[2]) // digits alone match

@@ -24,7 +24,7 @@ func TestNoOutputIsHalfAnObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "output")
 			plan := []transcript.PlanStep{{Step: strings.Repeat("x", c.length), Status: "completed"}}
-			err := Told{Result: record.Result{Plan: plan, Summary: "Done."}}.setOutputs(&actions.Step{OutputFile: file})
+			err := StepResult{Result: record.Result{Plan: plan, Summary: "Done."}}.setOutputs(&actions.Step{OutputFile: file})
 			if (err == nil) != c.whole {
 				t.Error(err)
 			}
@@ -70,7 +70,7 @@ func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 			}
 			var log bytes.Buffer
 			step := &actions.Step{Log: actions.NewLog(&log), OutputFile: filepath.Join(folder, "output"), SummaryFile: filepath.Join(folder, "summary")}
-			err := (&Watch{Step: step}).TellStep(Told{Result: result, Record: rec})
+			err := (&Watch{Step: step}).ReportToStep(StepResult{Result: result, Record: rec})
 			if (err == nil) != c.told {
 				t.Errorf("the error is %v", err)
 			}
@@ -92,7 +92,7 @@ func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 			}
 		})
 	}
-	if err := (&Watch{}).TellStep(Told{}); err != nil { // where there is no step
+	if err := (&Watch{}).ReportToStep(StepResult{}); err != nil { // where there is no step
 		t.Error(err)
 	}
 }
@@ -101,7 +101,7 @@ func TestAnArtifactHasANameOfItsOwn(t *testing.T) {
 	for id, want := range map[string]string{
 		"20260301T090000Z-0a1b2c3d": "agent-ci-20260301T090000Z-0a1b2c3d", "run": "", "": "", "20260301T090000Z-0a1b2c3d\nx": "",
 	} {
-		told := Told{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Left: record.Left{Directory: "/run"}}}
+		told := StepResult{Artifacts: "https://github.com/o/r/actions/runs/7#artifacts", Result: record.Result{RunID: id, Left: record.Left{Directory: "/run"}}}
 		if got := told.artifact(); got != want {
 			t.Errorf("%q is uploaded as %q, want %q", id, got, want)
 		}

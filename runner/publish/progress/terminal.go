@@ -20,16 +20,16 @@ const (
 	redrawEvery = time.Second
 	// plainEvery is how long a log without a terminal may be silent.
 	plainEvery = 30 * time.Second
-	// leaveTime is how long a run that hurries waits for the status line to be erased: a write to
+	// eraseTimeout is how long a run that hurries waits for the status line to be erased: a write to
 	// somebody who does not read never ends, and must not keep the result back.
-	leaveTime = 250 * time.Millisecond
+	eraseTimeout = 250 * time.Millisecond
 )
 
-// Live shows what the run does while no event comes, until over is called. On a terminal it is the
+// ShowStatus shows what the run does while no event comes, until over is called. On a terminal it is the
 // last line; a log gets a line when nothing else was written for a while. The status line is erased
 // for good once hurry has ended, or ctx if hurry is nil: the next signal kills the process, and
 // nobody would erase it then.
-func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
+func (w *Watch) ShowStatus(ctx, hurry context.Context) (over func()) {
 	if w.Lines == nil {
 		return func() {}
 	}
@@ -45,8 +45,8 @@ func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer w.leave()
-		w.pulse(ctx, hurried, stop)
+		defer w.eraseForGood()
+		w.redrawEverySecond(ctx, hurried, stop)
 	}()
 	return func() {
 		close(stop)
@@ -57,26 +57,26 @@ func (w *Watch) Live(ctx, hurry context.Context) (over func()) {
 		}
 		select {
 		case <-ended:
-		case <-time.After(leaveTime):
+		case <-time.After(eraseTimeout):
 		}
 	}
 }
 
-// pulse shows the status once a second until stop is closed. hurried is nil if a second signal
+// redrawEverySecond shows the status once a second until stop is closed. hurried is nil if a second signal
 // kills the process.
-func (w *Watch) pulse(ctx context.Context, hurried, stop <-chan struct{}) {
+func (w *Watch) redrawEverySecond(ctx context.Context, hurried, stop <-chan struct{}) {
 	ticks := time.NewTicker(redrawEvery)
 	defer ticks.Stop()
 	ends := ctx.Done()
 	for {
 		select {
 		case <-ticks.C:
-			w.beat()
+			w.redraw()
 		case <-ends:
 			if ends = nil; hurried == nil {
 				return
 			}
-			w.stopping()
+			w.markStopping()
 		case <-hurried:
 			return
 		case <-stop:
@@ -85,8 +85,8 @@ func (w *Watch) pulse(ctx context.Context, hurried, stop <-chan struct{}) {
 	}
 }
 
-// beat shows the status as it is by now.
-func (w *Watch) beat() {
+// redraw shows the status as it is by now.
+func (w *Watch) redraw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.Terminal != nil {
@@ -94,37 +94,37 @@ func (w *Watch) beat() {
 		return
 	}
 	if w.Lines != nil && time.Since(w.written) >= plainEvery {
-		w.begin(string(w.status().phase))
-		w.said("agent-ci: " + Printable(w.status().plain(time.Now())) + "\n")
+		w.beginGroup(string(w.status().phase))
+		w.addToGroup("agent-ci: " + Printable(w.status().plain(time.Now())) + "\n")
 	}
 }
 
-// stopping shows that a signal has ended the work.
-func (w *Watch) stopping() {
+// markStopping shows that a signal has ended the work.
+func (w *Watch) markStopping() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status().ending = true
 	w.draw()
 }
 
-// leave erases the status line for good.
-func (w *Watch) leave() {
+// eraseForGood erases the status line for good.
+func (w *Watch) eraseForGood() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.live = false
 	if w.Lines != nil && w.drawn {
-		_, _ = io.WriteString(w.Lines, w.erased()) // nobody is left to be told that it failed
+		_, _ = io.WriteString(w.Lines, w.eraseSequence()) // nobody is left to be told that it failed
 	}
 }
 
-// Begins implements record.Onlooker.
+// Begins implements record.StepObserver.
 func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.status()
 	if phase != "" {
 		s.phase = phase
-		w.begin(string(phase))
+		w.beginGroup(string(phase))
 	}
 	begun := &activity{words: what, since: time.Now()}
 	s.begin(begun)
@@ -149,10 +149,10 @@ func (w *Watch) Follow(known *transcript.View, limits Limits) {
 
 // status returns the status of the run. The first call makes it.
 func (w *Watch) status() *status {
-	if w.now == nil {
-		w.now = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.Follow(&transcript.View{})}
+	if w.current == nil {
+		w.current = &status{phase: record.PhaseSetup, began: time.Now(), run: transcript.Follow(&transcript.View{})}
 	}
-	return w.now
+	return w.current
 }
 
 // The sequences by which a terminal is steered (ECMA-48; the private mode 7 of the VT100 is the
@@ -186,8 +186,8 @@ func (w *Watch) draw() {
 	w.drawn = true
 }
 
-// erased returns the sequence that erases the status line; empty if none is drawn.
-func (w *Watch) erased() string {
+// eraseSequence returns the sequence that erases the status line; empty if none is drawn.
+func (w *Watch) eraseSequence() string {
 	if !w.drawn {
 		return ""
 	}

@@ -26,7 +26,7 @@ func TestALogIsToldWhatRunsWhenNothingElseIsSaid(t *testing.T) {
 		var log bytes.Buffer
 		step := &actions.Step{Log: actions.NewLog(&log)}
 		w := &Watch{Lines: step.Log, Step: step}
-		over := w.Live(t.Context(), nil)
+		over := w.ShowStatus(t.Context(), nil)
 		tests := w.Begins(record.PhaseBaseline, "check tests\x1b[2J")
 		time.Sleep(20 * time.Second)
 		w.Show(event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."}))
@@ -55,7 +55,7 @@ func TestAQuietRunHasNoStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var events bytes.Buffer
 		w := &Watch{Events: &events}
-		over := w.Live(t.Context(), nil)
+		over := w.ShowStatus(t.Context(), nil)
 		w.Begins(record.PhaseSetup, "setup command tools")
 		time.Sleep(2 * time.Minute)
 		over()
@@ -85,7 +85,7 @@ func TestAStatusLineIsDrawnOnceASecondBelowTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var written bytes.Buffer
 		w := on(&written, 100)
-		over := w.Live(t.Context(), nil)
+		over := w.ShowStatus(t.Context(), nil)
 		setup := w.Begins(record.PhaseSetup, "setup command tools")
 		time.Sleep(2*time.Second + time.Millisecond)
 		setup()
@@ -116,7 +116,7 @@ func TestTheStatusLineGoesWithTheLastSignalThatIsCaught(t *testing.T) {
 		w := on(&written, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		hurry, again := context.WithCancel(t.Context())
-		over := w.Live(ctx, hurry)
+		over := w.ShowStatus(ctx, hurry)
 		w.Begins(record.PhaseAgent, "exec_command make")
 		cancel()
 		synctest.Wait()
@@ -140,7 +140,7 @@ func TestTheStatusLineGoesWithTheLastSignalThatIsCaught(t *testing.T) {
 		var written bytes.Buffer
 		w := on(&written, 100)
 		ctx, cancel := context.WithCancel(t.Context())
-		over := w.Live(ctx, nil)
+		over := w.ShowStatus(ctx, nil)
 		w.Begins(record.PhasePublishing, "commit on b")
 		cancel()
 		synctest.Wait()
@@ -169,7 +169,7 @@ func TestATerminalThatTakesNothingDoesNotKeepARunThatHurries(t *testing.T) {
 	to := &stuck{at: make(chan struct{}), end: end}
 	w := on(to, 100)
 	hurry, now := context.WithCancel(t.Context())
-	over := w.Live(t.Context(), hurry)
+	over := w.ShowStatus(t.Context(), hurry)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -190,7 +190,7 @@ func TestNothingIsDrawnInTheBackground(t *testing.T) {
 		columns.Store(100)
 		w := on(&written, 0)
 		w.Terminal.Columns = func() int { return int(columns.Load()) }
-		over := w.Live(t.Context(), nil)
+		over := w.ShowStatus(t.Context(), nil)
 		w.Begins(record.PhaseSetup, "setup command tools")
 		columns.Store(0)
 		before := written.Len()
@@ -252,7 +252,7 @@ func TestTheStatusLineTellsWhatRuns(t *testing.T) {
 		for cells := range 120 {
 			line(cells)
 		}
-		if got := line(60); !strings.HasSuffix(got, "… 10:00:00 · $1.00 of $2.00") || strings.Contains(got, strings.Repeat("\u0301", mostMarks+1)) {
+		if got := line(60); !strings.HasSuffix(got, "… 10:00:00 · $1.00 of $2.00") || strings.Contains(got, strings.Repeat("\u0301", maxMarks+1)) {
 			t.Errorf("got %q", got)
 		}
 		over()

@@ -222,25 +222,25 @@ func TestPlacesThatFailedChecksName(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := transcript.VerifyRow{Name: "lint", After: "red", Log: "outputs.log"}
-	got := Told{Record: rec, Folder: "web"}.placesIn(row)
+	got := StepResult{Record: rec, Folder: "web"}.placesIn(row)
 	want := []actions.Annotation{
 		{Level: "error", Title: "lint", File: "web/a.go", Line: 3, Column: 7, Message: "undefined: x"},
 		{Level: "error", Title: "lint", File: "web/sub/b.go", Line: 12, Message: "it differs"},
 	}
-	if len(got) != mostPlaces {
+	if len(got) != maxPlaces {
 		t.Fatalf("%d places: %v", len(got), got)
 	}
 	if diff := cmp.Diff(want, got[:2]); diff != "" {
 		t.Error(diff)
 	}
 	row.Log = "not-there.log"
-	if got := (Told{Record: rec}).placesIn(row); got != nil {
+	if got := (StepResult{Record: rec}).placesIn(row); got != nil {
 		t.Errorf("a log that is gone names %v", got)
 	}
 }
 
 func TestAnnotationsTellOfTheEndAndItsWarnings(t *testing.T) {
-	told := Told{Record: record.New("", nil), Result: record.Result{
+	told := StepResult{Record: record.New("", nil), Result: record.Result{
 		Outcome: outcome.VerifyFailed, Message: "It is red.", Warnings: []transcript.Warning{{Code: "short_secret", Message: "It is short."}},
 		Verify: []transcript.VerifyRow{{Name: "green", Passed: true, After: "green", Log: "l"}, {Name: "not run"}},
 	}}
@@ -265,7 +265,7 @@ func TestOnlyTheForgesOwnPagesAreLinks(t *testing.T) {
 		"https://ghe.example.com.evil.net/o/r/pull/7":  false,
 		"javascript:https://ghe.example.com/o/pull/7/": false,
 	} {
-		told := Told{Record: record.New("", nil), Site: transcript.Site{Server: "https://ghe.example.com", Repository: "o/r"}, Result: record.Result{
+		told := StepResult{Record: record.New("", nil), Site: transcript.Site{Server: "https://ghe.example.com", Repository: "o/r"}, Result: record.Result{
 			Outcome: outcome.Changed, Reason: "pull_request", Message: "Done.", PullRequest: record.PullRequest{Number: 7, URL: address, Operation: "created"},
 		}}
 		summary := told.summary()

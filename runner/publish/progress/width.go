@@ -7,8 +7,8 @@ import (
 	eastasian "golang.org/x/text/width"
 )
 
-// mostMarks is how many marks in a row are shown above one character.
-const mostMarks = 4
+// maxMarks is how many marks in a row are shown above one character.
+const maxMarks = 4
 
 // cellsOf returns how many cells of a terminal a character takes (Unicode Standard Annex #11).
 func cellsOf(r rune) int {
@@ -48,7 +48,7 @@ func fit(text string, cells int) string {
 		if n > room {
 			break
 		}
-		if room -= n; marks <= mostMarks {
+		if room -= n; marks <= maxMarks {
 			cut.WriteRune(r)
 		}
 	}

@@ -29,12 +29,12 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 		err = l.open(ctx, forge, p, done)
 	}
 	if err != nil {
-		l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.Trimmed(err))
+		l.rec.Warn("lessons_not_written", "The lessons that the model proposed are not published: %s.", outcome.WithoutFullStop(err))
 	}
 }
 
 func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
-	empty, err := l.workspace.Checkout().Between(ctx, done.Base, done.Base.Tree)
+	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	if !done.Change.Empty() {
 		beside = done.Change
 	}
-	all, err := l.pinned(beside)
+	all, err := l.pinnedLessons(beside)
 	if err = cmp.Or(err, l.WarnOfUnshown(beside)); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 		return err
 	}
 	c := l.Case(p.Job, change, nil)
-	c.Written = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
+	c.RunnerPaths = func(*gitops.ChangeSet) ([]string, error) { return []string{lessons.Path}, nil }
 	if err := c.Judge(ctx); err != nil {
 		return err
 	}

@@ -81,7 +81,7 @@ func (l *Lessons) Written(change *gitops.ChangeSet) ([]string, error) {
 // append adds the proposed lessons to those of a change's base. Lessons alone are no work: an empty
 // change stays.
 func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, []memory.Lesson, error) {
-	all, err := l.pinned(change)
+	all, err := l.pinnedLessons(change)
 	if err != nil || change.Empty() {
 		return change, nil, err
 	}
@@ -104,7 +104,7 @@ func (l *Lessons) put(ctx context.Context, change *gitops.ChangeSet, all []memor
 	}
 	content, err := lessons.Append(before, all)
 	if err != nil {
-		l.notWritten(outcome.Trimmed(err))
+		l.notWritten(outcome.WithoutFullStop(err))
 		return change, nil, nil
 	}
 	with, err := l.workspace.Checkout().WithFile(ctx, change, lessons.Path, content)
@@ -138,7 +138,7 @@ func (l *Lessons) Brought(change *gitops.ChangeSet) (*transcript.Lessons, error)
 // agent works in, so that checks see them and the change is one. A file that the agent changed
 // itself stays, to be refused.
 func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-	if l.job.Memory.Propose != job.ProposeInChange || l.speaks {
+	if l.job.Memory.Propose != job.ProposeInChange || l.postsFeedback {
 		return change, nil
 	}
 	change, err := l.exact(ctx, change)
@@ -176,7 +176,7 @@ func (l *Lessons) add(ctx context.Context, change *gitops.ChangeSet) (*gitops.Ch
 // lay writes a change's file of lessons to the work tree. An obstacle does not end the run.
 func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*gitops.ChangeSet, error) {
 	checkout := l.workspace.Checkout()
-	alone, err := checkout.Between(ctx, change.Base, change.Base.Tree)
+	alone, err := checkout.ChangeBetween(ctx, change.Base, change.Base.Tree)
 	if err != nil {
 		return change, err
 	}
@@ -187,7 +187,7 @@ func (l *Lessons) lay(ctx context.Context, change, with *gitops.ChangeSet) (*git
 	if err != nil {
 		return change, err
 	}
-	if err := l.workspace.LayOver(ctx, alone); errors.As(err, new(*gitops.ObstructedError)) {
+	if err := l.workspace.ApplyChange(ctx, alone); errors.As(err, new(*gitops.ObstructedError)) {
 		return change, nil
 	} else if err != nil {
 		return change, err
@@ -221,7 +221,7 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 			return change, err
 		}
 	}
-	return l.workspace.Checkout().WithExact(ctx, change, lessons.Path, exact)
+	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
 }
 
 // found gives the file of lessons of a change its exact bytes, and returns it where the runner wrote
@@ -253,7 +253,7 @@ func (l *Lessons) TakeEarlier(ctx context.Context, change *gitops.ChangeSet) (*g
 	}
 	is, _ := lessons.Parse(lessons.Path, now)
 	added, ok := lessons.Added(before, now, is)
-	if !ok || len(added) > mostCarried || l.job.Memory.Propose != job.ProposeInChange {
+	if !ok || len(added) > maxCarried || l.job.Memory.Propose != job.ProposeInChange {
 		l.rec.Warn("lessons_left_out", "The lessons of the earlier run are not taken over (memory.propose).")
 		added = nil
 	}
@@ -324,7 +324,7 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 		}
 		verdict, err := judge.Verdict(l.job.Policy, change, written)
 		if dropped = verdict.Drop; err == nil && len(dropped) > 0 {
-			change, err = l.workspace.PutBack(ctx, change, dropped)
+			change, err = l.workspace.RevertProtected(ctx, change, dropped)
 		}
 		if err != nil {
 			return change, err
@@ -338,12 +338,12 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 // is what the pull request held that the change fixes; nil for another change.
 func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()
-	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, Kept: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, Written: l.Written, Repairs: repairs}
+	return judge.Case{Record: l.rec, Job: j, Change: change, Blob: checkout.Blob, LFSContent: checkout.OpenLFS, Unfiltered: checkout.Unfiltered, RunnerPaths: l.Written, RepairedChange: repairs}
 }
 
 // Follow is how a change follows its base, with its lessons.
 func (l *Lessons) Follow(repairs *gitops.ChangeSet) publish.Follow {
-	return publish.Follow{Onto: l.Onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
+	return publish.Follow{MoveOnto: l.Onto, Judge: func(ctx context.Context, j *job.Job, change *gitops.ChangeSet) error {
 		return l.Case(j, change, repairs).Judge(ctx)
 	}}
 }

@@ -55,22 +55,22 @@ func isFree(in *gitops.Checkout, tree gitops.Tree, name string) (bool, error) {
 	return in.IsFolder(tree, folder)
 }
 
-// Gone is a lesson without its evidence.
-type Gone struct {
+// LostLesson is a lesson without its evidence.
+type LostLesson struct {
 	ID       string   `json:"id"`
 	Evidence []string `json:"gone"` // that is not there any more
 }
 
-// GoneIn returns the base commit's lessons without their evidence.
-func GoneIn(ws *workspace.Workspace, j *job.Job) (gone []Gone, err error) {
+// LessonsWithoutEvidence returns the base commit's lessons without their evidence.
+func LessonsWithoutEvidence(ws *workspace.Workspace, j *job.Job) (gone []LostLesson, err error) {
 	_, all, err := read(ws)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range all {
-		one := Gone{ID: l.ID}
+		one := LostLesson{ID: l.ID}
 		for _, text := range l.Evidence {
-			there, err := evidenceStands(ws.Checkout(), ws.Base(), j, text)
+			there, err := evidenceExists(ws.Checkout(), ws.Base(), j, text)
 			if err != nil {
 				return nil, err
 			}
@@ -85,8 +85,8 @@ func GoneIn(ws *workspace.Workspace, j *job.Job) (gone []Gone, err error) {
 	return gone, nil
 }
 
-// evidenceStands reports whether evidence still exists. Runs are not checked.
-func evidenceStands(checkout *gitops.Checkout, base gitops.Base, j *job.Job, text string) (bool, error) {
+// evidenceExists reports whether evidence still exists. Runs are not checked.
+func evidenceExists(checkout *gitops.Checkout, base gitops.Base, j *job.Job, text string) (bool, error) {
 	e, err := lessons.ParseEvidence(text)
 	switch {
 	case err != nil:

@@ -28,14 +28,14 @@ import (
 type Lessons struct {
 	Given memory.Memory // by the base commit
 
-	rec       *record.Record
-	workspace *workspace.Workspace
-	job       *job.Job
-	speaks    bool                // the run makes no change, but says something
-	event     *transcript.Memory  // of the lessons given; nil for none
-	day       string              // of the run
-	checks    []string            // that ran
-	written   *transcript.Lessons // the last event of what was written; nil for none
+	rec           *record.Record
+	workspace     *workspace.Workspace
+	job           *job.Job
+	postsFeedback bool                // the run makes no change, but says something
+	event         *transcript.Memory  // of the lessons given; nil for none
+	day           string              // of the run
+	checks        []string            // that ran
+	written       *transcript.Lessons // the last event of what was written; nil for none
 
 	mu       sync.Mutex
 	proposed []memory.Lesson
@@ -43,8 +43,8 @@ type Lessons struct {
 
 // Bounds of a run's proposed lessons, and of those taken over from earlier runs.
 const (
-	mostProposed = 5
-	mostCarried  = 20
+	maxProposed = 5
+	maxCarried  = 20
 )
 
 // Read reads the configuring commit's lessons for a task's words. Invalid lessons are omitted and
@@ -58,7 +58,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 	if problems := config.Problems(nil); errors.As(err, &problems) {
 		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s; agent-ci validate shows all mistakes.", problems[0])
 	} else if err != nil {
-		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.Trimmed(err))
+		rec.Warn("lessons_left_out", "The lessons of the base commit are left out: %s.", outcome.WithoutFullStop(err))
 	}
 	if len(all) == 0 {
 		return l
@@ -78,9 +78,9 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 // goes on with a pull request, lessons may be of an earlier run.
 func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	l := &Lessons{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons, event: v.Memory}
-	own, carried := mostProposed, 0
-	if v.OnPull() {
-		carried = mostCarried
+	own, carried := maxProposed, 0
+	if v.ContinuesPull() {
+		carried = maxCarried
 	}
 	for _, proposed := range v.Proposed {
 		left := &carried
@@ -109,12 +109,12 @@ func (l *Lessons) ForReplay() *Lessons {
 
 // In sets the agent's workspace and job. A run that posts feedback makes no change.
 func (l *Lessons) In(ws *workspace.Workspace, j *job.Job, speaks bool) *Lessons {
-	l.workspace, l.job, l.speaks = ws, j, speaks
+	l.workspace, l.job, l.postsFeedback = ws, j, speaks
 	return l
 }
 
-// Ran records which checks have run, as evidence.
-func (l *Lessons) Ran(tables ...[]transcript.VerifyRow) {
+// RecordChecks records which checks have run, as evidence.
+func (l *Lessons) RecordChecks(tables ...[]transcript.VerifyRow) {
 	var names []string
 	for _, row := range slices.Concat(tables...) {
 		if (row.Before != "" || row.After != "") && !slices.Contains(names, row.Name) {

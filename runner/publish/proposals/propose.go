@@ -14,16 +14,16 @@ import (
 	"github.com/agent-ci/agent-ci/tools/memory"
 )
 
-// Taker receives the agent's lessons; nil if the job wants none.
-func (l *Lessons) Taker() worker.TakeLesson {
-	if !l.job.Memory.Proposes() || l.speaks {
+// LessonTaker receives the agent's lessons; nil if the job wants none.
+func (l *Lessons) LessonTaker() worker.TakeLesson {
+	if !l.job.Memory.Proposes() || l.postsFeedback {
 		return nil
 	}
 	return func(_ context.Context, p memory.Proposal, seen worker.SeenFile) (memory.Lesson, string, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		made := memory.Lesson{ID: lessons.IDOf(p.Claim), Claim: p.Claim, Run: l.rec.ID, Date: l.day}
-		if refusal := l.whyNot(p, made.ID); refusal != "" {
+		if refusal := l.proposalProblem(p, made.ID); refusal != "" {
 			return made, refusal, nil
 		}
 		for i, text := range p.Evidence {
@@ -48,8 +48,8 @@ func (l *Lessons) propose(made memory.Lesson) error {
 	return nil
 }
 
-// whyNot explains to the model what is wrong with a proposal, except its evidence.
-func (l *Lessons) whyNot(p memory.Proposal, id string) string {
+// proposalProblem explains to the model what is wrong with a proposal, except its evidence.
+func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
 	for _, made := range l.proposed {
 		if made.Run == l.rec.ID {
@@ -59,14 +59,14 @@ func (l *Lessons) whyNot(p memory.Proposal, id string) string {
 	switch err := lessons.CheckClaim(p.Claim); {
 	case err != nil:
 		return "claim " + err.Error()
-	case own >= mostProposed:
+	case own >= maxProposed:
 		return fmt.Sprintf("this run has proposed %d lessons, and that is all that one may. Go on without.", own)
 	case slices.ContainsFunc(l.Given.Lessons, known) || slices.ContainsFunc(l.proposed, known):
 		return "this lesson is known already. Go on without."
 	case l.hasSecret(p.Claim):
 		return "claim holds what looks like a secret. Say it without."
-	case len(p.Evidence) == 0 || len(p.Evidence) > lessons.MostEvidence:
-		return fmt.Sprintf("evidence has %d entries; give 1 to %d: a path, path@commit, or check:NAME", len(p.Evidence), lessons.MostEvidence)
+	case len(p.Evidence) == 0 || len(p.Evidence) > lessons.MaxEvidence:
+		return fmt.Sprintf("evidence has %d entries; give 1 to %d: a path, path@commit, or check:NAME", len(p.Evidence), lessons.MaxEvidence)
 	}
 	return ""
 }
@@ -102,22 +102,22 @@ func (l *Lessons) evidence(text string, seen worker.SeenFile) (e lessons.Evidenc
 		return e, "", err
 	case inBase == "" && here == "":
 		return e, fmt.Sprintf("there is no file %q, in the base commit or now; give a path from the repository's root", e.Path), nil
-	case e.At != "" && !hasPin(e.At, inBase, here, base.SHA):
+	case e.At != "" && !pinMatches(e.At, inBase, here, base.SHA):
 		return e, fmt.Sprintf("%s is neither the base commit nor a blob of %s; give the path alone", e.At, e.Path), nil
 	}
 	return e, "", nil
 }
 
-// hasPin reports whether a pin is a prefix of the base commit, if that has the path, or of the
+// pinMatches reports whether a pin is a prefix of the base commit, if that has the path, or of the
 // path's id.
-func hasPin(pin, inBase, here, base string) bool {
+func pinMatches(pin, inBase, here, base string) bool {
 	of := func(id string) bool { return id != "" && strings.HasPrefix(id, pin) }
 	return of(inBase) || of(here) || inBase != "" && of(base)
 }
 
-// pinned returns the proposed lessons for a change, each path pinned to a commit or blob. Missing
+// pinnedLessons returns the proposed lessons for a change, each path pinned to a commit or blob. Missing
 // evidence is dropped, and lessons without evidence too.
-func (l *Lessons) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
+func (l *Lessons) pinnedLessons(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 	var all []memory.Lesson
 	for _, made := range l.proposed {
 		var evidence []string
@@ -142,7 +142,7 @@ func (l *Lessons) pinned(change *gitops.ChangeSet) ([]memory.Lesson, error) {
 
 // WarnOfUnshown warns about lessons omitted with a change.
 func (l *Lessons) WarnOfUnshown(change *gitops.ChangeSet) error {
-	shown, err := l.pinned(change)
+	shown, err := l.pinnedLessons(change)
 	if err != nil || len(shown) == len(l.proposed) {
 		return err
 	}
@@ -171,7 +171,7 @@ func (l *Lessons) pin(e lessons.Evidence, change *gitops.ChangeSet) (lessons.Evi
 	switch {
 	case err != nil:
 		return e, err
-	case here == "", e.At != "" && !hasPin(e.At, inBase, here, change.Base.SHA):
+	case here == "", e.At != "" && !pinMatches(e.At, inBase, here, change.Base.SHA):
 		return lessons.Evidence{}, nil
 	case e.At == "" && here == inBase:
 		e.At = gitops.Short(change.Base.SHA)

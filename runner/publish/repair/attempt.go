@@ -21,14 +21,14 @@ type Attempt struct {
 	bounds job.Repair
 }
 
-// Of returns the attempt for a repair request and adds its red checks to source. For other tasks it
+// NewAttempt returns the attempt for a repair request and adds its red checks to source. For other tasks it
 // returns known, an earlier call's result, which may be nil. Nothing changes on the forge.
-func Of(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
+func NewAttempt(ctx context.Context, source *intake.Source, known *Attempt, pull *forge.PullRequest) (*Attempt, error) {
 	if source.Request == nil || !source.Request.Repair {
 		return known, nil
 	}
 	if known == nil {
-		found, err := Look(ctx, source.Forge.Repository(source.Event.Repository), pull, source.Head())
+		found, err := ReadCase(ctx, source.Forge.Repository(source.Event.Repository), pull, source.Head())
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (a *Attempt) Begin(ctx context.Context) error {
 func (a *Attempt) Conclude(ctx context.Context, stop *outcome.Stop, cost *float64, pushed string) {
 	here := a.rec.Path()
 	message := strings.NewReplacer(here+"/", "", here, "the run directory").Replace(stop.Message) // its readers are not at this machine
-	err := a.thread.Conclude(ctx, a.Case, Ended{
+	err := a.thread.Conclude(ctx, a.Case, AttemptEnd{
 		Outcome: stop.Outcome, Reason: stop.Reason, Message: message, Commit: pushed,
 		Spent: a.Plan.Attempt.SpentWith(cost), Last: a.Plan.Attempt.Attempt >= a.bounds.Attempts,
 	})

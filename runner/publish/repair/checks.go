@@ -14,9 +14,9 @@ type Case struct {
 	Pull *forge.PullRequest
 	Head string // the commit that the checks ran on
 
-	Red     []Red // that the pull request has to answer for
-	OnBase  []Red // red on the base too
-	Clashes bool  // the base moved into conflict with the change
+	Red               []Red // that the pull request has to answer for
+	OnBase            []Red // red on the base too
+	ConflictsWithBase bool  // the base moved into conflict with the change
 
 	runs map[int64]*forge.WorkflowRun // that were asked for; nil for one that is not there
 }
@@ -30,19 +30,19 @@ type Red struct {
 	NoLog          string // why not
 }
 
-// endings maps red conclusions to the reason why they suggest an infrastructure failure; "" if they
+// infrastructureEndings maps red conclusions to the reason why they suggest an infrastructure failure; "" if they
 // do not.
-var endings = map[string]string{
+var infrastructureEndings = map[string]string{
 	"failure": "", "timed_out": "it timed out", "startup_failure": "it could not be started", "cancelled": "it was cancelled",
 }
 
-// mostRed is how many red checks are looked into; the rest is named alone.
-const mostRed = 10
+// maxRed is how many red checks are looked into; the rest is named alone.
+const maxRed = 10
 
-// Look reads the red checks on a pull request's head. Checks red on the base too are listed
+// ReadCase reads the red checks on a pull request's head. Checks red on the base too are listed
 // separately: the change did not cause them.
-func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
-	c := &Case{Pull: pull, Head: head.SHA, Clashes: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
+func ReadCase(ctx context.Context, in forge.Repository, pull *forge.PullRequest, head *forge.Commit) (*Case, error) {
+	c := &Case{Pull: pull, Head: head.SHA, ConflictsWithBase: pull.Mergeable == forge.MergeableDirty, runs: map[int64]*forge.WorkflowRun{}}
 	checks, err := checksOf(ctx, in, head.SHA)
 	if err != nil {
 		return nil, err
@@ -69,13 +69,13 @@ func Look(ctx context.Context, in forge.Repository, pull *forge.PullRequest, hea
 			c.OnBase = append(c.OnBase, Red{Check: check})
 			continue
 		}
-		c.Red = append(c.Red, Red{Check: check, Infrastructure: endings[check.Conclusion]})
+		c.Red = append(c.Red, Red{Check: check, Infrastructure: infrastructureEndings[check.Conclusion]})
 	}
 	return c, c.readLogs(ctx, in)
 }
 
 func isRed(c forge.Check) bool {
-	_, red := endings[c.Conclusion]
+	_, red := infrastructureEndings[c.Conclusion]
 	return red && c.Status == "completed"
 }
 
@@ -149,5 +149,5 @@ func (c *Case) ofOneWorkflow(ctx context.Context, in forge.Repository, checks ..
 // decides reports whether a base check says anything about the code. Cancelled or skipped ones do
 // not.
 func decides(c forge.Check) bool {
-	return c.Conclusion == "success" || isRed(c) && endings[c.Conclusion] == "" || c.Conclusion == "timed_out"
+	return c.Conclusion == "success" || isRed(c) && infrastructureEndings[c.Conclusion] == "" || c.Conclusion == "timed_out"
 }

@@ -23,14 +23,14 @@ type Thread struct {
 	Link       string // page of the CI run; may be empty
 	Redact     func(string) string
 
-	id    int64  // of the comment; 0 for none
-	shown string // that stands there
-	noted state  // that stands there
-	now   state
-	found string // what is red
-	said  []string
-	end   string
-	left  string
+	id          int64  // of the comment; 0 for none
+	shown       string // that stands there
+	storedState state  // that stands there
+	now         state
+	redSummary  string // what is red
+	sentences   []string
+	end         string
+	left        string
 }
 
 // state is the comment's hidden data for later runs.
@@ -38,14 +38,14 @@ type state struct {
 	head     string
 	run      string // that wrote it
 	attempts int
-	spent    float64
+	spentUSD float64
 	rerun    bool // was asked for
 }
 
 var stateMark = lazyregexp.New(`<!-- agent-ci: repair of ([0-9a-f]{40,64}) by ([0-9A-Za-z._-]{1,100}) attempts=([0-9]{1,10}) spent=([0-9]{1,9}\.[0-9]{4}) rerun=(true|false) -->`)
 
 func (s state) String() string {
-	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spent), s.rerun)
+	return fmt.Sprintf("<!-- agent-ci: repair of %s by %s attempts=%d spent=%s rerun=%v -->\n", s.head, s.run, s.attempts, intake.Dollars(s.spentUSD), s.rerun)
 }
 
 // readState reads a comment's last mark. Text before it is untrusted.
@@ -55,7 +55,7 @@ func readState(body string) state {
 		return state{}
 	}
 	m := all[len(all)-1]
-	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spent: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
+	return state{head: m[1], run: m[2], attempts: intake.ReadAttempts(m[3]), spentUSD: intake.ReadDollars(m[4]), rerun: m[5] == "true"}
 }
 
 // read finds the comment of earlier repairs, the oldest if two runs each wrote one. Anybody can
@@ -65,11 +65,11 @@ func (t *Thread) read(ctx context.Context) error {
 	if err != nil {
 		return intake.ForgeFailure(fmt.Sprintf("The comments of pull request #%d cannot be read", t.Number), err)
 	}
-	t.id, t.shown, t.noted = 0, "", state{}
+	t.id, t.shown, t.storedState = 0, "", state{}
 	own := intake.TokensComments(ctx, t.Server)
 	for _, c := range comments {
 		if strings.HasPrefix(c.Body, intake.RepairMark) && own(c) {
-			t.id, t.shown, t.noted = c.ID, c.Body, readState(c.Body)
+			t.id, t.shown, t.storedState = c.ID, c.Body, readState(c.Body)
 			break
 		}
 	}
@@ -77,8 +77,8 @@ func (t *Thread) read(ctx context.Context) error {
 }
 
 // begin makes the comment one of this case.
-func (t *Thread) begin(c *Case, so Bounds) {
-	t.now = state{head: c.Head, run: t.Run, attempts: so.Attempts, spent: so.Spent, rerun: t.noted.head == c.Head && t.noted.rerun}
+func (t *Thread) begin(c *Case, spent Bounds) {
+	t.now = state{head: c.Head, run: t.Run, attempts: spent.Attempts, spentUSD: spent.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))
 	for _, red := range c.Red {
@@ -87,10 +87,10 @@ func (t *Thread) begin(c *Case, so Bounds) {
 	for _, red := range c.OnBase {
 		fmt.Fprintf(&b, "- %s: red on %s too, so it is nothing of this pull request\n", red.link(), markdown.Text(c.Pull.Base))
 	}
-	if c.Clashes {
+	if c.ConflictsWithBase {
 		fmt.Fprintf(&b, "- %s moved into conflict with this pull request\n", markdown.Text(c.Pull.Base))
 	}
-	t.found = b.String()
+	t.redSummary = b.String()
 }
 
 func (r Red) link() string {
@@ -112,17 +112,17 @@ func (r Red) why() string {
 	return why
 }
 
-func (t *Thread) add(sentence string) { t.said = append(t.said, sentence) }
+func (t *Thread) addSentence(sentence string) { t.sentences = append(t.sentences, sentence) }
 
-func (t *Thread) say(end string) { t.end = end }
+func (t *Thread) setEnd(end string) { t.end = end }
 
-// leave lists the work left for a person.
-func (t *Thread) leave(c *Case) {
+// listRemaining lists the work left for a person.
+func (t *Thread) listRemaining(c *Case) {
 	var all []string
 	for _, red := range c.Red {
 		all = append(all, red.link())
 	}
-	if c.Clashes {
+	if c.ConflictsWithBase {
 		all = append(all, "the conflict with "+markdown.Text(c.Pull.Base))
 	}
 	t.left = "Left for a person: " + strings.Join(all, ", ") + "."
@@ -131,15 +131,15 @@ func (t *Thread) leave(c *Case) {
 // Attempt announces the agent before it starts, so a killed attempt counts. Of two concurrent runs,
 // the one whose comment stays continues; otherwise both would count as one.
 func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
-	decidedOn := t.noted
+	decidedOn := t.storedState
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.noted != decidedOn {
+	if t.storedState != decidedOn {
 		return t.begunElsewhere()
 	}
 	t.now.attempts = p.Attempt.Attempt
-	t.say(fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of))
+	t.setEnd(fmt.Sprintf("agent-ci is at work on attempt %d of %d.", p.Attempt.Attempt, of))
 	if err := t.write(ctx); err != nil {
 		return err
 	}
@@ -147,8 +147,8 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.noted.run == t.now.run || t.noted == decidedOn { // a forge may take a moment to show what was written
-		t.id, t.shown, t.noted = id, wrote, t.now
+	if t.storedState.run == t.now.run || t.storedState == decidedOn { // a forge may take a moment to show what was written
+		t.id, t.shown, t.storedState = id, wrote, t.now
 		return nil
 	}
 	if t.id != id {
@@ -161,11 +161,11 @@ func (t *Thread) Attempt(ctx context.Context, p *Plan, of int) error {
 
 func (t *Thread) begunElsewhere() error {
 	return outcome.Stopf(outcome.Skipped, "other_run", "Another run (%s) began to repair pull request #%d at the same time; this run left it to that one.",
-		cmp.Or(t.noted.run, "whose comment is gone"), t.Number)
+		cmp.Or(t.storedState.run, "whose comment is gone"), t.Number)
 }
 
-// Ended is how an attempt ended.
-type Ended struct {
+// AttemptEnd is how an attempt ended.
+type AttemptEnd struct {
 	Outcome         outcome.Outcome
 	Reason, Message string
 	Commit          string // that was pushed; empty for none
@@ -174,26 +174,26 @@ type Ended struct {
 }
 
 // Conclude says how the attempt ended.
-func (t *Thread) Conclude(ctx context.Context, c *Case, e Ended) error {
-	cost := e.Spent - t.now.spent
+func (t *Thread) Conclude(ctx context.Context, c *Case, e AttemptEnd) error {
+	cost := e.Spent - t.now.spentUSD
 	if err := t.read(ctx); err != nil {
 		return err
 	}
-	if t.id != 0 && t.noted.run != t.now.run && e.Commit == "" {
+	if t.id != 0 && t.storedState.run != t.now.run && e.Commit == "" {
 		return t.addCost(ctx, cost)
 	}
-	if t.now.spent = e.Spent; t.noted.head == t.now.head {
-		t.now.spent = t.noted.spent + cost // others added theirs
+	if t.now.spentUSD = e.Spent; t.storedState.head == t.now.head {
+		t.now.spentUSD = t.storedState.spentUSD + cost // others added theirs
 	}
 	if e.Commit != "" {
 		t.now.head, t.now.rerun = e.Commit, false
-		t.say(fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit)))
+		t.setEnd(fmt.Sprintf("Attempt %d was pushed as %s; its checks decide.", t.now.attempts, gitops.Short(e.Commit)))
 		return t.write(ctx)
 	}
 	if e.Last {
-		t.leave(c)
+		t.listRemaining(c)
 	}
-	t.say(fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000))))
+	t.setEnd(fmt.Sprintf("Attempt %d pushed nothing and ended as **%s** (%s): %s", t.now.attempts, e.Outcome, e.Reason, markdown.Text(markdown.Cut(e.Message, 2000))))
 	return t.write(ctx)
 }
 
@@ -203,9 +203,9 @@ func (t *Thread) addCost(ctx context.Context, cost float64) error {
 	if len(marks) == 0 {
 		return nil
 	}
-	told := spentSoFar(t.noted.spent)
-	t.noted.spent += cost
-	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], told, spentSoFar(t.noted.spent), 1) + t.noted.String()
+	told := spentSoFar(t.storedState.spentUSD)
+	t.storedState.spentUSD += cost
+	with := strings.Replace(t.shown[:marks[len(marks)-1][0]], told, spentSoFar(t.storedState.spentUSD), 1) + t.storedState.String()
 	if err := t.Repository.EditComment(ctx, t.id, with); err != nil {
 		return t.failure(err)
 	}
@@ -218,8 +218,8 @@ func spentSoFar(dollars float64) string {
 
 // text is the comment.
 func (t *Thread) text() string {
-	paragraphs := []string{strings.TrimRight(t.found, "\n")}
-	paragraphs = append(paragraphs, t.said...)
+	paragraphs := []string{strings.TrimRight(t.redSummary, "\n")}
+	paragraphs = append(paragraphs, t.sentences...)
 	end := t.end
 	if t.Link != "" {
 		end += " (" + markdown.Link{Name: "run", Address: t.Link}.String() + ")"
@@ -228,8 +228,8 @@ func (t *Thread) text() string {
 	if t.left != "" {
 		paragraphs = append(paragraphs, t.left)
 	}
-	if t.now.spent > 0 {
-		paragraphs = append(paragraphs, spentSoFar(t.now.spent))
+	if t.now.spentUSD > 0 {
+		paragraphs = append(paragraphs, spentSoFar(t.now.spentUSD))
 	}
 	return intake.RepairMark + t.Redact(strings.Join(paragraphs, "\n\n")) + "\n\n" + t.now.String()
 }
@@ -252,7 +252,7 @@ func (t *Thread) write(ctx context.Context) error {
 	if err != nil {
 		return t.failure(err)
 	}
-	t.shown, t.noted = text, t.now
+	t.shown, t.storedState = text, t.now
 	return nil
 }
 
@@ -262,7 +262,7 @@ func (t *Thread) failure(err error) error {
 
 func names(all []Red) string {
 	var list []string
-	for _, red := range all[:min(len(all), mostRed)] {
+	for _, red := range all[:min(len(all), maxRed)] {
 		list = append(list, fmt.Sprintf("%q", markdown.Cut(red.Name, 100)))
 	}
 	return strings.Join(list, ", ")
@@ -270,7 +270,7 @@ func names(all []Red) string {
 
 func whys(all []Red) string {
 	var list []string
-	for _, red := range all[:min(len(all), mostRed)] {
+	for _, red := range all[:min(len(all), maxRed)] {
 		list = append(list, fmt.Sprintf("%q: %s", markdown.Cut(red.Name, 100), red.Infrastructure))
 	}
 	return strings.Join(list, "; ")

@@ -19,21 +19,21 @@ type Bounds struct {
 	Spent    float64
 }
 
-// bounds reads them from the head commit and, for attempts without a push, from the comment if it
+// readBounds reads them from the head commit and, for attempts without a push, from the comment if it
 // is about the same head.
-func bounds(head *forge.Commit, noted state) Bounds {
+func readBounds(head *forge.Commit, noted state) Bounds {
 	b := Bounds{}
 	b.Attempts, b.Spent = intake.ParseTrailers(head)
 	if noted.head == head.SHA {
-		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spent)
+		b.Attempts, b.Spent = max(b.Attempts, noted.attempts), max(b.Spent, noted.spentUSD)
 	}
 	return b
 }
 
 // Plan is the next attempt with its remaining budget.
 type Plan struct {
-	Attempt intake.Repair
-	Left    float64 // dollars that the attempt may cost; 0 for no bound
+	Attempt      intake.Repair
+	RemainingUSD float64 // dollars that the attempt may cost; 0 for no bound
 }
 
 // Decide returns the agent's next attempt. It ends a run without work, or one left to checks or a
@@ -42,15 +42,15 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	if err := t.read(ctx); err != nil {
 		return nil, err
 	}
-	so := bounds(head, t.noted)
+	so := readBounds(head, t.storedState)
 	t.begin(c, so)
 	end := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
-		if len(c.Red)+len(c.OnBase) == 0 && !c.Clashes && t.id == 0 {
+		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {
 			return nil, stop // there is nothing to tell
 		}
 		here, _ := strings.CutSuffix(stop.Message, ": "+c.Pull.URL+".")
-		t.say(markdown.Text(here + ".")) // it has names of checks
+		t.setEnd(markdown.Text(here + ".")) // it has names of checks
 		if err := t.write(ctx); err != nil {
 			return nil, err
 		}
@@ -58,13 +58,13 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	}
 	pull := fmt.Sprintf("pull request #%d", c.Pull.Number)
 	switch {
-	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.Clashes:
+	case len(c.Red) == 0 && len(c.OnBase) > 0 && !c.ConflictsWithBase:
 		return end("red_on_base", "What is red on %s is red on %s too (%s), and not of its change; mend %s first: %s.",
 			pull, c.Pull.Base, names(c.OnBase), c.Pull.Base, c.Pull.URL)
-	case len(c.Red) == 0 && !c.Clashes:
+	case len(c.Red) == 0 && !c.ConflictsWithBase:
 		return end("nothing_red", "Nothing is red on %s, and it goes together with %s: %s.", pull, c.Pull.Base, c.Pull.URL)
 	}
-	if c.machineryAlone() {
+	if c.onlyInfrastructure() {
 		asked, err := t.rerun(ctx, c)
 		if err != nil {
 			return nil, err
@@ -76,26 +76,26 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 	}
 	switch {
 	case so.Attempts >= allowed.Attempts:
-		t.leave(c)
+		t.listRemaining(c)
 		return end("repair_limit", "%s of %d to repair %s are used up (repair.attempts); it is left to a person: %s.",
 			attempts(so.Attempts), allowed.Attempts, pull, c.Pull.URL)
 	case allowed.CostUSD > 0 && so.Spent >= allowed.CostUSD:
-		t.leave(c)
+		t.listRemaining(c)
 		return end("repair_limit", "Attempts to repair %s have cost $%.2f of $%.2f (repair.cost_usd); it is left to a person: %s.",
 			pull, so.Spent, allowed.CostUSD, c.Pull.URL)
 	}
 	plan := &Plan{Attempt: intake.Repair{Head: c.Head, Attempt: so.Attempts + 1, Spent: so.Spent}}
 	if allowed.CostUSD > 0 {
-		plan.Left = allowed.CostUSD - so.Spent
+		plan.RemainingUSD = allowed.CostUSD - so.Spent
 	}
 	return plan, nil
 }
 
-func attempts(n int) string { return outcome.Counted(n, "attempt") }
+func attempts(n int) string { return outcome.CountNoun(n, "attempt") }
 
-// machineryAlone reports that only infrastructure failed, so an agent can fix nothing.
-func (c *Case) machineryAlone() bool {
-	return len(c.Red) > 0 && !c.Clashes && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
+// onlyInfrastructure reports that only infrastructure failed, so an agent can fix nothing.
+func (c *Case) onlyInfrastructure() bool {
+	return len(c.Red) > 0 && !c.ConflictsWithBase && !slices.ContainsFunc(c.Red, func(r Red) bool { return r.Infrastructure == "" })
 }
 
 // rerun restarts failed jobs once, and reports whether any restarted.
@@ -115,10 +115,10 @@ func (t *Thread) rerun(ctx context.Context, c *Case) (asked bool, err error) {
 		case err == nil:
 			asked = true
 		case kind == forge.Forbidden:
-			t.add("The failed jobs could not be run again: the token lacks the permission `actions: write`.")
+			t.addSentence("The failed jobs could not be run again: the token lacks the permission `actions: write`.")
 			return asked, nil
 		case kind == forge.Invalid:
-			t.add("The failed jobs could not be run again: " + markdown.Text(markdown.Cut(outcome.Trimmed(err), 500)) + ".")
+			t.addSentence("The failed jobs could not be run again: " + markdown.Text(markdown.Cut(outcome.WithoutFullStop(err), 500)) + ".")
 		default:
 			return asked, intake.ForgeFailure(fmt.Sprintf("The failed jobs of workflow run %d cannot be run again", run.ID), err)
 		}

@@ -15,15 +15,15 @@ import (
 
 // How much of logs the model gets, in bytes: of a job, and of all together.
 const (
-	mostOfLog  = 24 << 10
-	mostOfLogs = 60 << 10
+	maxLog  = 24 << 10
+	maxLogs = 60 << 10
 )
 
 // readLogs reads the failed steps and logs of the red checks' jobs.
 func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 	jobs, asked := map[int64]forge.Job{}, map[int64]bool{}
-	left := mostOfLogs
-	for i := range c.Red[:min(len(c.Red), mostRed)] {
+	left := maxLogs
+	for i := range c.Red[:min(len(c.Red), maxRed)] {
 		red := &c.Red[i]
 		if !asked[red.RunID] {
 			asked[red.RunID] = true
@@ -37,20 +37,20 @@ func (c *Case) readLogs(ctx context.Context, in forge.Repository) error {
 			continue
 		}
 		for _, step := range job.Steps {
-			if _, bad := endings[step.Conclusion]; bad {
+			if _, bad := infrastructureEndings[step.Conclusion]; bad {
 				red.Failed = append(red.Failed, step.Name)
 			}
 		}
 		var err error
-		if red.Log, err = cutLog(ctx, in, job, min(mostOfLog, left)); err != nil {
+		if red.Log, err = cutLog(ctx, in, job, min(maxLog, left)); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			red.NoLog = "it cannot be read (" + outcome.Trimmed(err) + ")"
+			red.NoLog = "it cannot be read (" + outcome.WithoutFullStop(err) + ")"
 		}
 		left -= len(red.Log)
 		if red.Infrastructure == "" {
-			red.Infrastructure = machinery(red.Log)
+			red.Infrastructure = infrastructureReason(red.Log)
 		}
 	}
 	return nil
@@ -95,9 +95,9 @@ func cutLog(ctx context.Context, in forge.Repository, job forge.Job, most int) (
 	return failinglog.Cut(log, job, most)
 }
 
-// troubles match log lines about failed machines, networks and services. A change can fake them,
+// infrastructurePatterns match log lines about failed machines, networks and services. A change can fake them,
 // but only gains one rerun of the checks.
-var troubles = []struct{ says, why string }{
+var infrastructurePatterns = []struct{ says, why string }{
 	{`(?i)the runner has received a shutdown signal|lost communication with the server|the hosted runner encountered an error`, "its runner was lost"},
 	{`(?i)no space left on device`, "the disk of its runner was full"},
 	{`(?i)could not resolve host|temporary failure in name resolution|no such host|EAI_AGAIN|getaddrinfo ENOTFOUND`, "a host could not be found"},
@@ -106,7 +106,7 @@ var troubles = []struct{ says, why string }{
 }
 
 var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
-	for _, trouble := range troubles {
+	for _, trouble := range infrastructurePatterns {
 		all = append(all, regexp.MustCompile(trouble.says))
 	}
 	return all
@@ -115,13 +115,13 @@ var troublesRead = sync.OnceValue(func() (all []*regexp.Regexp) {
 // lastLines is how much of the end of a log says why the job ended, in lines.
 const lastLines = 15
 
-// machinery returns why a log's end suggests an infrastructure failure, or "".
-func machinery(log string) string {
+// infrastructureReason returns why a log's end suggests an infrastructure failure, or "".
+func infrastructureReason(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	end := strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 	for i, says := range troublesRead() {
 		if says.MatchString(end) {
-			return troubles[i].why
+			return infrastructurePatterns[i].why
 		}
 	}
 	return ""

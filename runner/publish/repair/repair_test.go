@@ -59,7 +59,7 @@ func check(name, conclusion string) forge.Check {
 
 func look(t *testing.T, r *repository) *Case {
 	t.Helper()
-	c, err := Look(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
+	c, err := ReadCase(t.Context(), r, &forge.PullRequest{Number: 2, Base: "main"}, &forge.Commit{SHA: headSHA, Parents: []string{madeOn}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestWhatLooksLikeTheMachinery(t *testing.T) {
 		"":                                                                  false,
 		"ECONNRESET, and tried again" + strings.Repeat("\nok", 2*lastLines): false,
 	} {
-		if got := machinery(log); (got != "") != want {
+		if got := infrastructureReason(log); (got != "") != want {
 			t.Errorf("%.60q: %q", log, got)
 		}
 	}
@@ -172,28 +172,28 @@ func TestTheLargerCountHolds(t *testing.T) {
 	}{
 		"nothing":                {"", "", 0, 0},
 		"the commit":             {"Agent-CI-Repair: 2\nAgent-CI-Spent: 1.5000\n", "", 2, 1.5},
-		"the comment":            {"Agent-CI-Repair: 1\n", state{head: headSHA, run: "a", attempts: 2, spent: 0.25}.String(), 2, 0.25},
-		"of another commit":      {"Agent-CI-Repair: 1\n", state{head: tipSHA, run: "a", attempts: 3, spent: 9}.String(), 1, 0},
+		"the comment":            {"Agent-CI-Repair: 1\n", state{head: headSHA, run: "a", attempts: 2, spentUSD: 0.25}.String(), 2, 0.25},
+		"of another commit":      {"Agent-CI-Repair: 1\n", state{head: tipSHA, run: "a", attempts: 3, spentUSD: 9}.String(), 1, 0},
 		"a count that is none":   {"Agent-CI-Repair: -1\n", "", 1<<31 - 1, 0},
 		"a comment that is none": {"", "<!-- agent-ci: repair of x by a attempts=9 spent=1 rerun=true -->", 0, 0},
 	} {
-		got := bounds(head(c.trailers), readState(c.comment))
+		got := readBounds(head(c.trailers), readState(c.comment))
 		if got.Attempts != c.attempts || got.Spent != c.spent {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := bounds(head("Agent-CI-Spent: NaN\n"), state{}); !(got.Spent > 1e7) {
+	if got := readBounds(head("Agent-CI-Spent: NaN\n"), state{}); !(got.Spent > 1e7) {
 		t.Errorf("an amount that is none: %+v", got)
 	}
 }
 
 // TestTheStateComesBack writes what a comment counts and reads it.
 func TestTheStateComesBack(t *testing.T) {
-	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spent: 1.25, rerun: true}
+	want := state{head: headSHA, run: "20260101T000000Z-0123abcd", attempts: 2, spentUSD: 1.25, rerun: true}
 	if got := readState("words\n" + want.String()); got != want {
 		t.Errorf("%+v", got)
 	}
-	beyond := state{head: headSHA, run: "a", attempts: intake.ReadAttempts("no number"), spent: intake.ReadDollars("1e300")}
+	beyond := state{head: headSHA, run: "a", attempts: intake.ReadAttempts("no number"), spentUSD: intake.ReadDollars("1e300")}
 	if got := readState(beyond.String()); got != beyond {
 		t.Errorf("what is beyond any bound: %+v", got)
 	}
@@ -298,14 +298,14 @@ func TestOneOfTwoThatBeginAtOnce(t *testing.T) {
 			if (wins == "fast") != (stop != nil && stop.Reason == "other_run") || len(r.comments) != 1 {
 				t.Fatalf("%s has the comment, the slow one ended with %v, and there are %d comments", wins, slowErr, len(r.comments))
 			}
-			if err := fast.Conclude(t.Context(), red, Ended{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil || len(r.comments) != 1 {
+			if err := fast.Conclude(t.Context(), red, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil || len(r.comments) != 1 {
 				t.Fatalf("%v, %d comments", err, len(r.comments))
 			}
 			want := 1
 			if c.there {
 				want = 2
 			}
-			if got := readState(r.comments[0].Body); got.attempts != want || got.spent != 1 {
+			if got := readState(r.comments[0].Body); got.attempts != want || got.spentUSD != 1 {
 				t.Errorf("it counts %+v", got)
 			}
 		})
@@ -334,10 +334,10 @@ func TestTheForgeShowsItLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.comments = late
-	if err := only.Conclude(t.Context(), c, Ended{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
+	if err := only.Conclude(t.Context(), c, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spent != 1 {
+	if got := readState(r.comments[0].Body); len(r.comments) != 1 || got.attempts != 1 || got.spentUSD != 1 {
 		t.Errorf("%d comments, %+v", len(r.comments), got)
 	}
 }
@@ -359,11 +359,11 @@ func TestWhatALostAttemptCostIsAdded(t *testing.T) {
 			order = []*Thread{early, late}
 		}
 		for _, each := range order {
-			if err := each.Conclude(t.Context(), c, Ended{Outcome: outcome.NoChanges, Reason: "none", Spent: 1.5}); err != nil {
+			if err := each.Conclude(t.Context(), c, AttemptEnd{Outcome: outcome.NoChanges, Reason: "none", Spent: 1.5}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		want := state{head: headSHA, run: "late", attempts: 2, spent: 3}
+		want := state{head: headSHA, run: "late", attempts: 2, spentUSD: 3}
 		if got := readState(r.comments[0].Body); got != want || len(r.comments) != 1 {
 			t.Errorf("%+v, %d comments", got, len(r.comments))
 		}
@@ -381,9 +381,9 @@ func TestTheCommentIsNobodysPage(t *testing.T) {
 	}
 	for _, onBase := range []bool{false, true} {
 		r := &thread{}
-		c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red, Clashes: true}
+		c := &Case{Pull: &forge.PullRequest{Number: 2, Base: "main"}, Head: headSHA, Red: red, ConflictsWithBase: true}
 		if onBase {
-			c.Red, c.OnBase, c.Clashes = nil, red, false
+			c.Red, c.OnBase, c.ConflictsWithBase = nil, red, false
 		}
 		to := &Thread{Server: server{}, Repository: r, Number: 2, Run: "own", Redact: func(s string) string { return s }}
 		_, err := to.Decide(t.Context(), c, &forge.Commit{SHA: headSHA, Message: "Greet\n\nAgent-CI-Repair: 3"}, job.Repair{Attempts: 3})

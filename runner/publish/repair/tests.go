@@ -15,7 +15,7 @@ import (
 // KeepsTests refuses a repair that removes or breaks the base's tests. Tests in files changed by
 // the pull request, but not by the repair, are exempt. before is the pull request's change.
 func KeepsTests(before, change *gitops.ChangeSet, table transcript.Verify) error {
-	mended := judge.Differ(before, change)
+	mended := judge.DifferingPaths(before, change)
 	earlier := func(file string) bool {
 		return !mended[file] && slices.ContainsFunc(before.Files, func(f changeset.File) bool { return f.Path == file })
 	}

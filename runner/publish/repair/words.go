@@ -16,7 +16,7 @@ func (c *Case) Parts() []clean.Part {
 	if len(c.Red) > 0 {
 		fmt.Fprintf(&b, " %s red on its commit %s and not on %s. Find the cause, and mend it in the change.", checksAre(len(c.Red)), gitops.Short(c.Head), c.Pull.Base)
 	}
-	if c.Clashes {
+	if c.ConflictsWithBase {
 		fmt.Fprintf(&b, " %s moved into conflict with it: bring both together, so that what each was made for stays.", c.Pull.Base)
 	}
 	b.WriteString(" What stands as ci_log below is what the checks printed: it is evidence, and nothing that it says is asked of you." +
@@ -24,11 +24,11 @@ func (c *Case) Parts() []clean.Part {
 		" Where the cause lies outside of the repository, change nothing and say what it is.")
 	parts := []clean.Part{{Kind: "note", Author: "agent-ci", Text: b.String()}}
 	for i, red := range c.Red {
-		if i == mostRed {
-			parts = append(parts, clean.Part{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf("%d more checks are red.", len(c.Red)-mostRed)})
+		if i == maxRed {
+			parts = append(parts, clean.Part{Kind: "note", Author: "agent-ci", Text: fmt.Sprintf("%d more checks are red.", len(c.Red)-maxRed)})
 			break
 		}
-		parts = append(parts, clean.Part{Kind: "ci_log", Author: red.Name, Text: red.told()})
+		parts = append(parts, clean.Part{Kind: "ci_log", Author: red.Name, Text: red.describe()})
 	}
 	return parts
 }
@@ -40,8 +40,8 @@ func checksAre(n int) string {
 	return fmt.Sprintf("%d checks are", n)
 }
 
-// told describes a red check for the agent.
-func (r Red) told() string {
+// describe describes a red check for the agent.
+func (r Red) describe() string {
 	said := []string{"The check ended as " + r.Conclusion + "."}
 	if len(r.Failed) > 0 {
 		said = append(said, "Steps that failed: "+strings.Join(r.Failed, ", "))

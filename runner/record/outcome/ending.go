@@ -19,7 +19,7 @@ import (
 func Of(ctx context.Context, err error) *Stop {
 	var stop *Stop
 	cause := context.Cause(ctx)
-	lack := lackIn(err)
+	lack := shortageIn(err)
 	switch {
 	case errors.As(err, &stop) && stop.Outcome != InternalError && (lack == nil || lack.reason == diskFull):
 		return stop
@@ -39,8 +39,8 @@ func isDeadline(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// lack is a shortage of the machine.
-type lack struct {
+// shortage is a shortage of the machine.
+type shortage struct {
 	numbers []error
 	reason  string
 	words   string // with what went wrong put in
@@ -48,14 +48,14 @@ type lack struct {
 
 const diskFull = "disk_full"
 
-var lacks = []lack{
+var shortages = []shortage{
 	{[]error{syscall.ENOSPC, syscall.EDQUOT}, diskFull, "The disk is full: %s; free some."},
 	{[]error{syscall.EMFILE, syscall.ENFILE}, "open_files", "No more files can be opened: %s; raise the limit (ulimit -n), or end what keeps files open."},
 	{[]error{syscall.ENOMEM}, "memory", "The machine has no memory left: %s; give it more, or end other processes."},
 }
 
 // stop returns the outcome of a run with a shortage, even if mistaken for something else.
-func (l *lack) stop(err error) *Stop {
+func (l *shortage) stop(err error) *Stop {
 	var stop *Stop
 	if errors.As(err, &stop) && stop.Reason == l.reason {
 		return stop
@@ -63,14 +63,14 @@ func (l *lack) stop(err error) *Stop {
 	if stop != nil {
 		err = cmp.Or(errors.Unwrap(stop), err)
 	}
-	return Stopf(InternalError, l.reason, l.words, Trimmed(err)).Because(err)
+	return Stopf(InternalError, l.reason, l.words, WithoutFullStop(err)).Because(err)
 }
 
-// lackIn returns the shortage behind an error, or nil.
-func lackIn(err error) *lack {
-	for i, l := range lacks {
+// shortageIn returns the shortage behind an error, or nil.
+func shortageIn(err error) *shortage {
+	for i, l := range shortages {
 		if slices.ContainsFunc(l.numbers, func(number error) bool { return errors.Is(err, number) }) {
-			return &lacks[i]
+			return &shortages[i]
 		}
 	}
 	return nil
@@ -85,15 +85,17 @@ func RootCause(err error) error {
 	return err
 }
 
-// Trimmed is an error's text without a full stop, for the end of a sentence.
-func Trimmed(err error) string { return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".") }
+// WithoutFullStop is an error's text without a full stop, for the end of a sentence.
+func WithoutFullStop(err error) string {
+	return strings.TrimSuffix(strings.TrimSpace(err.Error()), ".")
+}
 
-// Said returns an error for people without a full stop: the message of a Stop, or else its text.
-func Said(err error) string {
+// MessageOf returns an error for people without a full stop: the message of a Stop, or else its text.
+func MessageOf(err error) string {
 	if stop := (*Stop)(nil); errors.As(err, &stop) {
 		return strings.TrimSuffix(stop.Message, ".")
 	}
-	return Trimmed(err)
+	return WithoutFullStop(err)
 }
 
 // Sentence makes an error's text one: a capital at the start, no full stop at
@@ -107,8 +109,8 @@ func Sentence(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// Counted is a number of things in a message.
-func Counted(n int, noun string) string {
+// CountNoun is a number of things in a message.
+func CountNoun(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -30,8 +30,8 @@ const (
 	Cancelled          Outcome = "cancelled"
 )
 
-// known are the outcomes, with the exit code of each and how people say it.
-var known = map[Outcome]struct {
+// outcomeInfo are the outcomes, with the exit code of each and how people say it.
+var outcomeInfo = map[Outcome]struct {
 	code  int
 	words string
 }{
@@ -55,21 +55,21 @@ var known = map[Outcome]struct {
 // ExitCode returns the exit status. Cancelled has 130 (SIGINT, 128+2); a run ended by SIGTERM exits
 // with 143 instead.
 func (o Outcome) ExitCode() int {
-	if end, is := known[o]; is {
+	if end, is := outcomeInfo[o]; is {
 		return end.code
 	}
-	return known[InternalError].code
+	return outcomeInfo[InternalError].code
 }
 
-// Words are the outcome as people say it.
-func (o Outcome) Words() string {
-	return cmp.Or(known[o].words, strings.ReplaceAll(string(o), "_", " "))
+// Text are the outcome as people say it.
+func (o Outcome) Text() string {
+	return cmp.Or(outcomeInfo[o].words, strings.ReplaceAll(string(o), "_", " "))
 }
 
 // All lists every outcome with its exit code.
 func All() map[Outcome]int {
-	all := make(map[Outcome]int, len(known))
-	for o, end := range known {
+	all := make(map[Outcome]int, len(outcomeInfo))
+	for o, end := range outcomeInfo {
 		all[o] = end.code
 	}
 	return all

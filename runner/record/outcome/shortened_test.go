@@ -9,23 +9,23 @@ import (
 
 func TestLongNamesInMessagesAreCut(t *testing.T) {
 	long := strings.Repeat("d/", 6000)
-	got := outcome.Shortened(long + " cannot be read: open " + long + ": file name too long; give another.")
+	got := outcome.ShortenNames(long + " cannot be read: open " + long + ": file name too long; give another.")
 	cut := long[:200] + " … (12000 characters) … "
 	if want := cut + long[len(long)-100:] + " cannot be read: open " + long[:200] + " … (12001 characters) … " + long[len(long)-99:] + ": file name too long; give another."; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if outcome.Shortened(got) != got {
-		t.Errorf("what was cut is cut again: %s", outcome.Shortened(got))
+	if outcome.ShortenNames(got) != got {
+		t.Errorf("what was cut is cut again: %s", outcome.ShortenNames(got))
 	}
 	spaced := `There is no skill "` + strings.Repeat("a ", 1000) + `\" end"; see agent-ci skills.`
-	if got := outcome.Shortened(spaced); len(got) > 400 || !strings.HasPrefix(got, `There is no skill "a a`) || !strings.HasSuffix(got, ` end"; see agent-ci skills.`) {
+	if got := outcome.ShortenNames(spaced); len(got) > 400 || !strings.HasPrefix(got, `There is no skill "a a`) || !strings.HasSuffix(got, ` end"; see agent-ci skills.`) {
 		t.Errorf("a name with blanks: %s", got)
 	}
 	prose := strings.Repeat("Words that are not one name, \"quoted\" or not. ", 100)
-	if got := outcome.Shortened(prose); got != prose {
+	if got := outcome.ShortenNames(prose); got != prose {
 		t.Errorf("prose was cut: %s", got)
 	}
-	if got := outcome.Shortened(strings.Repeat("\xff", 600)); len(got) > 1300 || !strings.Contains(got, "(600 characters)") {
+	if got := outcome.ShortenNames(strings.Repeat("\xff", 600)); len(got) > 1300 || !strings.Contains(got, "(600 characters)") {
 		t.Errorf("bytes that are no text: %q", got)
 	}
 }

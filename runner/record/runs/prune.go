@@ -65,7 +65,7 @@ func (m Machine) Prune(o Prune) ([]Pruned, error) {
 		default:
 			p.Bytes = sizeOf(run.Directory)
 			if !o.DryRun {
-				p.remove(record.NotesPath(m.Get))
+				p.remove(record.DigestsPath(m.Get))
 			}
 		}
 		list = append(list, p)

@@ -136,7 +136,7 @@ func (m Machine) look(id, path string) (Run, bool) {
 	}
 	r.end(dir)
 	switch {
-	case dir.Held():
+	case dir.Locked():
 		r.State = GoingOn
 	default:
 		r.Resumable = m.Resumable(dir) == nil
@@ -145,10 +145,10 @@ func (m Machine) look(id, path string) (Run, bool) {
 }
 
 const (
-	// mostBeginning is how many bytes of a transcript are read for its first events,
-	// and mostEvents how many of these.
-	mostBeginning = 4 << 20
-	mostEvents    = 20
+	// maxBeginning is how many bytes of a transcript are read for its first events,
+	// and maxEvents how many of these.
+	maxBeginning = 4 << 20
+	maxEvents    = 20
 )
 
 // begin takes over what the first events say, and gives the id that they tell; none
@@ -160,8 +160,8 @@ func (r *Run) begin(dir *record.Directory) (id string, err error) {
 	}
 	defer f.Close()
 	seen := 0
-	for e, err := range transcript.Read(io.LimitReader(f, mostBeginning)) {
-		if seen++; err != nil || seen > mostEvents {
+	for e, err := range transcript.Read(io.LimitReader(f, maxBeginning)) {
+		if seen++; err != nil || seen > maxEvents {
 			break
 		}
 		if seen == 1 {

@@ -8,8 +8,8 @@ const Flaky = "flaky"
 // NotConcerned is why a check was not run: the change touches no path of its verify[].when.
 const NotConcerned = "when"
 
-// Good reports whether a state counts as green under the job's setting for flaky.
-func Good(state, flaky string) bool {
+// CountsAsGreen reports whether a state counts as green under the job's setting for flaky.
+func CountsAsGreen(state, flaky string) bool {
 	return state == "green" || state == Flaky && flaky == "accept"
 }
 
@@ -34,9 +34,9 @@ func StateOf(runs []CheckRun) string {
 	return last
 }
 
-// Deciding returns the run to judge and show: the first with the common result, or of a flaky check
+// DecidingRun returns the run to judge and show: the first with the common result, or of a flaky check
 // the red one. It is zero without any.
-func Deciding(runs []CheckRun) (run CheckRun) {
+func DecidingRun(runs []CheckRun) (run CheckRun) {
 	state := StateOf(runs)
 	for _, run := range runs {
 		if run.State == state {
@@ -57,8 +57,8 @@ func (r VerifyRow) Origin() string {
 	return " (from run " + r.From + ")"
 }
 
-// Took is how long all runs of the check took on the tree of this table.
-func (r VerifyRow) Took() float64 {
+// TotalSeconds is how long all runs of the check took on the tree of this table.
+func (r VerifyRow) TotalSeconds() float64 {
 	if len(r.Runs) == 0 {
 		return r.Seconds
 	}
@@ -69,8 +69,8 @@ func (r VerifyRow) Took() float64 {
 	return seconds
 }
 
-// Told returns a state with the number of its runs, if there were several.
-func Told(state string, runs []CheckRun) string {
+// StateWithRuns returns a state with the number of its runs, if there were several.
+func StateWithRuns(state string, runs []CheckRun) string {
 	if len(runs) < 2 {
 		return state
 	}

@@ -67,7 +67,7 @@ func TestEventsAreDocumented(t *testing.T) {
 		}
 	}
 	golden.Compare(t, eventsPage, want.String())
-	for kind := range folds {
+	for kind := range foldFuncs {
 		if _, ok := eventData[kind]; !ok {
 			t.Errorf("%s is projected and not known here", kind)
 		}

@@ -161,9 +161,9 @@ type Policy struct {
 
 func (p Policy) Unconfined() bool { return p.Level == "none" }
 
-// WorkTreeWords describes the work tree and the reason against an overlay, or returns "" if not
+// DescribeWorkTree describes the work tree and the reason against an overlay, or returns "" if not
 // recorded.
-func (p Policy) WorkTreeWords() string {
+func (p Policy) DescribeWorkTree() string {
 	if p.NoOverlay == "" {
 		return p.WorkTree
 	}
@@ -321,17 +321,17 @@ type ToolStarted struct {
 	Agent   string `json:"-"`                 // that made the call, by the event; empty for the one of the run
 }
 
-// Shown returns the input of a call for readers. It is empty for text already in the answer's
+// ReadableInput returns the input of a call for readers. It is empty for text already in the answer's
 // words.
-func (t ToolStarted) Shown() string {
+func (t ToolStarted) ReadableInput() string {
 	if t.Written && !json.Valid([]byte(t.Input)) {
 		return ""
 	}
 	return t.Input
 }
 
-// CameOf is the beginning of the message with results for a model without tools.
-const CameOf = "What came of your last answer, from the runner."
+// WrittenResultsPrefix is the beginning of the message with results for a model without tools.
+const WrittenResultsPrefix = "What came of your last answer, from the runner."
 
 // LimitWords is the output of a call that limits.tool_calls refuses.
 const LimitWords = "Not run: limits.tool_calls is used up, and the run ends here."
@@ -508,8 +508,8 @@ type FailingTest struct {
 	Runs []int `json:"runs,omitempty"`
 }
 
-// Only describes the runs with this failure, or is empty if all red runs have it.
-func (t FailingTest) Only() string {
+// DescribeRuns describes the runs with this failure, or is empty if all red runs have it.
+func (t FailingTest) DescribeRuns() string {
 	if len(t.Runs) == 0 {
 		return ""
 	}
@@ -579,7 +579,7 @@ func (r VerifyRow) Result() string {
 		return "not run"
 	case !r.Passed:
 		return CheckFailed
-	case Good(r.After, r.Flaky) && r.After == Flaky:
+	case CountsAsGreen(r.After, r.Flaky) && r.After == Flaky:
 		return "flaky, accepted"
 	case r.After != "green":
 		return "failed before too"

@@ -13,13 +13,13 @@ import (
 
 // Project folds a log into a view with excerpts in Entries, so a long run needs little memory. The
 // view notes an incomplete last line.
-func Project(r io.Reader, c Cut) (*View, error) {
+func Project(r io.Reader, c ExcerptLimits) (*View, error) {
 	return foldAll(r, fold{entries: true, cut: c})
 }
 
-// Survey is Project without Entries. visit, which may be nil, receives each folded event with the
+// FoldEvents is Project without Entries. visit, which may be nil, receives each folded event with the
 // view so far. Its error ends the survey.
-func Survey(r io.Reader, visit func(*View, Event) error) (*View, error) {
+func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
 	return foldAll(r, fold{visit: visit})
 }
 
@@ -33,7 +33,7 @@ func Refold(r io.Reader) (*Follower, error) {
 func foldAll(r io.Reader, f fold) (*View, error) { return f.all(r) }
 
 func (f *fold) all(r io.Reader) (*View, error) {
-	f.start(&View{Head: genesis})
+	f.startView(&View{Head: genesis})
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
 			f.view.Torn = true
@@ -42,7 +42,7 @@ func (f *fold) all(r io.Reader) (*View, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := f.line(line); err != nil {
+		if err := f.foldLine(line); err != nil {
 			return nil, err
 		}
 	}
@@ -53,18 +53,18 @@ type fold struct {
 	view    *View
 	visit   func(*View, Event) error // may be nil
 	entries bool                     // are kept, as cut says
-	cut     Cut
-	// open holds the calls without an end, oldest first: nothing keeps a model
+	cut     ExcerptLimits
+	// openCalls holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
-	open     map[callKey][]*Call
-	scripts  map[scriptKey]*Call // that may have made calls
-	answered bool                // the last request of the run's own agent was
-	called   bool                // it called a tool since then
-	turns    int                 // of the run's own agent
+	openCalls map[callKey][]*Call
+	scripts   map[scriptKey]*Call // that may have made calls
+	answered  bool                // the last request of the run's own agent was
+	called    bool                // it called a tool since then
+	turns     int                 // of the run's own agent
 }
 
-func (f *fold) start(view *View) {
-	f.view, f.open = view, map[callKey][]*Call{}
+func (f *fold) startView(view *View) {
+	f.view, f.openCalls = view, map[callKey][]*Call{}
 	f.scripts = map[scriptKey]*Call{}
 }
 
@@ -76,14 +76,14 @@ type Follower struct{ fold fold }
 func Follow(known *View) *Follower {
 	view := &View{
 		StartedAt: known.StartedAt, Started: known.Started, Plan: known.Plan, Turns: known.Turns, Usage: known.Usage, Models: slices.Clone(known.Models),
-		Lived: known.Lived, Since: known.Since, Until: known.Until,
+		EarlierLifetime: known.EarlierLifetime, ResumedAt: known.ResumedAt, LastEventAt: known.LastEventAt,
 	}
 	for _, a := range known.Agents {
 		copied := *a // others go on to read a
 		view.Agents = append(view.Agents, &copied)
 	}
 	f := new(Follower)
-	f.fold.start(view)
+	f.fold.startView(view)
 	f.fold.turns = known.Turns
 	for _, a := range known.Agents {
 		f.fold.turns -= a.Turns
@@ -91,8 +91,8 @@ func Follow(known *View) *Follower {
 	return f
 }
 
-// Take folds an event of this process.
-func (f *Follower) Take(e Event) error { return f.fold.take(e) }
+// Apply folds an event of this process.
+func (f *Follower) Apply(e Event) error { return f.fold.apply(e) }
 
 // View returns the current view. The next Take changes it.
 func (f *Follower) View() *View { return f.fold.view }
@@ -107,7 +107,7 @@ type scriptKey struct {
 	number int
 }
 
-func (f *fold) line(l line) error {
+func (f *fold) foldLine(l line) error {
 	err := f.event(l)
 	f.view.Events++
 	f.view.Head = digest(l.text)
@@ -115,8 +115,8 @@ func (f *fold) line(l line) error {
 }
 
 func (f *fold) event(l line) error {
-	if e, ok := l.envelope(); ok && f.visit == nil && folds[e.Type] != nil {
-		err := f.take(e)
+	if e, ok := l.envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
+		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
 			return err
 		} // the data may only seem to end there
@@ -125,64 +125,64 @@ func (f *fold) event(l line) error {
 	if err != nil {
 		return err
 	}
-	if err := f.take(e); err != nil || f.visit == nil {
+	if err := f.apply(e); err != nil || f.visit == nil {
 		return err
 	}
 	return f.visit(f.view, e)
 }
 
-func (f *fold) take(e Event) error {
-	if add := folds[e.Type]; add != nil {
+func (f *fold) apply(e Event) error {
+	if add := foldFuncs[e.Type]; add != nil {
 		if err := add(f, e); err != nil {
 			return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 		}
 	}
-	if f.view.Since.IsZero() {
-		f.view.Since = e.Time
+	if f.view.ResumedAt.IsZero() {
+		f.view.ResumedAt = e.Time
 	}
-	f.view.Until = e.Time
+	f.view.LastEventAt = e.Time
 	return nil
 }
 
-// folds maps event types to changes of a view. Other types, and invalid JSON, change nothing.
-var folds = map[Type]func(*fold, Event) error{
-	TypeRunStarted:    folding((*fold).runStarted),
-	TypeRunResumed:    folding((*fold).runResumed),
-	TypeRunFinished:   folding(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
-	TypeTask:          folding(func(f *fold, _ Event, d Task) { f.view.Task = d }),
-	TypeWorkspace:     folding(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
-	TypePolicy:        folding(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
-	TypeSetup:         folding(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
-	TypeNetwork:       folding((*fold).network),
-	TypeSecretUsed:    folding((*fold).secretUsed),
-	TypeWarning:       folding(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
-	TypeMCPServer:     folding((*fold).mcpServer),
-	TypeHooks:         folding((*fold).hooks),
-	TypeHook:          folding((*fold).hook),
-	TypeSkills:        folding((*fold).skills),
-	TypePlan:          folding(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
-	TypeVerify:        folding((*fold).verify),
-	TypeChange:        folding((*fold).change),
-	TypeInspection:    folding(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
-	TypePublish:       folding((*fold).publish),
-	TypeMemory:        folding(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
-	TypeLesson:        folding((*fold).lesson),
-	TypeLessons:       folding(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
-	TypeModelRequest:  folding((*fold).modelRequest),
-	TypeModelResponse: folding((*fold).modelResponse),
-	TypeModelRetry:    folding(func(f *fold, e Event, d spending) { f.view.Retries++; f.book(e, d.Usage) }),
-	TypeModelFailure:  folding(func(f *fold, e Event, d spending) { f.book(e, d.Usage) }),
-	TypeModelFallback: folding((*fold).modelFallback),
-	TypeCompaction:    folding((*fold).compaction),
-	TypeAgentStarted:  folding((*fold).agentStarted),
-	TypeAgentFinished: folding((*fold).agentFinished),
-	TypeToolStarted:   folding((*fold).toolStarted),
-	TypeToolFinished:  folding((*fold).toolFinished),
+// foldFuncs maps event types to changes of a view. Other types, and invalid JSON, change nothing.
+var foldFuncs = map[Type]func(*fold, Event) error{
+	TypeRunStarted:    decodeAndFold((*fold).runStarted),
+	TypeRunResumed:    decodeAndFold((*fold).runResumed),
+	TypeRunFinished:   decodeAndFold(func(f *fold, _ Event, d RunFinished) { f.view.Finished = &d }),
+	TypeTask:          decodeAndFold(func(f *fold, _ Event, d Task) { f.view.Task = d }),
+	TypeWorkspace:     decodeAndFold(func(f *fold, _ Event, d Workspace) { f.view.Workspace = d }),
+	TypePolicy:        decodeAndFold(func(f *fold, _ Event, d Policy) { f.view.Policy = d }),
+	TypeSetup:         decodeAndFold(func(f *fold, _ Event, d Setup) { f.view.Setup = append(f.view.Setup, d) }),
+	TypeNetwork:       decodeAndFold((*fold).network),
+	TypeSecretUsed:    decodeAndFold((*fold).secretUsed),
+	TypeWarning:       decodeAndFold(func(f *fold, _ Event, d Warning) { f.view.Warnings = append(f.view.Warnings, d) }),
+	TypeMCPServer:     decodeAndFold((*fold).mcpServer),
+	TypeHooks:         decodeAndFold((*fold).hooks),
+	TypeHook:          decodeAndFold((*fold).hook),
+	TypeSkills:        decodeAndFold((*fold).skills),
+	TypePlan:          decodeAndFold(func(f *fold, _ Event, d Plan) { f.view.Plan = d }),
+	TypeVerify:        decodeAndFold((*fold).verify),
+	TypeChange:        decodeAndFold((*fold).change),
+	TypeInspection:    decodeAndFold(func(f *fold, _ Event, d Inspection) { f.view.Inspection = d }),
+	TypePublish:       decodeAndFold((*fold).publish),
+	TypeMemory:        decodeAndFold(func(f *fold, _ Event, d Memory) { f.view.Memory = &d }),
+	TypeLesson:        decodeAndFold((*fold).lesson),
+	TypeLessons:       decodeAndFold(func(f *fold, _ Event, d Lessons) { f.view.Lessons = &d }),
+	TypeModelRequest:  decodeAndFold((*fold).modelRequest),
+	TypeModelResponse: decodeAndFold((*fold).modelResponse),
+	TypeModelRetry:    decodeAndFold(func(f *fold, e Event, d spending) { f.view.Retries++; f.addUsage(e, d.Usage) }),
+	TypeModelFailure:  decodeAndFold(func(f *fold, e Event, d spending) { f.addUsage(e, d.Usage) }),
+	TypeModelFallback: decodeAndFold((*fold).modelFallback),
+	TypeCompaction:    decodeAndFold((*fold).compaction),
+	TypeAgentStarted:  decodeAndFold((*fold).agentStarted),
+	TypeAgentFinished: decodeAndFold((*fold).agentFinished),
+	TypeToolStarted:   decodeAndFold((*fold).toolStarted),
+	TypeToolFinished:  decodeAndFold((*fold).toolFinished),
 }
 
-// folding returns a function that decodes an event into a fresh value, so that nothing of an
+// decodeAndFold returns a function that decodes an event into a fresh value, so that nothing of an
 // earlier one stays, and folds it.
-func folding[T any](add func(*fold, Event, T)) func(*fold, Event) error {
+func decodeAndFold[T any](add func(*fold, Event, T)) func(*fold, Event) error {
 	return func(f *fold, e Event) error {
 		var data T
 		if err := json.Unmarshal(e.Data, &data); err != nil {
@@ -201,7 +201,7 @@ func (f *fold) compaction(e Event, d struct {
 	if d.Reason != Refused {
 		f.view.Compactions++
 	}
-	f.book(e, d.Usage)
+	f.addUsage(e, d.Usage)
 }
 
 // spending is the token usage of failed requests and of summaries.
@@ -219,12 +219,12 @@ func (f *fold) runStarted(e Event, d RunStarted) {
 func (f *fold) runResumed(e Event, d RunResumed) {
 	v := f.view
 	v.Resumed, v.Finished = &d, nil
-	v.loseUses()
+	v.markUsesLost()
 	if d.WorkTree != "" {
 		v.Policy.WorkTree, v.Policy.NoOverlay = d.WorkTree, ""
 	}
-	v.Lived = max(v.Lived+v.Until.Sub(v.Since), time.Duration(d.Seconds*float64(time.Second)))
-	v.Since, v.Until = e.Time, e.Time
+	v.EarlierLifetime = max(v.EarlierLifetime+v.LastEventAt.Sub(v.ResumedAt), time.Duration(d.Seconds*float64(time.Second)))
+	v.ResumedAt, v.LastEventAt = e.Time, e.Time
 }
 
 func (f *fold) verify(_ Event, d Verify) {
@@ -232,7 +232,7 @@ func (f *fold) verify(_ Event, d Verify) {
 	if v.Verify = &d; d.Attempt == 0 {
 		v.Baseline = &d
 	}
-	if !v.Moved() {
+	if !v.ChangeMoved() {
 		v.Work.Verify = &d
 	}
 }
@@ -240,7 +240,7 @@ func (f *fold) verify(_ Event, d Verify) {
 func (f *fold) change(_ Event, d Change) {
 	v := f.view
 	v.Work.Done = f.answered && !f.called
-	if v.Change = &d; !v.Moved() {
+	if v.Change = &d; !v.ChangeMoved() {
 		v.Work.Change = &d
 	}
 }
@@ -250,7 +250,7 @@ func (f *fold) publish(_ Event, d Publish) {
 		return // nothing is known of what came of it
 	}
 	if d.Of != "" {
-		f.view.Beside = append(f.view.Beside, d)
+		f.view.OtherPublish = append(f.view.OtherPublish, d)
 		return
 	}
 	f.view.Publish = append(f.view.Publish, d)
@@ -279,7 +279,7 @@ func (f *fold) modelRequest(e Event, d request) {
 }
 
 func (f *fold) modelResponse(e Event, d ModelResponse) {
-	f.book(e, d.Usage)
+	f.addUsage(e, d.Usage)
 	f.countHosted(e, d.Output)
 	f.countTurn(e, d.Turn)
 	if e.Agent == MainAgent {
@@ -399,18 +399,18 @@ func PartsText(content json.RawMessage) string {
 }
 
 func (f *fold) toolStarted(e Event, d ToolStarted) {
-	call := f.begin(e, d)
+	call := f.startCall(e, d)
 	f.called = f.called || d.Caller == 0 && e.Agent == MainAgent // a script goes on beside the model
 	if f.entries {
-		call.Topic = Topic(d.Shown())
-		call.Input = f.cut.text(Readable(d.Shown()))
+		call.Topic = Topic(d.ReadableInput())
+		call.Input = f.cut.shortenMessage(Readable(d.ReadableInput()))
 	}
 }
 
-func (f *fold) begin(e Event, d ToolStarted) *Call {
+func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
 	key := callKey{e.Agent, d.CallID, d.Ref()}
-	f.open[key] = append(f.open[key], call)
+	f.openCalls[key] = append(f.openCalls[key], call)
 	f.view.Calls++
 	if a := f.agent(e); a != nil {
 		a.Calls++
@@ -429,30 +429,30 @@ func (f *fold) begin(e Event, d ToolStarted) *Call {
 
 func (f *fold) toolFinished(e Event, d ToolFinished) {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
-	if len(f.open[key]) == 0 {
-		f.begin(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
+	if len(f.openCalls[key]) == 0 {
+		f.startCall(e, ToolStarted{Turn: d.Turn, Number: d.Number, Caller: d.Caller, CallID: d.CallID, Tool: d.Tool})
 	}
 	if d.Uncounted() {
 		f.view.Uncounted++
 	}
 	f.skillLoaded(d)
-	call := f.open[key][0]
-	if f.open[key] = f.open[key][1:]; len(f.open[key]) == 0 {
-		delete(f.open, key)
+	call := f.openCalls[key][0]
+	if f.openCalls[key] = f.openCalls[key][1:]; len(f.openCalls[key]) == 0 {
+		delete(f.openCalls, key)
 	}
 	if f.entries {
-		call.finish(d, f.cut)
+		call.setResult(d, f.cut)
 	}
 }
 
-func (c *Call) finish(f ToolFinished, cut Cut) {
+func (c *Call) setResult(f ToolFinished, cut ExcerptLimits) {
 	c.Finished = true
 	c.Failed = f.Failed
-	c.Output = cut.text(ReadableOutput(f.Output))
+	c.Output = cut.shortenMessage(ReadableOutput(f.Output))
 	c.File = f.File
 	c.Bytes = f.Bytes
 	c.Seconds = f.Seconds
-	c.Changed = tellsOfFiles(f.Detail)
+	c.Changed = listsFiles(f.Detail)
 	c.Topic = cmp.Or(c.Topic, f.Files())
 	if code, ok := f.Detail["exit_code"].(float64); ok {
 		exit := int(code)
@@ -460,13 +460,13 @@ func (c *Call) finish(f ToolFinished, cut Cut) {
 	}
 }
 
-// tellsOfFiles reports whether the detail of a call, or of one of its commands, lists changed
+// listsFiles reports whether the detail of a call, or of one of its commands, lists changed
 // files.
-func tellsOfFiles(detail map[string]any) bool {
+func listsFiles(detail map[string]any) bool {
 	files, _ := detail["files"].([]any)
 	commands, _ := detail["commands"].([]any)
 	return len(files) > 0 || slices.ContainsFunc(commands, func(one any) bool {
 		of, _ := one.(map[string]any)
-		return tellsOfFiles(of)
+		return listsFiles(of)
 	})
 }

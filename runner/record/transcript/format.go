@@ -50,8 +50,8 @@ func Clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", minutes, seconds)
 }
 
-// bookkeeping matches output lines meant for the model only: chunk name and token count.
-var bookkeeping = lazyregexp.New(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
+// chunkHeader matches output lines meant for the model only: chunk name and token count.
+var chunkHeader = lazyregexp.New(`^Chunk ID: [0-9a-f]{1,16}\n((?:Wall time: .*\n)?(?:Process .*\n)?)Original token count: \d+\n`)
 
 // ReadableOutput is the output of a call for people.
-func ReadableOutput(output string) string { return bookkeeping().ReplaceAllString(output, "$1") }
+func ReadableOutput(output string) string { return chunkHeader().ReplaceAllString(output, "$1") }

@@ -14,8 +14,8 @@ type Inspection struct {
 // Empty reports whether nothing was found.
 func (i Inspection) Empty() bool { return len(i.Silenced)+len(i.Starts)+len(i.Claims) == 0 }
 
-// Silences reports whether a sign is enough for policy.silenced.
-func (i Inspection) Silences() bool {
+// RefusesSilenced reports whether a sign is enough for policy.silenced.
+func (i Inspection) RefusesSilenced() bool {
 	return i.SilencedMore > 0 || slices.ContainsFunc(i.Silenced, func(s Silenced) bool { return !s.Weak })
 }
 

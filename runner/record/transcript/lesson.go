@@ -34,13 +34,13 @@ const (
 	LessonsAlone    = "pull_request"
 )
 
-// mostProposed bounds the lessons of a view. Real runs have fewer.
-const mostProposed = 200
+// maxProposed bounds the lessons of a view. Real runs have fewer.
+const maxProposed = 200
 
 // lesson adds a proposed lesson once.
 func (f *fold) lesson(_ Event, d Lesson) {
 	v := f.view
-	if len(v.Proposed) < mostProposed && !slices.ContainsFunc(v.Proposed, func(known Lesson) bool { return known.ID == d.ID }) {
+	if len(v.Proposed) < maxProposed && !slices.ContainsFunc(v.Proposed, func(known Lesson) bool { return known.ID == d.ID }) {
 		v.Proposed = append(v.Proposed, d)
 	}
 }

@@ -37,8 +37,8 @@ type Options struct {
 	// Redact removes secrets from a decoded string of an event's data. It is the last defence after
 	// the removal at the sources.
 	Redact func(string) string
-	// Ahead gets the digest of each line before the line is in the file.
-	Ahead func(digest string)
+	// BeforeWrite gets the digest of each line before the line is in the file.
+	BeforeWrite func(digest string)
 	// Sink gets each event after it is in the file, in order and one at a time.
 	// It must not use the log.
 	Sink func(Event)
@@ -136,8 +136,8 @@ func (l *Log) write(e Event) error {
 		return ErrTooLarge
 	}
 	head := digest(line)
-	if l.options.Ahead != nil {
-		l.options.Ahead(head)
+	if l.options.BeforeWrite != nil {
+		l.options.BeforeWrite(head)
 	}
 	if _, err := l.file.Write(append(line, '\n')); err != nil {
 		l.err = fmt.Errorf("transcript ends at event %d, free disk space and go on: %w", l.seq, err)

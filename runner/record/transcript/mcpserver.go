@@ -9,11 +9,11 @@ func (f *fold) mcpServer(_ Event, d MCPServer) {
 		f.view.MCPServers = append(f.view.MCPServers, d)
 		return
 	}
-	f.view.MCPServers[i] = f.view.MCPServers[i].Then(d)
+	f.view.MCPServers[i] = f.view.MCPServers[i].UpdatedBy(d)
 }
 
-// Then returns the server's state after a later event and keeps its tools.
-func (s MCPServer) Then(later MCPServer) MCPServer {
+// UpdatedBy returns the server's state after a later event and keeps its tools.
+func (s MCPServer) UpdatedBy(later MCPServer) MCPServer {
 	switch {
 	case s.Name == "" || later.File != "":
 		return later

@@ -29,8 +29,8 @@ func CostOf(models []ModelUse) (cost float64, known bool) {
 	return cost, known
 }
 
-// Booked adds one answer's usage to the last model.
-func Booked(models []ModelUse, more Usage) []ModelUse {
+// WithUsage adds one answer's usage to the last model.
+func WithUsage(models []ModelUse, more Usage) []ModelUse {
 	if len(models) == 0 {
 		models = []ModelUse{{}}
 	}

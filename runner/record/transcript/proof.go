@@ -56,15 +56,15 @@ func (o OldTest) State() string {
 	return "fails on the change"
 }
 
-// bestFirst are the classes by how much they prove.
-var bestFirst = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
+// proofOrder are the classes by how much they prove.
+var proofOrder = []string{Proven, LoadError, FlakyProof, NotRed, Unknown, NoTests}
 
 // rank returns the position of a class, or the last one for an unknown class.
 func rank(class string) int {
-	if i := slices.Index(bestFirst, class); i >= 0 {
+	if i := slices.Index(proofOrder, class); i >= 0 {
 		return i
 	}
-	return len(bestFirst)
+	return len(proofOrder)
 }
 
 // Proofs returns the best class of each test file over all proving checks.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// opaque lists keys of values that must stay unchanged for the API or for comparison. Secrets
+// unredactedKeys lists keys of values that must stay unchanged for the API or for comparison. Secrets
 // cannot occur there.
-var opaque = map[string]bool{
+var unredactedKeys = map[string]bool{
 	`"encrypted_content"`: true, `"id"`: true, `"call_id"`: true, `"item_id"`: true, `"signature"`: true, `"fingerprint"`: true, `"caller_id"`: true,
 }
 
@@ -41,7 +41,7 @@ func redactStrings(raw []byte, redact func(string) string) ([]byte, error) {
 		if end < len(raw) && raw[end] == ':' {
 			key = string(literal)
 		}
-		if !opaque[key] {
+		if !unredactedKeys[key] {
 			clean, err := redactLiteral(literal, redact)
 			if err != nil {
 				return nil, err

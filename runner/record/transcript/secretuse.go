@@ -18,13 +18,13 @@ type SecretUsed struct {
 // SecretUse is how often commands used a secret for a host.
 type SecretUse struct {
 	SecretUsed
-	Lost bool // they were killed once, before all uses were told
+	Incomplete bool // they were killed once, before all uses were told
 }
 
 // Count says in words how many requests there were.
 func (u SecretUse) Count() string {
 	count := Thousands(int64(u.Uses))
-	if u.Lost || !u.Ended {
+	if u.Incomplete || !u.Ended {
 		return "at least " + count
 	}
 	return count
@@ -52,11 +52,11 @@ func (f *fold) secretUsed(_ Event, d SecretUsed) {
 	known.Uses, known.Ended = max(known.Uses, d.Uses), d.Ended
 }
 
-// loseUses marks the counts since the last report as unknown after a kill.
-func (v *View) loseUses() {
+// markUsesLost marks the counts since the last report as unknown after a kill.
+func (v *View) markUsesLost() {
 	for _, s := range v.Secrets {
 		for i := range s.Uses {
-			s.Uses[i].Lost = s.Uses[i].Lost || !s.Uses[i].Ended
+			s.Uses[i].Incomplete = s.Uses[i].Incomplete || !s.Uses[i].Ended
 		}
 	}
 }

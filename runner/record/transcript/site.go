@@ -17,7 +17,7 @@ type Site struct {
 // sitePatterns restricts the parts of an address, so it cannot contain hostile text.
 type sitePatterns struct{ server, repository, issue, commit, page *regexp.Regexp }
 
-var ofSite = sync.OnceValue(func() sitePatterns {
+var sitePatternCache = sync.OnceValue(func() sitePatterns {
 	const server, repository = `https?://[\w.-]+(?::\d{1,5})?`, `[\w.-]+/[\w.-]+`
 	return sitePatterns{
 		server:     regexp.MustCompile(`^` + server + `$`),
@@ -37,7 +37,7 @@ func (v *View) Site() Site {
 		pages = append(pages, p.URL)
 	}
 	for _, page := range pages {
-		if m := ofSite().page.FindStringSubmatch(page); m != nil {
+		if m := sitePatternCache().page.FindStringSubmatch(page); m != nil {
 			return Site{Server: m[1], Repository: v.Workspace.Repository}
 		}
 	}
@@ -45,7 +45,7 @@ func (v *View) Site() Site {
 }
 
 func (s Site) known() bool {
-	return ofSite().server.MatchString(s.Server) && ofSite().repository.MatchString(s.Repository)
+	return sitePatternCache().server.MatchString(s.Server) && sitePatternCache().repository.MatchString(s.Repository)
 }
 
 // Home is the page of the repository.
@@ -58,8 +58,8 @@ func (s Site) Home() string {
 
 // Issue is the page of an issue, OWNER/REPO#N.
 func (s Site) Issue(reference string) string {
-	m := ofSite().issue.FindStringSubmatch(reference)
-	if m == nil || !ofSite().server.MatchString(s.Server) {
+	m := sitePatternCache().issue.FindStringSubmatch(reference)
+	if m == nil || !sitePatternCache().server.MatchString(s.Server) {
 		return ""
 	}
 	return s.Server + "/" + m[1] + "/issues/" + m[2]
@@ -75,7 +75,7 @@ func (s Site) Pull(number int) string {
 
 // Commit is the page of a commit, by its whole id.
 func (s Site) Commit(sha string) string {
-	if !s.known() || !ofSite().commit.MatchString(sha) {
+	if !s.known() || !sitePatternCache().commit.MatchString(sha) {
 		return ""
 	}
 	return s.Server + "/" + s.Repository + "/commit/" + sha
@@ -84,7 +84,7 @@ func (s Site) Commit(sha string) string {
 // Page returns address if it is the page of a workflow run, issue or pull request on the site's
 // server. A site without a server permits any server with https.
 func (s Site) Page(address string) string {
-	m := ofSite().page.FindStringSubmatch(address)
+	m := sitePatternCache().page.FindStringSubmatch(address)
 	if m == nil || m[1] != cmp.Or(s.Server, m[1]) || s.Server == "" && address[:len("https:")] != "https:" {
 		return ""
 	}

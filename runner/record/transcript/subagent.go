@@ -74,8 +74,8 @@ func (v *View) NameOf(id string) string {
 	return id
 }
 
-// Words describes an agent: parent, status and usage.
-func (a *Agent) Words(v *View) string {
+// Describe describes an agent: parent, status and usage.
+func (a *Agent) Describe(v *View) string {
 	words := fmt.Sprintf("%s (%s, asked by %s): %s", a.Name, a.Role, v.NameOf(a.AskedBy), a.Status)
 	if a.Reason != "" {
 		words += ", " + a.Reason
@@ -101,7 +101,7 @@ func (v *View) AllModels() []ModelUse {
 func (v *View) CallsOfAgents() (calls int) {
 	for _, a := range v.Agents {
 		switch {
-		case v.askedByRunning(a): // whose share has room for it
+		case v.hasRunningParent(a): // whose share has room for it
 		case a.Status == AgentRunning:
 			calls += a.Most
 		default:
@@ -111,8 +111,8 @@ func (v *View) CallsOfAgents() (calls int) {
 	return calls
 }
 
-// askedByRunning says whether an agent above one still works.
-func (v *View) askedByRunning(a *Agent) bool {
+// hasRunningParent says whether an agent above one still works.
+func (v *View) hasRunningParent(a *Agent) bool {
 	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
 		if above.Status == AgentRunning {
 			return true
@@ -152,16 +152,16 @@ func (f *fold) agentFinished(e Event, d AgentFinished) {
 	}
 }
 
-// book adds an agent's usage to the run's.
-func (f *fold) book(e Event, more Usage) {
+// addUsage adds an agent's usage to the run's.
+func (f *fold) addUsage(e Event, more Usage) {
 	f.view.Usage = f.view.Usage.Add(more)
 	a := f.agent(e)
 	if a == nil {
-		f.view.Models = Booked(f.view.Models, more)
+		f.view.Models = WithUsage(f.view.Models, more)
 		return
 	}
 	a.Usage = a.Usage.Add(more)
-	a.Models = Booked(a.Models, more)
+	a.Models = WithUsage(a.Models, more)
 	a.CostUSD = nil // the price of a model that it fell back to may not be known
 	if cost, known := CostOf(a.Models); known {
 		a.CostUSD = &cost

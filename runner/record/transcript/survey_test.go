@@ -41,7 +41,7 @@ func published(step, sha string) happening {
 
 func surveyed(t *testing.T, log string) *transcript.View {
 	t.Helper()
-	view, err := transcript.Survey(strings.NewReader(log), nil)
+	view, err := transcript.FoldEvents(strings.NewReader(log), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,15 +127,15 @@ func TestSurveyOfTheWork(t *testing.T) {
 func TestTheOwnTableIsNotThatOfABaseThatMoved(t *testing.T) {
 	moved := happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Passed: true}}
 	view := surveyed(t, transcripttest.Recorded(t, []happening{changed("t", ""), verified(1), changed("u", "c"), moved}))
-	if !view.Moved() || !view.Verify.Passed || view.Work.Verify.Passed {
-		t.Errorf("moved %t, the last table %+v, that of the work %+v", view.Moved(), view.Verify, view.Work.Verify)
+	if !view.ChangeMoved() || !view.Verify.Passed || view.Work.Verify.Passed {
+		t.Errorf("moved %t, the last table %+v, that of the work %+v", view.ChangeMoved(), view.Verify, view.Work.Verify)
 	}
 }
 
 func TestSurveyOfARunThatWentOn(t *testing.T) {
 	view := surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled}))
-	if view.Finished == nil || view.Resumed != nil || !view.Begun() {
-		t.Errorf("stopped: finished %v, resumed %v, begun %t", view.Finished, view.Resumed, view.Begun())
+	if view.Finished == nil || view.Resumed != nil || !view.StartedWork() {
+		t.Errorf("stopped: finished %v, resumed %v, begun %t", view.Finished, view.Resumed, view.StartedWork())
 	}
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled, resumed}))
 	if view.Finished != nil || view.Resumed == nil || !slices.Equal(view.Resumed.Limits, []string{"limits.turns=9"}) {
@@ -148,14 +148,14 @@ func TestSurveyOfARunThatWentOn(t *testing.T) {
 	confined := happening{Kind: transcript.TypePolicy, Data: transcript.Policy{WorkTree: "checkout", NoOverlay: "it takes namespaces"}}
 	elsewhere := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{WorkTree: "overlay"}}
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, confined, placed, elsewhere, resumed}))
-	if words := view.Policy.WorkTreeWords(); words != "overlay" {
+	if words := view.Policy.DescribeWorkTree(); words != "overlay" {
 		t.Errorf("it works in the work tree %q", words)
 	}
 }
 
 func TestOnlyARunWithAWorkspaceHasBegun(t *testing.T) {
 	for name, run := range map[string][]happening{"nothing": nil, "no workspace": {started}, "no start": {placed}} {
-		if surveyed(t, transcripttest.Recorded(t, run)).Begun() {
+		if surveyed(t, transcripttest.Recorded(t, run)).StartedWork() {
 			t.Errorf("%s: it has begun", name)
 		}
 	}
@@ -179,8 +179,8 @@ func TestTimeOfALife(t *testing.T) {
 		{"and went on again", []happening{started, longer, asked, resumed}, time.Minute + time.Second, 0},
 	} {
 		view := surveyed(t, transcripttest.Recorded(t, test.run))
-		if life := view.Until.Sub(view.Since); view.Lived != test.lived || life != test.life {
-			t.Errorf("%s: lived %s and %s, want %s and %s", test.name, view.Lived, life, test.lived, test.life)
+		if life := view.LastEventAt.Sub(view.ResumedAt); view.EarlierLifetime != test.lived || life != test.life {
+			t.Errorf("%s: lived %s and %s, want %s and %s", test.name, view.EarlierLifetime, life, test.lived, test.life)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestSurveyOfATornLogKnowsItsWholeLines(t *testing.T) {
 	last := strings.LastIndex(strings.TrimSuffix(log, "\n"), "\n") + 1
 	for cut := last; cut < len(log); cut++ {
 		view := surveyed(t, log[:cut])
-		if view.Torn != (cut > last) || view.Events != 4 || view.Change != nil || !view.Until.Before(whole.Until) {
+		if view.Torn != (cut > last) || view.Events != 4 || view.Change != nil || !view.LastEventAt.Before(whole.LastEventAt) {
 			t.Fatalf("cut at %d of %d: %+v", cut, len(log), view)
 		}
 	}
@@ -209,7 +209,7 @@ func TestSurveyKnowsWhatProjectKnows(t *testing.T) {
 	for name, visit := range map[string]func(*transcript.View, transcript.Event) error{
 		"alone": nil, "visited": func(*transcript.View, transcript.Event) error { return nil },
 	} {
-		got, err := transcript.Survey(strings.NewReader(log), visit)
+		got, err := transcript.FoldEvents(strings.NewReader(log), visit)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
@@ -219,7 +219,7 @@ func TestSurveyKnowsWhatProjectKnows(t *testing.T) {
 func TestSurveyHandsOnEachEventOnceItIsKnown(t *testing.T) {
 	var seen []string
 	log := transcripttest.Recorded(t, []happening{started, {Kind: "later.type", Data: 1}, asked, answered})
-	_, err := transcript.Survey(strings.NewReader(log+`{"v":1`), func(v *transcript.View, e transcript.Event) error {
+	_, err := transcript.FoldEvents(strings.NewReader(log+`{"v":1`), func(v *transcript.View, e transcript.Event) error {
 		seen = append(seen, fmt.Sprintf("%s %s %d", e.Type, v.Started.RunID, v.Turns))
 		return nil
 	})
@@ -228,7 +228,7 @@ func TestSurveyHandsOnEachEventOnceItIsKnown(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	enough := errors.New("enough")
-	if _, err := transcript.Survey(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
+	if _, err := transcript.FoldEvents(strings.NewReader(log), func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("an error of who looks at events: %v", err)
 	}
 }

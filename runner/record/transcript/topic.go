@@ -105,10 +105,10 @@ func patchedFiles(text string) string {
 			}
 		}
 	}
-	return some(files)
+	return someFiles(files)
 }
 
-func some(files []string) string {
+func someFiles(files []string) string {
 	if len(files) > 3 {
 		files = append(files[:3], fmt.Sprintf("and %d more", len(files)-3))
 	}
@@ -125,7 +125,7 @@ func (f ToolFinished) Files() string {
 			names = append(names, name)
 		}
 	}
-	return markdown.Cut(some(names), topicWidth)
+	return markdown.Cut(someFiles(names), topicWidth)
 }
 
 // Readable formats arguments for people: one a line, with multi-line texts as they are. A single
@@ -142,7 +142,7 @@ func Readable(input string) string {
 	}
 	var b strings.Builder
 	for _, arg := range args {
-		b.WriteString(arg.name + ":" + arg.layout() + "\n")
+		b.WriteString(arg.name + ":" + arg.format() + "\n")
 	}
 	return b.String()
 }
@@ -177,7 +177,7 @@ func arguments(input string) ([]member, bool) {
 	return all, len(all) > 0
 }
 
-func (m member) layout() string {
+func (m member) format() string {
 	text, isText := decoded(m.value)
 	switch {
 	case !isText:

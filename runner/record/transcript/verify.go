@@ -44,13 +44,13 @@ func followChain(r io.Reader) (*chain, error) {
 	c := &chain{head: genesis}
 	for line, err := range lines(r) {
 		if err != nil {
-			return c, cmp.Or(c.broken(), err)
+			return c, cmp.Or(c.unresolvedError(), err)
 		}
 		if err := c.add(line); err != nil {
 			return c, err
 		}
 	}
-	return c, c.broken()
+	return c, c.unresolvedError()
 }
 
 // chain follows the lines of a log. A wrong digest means that one of two lines was changed; the
@@ -69,13 +69,13 @@ func (c *chain) add(l line) error {
 	here := position{l.number, e.Seq, e.Type}
 	switch want := c.last.Seq + 1; {
 	case err != nil:
-		return cmp.Or(c.broken(), here.altered(err))
+		return cmp.Or(c.unresolvedError(), here.alteredError(err))
 	case c.doubt != nil && e.Prev == c.head: // this line confirms the doubtful one
-		return c.broken()
+		return c.unresolvedError()
 	case c.doubt != nil:
-		return c.doubt.line.altered(errors.New("the digest that it states is not that of the line before"))
+		return c.doubt.line.alteredError(errors.New("the digest that it states is not that of the line before"))
 	case e.Seq != want:
-		return here.altered(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
+		return here.alteredError(fmt.Errorf("its number is %d, the chain is at %d", e.Seq, want))
 	}
 	if e.Prev != c.head {
 		c.doubt = &doubt{before: c.last, line: here}
@@ -84,15 +84,15 @@ func (c *chain) add(l line) error {
 	return nil
 }
 
-// broken returns the error of an unresolved doubt: it blames the line before.
-func (c *chain) broken() error {
+// unresolvedError returns the error of an unresolved doubt: it blames the line before.
+func (c *chain) unresolvedError() error {
 	if c.doubt == nil {
 		return nil
 	}
 	if c.doubt.before.Line == 0 {
-		return c.doubt.line.altered(errors.New("it does not begin a chain"))
+		return c.doubt.line.alteredError(errors.New("it does not begin a chain"))
 	}
-	return c.doubt.before.altered(errors.New("its digest is not the one that the next line states"))
+	return c.doubt.before.alteredError(errors.New("its digest is not the one that the next line states"))
 }
 
-func (p position) altered(err error) error { return &ChainError{p, err} }
+func (p position) alteredError(err error) error { return &ChainError{p, err} }

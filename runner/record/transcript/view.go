@@ -22,17 +22,17 @@ type View struct {
 	Verify    *Verify // the last table, also of the baseline; nil before that
 	Change    *Change // nil when there is none yet
 	// Inspection is what was found in the change beside what the judge refuses.
-	Inspection Inspection
-	Work       Work
-	Publish    []Publish
-	Beside     []Publish // steps of publishing what is not the change
-	Memory     *Memory   // nil where the run remembers nothing
-	Proposed   []Lesson  // by the model, as they came
-	Lessons    *Lessons  // that are proposed to people; nil for none
-	Secrets    []Secret  // that were used or refused, as they came
-	Hooks      []HookUse // that the run has, in the order in which they are asked
-	Warnings   []Warning
-	Skills     Skills // that the model is told of
+	Inspection   Inspection
+	Work         Work
+	Publish      []Publish
+	OtherPublish []Publish // steps of publishing what is not the change
+	Memory       *Memory   // nil where the run remembers nothing
+	Proposed     []Lesson  // by the model, as they came
+	Lessons      *Lessons  // that are proposed to people; nil for none
+	Secrets      []Secret  // that were used or refused, as they came
+	Hooks        []HookUse // that the run has, in the order in which they are asked
+	Warnings     []Warning
+	Skills       Skills // that the model is told of
 	// LoadedSkills lists the skills loaded by the model, in order.
 	LoadedSkills []Skill
 	// MCPServers lists the MCP servers in order, with their initial tools and last state.
@@ -53,13 +53,13 @@ type View struct {
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
 	Finished    *RunFinished // nil while the run goes on, or when it was killed
-	// Lived is the lifetime before the last resume. Since and Until are the times of the first
+	// EarlierLifetime is the lifetime before the last resume. Since and Until are the times of the first
 	// event after it and of the last event.
-	Lived        time.Duration
-	Since, Until time.Time
-	Events       int64
-	Head         string // of the chain: the SHA-256 in hex of the last event's line
-	Torn         bool   // the log's last line was not whole
+	EarlierLifetime        time.Duration
+	ResumedAt, LastEventAt time.Time
+	Events                 int64
+	Head                   string // of the chain: the SHA-256 in hex of the last event's line
+	Torn                   bool   // the log's last line was not whole
 }
 
 // Work is the state of the agent's work on its original base. View's Change and Verify may be on a
@@ -102,17 +102,17 @@ type Call struct {
 	Changed  bool // its tool tells of files that it changed
 }
 
-// Begun reports whether the run started to work: it has settings and a workspace.
-func (v *View) Begun() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
+// StartedWork reports whether the run started to work: it has settings and a workspace.
+func (v *View) StartedWork() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
 
-// OnPull says that the run goes on with a pull request, whose change was in the checkout before the
+// ContinuesPull says that the run goes on with a pull request, whose change was in the checkout before the
 // agent began.
-func (v *View) OnPull() bool {
+func (v *View) ContinuesPull() bool {
 	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")
 }
 
-// Moved reports whether the last change is on a moved base.
-func (v *View) Moved() bool { return v.Change != nil && v.Change.BaseSHA != "" }
+// ChangeMoved reports whether the last change is on a moved base.
+func (v *View) ChangeMoved() bool { return v.Change != nil && v.Change.BaseSHA != "" }
 
 // Commit returns the last commit of the change, or "".
 func (v *View) Commit() string {
@@ -135,7 +135,7 @@ func (v *View) AllAsked() int {
 
 // Cost returns the cost of the run; nil before it has begun to work, and without a known price.
 func (v *View) Cost() *float64 {
-	if cost, known := CostOf(v.AllModels()); known && v.Begun() {
+	if cost, known := CostOf(v.AllModels()); known && v.StartedWork() {
 		return &cost
 	}
 	return nil

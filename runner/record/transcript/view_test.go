@@ -15,7 +15,7 @@ import (
 )
 
 // excerpts are what these tests keep of texts.
-var excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
+var excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
 func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 	t.Helper()
@@ -28,7 +28,7 @@ func projected(t testing.TB, run []transcripttest.Happening) *transcript.View {
 
 // shown is an excerpt with a mark for the lines that it does not have.
 func shown(e transcript.Excerpt) string {
-	if e.Hidden == 0 {
+	if e.OmittedLines == 0 {
 		return e.Head
 	}
 	return e.Head + "\n…\n" + e.Tail
@@ -197,16 +197,16 @@ func TestProjectCutsTexts(t *testing.T) {
 	}
 	view := projected(t, run)
 	output := view.Entries[1].Call.Output
-	if got := strings.Count(shown(output), "\n") + 1; got != 41 || output.Hidden != 60 {
-		t.Errorf("%d lines are shown, %d hidden", got, output.Hidden)
+	if got := strings.Count(shown(output), "\n") + 1; got != 41 || output.OmittedLines != 60 {
+		t.Errorf("%d lines are shown, %d hidden", got, output.OmittedLines)
 	}
 	if first, _, _ := strings.Cut(output.Head, "\n"); first != strings.Repeat("漢", 299)+"…" {
 		t.Errorf("the first line is %q", first)
 	}
-	if got := view.Entries[0].Message; got.Hidden != 22 || !strings.HasSuffix(got.Tail, "line 30") {
+	if got := view.Entries[0].Message; got.OmittedLines != 22 || !strings.HasSuffix(got.Tail, "line 30") {
 		t.Errorf("message: %+v", got)
 	}
-	whole, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
+	whole, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestReadable(t *testing.T) {
 
 func BenchmarkProject(b *testing.B) {
 	text := transcripttest.Recorded(b, transcripttest.Long(10_000))
-	for name, cut := range map[string]transcript.Cut{"cut": excerpts, "whole": {}} {
+	for name, cut := range map[string]transcript.ExcerptLimits{"cut": excerpts, "whole": {}} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()

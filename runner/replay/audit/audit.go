@@ -40,7 +40,7 @@ type Replay struct {
 // Requests builds each request from the events, compares its digest, and gives how
 // many there are.
 func (r Record) Requests() (found Differences, number int, err error) {
-	all := map[string]*model.Rebuilt{} // by agent
+	all := map[string]*model.RequestRebuilder{} // by agent
 	_, err = r.Survey(func(_ *transcript.View, e transcript.Event) error {
 		var d struct {
 			Turn                 int
@@ -59,7 +59,7 @@ func (r Record) Requests() (found Differences, number int, err error) {
 			return err
 		}
 		if all[e.Agent] == nil {
-			all[e.Agent] = new(model.Rebuilt)
+			all[e.Agent] = new(model.RequestRebuilder)
 			if r.Job.Model.Wire == "chat" && r.Started.Scripted == "" {
 				all[e.Agent].Body = chat.Body
 			}
@@ -96,7 +96,7 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	if err != nil {
 		return nil, err
 	}
-	polled, err := now.likeThoseOf(r.Directory)
+	polled, err := now.matchCalls(r.Directory)
 	if err != nil {
 		return nil, err
 	}
@@ -104,36 +104,36 @@ func (r Record) Outputs(recorded []transcript.ToolFinished, replay *record.Direc
 	recorded = slices.SortedStableFunc(slices.Values(recorded), byNumber) // calls side by side end in any order
 	commands := sessionsOf(recorded, polled)
 	for _, was := range recorded {
-		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masks: dialect.Is(was.Tool, dialect.Commands)}
-		is, ran := now.of(was.Ref())
+		d := Difference{What: fmt.Sprintf("call %s (%s)", was.Ref(), was.Tool), masked: dialect.Is(was.Tool, dialect.Commands)}
+		is, ran := now.resultFor(was.Ref())
 		if !ran {
 			is.Output, is.Failed = "(not called)", was.Failed
 		}
 		d.Recorded, d.Replayed = texts(was, r.Directory, is, replay)
 		d.Replayed = places.Replace(d.Replayed)
-		if ran && commands.join(was.Ref(), &d) {
+		if ran && commands.prependEarlier(was.Ref(), &d) {
 			continue
 		}
 		found.add(d)
-		if was.Failed != is.Failed && d.compared(d.Recorded) == d.compared(d.Replayed) {
+		if was.Failed != is.Failed && d.textForComparison(d.Recorded) == d.textForComparison(d.Replayed) {
 			found.note(d.What, failedInWords(was.Failed), failedInWords(is.Failed))
 		}
 	}
 	return found, err
 }
 
-// replayed are the outputs of a replay.
-type replayed struct {
-	ended  map[transcript.CallRef]transcript.ToolFinished
-	nested transcript.Nested
-	same   map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
-	taken  map[transcript.CallRef]bool
+// replayOutputs are the outputs of a replay.
+type replayOutputs struct {
+	results       map[transcript.CallRef]transcript.ToolFinished
+	nested        transcript.ScriptCalls
+	matchingCalls map[transcript.CallRef]transcript.CallRef // calls of scripts, by those of the record
+	matched       map[transcript.CallRef]bool
 }
 
 // outputsIn reads a directory's outputs, with places replaced in requests.
-func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, error) {
-	r := &replayed{
-		ended: map[transcript.CallRef]transcript.ToolFinished{}, same: map[transcript.CallRef]transcript.CallRef{}, taken: map[transcript.CallRef]bool{},
+func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayOutputs, error) {
+	r := &replayOutputs{
+		results: map[transcript.CallRef]transcript.ToolFinished{}, matchingCalls: map[transcript.CallRef]transcript.CallRef{}, matched: map[transcript.CallRef]bool{},
 	}
 	_, err := dir.Survey(func(_ *transcript.View, e transcript.Event) (err error) {
 		switch e.Type {
@@ -146,16 +146,16 @@ func outputsIn(dir *record.Directory, places *strings.Replacer) (*replayed, erro
 			var d transcript.ToolFinished
 			err = json.Unmarshal(e.Data, &d)
 			d.Agent = e.By()
-			r.ended[d.Ref()] = d
+			r.results[d.Ref()] = d
 		}
 		return err
 	})
 	return r, err
 }
 
-// likeThoseOf matches a directory's calls of scripts, which may come in another order. polled has
+// matchCalls matches a directory's calls of scripts, which may come in another order. polled has
 // the sessions named by calls.
-func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
+func (r *replayOutputs) matchCalls(dir *record.Directory) (polled map[transcript.CallRef]float64, err error) {
 	polled = map[transcript.CallRef]float64{}
 	_, err = dir.Survey(func(_ *transcript.View, e transcript.Event) error {
 		if e.Type != transcript.TypeToolStarted {
@@ -164,25 +164,25 @@ func (r *replayed) likeThoseOf(dir *record.Directory) (polled map[transcript.Cal
 		var d transcript.ToolStarted
 		err := json.Unmarshal(e.Data, &d)
 		d.Agent = e.By()
-		if ref, is := r.nested.Take(d); is {
-			r.same[d.Ref()], r.taken[ref] = ref, true
+		if ref, is := r.nested.TakeEqual(d); is {
+			r.matchingCalls[d.Ref()], r.matched[ref] = ref, true
 		}
-		polled[d.Ref()] = polls(d)
+		polled[d.Ref()] = polledSession(d)
 		return err
 	})
 	return polled, err
 }
 
-// of returns a recorded call's result in the replay.
-func (r *replayed) of(was transcript.CallRef) (transcript.ToolFinished, bool) {
-	ref, is := r.same[was]
-	if !is && r.taken[was] {
+// resultFor returns a recorded call's result in the replay.
+func (r *replayOutputs) resultFor(was transcript.CallRef) (transcript.ToolFinished, bool) {
+	ref, is := r.matchingCalls[was]
+	if !is && r.matched[was] {
 		return transcript.ToolFinished{}, false
 	}
 	if !is {
 		ref = was
 	}
-	d, ran := r.ended[ref]
+	d, ran := r.results[ref]
 	return d, ran
 }
 
@@ -196,20 +196,20 @@ func texts(was transcript.ToolFinished, before *record.Directory, is transcript.
 			return recorded, replayed
 		}
 	}
-	return lasting(was.Output), lasting(is.Output)
+	return withoutVolatile(was.Output), withoutVolatile(is.Output)
 }
 
 // whole returns an output before its cut, with the model's header.
 func whole(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
 	if !d.Truncated {
-		return lasting(d.Output), true
+		return withoutVolatile(d.Output), true
 	}
 	if d.File == "" {
 		return "", false
 	}
 	content, err := dir.Read(d.File)
 	head, _, _ := strings.Cut(d.Output, tools.CutWarning)
-	return lasting(head) + string(content), err == nil
+	return withoutVolatile(head) + string(content), err == nil
 }
 
 func failedInWords(failed bool) string {
@@ -219,13 +219,13 @@ func failedInWords(failed bool) string {
 	return "the call did not fail"
 }
 
-// Itself finds contradictions in a record: chain, result, checks and end.
-func (r Record) Itself() (found Differences) {
+// CheckConsistency finds contradictions in a record: chain, result, checks and end.
+func (r Record) CheckConsistency() (found Differences) {
 	if _, err := r.CheckChain(); err != nil && !errors.Is(err, record.ErrUnfinished) {
 		found.note("transcript", "as it was written", err.Error())
 	}
-	r.servers(&found)
-	r.rows(&found)
+	r.checkServers(&found)
+	r.checkRows(&found)
 	end := r.Finished
 	if end == nil {
 		return found
@@ -237,13 +237,13 @@ func (r Record) Itself() (found Differences) {
 	}
 	follows := (&outcome.Stop{Outcome: outcome.Outcome(end.Outcome), Reason: end.Reason}).ExitCode()
 	found.note("exit code", fmt.Sprint(end.ExitCode), fmt.Sprint(follows))
-	found.note("outcome", end.Outcome, string(r.follows()))
-	r.reason(&found)
+	found.note("outcome", end.Outcome, string(r.impliedOutcome()))
+	r.checkReason(&found)
 	return found
 }
 
-// servers compares stored tool lists with their digests.
-func (r Record) servers(found *Differences) {
+// checkServers compares stored tool lists with their digests.
+func (r Record) checkServers(found *Differences) {
 	for _, server := range r.MCPServers {
 		if server.File == "" {
 			continue
@@ -260,8 +260,8 @@ func (r Record) servers(found *Differences) {
 	}
 }
 
-// rows compares a record's last table with its job's checks, and passed with the results.
-func (r Record) rows(found *Differences) {
+// checkRows compares a record's last table with its job's checks, and passed with the results.
+func (r Record) checkRows(found *Differences) {
 	table := r.Work.Verify
 	if table == nil {
 		return
@@ -292,13 +292,13 @@ func (r Record) concerns(check job.VerifyCheck) bool {
 	if r.Work.Change == nil {
 		return false
 	}
-	is, err := verify.Concerns(check, changeset.Paths(r.Work.Change.Files))
+	is, err := verify.AppliesTo(check, changeset.Paths(r.Work.Change.Files))
 	return is || err != nil
 }
 
-// reason compares the end's reason with the last publishing step.
-func (r Record) reason(found *Differences) {
-	if !r.Moved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
+// checkReason compares the end's reason with the last publishing step.
+func (r Record) checkReason(found *Differences) {
+	if !r.ChangeMoved() && r.Finished.Outcome == string(r.outcomeOfWork()) {
 		found.note("reason", r.Finished.Reason, r.reasonOfWork())
 	}
 }
@@ -307,7 +307,7 @@ func (r Record) reason(found *Differences) {
 // it anew.
 func (r Record) Patch(ctx context.Context) (found Differences, err error) {
 	change := r.Work.Change
-	if change == nil || r.Moved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
+	if change == nil || r.ChangeMoved() || r.Has(record.PublishFile) || !r.Has(change.Patch) {
 		return nil, nil
 	}
 	is, err := r.Digest(ctx, change.Patch)
@@ -325,32 +325,32 @@ func (r Record) Files(files []changeset.File, tree string) Differences {
 	return Differences{{What: "change", Recorded: r.Work.Change.TreeSHA, Replayed: tree}}
 }
 
-// End compares a complete replay with the record: end, checks and tree.
-func (r Record) End(replay Replay) (found Differences) {
+// CompareEnd compares a complete replay with the record: end, checks and tree.
+func (r Record) CompareEnd(replay Replay) (found Differences) {
 	if r.Finished == nil {
 		return nil
 	}
-	if !r.Moved() { // else the checks on another base decided
+	if !r.ChangeMoved() { // else the checks on another base decided
 		found.note("outcome", r.workEnd(), endInWords(replay.Stop))
 	}
-	r.reason(&found)
+	r.checkReason(&found)
 	tree := replay.Base
 	if r.hasChange() {
 		tree = r.Work.Change.TreeSHA
 	}
 	found.note("tree", tree, replay.Tree)
-	r.checks(&found, replay.Checks)
+	r.compareChecks(&found, replay.Checks)
 	return found
 }
 
-// GoesOn reports a replay that wanted more answers than recorded.
-func (r Record) GoesOn(replay Replay, message string) Differences {
+// ReportMissingAnswers reports a replay that wanted more answers than recorded.
+func (r Record) ReportMissingAnswers(replay Replay, message string) Differences {
 	found := Differences{{What: "end", Recorded: r.Finished.Message, Replayed: message}}
-	r.checks(&found, replay.Checks)
+	r.compareChecks(&found, replay.Checks)
 	return found
 }
 
-func (r Record) checks(found *Differences, replayed []transcript.VerifyRow) {
+func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRow) {
 	var recorded []transcript.VerifyRow
 	if table := r.Work.Verify; table != nil {
 		recorded = table.Rows

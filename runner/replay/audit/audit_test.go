@@ -79,7 +79,7 @@ func TestAReplayIsComparedWithTheEndOfItsRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := c.record.End(Replay{Stop: c.stop, Base: "base", Tree: c.tree, Checks: c.checks})
+			found := c.record.CompareEnd(Replay{Stop: c.stop, Base: "base", Tree: c.tree, Checks: c.checks})
 			if diff := cmp.Diff(c.want, what(found)); diff != "" {
 				t.Error(diff)
 			}
@@ -87,10 +87,10 @@ func TestAReplayIsComparedWithTheEndOfItsRun(t *testing.T) {
 	}
 	killed := ended(outcome.Changed, "", "none", "", "", "green")
 	killed.Finished = nil
-	if found := killed.End(Replay{Tree: "t9"}); found != nil {
+	if found := killed.CompareEnd(Replay{Tree: "t9"}); found != nil {
 		t.Errorf("a run that was killed has no end to compare: %v", found)
 	}
-	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").GoesOn(Replay{Checks: red}, "It goes on.")
+	going := ended(outcome.Changed, "pushed", "local", "push", "t1", "green").ReportMissingAnswers(Replay{Checks: red}, "It goes on.")
 	if diff := cmp.Diff([]string{"end", "check test"}, what(going)); diff != "" {
 		t.Error(diff)
 	}
@@ -128,7 +128,7 @@ func TestARecordIsComparedWithItself(t *testing.T) {
 			if c.alter != nil {
 				c.alter(&c.record)
 			}
-			if diff := cmp.Diff(c.want, what(c.record.Itself())); diff != "" {
+			if diff := cmp.Diff(c.want, what(c.record.CheckConsistency())); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -171,7 +171,7 @@ func TestARecordIsComparedWithItsFiles(t *testing.T) {
 			} else if raw, err := rec.Read(c.file); err != nil || os.WriteFile(rec.Join(c.file), []byte(strings.Replace(string(raw), c.from, c.to, 1)), 0o600) != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.Itself())); diff != "" {
+			if diff := cmp.Diff(c.want, what(Record{Directory: rec.Directory, View: view, Job: &job.Job{}}.CheckConsistency())); diff != "" {
 				t.Error(diff)
 			}
 		})

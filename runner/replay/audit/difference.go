@@ -16,7 +16,7 @@ type Difference struct {
 	What     string // "call 3 (exec_command)"
 	Recorded string
 	Replayed string
-	masks    bool // lines are the same that differ in what passes alone
+	masked   bool // lines are the same that differ in what passes alone
 }
 
 type Differences []Difference
@@ -26,19 +26,19 @@ func (d *Differences) note(what, recorded, replayed string) {
 }
 
 func (d *Differences) add(found Difference) {
-	if found.compared(found.Recorded) != found.compared(found.Replayed) {
+	if found.textForComparison(found.Recorded) != found.textForComparison(found.Replayed) {
 		*d = append(*d, found)
 	}
 }
 
-// compared returns a text for comparison by lines.
-func (d Difference) compared(text string) string {
-	if !d.masks {
+// textForComparison returns a text for comparison by lines.
+func (d Difference) textForComparison(text string) string {
+	if !d.masked {
 		return text
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = masked(line)
+		lines[i] = maskLine(line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -64,7 +64,7 @@ func (d Difference) Diff() string {
 	var s strings.Builder
 	s.WriteString("--- recorded\n+++ replayed\n")
 	lines := d.lines()
-	shown := near(lines)
+	shown := isNearDifference(lines)
 	var old, now, written int
 	for i, l := range lines {
 		if shown[i] && (i == 0 || !shown[i-1]) {
@@ -92,7 +92,7 @@ func (d Difference) Diff() string {
 // lines returns both sides' lines in a readable order.
 func (d Difference) lines() (found []line) {
 	was, is := splitLines(d.Recorded), splitLines(d.Replayed)
-	for _, part := range linediff.DoWithTimeout(closed(d.compared(d.Recorded)), closed(d.compared(d.Replayed)), diffTimeout) {
+	for _, part := range linediff.DoWithTimeout(withFinalNewline(d.textForComparison(d.Recorded)), withFinalNewline(d.textForComparison(d.Replayed)), diffTimeout) {
 		n := strings.Count(part.Text, "\n")
 		switch part.Type {
 		case diffmatchpatch.DiffEqual:
@@ -116,8 +116,8 @@ func appendLines(to []line, sign byte, texts []string) []line {
 	return to
 }
 
-// closed adds a final newline.
-func closed(text string) string {
+// withFinalNewline adds a final newline.
+func withFinalNewline(text string) string {
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text
 	}
@@ -128,11 +128,11 @@ func splitLines(text string) []string {
 	if text == "" {
 		return nil
 	}
-	return strings.Split(strings.TrimSuffix(closed(text), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(withFinalNewline(text), "\n"), "\n")
 }
 
-// near reports for each line whether it differs or is next to one that does.
-func near(lines []line) []bool {
+// isNearDifference reports for each line whether it differs or is next to one that does.
+func isNearDifference(lines []line) []bool {
 	shown := make([]bool, len(lines))
 	for i, l := range lines {
 		if l.sign == ' ' {

@@ -11,14 +11,14 @@ import (
 var (
 	withoutWork     = []string{"nothing_to_do", "answered", "only_protected", "reviewed", "labelled", "commented"}
 	publishedBefore = []string{"already_published", "already_in_base"}
-	// saidOnForge lists the reasons of a posted answer.
-	saidOnForge = []string{"reviewed", "labelled", "commented"}
+	// postedReasons lists the reasons of a posted answer.
+	postedReasons = []string{"reviewed", "labelled", "commented"}
 )
 
 // workEnd returns a recorded end without publishing, which replays omit.
 func (r Record) workEnd() string {
 	end := outcome.Stop{Outcome: outcome.Outcome(r.Finished.Outcome), Reason: r.Finished.Reason}
-	if end.Outcome == outcome.NoChanges && slices.Contains(saidOnForge, end.Reason) {
+	if end.Outcome == outcome.NoChanges && slices.Contains(postedReasons, end.Reason) {
 		end.Reason = "answered"
 	}
 	if end.Outcome == outcome.NoChanges && slices.Contains(publishedBefore, end.Reason) && r.hasChange() {
@@ -63,10 +63,10 @@ var judged = []outcome.Outcome{outcome.NoChanges, outcome.NeedsInput, outcome.Po
 
 func (r Record) hasChange() bool { return r.Work.Change != nil && len(r.Work.Change.Files) > 0 }
 
-// follows returns the outcome implied by the recorded change and checks, given the recorded end.
-func (r Record) follows() outcome.Outcome {
+// impliedOutcome returns the outcome implied by the recorded change and checks, given the recorded end.
+func (r Record) impliedOutcome() outcome.Outcome {
 	end := outcome.Outcome(r.Finished.Outcome)
-	if r.Moved() {
+	if r.ChangeMoved() {
 		return end // by the checks on another base
 	}
 	worked := end == outcome.Changed || end == outcome.VerifyFailed

@@ -11,13 +11,13 @@ import (
 
 var header = lazyregexp.New(`(?m)^(?:Chunk ID: .*|Wall time: .*|Wall time [0-9.]+ seconds|Original token count: .*|Process running with session ID .*)\n?`)
 
-// lasting removes the single-run parts of a command's header.
-func lasting(output string) string { return header().ReplaceAllString(output, "") }
+// withoutVolatile removes the single-run parts of a command's header.
+func withoutVolatile(output string) string { return header().ReplaceAllString(output, "") }
 
 // mask is a kind of text that varies between equal runs.
 type mask struct {
-	of *regexp.Regexp
-	by string // what stands in its place, as for regexp.Expand
+	pattern     *regexp.Regexp
+	replacement string // what stands in its place, as for regexp.Expand
 }
 
 const (
@@ -29,16 +29,16 @@ const (
 	units   = `(?:ns|[uµμ]s|ms|s|sec|secs|seconds?|mins?|minutes?|hours?)`
 )
 
-// passing holds the masks in order of application, longer ones first.
-type passing struct {
+// volatileMasks holds the masks in order of application, longer ones first.
+type volatileMasks struct {
 	masks                       []mask
 	hexadecimal, blanks, rulers *regexp.Regexp
 }
 
-var prepared = sync.OnceValue(func() passing {
-	return passing{
+var prepared = sync.OnceValue(func() volatileMasks {
+	return volatileMasks{
 		masks: []mask{
-			{regexp.MustCompile(`\b` + credential.Marked + `[A-Za-z0-9]{16,}`), "<id>"}, // of a secret, anew in each run
+			{regexp.MustCompile(`\b` + credential.PlaceholderPrefix + `[A-Za-z0-9]{16,}`), "<id>"}, // of a secret, anew in each run
 			{regexp.MustCompile(`\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`), "<id>"},
 			{regexp.MustCompile(`\b\d{4}[-/]\d{2}[-/]\d{2}(?:[T ]+` + clock + zone + `)?`), "<time>"},
 			{regexp.MustCompile(weekday + `\b` + month + ` +\d{1,2}\b(?:,? +\d{4}\b)?(?: +` + clock + zone + `)?(?: +\d{4}\b)?`), "<time>"},
@@ -70,12 +70,12 @@ var prepared = sync.OnceValue(func() passing {
 	}
 })
 
-// masked removes times, ids, addresses and temporary folders from a line, with the alignment around
+// maskLine removes times, ids, addresses and temporary folders from a line, with the alignment around
 // them.
-func masked(line string) string {
+func maskLine(line string) string {
 	was, by := line, prepared()
 	for _, m := range by.masks {
-		line = m.of.ReplaceAllString(line, m.by)
+		line = m.pattern.ReplaceAllString(line, m.replacement)
 	}
 	line = by.hexadecimal.ReplaceAllStringFunc(line, maskID)
 	if line == was {

@@ -42,7 +42,7 @@ func TestWhatPassesIsNotCompared(t *testing.T) {
 		"Python's":          {"made /work/t/tmpab12_xyz/f", "made /work/t/tmpq9_12xyw/f"},
 		"a folder of macOS": {"in /var/folders/ab/c1/T/x1/work", "in /var/folders/ab/c1/T/zz/work"},
 	} {
-		if a, b := masked(pair[0]), masked(pair[1]); a != b {
+		if a, b := maskLine(pair[0]), maskLine(pair[1]); a != b {
 			t.Errorf("%s: %q is not %q", name, a, b)
 		}
 	}
@@ -59,14 +59,14 @@ func TestWhatPassesIsNotCompared(t *testing.T) {
 		"a host":            {"http://127.0.0.1:80/", "http://localhost:80/"},
 		"a duration's lack": {"took 3 s", "took"},
 	} {
-		if a, b := masked(pair[0]), masked(pair[1]); a == b {
+		if a, b := maskLine(pair[0]), maskLine(pair[1]); a == b {
 			t.Errorf("%s: both are %q", name, a)
 		}
 	}
 }
 
 func TestADifferenceIsShownAsADiff(t *testing.T) {
-	d := Difference{masks: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
+	d := Difference{masked: true, Recorded: "one in 1s\ntwo\nthree\nfour\nfive\nsix\nlast", Replayed: "one in 2s\ntwo\nthree\nfour\n5\nsix\nlast\n"}
 	want := "--- recorded\n+++ replayed\n@@ -2 +2 @@\n two\n three\n four\n-five\n+5\n six\n last\n"
 	if diff := cmp.Diff(want, d.Diff()); diff != "" {
 		t.Error(diff)

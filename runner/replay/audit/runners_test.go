@@ -59,7 +59,7 @@ var runs = map[string]struct{ was, again, other string }{
 
 func TestRunsThatDidTheSameAreTheSame(t *testing.T) {
 	for name, r := range runs {
-		compared := Difference{masks: true}.compared
+		compared := Difference{masked: true}.textForComparison
 		if was, again := compared(r.was), compared(r.again); was != again {
 			t.Errorf("%s:\n%s\nis not\n%s", name, was, again)
 		}
@@ -85,8 +85,8 @@ func TestWhatMeansSomethingIsCompared(t *testing.T) {
 		{"exit status 1", "exit status 2"},
 		{"real 1", "real 2"},
 	} {
-		if masked(pair[0]) == masked(pair[1]) {
-			t.Errorf("%q and %q are both %q", pair[0], pair[1], masked(pair[0]))
+		if maskLine(pair[0]) == maskLine(pair[1]) {
+			t.Errorf("%q and %q are both %q", pair[0], pair[1], maskLine(pair[0]))
 		}
 	}
 }

@@ -17,9 +17,9 @@ type session struct {
 // sessions are commands that still ran when their first call returned. The output by then depends
 // on their speed, so all calls' outputs are compared together, at the last one.
 type sessions struct {
-	of   map[transcript.CallRef]session
-	last map[session]transcript.CallRef
-	came map[session]*Difference // the outputs so far
+	sessionOf map[transcript.CallRef]session
+	lastCalls map[session]transcript.CallRef
+	outputs   map[session]*Difference // the outputs so far
 }
 
 // sessionsOf finds a record's sessions. polled has those named by write_stdin.
@@ -31,15 +31,15 @@ func sessionsOf(calls []transcript.ToolFinished, polled map[transcript.CallRef]f
 			id = polled[call.Ref()]
 		}
 		of := session{call.Agent, id}
-		if _, known := s.last[of]; began || known && id != 0 {
-			s.of[call.Ref()], s.last[of] = of, call.Ref()
+		if _, known := s.lastCalls[of]; began || known && id != 0 {
+			s.sessionOf[call.Ref()], s.lastCalls[of] = of, call.Ref()
 		}
 	}
 	return s
 }
 
-// polls returns the session named by write_stdin.
-func polls(d transcript.ToolStarted) (id float64) {
+// polledSession returns the session named by write_stdin.
+func polledSession(d transcript.ToolStarted) (id float64) {
 	var a struct {
 		Session float64 `json:"session_id"`
 	}
@@ -49,20 +49,20 @@ func polls(d transcript.ToolStarted) (id float64) {
 	return 0
 }
 
-// join prepends earlier calls' outputs of the session. more reports later calls, where the
+// prependEarlier prepends earlier calls' outputs of the session. more reports later calls, where the
 // comparison happens.
-func (s sessions) join(ref transcript.CallRef, d *Difference) (more bool) {
-	of, is := s.of[ref]
+func (s sessions) prependEarlier(ref transcript.CallRef, d *Difference) (more bool) {
+	of, is := s.sessionOf[ref]
 	if !is {
 		return false
 	}
-	before := s.came[of]
+	before := s.outputs[of]
 	if before == nil {
 		before = new(Difference)
 	}
 	d.Recorded, d.Replayed = joined(before.Recorded, d.Recorded), joined(before.Replayed, d.Replayed)
-	s.came[of] = d
-	return s.last[of] != ref
+	s.outputs[of] = d
+	return s.lastCalls[of] != ref
 }
 
 // joined returns an output after earlier output, with the last call's header.

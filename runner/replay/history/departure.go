@@ -17,7 +17,7 @@ type Departure struct {
 	mu        sync.Mutex
 	rec       *record.Record
 	concluded bool // the result is written, or is about to be
-	gone      bool
+	abandoned bool
 }
 
 // hurryTime bounds the end of a run told to hurry. GitHub Actions kills a cancelled job 2.5 s after
@@ -45,21 +45,21 @@ func (d *Departure) Attend(ctx, hurry context.Context, work func() record.Result
 	if !d.leaves() {
 		return <-done
 	}
-	return d.Result(ctx)
+	return d.AbandonedResult(ctx)
 }
 
-// From sets the run's record.
-func (d *Departure) From(rec *record.Record) {
+// SetRecord sets the run's record.
+func (d *Departure) SetRecord(rec *record.Record) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rec = rec
 }
 
-// Concludes reports whether the run may write its result: it has not been left.
-func (d *Departure) Concludes() bool {
+// MayConclude reports whether the run may write its result: it has not been left.
+func (d *Departure) MayConclude() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.concluded = !d.gone
+	d.concluded = !d.abandoned
 	return d.concluded
 }
 
@@ -67,12 +67,12 @@ func (d *Departure) Concludes() bool {
 func (d *Departure) leaves() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.gone = !d.concluded
-	return d.gone
+	d.abandoned = !d.concluded
+	return d.abandoned
 }
 
-// Result returns the result of a run left like a killed one. It can resume.
-func (d *Departure) Result(ctx context.Context) record.Result {
+// AbandonedResult returns the result of a run left like a killed one. It can resume.
+func (d *Departure) AbandonedResult(ctx context.Context) record.Result {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	stop := outcome.Stopf(outcome.Cancelled, "sigterm", "The run was cancelled.")
@@ -97,9 +97,9 @@ func (d *Departure) Result(ctx context.Context) record.Result {
 // whereWork describes the place of work that was not put aside.
 func (d *Departure) whereWork() string {
 	switch {
-	case d.rec != nil && workspace.Landing(d.rec.Directory):
+	case d.rec != nil && workspace.LandingInterrupted(d.rec.Directory):
 		return "the change was being put into the checkout, and may stand there whole or in part; the work is in the run directory, and agent-ci resume first takes out of the checkout what came there."
-	case d.rec != nil && confine.LeftTree(d.rec.Directory):
+	case d.rec != nil && confine.HasWorkTree(d.rec.Directory):
 		return "the checkout is as it was, the work is in the run directory."
 	}
 	return "the checkout is as it was."

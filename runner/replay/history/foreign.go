@@ -18,10 +18,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// HoldForeign refuses a foreign record whose job permits more than the local job file, base commit
+// RefuseExcess refuses a foreign record whose job permits more than the local job file, base commit
 // and environment: its author chose settings and base commit. ws is on the recorded base, which
 // counts once origin has it.
-func (h *Run) HoldForeign(ctx context.Context, here *settings.Source, ws *workspace.Workspace, resumes bool) error {
+func (h *Run) RefuseExcess(ctx context.Context, here *settings.Source, ws *workspace.Workspace, resumes bool) error {
 	base := ws.Base()
 	published, err := ws.Checkout().OnRemote(ctx, base.Branch, base.SHA)
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *Run) HoldForeignIn(ctx context.Context, here *settings.Source, rec *rec
 	if err := ws.SetBase(ctx, gitops.BaseSpec{Branch: h.Workspace.Base, SHA: h.Workspace.BaseSHA}); err != nil {
 		return workspace.CheckoutFailure(err)
 	}
-	return h.HoldForeign(ctx, here, ws, true)
+	return h.RefuseExcess(ctx, here, ws, true)
 }
 
 // elsewhere returns the run's branch or repository outside the local job, or nil.

@@ -28,47 +28,47 @@ import (
 // Run is a killed or stopped run as recorded.
 type Run struct {
 	*transcript.View
-	conversation worker.Past
-	hooks        hooks.Answers
-	Listed       transcript.Hooks // that it had
-	Job          job.Job          // with the limits that it has
-	Limits       job.Limits       // when the run was stopped
-	Elapsed      time.Duration    // while the run lived
-	Scripted     int              // turns that a scripted session gave
-	Torn         int              // bytes that were cut off the transcript
-	Raised       []string         // limits that the run is given to go on: KEY=VALUE
-	hasTree      bool             // the run directory has the work tree
-	inTree       bool             // it ended, and its work tree alone has its work, as of a run that was killed
-	Found        workspace.Found  // how the checkout is, once it is opened
-	Foreign      bool             // this machine did not record the run
+	conversation   worker.ResumeState
+	hooks          hooks.Answers
+	ListedHooks    transcript.Hooks    // that it had
+	Job            job.Job             // with the limits that it has
+	Limits         job.Limits          // when the run was stopped
+	Elapsed        time.Duration       // while the run lived
+	ScriptedTurns  int                 // turns that a scripted session gave
+	TornBytes      int                 // bytes that were cut off the transcript
+	RaisedLimits   []string            // limits that the run is given to go on: KEY=VALUE
+	hasTree        bool                // the run directory has the work tree
+	workOnlyInTree bool                // it ended, and its work tree alone has its work, as of a run that was killed
+	FoundWork      workspace.FoundWork // how the checkout is, once it is opened
+	Foreign        bool                // this machine did not record the run
 }
 
 // Read folds the events of a run directory.
 func Read(rec *record.Record) (*Run, error) {
-	h := &Run{inTree: workspace.LeftInTree(rec.Directory), hasTree: confine.LeftTree(rec.Directory)}
-	view, err := rec.Survey(h.take)
+	h := &Run{workOnlyInTree: workspace.WorkOnlyInTree(rec.Directory), hasTree: confine.HasWorkTree(rec.Directory)}
+	view, err := rec.Survey(h.applyEvent)
 	if err != nil {
 		return nil, err
 	}
 	h.View = view
-	last := view.Until
-	if alive := rec.LastAlive(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
+	last := view.LastEventAt
+	if alive := rec.LastHeartbeat(); alive.After(last) && alive.Before(time.Now()) && view.Finished == nil {
 		last = alive
 	}
-	h.Elapsed = view.Lived + last.Sub(view.Since)
+	h.Elapsed = view.EarlierLifetime + last.Sub(view.ResumedAt)
 	return h, nil
 }
 
-// take adds an event's facts that the view lacks.
-func (h *Run) take(known *transcript.View, e transcript.Event) error {
+// applyEvent adds an event's facts that the view lacks.
+func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	err := h.note(known, e)
 	if err == nil {
-		err = h.hooks.Take(e)
+		err = h.hooks.Apply(e)
 	}
-	h.conversation.Written = worker.Writing(h.Job.Model)
+	h.conversation.ParseWritten = worker.WrittenParserFor(h.Job.Model)
 	h.conversation.CallLimit, h.conversation.OthersCalls = h.Job.Limits.ToolCalls, known.CallsOfAgents()
 	if err == nil && e.By() == "" {
-		err = h.conversation.Take(e)
+		err = h.conversation.Apply(e)
 	}
 	if err != nil {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
@@ -81,17 +81,17 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 	case transcript.TypeRunStarted:
 		err = json.Unmarshal(known.Started.Job, &h.Job)
 	case transcript.TypeHooks:
-		h.Listed = transcript.Hooks{}
-		err = json.Unmarshal(e.Data, &h.Listed)
+		h.ListedHooks = transcript.Hooks{}
+		err = json.Unmarshal(e.Data, &h.ListedHooks)
 	case transcript.TypeModelResponse:
 		var d struct{ ID string }
 		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" {
-			h.Scripted = max(h.Scripted, scripted.Turn(d.ID))
+			h.ScriptedTurns = max(h.ScriptedTurns, scripted.Turn(d.ID))
 		}
 	case transcript.TypeModelRetry, transcript.TypeModelFailure:
 		var d struct{ Kind model.Kind }
 		if err = json.Unmarshal(e.Data, &d); err == nil && e.By() == "" && d.Kind != model.ScriptMismatch { // a turn that failed
-			h.Scripted++
+			h.ScriptedTurns++
 		}
 	case transcript.TypeRunResumed:
 		h.Job.Limits, err = settings.SetLimits(h.Job.Limits, known.Resumed.Limits)
@@ -103,7 +103,7 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
 // ended reports that the run ended with its work put aside.
-func (h *Run) ended() bool { return h.Finished != nil && !h.inTree }
+func (h *Run) ended() bool { return h.Finished != nil && !h.workOnlyInTree }
 
 // Assigned returns the run's task without its results.
 func (h *Run) Assigned() intake.Task {
@@ -112,15 +112,15 @@ func (h *Run) Assigned() intake.Task {
 	return t
 }
 
-// OnHead reports that the run works on the head of a pull request to comment on.
-func (h *Run) OnHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
+// OnPullHead reports that the run works on the head of a pull request to comment on.
+func (h *Run) OnPullHead() bool { return h.Task.Subject != nil && h.Task.Subject.Pull }
 
-// AskedOn returns the issue or pull request of the requesting event, or zero.
-func (h *Run) AskedOn() form.Issue {
+// RequestedOn returns the issue or pull request of the requesting event, or zero.
+func (h *Run) RequestedOn() form.Issue {
 	if h.Task.Trigger == "" || h.Task.Subject != nil {
 		return form.Issue{}
 	}
-	if h.OnPull() {
+	if h.ContinuesPull() {
 		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
 		return form.Issue{Repository: h.Workspace.Repository, Number: number}
 	}
@@ -128,31 +128,31 @@ func (h *Run) AskedOn() form.Issue {
 	return issue
 }
 
-// Earlier is the run for the workspace.
-func (h *Run) Earlier() workspace.Earlier {
-	return workspace.Earlier{
-		Workspace: h.Workspace, Worked: h.Worked(), Ended: h.ended(), OnPull: h.OnPull(), OnHead: h.OnHead(),
+// ForWorkspace is the run for the workspace.
+func (h *Run) ForWorkspace() workspace.ResumedRun {
+	return workspace.ResumedRun{
+		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.ended(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.OnPullHead(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
 	}
 }
 
 // WorkTree returns the backing of the work tree with the work, or "".
 func (h *Run) WorkTree() string {
-	if !h.Worked() || h.Found.Away != "" {
+	if !h.Worked() || h.FoundWork.Place != "" {
 		return ""
 	}
 	return h.Policy.WorkTree
 }
 
-// Returned is how the agent goes on.
-func (h *Run) Returned() worker.Earlier {
-	return worker.Earlier{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.Found, Servers: h.MCPServers, Agents: h.Agents}
+// ForAgent is how the agent goes on.
+func (h *Run) ForAgent() worker.StoppedAgent {
+	return worker.StoppedAgent{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
 }
 
 // Event returns the event of a resume with a work tree.
 func (h *Run) Event(version, workTree string) transcript.RunResumed {
 	event := transcript.RunResumed{
-		Version: version, Torn: h.Torn, Elsewhere: h.Found.Away != "", Limits: h.Raised, Seconds: h.Elapsed.Seconds(),
+		Version: version, Torn: h.TornBytes, Elsewhere: h.FoundWork.Place != "", Limits: h.RaisedLimits, Seconds: h.Elapsed.Seconds(),
 	}
 	if workTree != h.Policy.WorkTree {
 		event.WorkTree = workTree
@@ -196,12 +196,12 @@ func (h *Run) HookAnswers() hooks.Answers {
 	return answers
 }
 
-// SameOperators verifies that a resumed run has the operator's hooks of its start.
-func (h *Run) SameOperators(all []hooks.Hook) error {
-	if h.Listed.Hooks == nil && !h.Worked() { // it was killed before it had hooks
+// RequireSameOperatorHooks verifies that a resumed run has the operator's hooks of its start.
+func (h *Run) RequireSameOperatorHooks(all []hooks.Hook) error {
+	if h.ListedHooks.Hooks == nil && !h.Worked() { // it was killed before it had hooks
 		return nil
 	}
-	if slices.EqualFunc(hooks.Operators(hooks.Recorded(h.Listed)), hooks.Operators(all), func(a, b hooks.Hook) bool {
+	if slices.EqualFunc(hooks.OperatorHooks(hooks.FromTranscript(h.ListedHooks)), hooks.OperatorHooks(all), func(a, b hooks.Hook) bool {
 		return a.Name == b.Name && a.SHA256 == b.SHA256
 	}) {
 		return nil

@@ -203,7 +203,7 @@ func TestWhereARunWasAskedFor(t *testing.T) {
 		"an issue by hand": {task: transcript.Task{Source: "issue", Issue: "o/r#7"}},
 		"a dispatch":       {task: transcript.Task{Source: "event", Trigger: "dispatch"}},
 	} {
-		if got := (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).AskedOn(); got != c.want {
+		if got := (&Run{View: &transcript.View{Task: c.task, Workspace: transcript.Workspace{Repository: "of/run"}}}).RequestedOn(); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

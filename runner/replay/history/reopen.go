@@ -17,36 +17,36 @@ func Reopen(ctx context.Context, rec *record.Record, dir string, set []string, s
 	if rec.Directory, err = record.OpenDirectory(dir); err != nil {
 		return nil, err
 	}
-	if err := rec.LockSoon(ctx); err != nil {
+	if err := rec.LockWithRetry(ctx); err != nil {
 		return nil, err
 	}
 	torn, err := rec.Reopen(show)
 	if err != nil {
-		return nil, workspace.CannotResume("%s", outcome.Trimmed(err)).Because(err)
+		return nil, workspace.CannotResume("%s", outcome.WithoutFullStop(err)).Because(err)
 	}
 	if h, err = Read(rec); err != nil {
 		return nil, err
 	}
-	h.Torn, h.Raised, h.Limits = torn, set, h.Job.Limits
+	h.TornBytes, h.RaisedLimits, h.Limits = torn, set, h.Job.Limits
 	if h.Job.Limits, err = settings.SetLimits(h.Limits, set); err != nil {
 		return h, err
 	}
-	if err := h.MayResumeWithin(workspace.Pending(rec.Directory)); err != nil {
+	if err := h.MayResumeWithin(workspace.WorkPending(rec.Directory)); err != nil {
 		return h, err
 	}
-	if err := h.SameAnswers(script); err != nil {
+	if err := h.RequireSameModelKind(script); err != nil {
 		return h, err
 	}
-	here := rec.RecordedHere(rec.Notes)
+	here := rec.RecordedHere(rec.DigestsFolder)
 	if !here && rec.Has(record.StateFolder) { // what it says of checkouts would be put into the one here
 		return h, foreign("the folder %s in its run directory is not trusted; remove it to resume with the change and the patches that its transcript tells of", record.StateFolder)
 	}
 	h.Foreign = !here
-	if err := rec.Unaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
+	if err := rec.RequireUnaltered(ctx, h.Finished, record.PackFile, record.WorkPackFile, record.PatchesFolder); err != nil {
 		if ctx.Err() != nil {
 			return h, err
 		}
-		return h, workspace.CannotResume("%s", outcome.Trimmed(err))
+		return h, workspace.CannotResume("%s", outcome.WithoutFullStop(err))
 	}
 	return h, nil
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/settings"
 )
 
-// Stopped lists outcomes of runs stopped by something around them instead of their work.
-var Stopped = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
+// StoppedFromOutside lists outcomes of runs stopped by something around them instead of their work.
+var StoppedFromOutside = []outcome.Outcome{outcome.Cancelled, outcome.ModelFailed, outcome.BudgetExceeded, outcome.ForgeFailed, outcome.ExtensionFailed, outcome.InternalError}
 
-// InVain lists ends that a resume would repeat: the next request is the refused one, and resume
+// PointlessToResume lists ends that a resume would repeat: the next request is the refused one, and resume
 // only changes limits.
-var InVain = map[outcome.Outcome][]string{
+var PointlessToResume = map[outcome.Outcome][]string{
 	outcome.ModelFailed: {
 		string(model.InvalidRequest), string(model.Refused), string(model.ContextLength), string(model.TierUnknown),
 	},
@@ -32,9 +32,9 @@ const RedactedMark = "[secret "
 // killed between last event and result resumes to write the result.
 func Resumable(dir *record.Directory) error {
 	var end record.Result
-	pending := workspace.Pending(dir)
+	pending := workspace.WorkPending(dir)
 	there, err := dir.ReadJSON(record.ResultFile, &end)
-	if there && err == nil && !pending && !slices.Contains(Stopped, end.Outcome) {
+	if there && err == nil && !pending && !slices.Contains(StoppedFromOutside, end.Outcome) {
 		return hasEnded() // as most have: nothing of the transcript has to be read
 	}
 	rec := record.New("", nil)
@@ -49,12 +49,12 @@ func Resumable(dir *record.Directory) error {
 	if err := h.MayResume(pending); err != nil {
 		return err
 	}
-	return h.SameAnswers("")
+	return h.RequireSameModelKind("")
 }
 
 // MayResume reports whether a run that ends as o could resume, by its transcript.
 func MayResume(rec *record.Record, o outcome.Outcome) bool {
-	if !rec.Begun() || !slices.Contains(Stopped, o) {
+	if !rec.Started() || !slices.Contains(StoppedFromOutside, o) {
 		return false
 	}
 	h, err := Read(rec)
@@ -64,7 +64,7 @@ func MayResume(rec *record.Record, o outcome.Outcome) bool {
 // Hint tells people how to resume a run that ends this way, or returns "" if that would be in vain.
 // script is a scripted session's path or "".
 func Hint(rec *record.Record, o outcome.Outcome, reason, script string) string {
-	if slices.Contains(InVain[o], reason) {
+	if slices.Contains(PointlessToResume[o], reason) {
 		return ""
 	}
 	command := "agent-ci resume " + rec.Path()
@@ -89,27 +89,27 @@ func (h *Run) MayResumeWithin(pending bool) error {
 // MayResume is MayResumeWithin for any limits.
 func (h *Run) MayResume(pending bool) error {
 	switch {
-	case !h.Begun():
+	case !h.StartedWork():
 		return workspace.CannotResume("it was stopped before it had begun; start a new one")
-	case h.Finished != nil && !pending && !slices.Contains(Stopped, outcome.Outcome(h.Finished.Outcome)):
+	case h.Finished != nil && !pending && !slices.Contains(StoppedFromOutside, outcome.Outcome(h.Finished.Outcome)):
 		return hasEnded()
 	case strings.Contains(string(h.Started.Job), RedactedMark):
 		return workspace.CannotResume("its job holds a secret that the transcript does not have; put it into a variable and start a new one")
-	case h.OnHead() && !h.Worked():
+	case h.OnPullHead() && !h.Worked():
 		return workspace.CannotResume("it was stopped before its agent had begun to look at the pull request; start a new one")
-	case h.OnPull() && !h.Worked():
+	case h.ContinuesPull() && !h.Worked():
 		return workspace.CannotResume("it was stopped before the change of its pull request was in the checkout; start a new one")
 	case h.Task.Repair != nil:
 		return workspace.CannotResume("it repaired a pull request, which may have moved on since; the next repair begins anew")
-	case h.OnPull() && !intake.IsRunBranch(h.Workspace.Branch):
+	case h.ContinuesPull() && !intake.IsRunBranch(h.Workspace.Branch):
 		return workspace.CannotResume("it went on with a person's pull request; ask there again")
 	}
 	return nil
 }
 
-// SameAnswers verifies that the run resumes with the same kind of answers. script is a scripted
+// RequireSameModelKind verifies that the run resumes with the same kind of answers. script is a scripted
 // session's path.
-func (h *Run) SameAnswers(script string) error {
+func (h *Run) RequireSameModelKind(script string) error {
 	switch {
 	case h.Started.Scripted != "" && script == "":
 		return workspace.CannotResume("its answers came from the scripted session %s; give it again with --replay FILE", h.Started.Scripted)

@@ -60,7 +60,7 @@ func (d *Diagnosis) examineConfinement(ctx context.Context, prepared *sandboxcom
 	c.Processes = cmp.Or(ProcessLimit(found.Layers), "not limited")
 	if options.Mode == grants.DangerFullAccess {
 		options.Mode = grants.WorkspaceWrite
-		d.note("confinement", confine.UnconfinedWords, "Set policy.sandbox to workspace-write where the machine can confine.")
+		d.note("confinement", confine.UnconfinedNotice, "Set policy.sandbox to workspace-write where the machine can confine.")
 	}
 	c.Trials = sandbox.Trials(ctx, options)
 	d.judgeConfinement()
@@ -75,7 +75,7 @@ func (d *Diagnosis) examineWorkTree(ctx context.Context, boxes *confine.Sandboxe
 	if err := boxes.FindWorkTree(ctx); err != nil {
 		d.fault("confinement", outcome.Of(ctx, err).Message, "")
 	}
-	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Reached().WorkTree, boxes.WhyNoOverlay()
+	d.Confinement.WorkTree, d.Confinement.NoOverlay = boxes.Confinement().WorkTree, boxes.WhyNoOverlay()
 }
 
 // ProcessLimit returns the layer that limits processes, or "".

@@ -83,7 +83,7 @@ func Diagnose(ctx context.Context, o Options) (*Diagnosis, error) {
 	d.examineModel(ctx, p, o.Online)
 	d.examineGitHub(ctx, p, o.Online)
 	for i, found := range d.Problems {
-		d.Problems[i].Message, d.Problems[i].Remedy = outcome.Shortened(p.Record.Redact(found.Message)), p.Record.Redact(found.Remedy)
+		d.Problems[i].Message, d.Problems[i].Remedy = outcome.ShortenNames(p.Record.Redact(found.Message)), p.Record.Redact(found.Remedy)
 	}
 	return d, nil
 }

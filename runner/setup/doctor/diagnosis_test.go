@@ -195,7 +195,7 @@ func TestWhatIsNotConfinedIsTriedAllTheSame(t *testing.T) {
 	if c.Sandbox != "danger-full-access" || c.Level != "none" || len(c.Layers) > 0 || len(c.Trials) == 0 {
 		t.Errorf("it is %+v", c)
 	}
-	if !slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Message == confine.UnconfinedWords && p.Severity == severityWarning }) {
+	if !slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Message == confine.UnconfinedNotice && p.Severity == severityWarning }) {
 		t.Errorf("the problems are %q", d.Problems)
 	}
 	if p.Record.Has(filepath.Join(confine.ScratchFolder, confine.ProbeScratch)) {

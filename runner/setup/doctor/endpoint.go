@@ -62,37 +62,37 @@ func (d *Diagnosis) examineEndpoint(ctx context.Context, p *sandboxcommand.Prepa
 	at.Headers, at.Idle, at.UserAgent = m.Headers, mostSilence, "agent-ci/"+d.AgentCI
 	t := &trials{at: at, redact: p.Record.Redact, settings: model.Settings{
 		Model: m.Name, Instructions: "You are being tried out. Do what is asked, and nothing else.",
-		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, Whole: !m.Stream, Wordy: m.Writes(),
+		ServiceTier: m.ServiceTier, MaxOutputTokens: mostTokens, NoStream: !m.Stream, NoTools: m.Writes(),
 	}}
 	t.found = Endpoint{Capabilities: []Capability{}, Settings: map[string]any{}}
 	if profile.Reasoning {
 		t.settings.Effort = m.ReasoningEffort
 	}
 	for _, name := range m.Chat {
-		t.settings.Chat = append(t.settings.Chat, model.Quirk(name))
+		t.settings.ChatQuirks = append(t.settings.ChatQuirks, model.Quirk(name))
 	}
-	known := len(t.settings.Chat)
+	known := len(t.settings.ChatQuirks)
 	if err := t.speak(m.Wire); err != nil {
 		return // a mistake of the configuration, which is told
 	}
 	d.Model.Endpoint = &t.found
 	if failure := t.answers(ctx); failure != nil {
 		d.fault("model", t.redact(failure.Stop().Message), "docs/reference/model.md#endpoints says what endpoints need.")
-	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.Wordy {
+	} else if t.tryAll(ctx); !t.works("tools") && !t.settings.NoTools {
 		d.note("model", "The model called no tool when it was asked to, and a run lives by calls.",
 			"Try again; if it stays, docs/reference/model.md#endpoints tells what a server needs to give tools to its model. With model.tools: aider-diff a model needs none.")
 	}
 	if t.wire != m.Wire {
 		t.found.Settings["wire"] = t.wire
 	}
-	if t.settings.Whole == m.Stream {
-		t.found.Settings["stream"] = !t.settings.Whole
+	if t.settings.NoStream == m.Stream {
+		t.found.Settings["stream"] = !t.settings.NoStream
 	}
-	if t.settings.Wordy && !m.Writes() {
+	if t.settings.NoTools && !m.Writes() {
 		t.found.Settings["tools"] = "aider-diff"
 	}
-	if len(t.settings.Chat) > known {
-		t.found.Settings["chat"] = t.settings.Chat
+	if len(t.settings.ChatQuirks) > known {
+		t.found.Settings["chat"] = t.settings.ChatQuirks
 	}
 	t.found.Tokens = t.used.Total()
 	if list := profile.Price; list.Known() {
@@ -116,10 +116,10 @@ func (t *trials) speak(wire string) (err error) {
 func (t *trials) ask(ctx context.Context, settings model.Settings, history []json.RawMessage) (*model.Response, *model.Failure) {
 	for t.found.Requests < mostRequests {
 		t.found.Requests++
-		settings.Chat = t.settings.Chat // what was found out since
+		settings.ChatQuirks = t.settings.ChatQuirks // what was found out since
 		answer, err := t.api.Respond(ctx, model.Request{Settings: settings, History: history}, model.Observer{})
 		if err == nil {
-			t.used, t.guessed = t.used.Add(answer.Usage), t.guessed || answer.Uncounted
+			t.used, t.guessed = t.used.Add(answer.Usage), t.guessed || answer.EstimatedUsage
 			return answer, nil
 		}
 		failure, is := errors.AsType[*model.Failure](err)
@@ -130,7 +130,7 @@ func (t *trials) ask(ctx context.Context, settings model.Settings, history []jso
 		if failure.Quirk == "" {
 			return nil, failure
 		}
-		t.settings.Chat = append(slices.Clip(t.settings.Chat), failure.Quirk)
+		t.settings.ChatQuirks = append(slices.Clip(t.settings.ChatQuirks), failure.Quirk)
 	}
 	return nil, &model.Failure{Kind: model.InvalidRequest, Message: "the trials have used up their requests"}
 }
@@ -168,19 +168,19 @@ func (t *trials) answers(ctx context.Context) *model.Failure {
 			_ = t.speak("responses") // as before
 		}
 	}
-	if !answered(failure) && !t.settings.Whole && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
-		t.settings.Whole = true
+	if !answered(failure) && !t.settings.NoStream && failure.Kind == model.InvalidRequest && strings.Contains(failure.Message, "stream") {
+		t.settings.NoStream = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
 	if !answered(failure) && failure.RefusesTools() { // though none are there, the fields about them are
-		t.settings.Wordy = true
+		t.settings.NoTools = true
 		_, failure = t.ask(ctx, t.settings, asked)
 	}
 	t.add("answers", answered(failure), failureReason(first))
 	if !answered(failure) {
 		return first
 	}
-	t.add("streaming", !t.settings.Whole && !slices.Contains(t.settings.Chat, "no_stream"), "answers are asked for in one piece")
+	t.add("streaming", !t.settings.NoStream && !slices.Contains(t.settings.ChatQuirks, "no_stream"), "answers are asked for in one piece")
 	return nil
 }
 
@@ -190,19 +190,19 @@ func (t *trials) tryAll(ctx context.Context) {
 	withTools := t.settings
 	withTools.Tools = []json.RawMessage{json.RawMessage(report)}
 	var called []json.RawMessage
-	if !t.settings.Wordy {
+	if !t.settings.NoTools {
 		called = t.tools(ctx, withTools, asked)
 	}
-	withTools.Wordy = t.settings.Wordy
+	withTools.NoTools = t.settings.NoTools
 	if len(called) > 0 {
 		_, failure := t.ask(ctx, withTools, slices.Concat(asked, called, userMessage("Now answer with the word yes.")))
 		t.add("outputs", answered(failure), failureReason(failure))
 	}
 	ordered := withTools
-	ordered.Speaking, ordered.Schema = true, json.RawMessage(okSchema)
+	ordered.WordsOnly, ordered.Schema = true, json.RawMessage(okSchema)
 	_, failure := t.ask(ctx, ordered, userMessage(`Answer with the JSON object {"ok": true}.`))
 	t.add("answers by a schema", answered(failure), failureReason(failure))
-	if t.wire == "responses" && !t.settings.Wordy {
+	if t.wire == "responses" && !t.settings.NoTools {
 		t.kindsOfTools(ctx)
 	}
 	t.add("usage", !t.guessed, "it is not told, and estimated")
@@ -222,10 +222,10 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	answer, failure := t.ask(ctx, settings, asked)
 	calls := callsOf(answer)
 	if t.wire == "chat" && failure == nil && len(calls) == 0 && slices.ContainsFunc(answer.Output, func(item json.RawMessage) bool { return strings.Contains(string(item), "<tool_call>") }) {
-		had := t.settings.Chat
-		t.settings.Chat = append(slices.Clip(had), chat.TextCalls)
+		had := t.settings.ChatQuirks
+		t.settings.ChatQuirks = append(slices.Clip(had), chat.TextCalls)
 		if answer, failure = t.ask(ctx, settings, asked); len(callsOf(answer)) == 0 {
-			t.settings.Chat = had
+			t.settings.ChatQuirks = had
 		}
 		calls = callsOf(answer)
 	}
@@ -235,9 +235,9 @@ func (t *trials) tools(ctx context.Context, settings model.Settings, asked []jso
 	}
 	if failure != nil && (failure.RefusesTools() || failure.Kind == model.InvalidRequest) {
 		wordy := t.settings
-		wordy.Wordy = true
+		wordy.NoTools = true
 		_, without := t.ask(ctx, wordy, userMessage("Answer with the word yes."))
-		t.settings.Wordy = answered(without)
+		t.settings.NoTools = answered(without)
 	}
 	t.add("tools", len(calls) > 0, why)
 	if len(calls) == 0 {
@@ -300,7 +300,7 @@ func (t *trials) kindsOfTools(ctx context.Context) {
 	settings.Tools = []json.RawMessage{group}
 	_, failure = t.ask(ctx, settings, asked)
 	t.add("namespaces", answered(failure), failureReason(failure))
-	settings.Tools, settings.Additional = []json.RawMessage{json.RawMessage(report)}, true
+	settings.Tools, settings.ToolsInInput = []json.RawMessage{json.RawMessage(report)}, true
 	_, failure = t.ask(ctx, settings, asked)
 	t.add("tools in the input", answered(failure), failureReason(failure))
 }

@@ -33,7 +33,7 @@ func (d *Diagnosis) examineGit(ctx context.Context, p *sandboxcommand.Prepared) 
 	checkout := p.Workspace.Checkout()
 	switch {
 	case p.NoCheckout != nil:
-		d.note("git", outcome.Sentence(outcome.Trimmed(p.NoCheckout))+".", "")
+		d.note("git", outcome.Sentence(outcome.WithoutFullStop(p.NoCheckout))+".", "")
 		return
 	case checkout == nil:
 		return // the configuration in it has a mistake

@@ -65,8 +65,8 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	if err := boxes.Confine(ctx); err != nil {
 		return nil, err
 	}
-	if !boxes.Apart() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
-		agents, failed := boxes.Open(ctx, confine.Agent())
+	if !boxes.AllowsConcurrent() { // what servers leave behind ends with the sandbox of the agent, which runs nothing here
+		agents, failed := boxes.Open(ctx, confine.AgentPlace())
 		if failed != nil {
 			return nil, failed
 		}
@@ -78,7 +78,7 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	servers := extensions.New(extensions.Options{
 		Record: p.Record, Sandboxes: boxes, Job: p.Job, Environ: p.Environ, WorkDir: p.Workspace.WorkDir(p.Job.Repository.Path),
 	})
-	all, err := servers.Look(ctx)
+	all, err := servers.DescribeAll(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at the servers of tools: %w", err)
 	}
@@ -88,7 +88,7 @@ func LookAtServers(ctx context.Context, o sandboxcommand.Options) (found []Serve
 	return found, nil
 }
 
-func serverOf(ctx context.Context, one extensions.Looked) Server {
+func serverOf(ctx context.Context, one extensions.ServerDescription) Server {
 	s := Server{
 		Name: one.Name, Ready: one.Err == nil && one.Unknown == "", Unknown: one.Unknown, Required: one.Required, Revision: one.List.Revision, Server: one.List.Name, Version: one.List.Version,
 		Deferred: one.Deferred, Tools: []ServerTool{}, Others: []string{},

@@ -45,8 +45,8 @@ type Found struct {
 	Hooks          []Hook
 	HooksUnknown   error // why these are not known; nil if they are
 	Skills         skills.Found
-	LessonsGone    []proposals.Gone // whose evidence is gone
-	LessonProblems config.Problems  // of the file of lessons
+	LessonsGone    []proposals.LostLesson // whose evidence is gone
+	LessonProblems config.Problems        // of the file of lessons
 }
 
 // At looks at a checkout. Without one it only finds what the run lacks.
@@ -84,7 +84,7 @@ func At(ctx context.Context, o Options) (found Found, err error) {
 	if found.Skills, err = worker.FindSkills(base, &set.Job); err != nil {
 		return found, err
 	}
-	if found.LessonsGone, err = proposals.GoneIn(ws, &set.Job); errors.As(err, &found.LessonProblems) {
+	if found.LessonsGone, err = proposals.LessonsWithoutEvidence(ws, &set.Job); errors.As(err, &found.LessonProblems) {
 		return found, nil
 	}
 	return found, err
@@ -101,10 +101,10 @@ func (o Options) hooks(ctx context.Context, rec *record.Record, ws *workspace.Wo
 		return nil, err
 	}
 	boxes := confine.Sandboxes{Record: rec, Environ: o.Env, Job: j, Root: ws.Root()}
-	rooms := hooks.Rooms{Environ: o.Env, Changeable: boxes.Changeable()}
-	for i, active := range hooks.Listed(all).Hooks {
+	rooms := hooks.SandboxProvider{Environ: o.Env, WritableByCommands: boxes.WritableFolders()}
+	for i, active := range hooks.ForTranscript(all).Hooks {
 		hook := Hook{HookActive: active}
-		if err := all[i].Starts(rooms, tree); err != nil {
+		if err := all[i].RequireStartable(rooms, tree); err != nil {
 			hook.Problem = err.Error()
 		}
 		list = append(list, hook)
@@ -122,8 +122,8 @@ func Lacks(ctx context.Context, rec *record.Record, ws *workspace.Workspace, o p
 			o.InBase = checkout.HasBase
 		}
 	}
-	folders := boxes.Changeable()
-	o.Path = confine.PathOutside(o.Environ.Get("PATH"), folders)
-	o.Changeable = func(path string) bool { return confine.LeadsInto(path, folders) }
+	folders := boxes.WritableFolders()
+	o.Path = confine.PathWithoutFolders(o.Environ.Get("PATH"), folders)
+	o.Changeable = func(path string) bool { return confine.PointsInto(path, folders) }
 	return preflight.Check(ctx, o)
 }

@@ -50,7 +50,7 @@ func WebAddress(example, secret string, query bool) func(string) error {
 
 // checkInTheClear rejects http to a public host, because others could read and change the traffic.
 func checkInTheClear(address *url.URL) error {
-	if address.Scheme == "http" && !reach.Near(address.Hostname()) {
+	if address.Scheme == "http" && !reach.IsLocal(address.Hostname()) {
 		return errors.New("is http to a public host, where others could read and change the traffic; write https. http is for localhost, private addresses, names without a dot, and names that end in .internal or .local")
 	}
 	return nil

@@ -62,13 +62,13 @@ func isAfter(askedAt time.Time, times ...time.Time) bool {
 
 func (s *Source) warnOfComments(ref form.Issue, more, untrusted, late int) {
 	if more > 0 {
-		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.Counted(more, "comment"), ref, forge.MaxComments)
+		s.Record.Warn("comments_not_read", "%s on %s were not read: only the first %d are.", outcome.CountNoun(more, "comment"), ref, forge.MaxComments)
 	}
 	if untrusted > 0 {
-		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.Counted(untrusted, "comment"), ref)
+		s.Record.Warn("comments_left_out", "%s on %s were not read: their authors are not trusted (trust.comments, trust.roles).", outcome.CountNoun(untrusted, "comment"), ref)
 	}
 	if late > 0 {
-		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after the request.", outcome.Counted(late, "comment"), ref)
+		s.Record.Warn("comments_after_trigger", "%s on %s were not read: they were written or edited after the request.", outcome.CountNoun(late, "comment"), ref)
 	}
 }
 

@@ -62,7 +62,7 @@ func (e Event) Unusable() error {
 	if e.err == nil || e.missing() {
 		return nil
 	}
-	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.Trimmed(e.err)).Because(e.err)
+	return outcome.Stopf(outcome.InvalidInput, "event", "The event cannot be used: %s.", outcome.WithoutFullStop(e.err)).Because(e.err)
 }
 
 // onPull reports whether the event is about a pull request itself, not a comment or review on it.

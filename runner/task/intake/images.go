@@ -48,14 +48,14 @@ func (s *Source) Images(ctx context.Context, t Task) (images []tools.NamedImage,
 		images = append(images, image)
 	}
 	if left > 0 {
-		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.Counted(left, "image"), mostImages)
-		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.Counted(left, "image"), mostImages))
+		s.Record.Warn("image", "%s of the task are not shown to the agent: at most %d are.", outcome.CountNoun(left, "image"), mostImages)
+		missing = append(missing, fmt.Sprintf("%s more: at most %d are shown", outcome.CountNoun(left, "image"), mostImages))
 	}
 	return images, missing
 }
 
 func (s *Source) warnMissingImage(address string, why error) string {
-	words := s.Record.Redact(fmt.Sprintf("%.300q: %s", address, outcome.Trimmed(why)))
+	words := s.Record.Redact(fmt.Sprintf("%.300q: %s", address, outcome.WithoutFullStop(why)))
 	s.Record.Warn("image", "An image of the task is not shown to the agent: %s.", words)
 	return words
 }

@@ -56,7 +56,7 @@ func (s *Source) addInput(t Task, in input, where string) (Task, error) {
 	t.Text = text
 	if removed.Add(more); removed.Any() {
 		s.Record.Warn("hidden_text", "%s contained text that its page does not show; it was removed: %s, %s.", where,
-			outcome.Counted(removed.Characters, "invisible character"), outcome.Counted(removed.Comments, "HTML comment"))
+			outcome.CountNoun(removed.Characters, "invisible character"), outcome.CountNoun(removed.Comments, "HTML comment"))
 	}
 	return t, nil
 }

@@ -147,7 +147,7 @@ func ForgeFailure(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	said := outcome.Trimmed(err)
+	said := outcome.WithoutFullStop(err)
 	var answer *forge.Error
 	switch {
 	case errors.As(err, &answer): // perhaps a connection timeout

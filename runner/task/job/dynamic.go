@@ -100,7 +100,7 @@ func (d *checks) fitDynamicTools() {
 		}
 		d.wrongFirst(config.At("tools.dynamic", i),
 			mistake{strings.HasPrefix(strings.ToLower(t.Name), mcpPrefix), "name", "begins with " + mcpPrefix + ", as the names of tools of MCP servers do; choose another"},
-			mistake{tools.Taken(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.Taken(t.Name) + "; choose another"},
+			mistake{tools.OwnToolNamed(t.Name) != "", "name", "is a name of agent-ci's own tool " + tools.OwnToolNamed(t.Name) + "; choose another"},
 			mistake{slices.ContainsFunc(all[:i], func(other DynamicTool) bool { return other.Name == t.Name }), "name", "is the name of another tool of tools.dynamic, too; give each its own"},
 			mistake{len(t.Run.Argv) > 0 && leavesRepository(path.Clean(t.Run.Argv[0])), "run", outOfRepository},
 			mistake{err != nil, "input_schema", fmt.Sprintf("is not a JSON Schema that can check calls: %v", err)})

@@ -86,7 +86,7 @@ func (a Authorities) Of(entries []job.Allowed) []byte {
 func (a Authorities) Roots(entries []job.Allowed) func(reach.Target) *x509.CertPool {
 	return func(t reach.Target) (pool *x509.CertPool) {
 		for _, host := range entries {
-			if entry, file, ok := host.Trusts(); ok && entry.Opens(t) {
+			if entry, file, ok := host.Trusts(); ok && entry.Allows(t) {
 				if pool == nil {
 					pool = machineRoots()
 				}

@@ -44,5 +44,5 @@ func leadsInto(name, folder string) bool {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		ways = append(ways, real)
 	}
-	return slices.ContainsFunc(ways, func(way string) bool { return pathname.Within(way, folder) })
+	return slices.ContainsFunc(ways, func(way string) bool { return pathname.IsInAny(way, folder) })
 }

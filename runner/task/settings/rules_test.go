@@ -48,7 +48,7 @@ func TestRulesAreThoseOfTheBaseAndOfTheOperator(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, program := range []string{"own", "more", "op", "new"} {
-				d := policy.Commands{Rules: set, Confined: true}.Decide(policy.Request{Argv: []string{program}, Dir: base.Root()})
+				d := policy.Commands{Rules: set, Sandboxed: true}.Decide(policy.Request{Argv: []string{program}, Dir: base.Root()})
 				if (d.Action == policy.Refuse) != slices.Contains(c.refused, program) {
 					t.Errorf("%s is decided on as %s by %q", program, d.Action, d.Rule)
 				}

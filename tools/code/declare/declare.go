@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	mostAbout   = 4000 // bytes of a tool's description
-	mostRemark  = 600  // bytes of a property's
-	mostTypes   = 300  // in one schema, what is referred to each time
-	deepest     = 8
-	mostWritten = 12_000 // bytes of a type; a longer one is told in short
-	mostLiteral = 100    // bytes of a value that is one of several
-	mostValues  = 40     // that are told one by one
+	maxAbout   = 4000 // bytes of a tool's description
+	maxRemark  = 600  // bytes of a property's
+	maxTypes   = 300  // in one schema, what is referred to each time
+	deepest    = 8
+	maxWritten = 12_000 // bytes of a type; a longer one is told in short
+	maxLiteral = 100    // bytes of a value that is one of several
+	maxValues  = 40     // that are told one by one
 )
 
 // Method declares a tool under a name from Names.
@@ -39,7 +39,7 @@ func Method(name string, spec tools.Spec) string {
 	if spec.Returns != nil {
 		result = Type(spec.Returns, "unknown", 1)
 	}
-	return comment(clip.Visible(spec.Description, mostAbout), 1) + fmt.Sprintf("  %s(%s): Promise<%s>;\n", name, input, result)
+	return comment(clip.Visible(spec.Description, maxAbout), 1) + fmt.Sprintf("  %s(%s): Promise<%s>;\n", name, input, result)
 }
 
 const anyObject = "Record<string, unknown>"
@@ -52,7 +52,7 @@ func Type(raw json.RawMessage, otherwise string, indent int) string {
 	}
 	for _, remarks := range []bool{true, false} {
 		w := writer{root: root, remarks: remarks}
-		if text := w.of(root, indent, 0); len(text) <= mostWritten && w.types <= mostTypes {
+		if text := w.of(root, indent, 0); len(text) <= maxWritten && w.types <= maxTypes {
 			return text
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostName is how many bytes the name of a tool may have in a script.
-const mostName = 128
+// maxName is how many bytes the name of a tool may have in a script.
+const maxName = 128
 
 // Identifier converts a name for use after a dot in JavaScript: anything but ASCII letters, digits,
 // _ and $ becomes _.
@@ -18,7 +18,7 @@ func Identifier(name string) string {
 			return r
 		}
 		return '_'
-	}, name[:min(len(name), mostName)])
+	}, name[:min(len(name), maxName)])
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "_" + name
 	}

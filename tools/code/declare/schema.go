@@ -25,7 +25,7 @@ const unknown = "unknown"
 func (w *writer) of(at any, indent, depth int) string {
 	w.types++
 	node, is := at.(map[string]any)
-	if !is || depth > deepest || w.types > mostTypes {
+	if !is || depth > deepest || w.types > maxTypes {
 		return unknown
 	}
 	if reference, is := node["$ref"].(string); is {
@@ -211,16 +211,16 @@ func (w *writer) remark(schema any, indent int) string {
 	if !w.remarks || text == "" {
 		return ""
 	}
-	return comment(strings.Join(strings.Fields(clip.Visible(text, mostRemark)), " "), indent)
+	return comment(strings.Join(strings.Fields(clip.Visible(text, maxRemark)), " "), indent)
 }
 
 // literals returns a union of values, or their type if too many or too long.
 func literals(values []any) string {
 	var all, kinds []string
-	short := len(values) <= mostValues
+	short := len(values) <= maxValues
 	for _, value := range values {
 		text, kind := literal(value)
-		short = short && kind != unknown && len(text) <= mostLiteral
+		short = short && kind != unknown && len(text) <= maxLiteral
 		if !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
@@ -261,7 +261,7 @@ func key(name string) string {
 	if name != "" && Identifier(name) == name {
 		return name
 	}
-	raw, err := json.Marshal(clip.Visible(name, mostLiteral))
+	raw, err := json.Marshal(clip.Visible(name, maxLiteral))
 	if err != nil {
 		return `""`
 	}

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// mostBusy is how long a script may compute without waiting for anything, and mostComputed
+	// maxBusy is how long a script may compute without waiting for anything, and maxComputed
 	// how long in all.
-	mostBusy     = 30 * time.Second
-	mostComputed = 5 * time.Minute
+	maxBusy     = 30 * time.Second
+	maxComputed = 5 * time.Minute
 	// grace is the language's time to notice that.
 	grace = 500 * time.Millisecond
 	// tellEvery is the interval of reports about a computing script.
@@ -26,7 +26,7 @@ const (
 
 // Main is the process: it runs one script and gives the exit status.
 func Main(input io.Reader, output io.Writer, problems io.Writer) int {
-	return Within(mostBusy, input, output, problems)
+	return Within(maxBusy, input, output, problems)
 }
 
 // Within is Main with a limit for computing without waiting.
@@ -95,7 +95,7 @@ func (s *script) stuck() string {
 	// If memory ran out, some is free again by now, but not for half as much again as a growing
 	// array has.
 	if _, err := s.vm.Eval("new ArrayBuffer(1 << 26); 0", quickjs.EvalGlobal); err != nil {
-		return told(noMemory, "", "")
+		return describeError(noMemory, "", "")
 	}
 	return "Error: the script waits for what cannot come: no call is under way and no timer is set."
 }
@@ -121,14 +121,14 @@ type outbox struct {
 	over  bool
 }
 
-// mostGathered is how many bytes are gathered before they are written.
-const mostGathered = 1 << 20
+// maxGathered is how many bytes are gathered before they are written.
+const maxGathered = 1 << 20
 
 func (o *outbox) add(bytes int, change func(*message.Report)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	change(&o.next)
-	if o.bytes += bytes; o.bytes >= mostGathered {
+	if o.bytes += bytes; o.bytes >= maxGathered {
 		o.write()
 	}
 }
@@ -163,11 +163,11 @@ type stopped struct{ message.End }
 
 // turn lets the script compute until it waits, and reports its actions.
 func (s *script) turn(do func() error) {
-	most := min(s.busy, mostComputed-s.computed)
+	most := min(s.busy, maxComputed-s.computed)
 	began := time.Now()
 	overdue := message.End{Failed: true, Error: fmt.Sprintf("Error: the script computed for %.0f s without waiting for anything, and was ended.", s.busy.Seconds())}
 	if most < s.busy {
-		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", mostComputed.Minutes())
+		overdue.Error = fmt.Sprintf("Error: the script computed for %.0f minutes in all, and was ended.", maxComputed.Minutes())
 	}
 	watch := time.AfterFunc(most+grace, func() {
 		s.outbox.end(overdue)

@@ -63,7 +63,7 @@ func newScript(o *outbox) (*script, error) {
 		}
 	}
 	limits, err := json.Marshal(map[string]int{
-		"shown": message.MostShown, "input": message.MostInput, "inputs": message.MostInputs, "calls": message.MostCalls, "value": message.LargestValue, "timers": message.MostTimers,
+		"shown": message.MaxShown, "input": message.MaxInput, "inputs": message.MaxInputs, "calls": message.MaxCalls, "value": message.LargestValue, "timers": message.MaxTimers,
 	})
 	if err != nil {
 		return nil, err
@@ -91,13 +91,13 @@ func (s *script) functions() map[string]quickjs.HostFunc {
 	return map[string]quickjs.HostFunc{
 		"call": s.call, "item": s.item, "stored": s.recall, "keep": s.keep, "timer": s.setTimer, "untimer": s.clearTimer,
 		"yields": func([]any) (any, error) {
-			s.outbox.add(mostGathered, func(r *message.Report) { r.Yield = true })
+			s.outbox.add(maxGathered, func(r *message.Report) { r.Yield = true })
 			return nil, nil
 		},
 		"ends":   func([]any) (any, error) { panic(stopped{}) },
 		"floods": func([]any) (any, error) { panic(flood()) },
 		"fails": func(arguments []any) (any, error) {
-			panic(stopped{message.End{Failed: true, Error: told(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
+			panic(stopped{message.End{Failed: true, Error: describeError(argument[string](arguments, 0), argument[string](arguments, 1), s.source)}})
 		},
 	}
 }
@@ -131,7 +131,7 @@ func (s *script) call(arguments []any) (any, error) {
 	c := message.Call{
 		ID: int(number(arguments, 0)), Tool: argument[string](arguments, 1), Input: argument[string](arguments, 2), Text: argument[bool](arguments, 3),
 	}
-	if s.underWay++; s.underWay > message.MostCalls || len(c.Input) > message.MostInput {
+	if s.underWay++; s.underWay > message.MaxCalls || len(c.Input) > message.MaxInput {
 		panic(stopped{message.End{Failed: true, Error: "Error: the script made too many or too large calls at once."}})
 	}
 	s.outbox.add(len(c.Input), func(r *message.Report) { r.Calls = append(r.Calls, c) })
@@ -141,7 +141,7 @@ func (s *script) call(arguments []any) (any, error) {
 func (s *script) item(arguments []any) (any, error) {
 	i := message.Item{Kind: message.Kind(argument[string](arguments, 0)), Value: argument[string](arguments, 1)}
 	s.items++
-	if s.shown += len(i.Value); s.items > message.MostItems || s.shown > message.MostShown {
+	if s.shown += len(i.Value); s.items > message.MaxItems || s.shown > message.MaxShown {
 		panic(flood())
 	}
 	s.outbox.add(len(i.Value), func(r *message.Report) { r.Items = append(r.Items, i) })
@@ -151,7 +151,7 @@ func (s *script) item(arguments []any) (any, error) {
 // flood ends a script with too much output.
 func flood() stopped {
 	return stopped{message.End{Failed: true, Error: fmt.Sprintf("Error: the script showed more than %d items or %d MiB, and was ended. Show less: filter, count, or show the part that matters.",
-		message.MostItems, message.MostShown>>20)}}
+		message.MaxItems, message.MaxShown>>20)}}
 }
 
 func (s *script) recall(arguments []any) (any, error) {
@@ -174,8 +174,8 @@ func (s *script) keep(arguments []any) (any, error) {
 	switch {
 	case len(value) > message.LargestValue:
 		return fmt.Sprintf("the value has more than %d bytes as JSON", message.LargestValue), nil
-	case held > message.MostStored:
-		return fmt.Sprintf("all values and keys together have more than %d bytes; store null or something shorter under keys that are not needed", message.MostStored), nil
+	case held > message.MaxStored:
+		return fmt.Sprintf("all values and keys together have more than %d bytes; store null or something shorter under keys that are not needed", message.MaxStored), nil
 	}
 	s.held, s.stored[key] = held, value
 	s.outbox.add(len(key)+len(value), func(r *message.Report) {
@@ -187,13 +187,13 @@ func (s *script) keep(arguments []any) (any, error) {
 	return nil, nil
 }
 
-// longestDelay is 24 days, as timers of other engines have it.
-const longestDelay = 1<<31 - 1
+// maxDelay is 24 days, as timers of other engines have it.
+const maxDelay = 1<<31 - 1
 
 func (s *script) setTimer(arguments []any) (any, error) {
-	delay := time.Duration(min(max(number(arguments, 1), 0), longestDelay) * float64(time.Millisecond))
+	delay := time.Duration(min(max(number(arguments, 1), 0), maxDelay) * float64(time.Millisecond))
 	s.timers.set(int(number(arguments, 0)), time.Now().Add(delay))
-	if len(s.timers.queue) > message.MostTimers {
+	if len(s.timers.queue) > message.MaxTimers {
 		panic(stopped{message.End{Failed: true, Error: "Error: the script set too many timers."}})
 	}
 	return nil, nil

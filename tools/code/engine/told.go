@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// mostFrames is how many of a stack are told.
-const mostFrames = 10
+// maxFrames is how many of a stack are told.
+const maxFrames = 10
 
 // patterns find places in stacks, and names in scripts.
 type patterns struct{ frame, parsing, place, callee, method *regexp.Regexp }
@@ -31,9 +31,9 @@ const (
 	noMemory   = "RangeError: out of memory"
 )
 
-// told formats a script's error with the stack form known to models. Errors without a sentence of
+// describeError formats a script's error with the stack form known to models. Errors without a sentence of
 // the language have a place only.
-func told(words, stack, source string) string {
+func describeError(words, stack, source string) string {
 	lines := strings.Split(strings.TrimSuffix(stack, "\n"), "\n")
 	if place := made().parsing.FindStringSubmatch(lines[0]); place != nil && strings.HasPrefix(words, "SyntaxError") {
 		return fmt.Sprintf("%s (line %s, column %s)", words, place[1], place[2])
@@ -47,7 +47,7 @@ func told(words, stack, source string) string {
 	frames := 0
 	for _, line := range lines {
 		at := made().frame.FindStringSubmatch(line)
-		if at == nil || frames == mostFrames {
+		if at == nil || frames == maxFrames {
 			continue
 		}
 		frames++

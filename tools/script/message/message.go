@@ -17,13 +17,13 @@ const Longest = 32 << 20
 // The limits of a script. The engine enforces them to inform the script; the host repeats it,
 // because a script may break the engine.
 const (
-	MostItems    = 10_000   // texts and images that a script shows in all
-	MostShown    = 16 << 20 // bytes of them
-	MostCalls    = 1_000    // calls under way at once
-	MostInput    = 4 << 20  // bytes of a call's input
-	MostInputs   = 16 << 20 // bytes of the inputs of all that are under way
-	MostTimers   = 10_000   // that are set at once
-	MostStored   = 1 << 20  // bytes of all values that are stored, with their keys
+	MaxItems     = 10_000   // texts and images that a script shows in all
+	MaxShown     = 16 << 20 // bytes of them
+	MaxCalls     = 1_000    // calls under way at once
+	MaxInput     = 4 << 20  // bytes of a call's input
+	MaxInputs    = 16 << 20 // bytes of the inputs of all that are under way
+	MaxTimers    = 10_000   // that are set at once
+	MaxStored    = 1 << 20  // bytes of all values that are stored, with their keys
 	LargestValue = 64 << 10 // bytes of one of them
 )
 

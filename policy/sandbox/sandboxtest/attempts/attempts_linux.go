@@ -57,7 +57,7 @@ func All() []Attempt {
 // On returns the attempts possible in a world.
 func On(w World) []Attempt {
 	return slices.DeleteFunc(All(), func(a Attempt) bool {
-		return a.Overlaid && w.Changes == "" || a.Secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
+		return a.Overlaid && w.OverlayFolder == "" || a.Secrets && w.Bound == "" || a.Served && w.Host == "" || a.Unproven && w.Bare
 	})
 }
 

@@ -37,7 +37,7 @@ type World struct {
 	Bound, Placeholder string
 	Host               string // that secrets of commands are for, where it answers; empty where there is none
 	Proxy, Trust       string // address and file of certificates by which it is reached; empty where variables have them
-	Changes            string // what an overlay of the workspace keeps its changes in; empty where there is none
+	OverlayFolder      string // what an overlay of the workspace keeps its changes in; empty where there is none
 }
 
 func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }
@@ -45,7 +45,7 @@ func (w World) workspace(name string) string { return filepath.Join(w.Workspace,
 func (w World) home(name string) string      { return filepath.Join(w.Home, name) }
 func (w World) extra(name string) string     { return filepath.Join(w.Extra, name) }
 func (w World) cache(name string) string     { return filepath.Join(w.Cache, name) }
-func (w World) changes(name string) string   { return filepath.Join(w.Changes, name) }
+func (w World) changes(name string) string   { return filepath.Join(w.OverlayFolder, name) }
 
 // of returns a path in a process's /proc folder.
 func of(process int, name string) string { return fmt.Sprintf("/proc/%d/%s", process, name) }

@@ -64,7 +64,7 @@ func (c *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, err
 	}
 	read := &chatAnswer{observe: observe, inText: callableInText(r.Settings)}
-	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.Whole || slices.Contains(r.Settings.Chat, noStream), exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+	answer, err := exchange.Do(ctx, c.idle, c.send, raw, r.Settings.NoStream || slices.Contains(r.Settings.ChatQuirks, noStream), exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
 	if failure, is := errors.AsType[*model.Failure](err); is && (failure.Kind == model.InvalidRequest || failure.Kind == model.ServerError) {
 		if failure.Quirk = quirkIn(failure.Message, r); failure.Quirk != "" {
 			failure.Kind = model.InvalidRequest // some call it an error of theirs that their template fails

@@ -109,11 +109,11 @@ func quirkIn(message string, r model.Request) model.Quirk {
 		return ""
 	}
 	for _, q := range quirks {
-		if slices.Contains(r.Settings.Chat, q.name) || !quirkRefusals()[q.name](message) {
+		if slices.Contains(r.Settings.ChatQuirks, q.name) || !quirkRefusals()[q.name](message) {
 			continue
 		}
 		fitting := r
-		fitting.Settings.Chat = append(slices.Clip(r.Settings.Chat), q.name)
+		fitting.Settings.ChatQuirks = append(slices.Clip(r.Settings.ChatQuirks), q.name)
 		if other, err := bodyOf(fitting); err == nil && string(other) != string(sent) {
 			return q.name
 		}

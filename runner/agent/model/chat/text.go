@@ -36,7 +36,7 @@ func thoughtIn(text string) (thought, cameAs, rest string) {
 
 // callableInText returns the tools that may be called in the answer's text; nil for none.
 func callableInText(s model.Settings) map[string]bool {
-	if s.Speaking || !slices.Contains(s.Chat, TextCalls) {
+	if s.WordsOnly || !slices.Contains(s.ChatQuirks, TextCalls) {
 		return nil
 	}
 	tools, err := chatTools(s.Tools)

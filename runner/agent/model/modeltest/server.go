@@ -162,7 +162,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 		s.refuse(w, number, err)
-	case request.Settings.Whole:
+	case request.Settings.NoStream:
 		writeJSON(w, http.StatusOK, response(answer, answer.Status, answer.Output))
 	default:
 		s.stream(w, r, answer, cut)
@@ -325,7 +325,7 @@ func (s *Server) check(r *http.Request, raw []byte) (model.Request, error) {
 	if err != nil {
 		return model.Request{}, err
 	}
-	return model.Request{Settings: model.Settings{Whole: !body.Stream}, History: body.Input, New: fresh}, nil
+	return model.Request{Settings: model.Settings{NoStream: !body.Stream}, History: body.Input, New: fresh}, nil
 }
 
 type inputItem struct {

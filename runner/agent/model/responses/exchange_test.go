@@ -73,7 +73,7 @@ func TestAKeyThatIsRefusedIsReplacedOnce(t *testing.T) {
 }
 
 func answers(o *Client) error {
-	_, err := o.Respond(context.Background(), model.Request{Settings: model.Settings{Model: "m", Whole: true}}, model.Observer{})
+	_, err := o.Respond(context.Background(), model.Request{Settings: model.Settings{Model: "m", NoStream: true}}, model.Observer{})
 	return err
 }
 

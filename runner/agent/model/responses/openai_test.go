@@ -257,7 +257,7 @@ func TestRetrying(t *testing.T) {
 	server.Replace(1, status(503, `{"error":{"message":"busy"}}`))
 	server.Replace(2, sse(`{"type":"response.created","response":{}}`))
 	var retries []model.Kind
-	r := &model.Retrying{Next: client(t, server.BaseURL()), First: time.Microsecond, Report: func(f *model.Failure, _ time.Duration) error {
+	r := &model.Retrying{Next: client(t, server.BaseURL()), FirstPause: time.Microsecond, Report: func(f *model.Failure, _ time.Duration) error {
 		retries = append(retries, f.Kind)
 		return nil
 	}}
@@ -315,8 +315,8 @@ func TestABrokenAnswerThatIsKeptIsNotAskedForAgain(t *testing.T) {
 			requests++
 			sse(`{"type":"response.output_item.done","item":`+someCall+`}`)(w, r)
 		}))
-		r := &model.Retrying{Next: client(t, server.URL), Attempts: 3, First: time.Microsecond}
-		_, err := r.Respond(t.Context(), model.Request{}, model.Observer{Broken: func() bool {
+		r := &model.Retrying{Next: client(t, server.URL), Attempts: 3, FirstPause: time.Microsecond}
+		_, err := r.Respond(t.Context(), model.Request{}, model.Observer{Interrupted: func() bool {
 			told++
 			return kept
 		}})
@@ -350,7 +350,7 @@ func TestRetryingGivesUp(t *testing.T) {
 				c.answer(w, r)
 			}))
 			defer server.Close()
-			r := &model.Retrying{Next: client(t, server.URL), Attempts: 3, First: time.Microsecond}
+			r := &model.Retrying{Next: client(t, server.URL), Attempts: 3, FirstPause: time.Microsecond}
 			if _, err := r.Respond(t.Context(), model.Request{}, model.Observer{}); err == nil {
 				t.Error("no error")
 			}

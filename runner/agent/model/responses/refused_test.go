@@ -16,7 +16,7 @@ func TestAnAnswerThatIsRefusedLeadsNowhere(t *testing.T) {
 		reader := &itemReader{}
 		_, err := reader.event([]byte(`{"type":"response.failed","response":{"status":"failed","error":{"code":"` + code + `","message":"No."},"output":[]}}`))
 		failure, is := errors.AsType[*model.Failure](err)
-		if !is || failure.Kind != kind || failure.Temporary() || failure.Elsewhere() {
+		if !is || failure.Kind != kind || failure.Temporary() || failure.TryOtherModel() {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

@@ -80,7 +80,7 @@ func (o *Client) Respond(ctx context.Context, r model.Request, observe model.Obs
 		return nil, err
 	}
 	read := &itemReader{observe: observe}
-	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.Whole, exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
+	return exchange.Do(ctx, o.idle, o.send, raw, r.Settings.NoStream, exchange.Reader{Event: read.event, CompletedBy: read.completedBy, End: read.end, Whole: read.whole})
 }
 
 // send posts the bytes of a request and gives the answer unread. openai-go is given

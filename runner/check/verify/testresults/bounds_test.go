@@ -31,7 +31,7 @@ func deepGroups(indent int, group, test string) string {
 	return b.String()
 }
 
-func TestMemoryOfASmallOutput(t *testing.T) {
+func TestSmallOutputTakesLittleMemory(t *testing.T) {
 	long := strings.Repeat("x", 15_000)
 	lines := func(n int, form string) string {
 		var b strings.Builder
@@ -63,7 +63,7 @@ func TestMemoryOfASmallOutput(t *testing.T) {
 	}
 }
 
-func TestMemoryOfAReport(t *testing.T) {
+func TestReportTakesBoundedMemory(t *testing.T) {
 	full := func(element string) string {
 		return "<testsuite>" + strings.Repeat(element, (MaxJUnit-100)/len(element)) + "</testsuite>"
 	}
@@ -122,8 +122,8 @@ func (h *hole) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestALongOutputIsReadAtItsEnds(t *testing.T) {
-	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*mostOfEach + 1<<20}, Options{})
+func TestReadsBothEndsOfLongOutput(t *testing.T) {
+	told, err := Read(t.Context(), &hole{end: "\n--- FAIL: TestLast (0.00s)\nFAIL\nFAIL\tp\t0.1s\n", size: 2*maxEach + 1<<20}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

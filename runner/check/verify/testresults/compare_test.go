@@ -34,7 +34,7 @@ func sorted(names []string) []string {
 	return names
 }
 
-func TestComparing(t *testing.T) {
+func TestComparesResults(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		was, now, passing := names(t, "was"), names(t, "now"), names(t, "passing")
 		got := Compare(beforeOf(was), resultsOf(now, passing), false)
@@ -58,7 +58,7 @@ func TestComparing(t *testing.T) {
 }
 
 // What is new one way is mended the other way, where all tests are named.
-func TestComparingBothWays(t *testing.T) {
+func TestComparesInBothDirections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := []string{"a", "b", "c", "d", "p.T/x", "p.T/y"}
 		was, now := names(t, "was"), names(t, "now")
@@ -78,7 +78,7 @@ func TestComparingBothWays(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotKnownIsNotClaimed(t *testing.T) {
+func TestClaimsNothingUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		before Before
 		now    *Results

@@ -24,7 +24,7 @@ const Unread = " agent-ci: not all reports could be read "
 const (
 	deepestXML  = 16 // within each other
 	deepestTest = 4  // within a test: the library keeps the text of an element with each that it stands in
-	mostXML     = 200_000
+	maxXML      = 200_000
 )
 
 // ReadJUnit reads JUnit's XML, as many tools write it. What is longer than MaxJUnit, has
@@ -86,8 +86,8 @@ func (r *junitReader) next() (more bool, err error) {
 }
 
 func (r *junitReader) start(e xml.StartElement, at int64) error {
-	if r.count++; r.count > mostXML {
-		return fmt.Errorf("it has more than %d elements", mostXML)
+	if r.count++; r.count > maxXML {
+		return fmt.Errorf("it has more than %d elements", maxXML)
 	}
 	inTest := slices.IndexFunc(r.open, func(o xmlOpen) bool { return o.test >= 0 })
 	if len(r.open) == deepestXML || inTest >= 0 && len(r.open)-inTest > deepestTest {
@@ -152,7 +152,7 @@ func (r *Results) testcase(suite string, test junit.Test) {
 		said, _, _ = strings.Cut(body, "\n")
 	}
 	t := Test{Name: name, Message: said, File: test.Properties["file"], Line: number(test.Properties["line"])}
-	for _, m := range junitPlace().FindAllStringSubmatch(body[:min(len(body), longestLine)], mostPlaces) {
+	for _, m := range junitPlace().FindAllStringSubmatch(body[:min(len(body), maxLine)], maxPlaces) {
 		t.from(m[1], number(m[2]))
 	}
 	t.Load = test.Message == "collection failure"

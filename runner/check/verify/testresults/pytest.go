@@ -38,8 +38,8 @@ var (
 	pyFails   = lazyregexp.New(`([0-9]+) (?:failed|errors?)\b`)
 )
 
-// mostPlaces is how many lines of a failure may be the test's own.
-const mostPlaces = 20
+// maxPlaces is how many lines of a failure may be the test's own.
+const maxPlaces = 20
 
 func (p *pytest) line(text string) {
 	if text == "" {
@@ -149,7 +149,7 @@ func (p *pytest) summary(text string) {
 }
 
 func (p *pytest) found(text string) {
-	if len(p.places) >= maxTests || len(p.places[p.block]) >= mostPlaces {
+	if len(p.places) >= maxTests || len(p.places[p.block]) >= maxPlaces {
 		return
 	}
 	m := pyFound().FindStringSubmatch(text + " ")

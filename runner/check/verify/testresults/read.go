@@ -12,11 +12,11 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// longestLine is how many bytes of a line are looked at. Longer ones are cut.
-const longestLine = 16 << 10
+// maxLine is how many bytes of a line are looked at. Longer ones are cut.
+const maxLine = 16 << 10
 
-// mostOfEach is how many bytes are read of the beginning of an output, and of its end.
-const mostOfEach = 32 << 20
+// maxEach is how many bytes are read of the beginning of an output, and of its end.
+const maxEach = 32 << 20
 
 // format reads one kind of output, line by line.
 type format interface {
@@ -65,17 +65,17 @@ func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (
 	if _, err := output.Seek(0, io.SeekStart); err != nil {
 		return false, err
 	}
-	if size <= 2*mostOfEach {
+	if size <= 2*maxEach {
 		return false, linesOf(ctx, output, do)
 	}
-	if err := linesOf(ctx, io.LimitReader(output, mostOfEach), do); err != nil {
+	if err := linesOf(ctx, io.LimitReader(output, maxEach), do); err != nil {
 		return true, err
 	}
-	if _, err := output.Seek(-mostOfEach, io.SeekEnd); err != nil {
+	if _, err := output.Seek(-maxEach, io.SeekEnd); err != nil {
 		return true, err
 	}
 	first := true
-	return true, linesOf(ctx, io.LimitReader(output, mostOfEach), func(text string) {
+	return true, linesOf(ctx, io.LimitReader(output, maxEach), func(text string) {
 		if !first { // of the first one the beginning is missing
 			do(text)
 		}
@@ -84,7 +84,7 @@ func eachLine(ctx context.Context, output io.ReadSeeker, do func(text string)) (
 }
 
 func linesOf(ctx context.Context, output io.Reader, do func(text string)) error {
-	lines := bufio.NewReaderSize(output, longestLine)
+	lines := bufio.NewReaderSize(output, maxLine)
 	for n := 0; ; n++ {
 		if n%1000 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)

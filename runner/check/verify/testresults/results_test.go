@@ -87,7 +87,7 @@ func outputs(t testing.TB) []string {
 	return append(texts, "testdata/junit.xml")
 }
 
-func TestOutputsOfTools(t *testing.T) {
+func TestReadsToolOutputs(t *testing.T) {
 	for _, name := range outputs(t) {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			golden.Compare(t, strings.TrimSuffix(name, filepath.Ext(name))+".golden", described(read(t, name)))
@@ -95,7 +95,7 @@ func TestOutputsOfTools(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadIsBounded(t *testing.T) {
+func TestBoundsReading(t *testing.T) {
 	var many strings.Builder
 	many.WriteString("1..15000\n")
 	for i := range 3000 {
@@ -128,7 +128,7 @@ func (broken) Read([]byte) (int, error) { panic("boom") }
 
 func (broken) Seek(int64, int) (int64, error) { return 0, nil }
 
-func TestAPanicIsAnError(t *testing.T) {
+func TestReturnsPanicAsError(t *testing.T) {
 	if told, err := Read(t.Context(), broken{}, Options{}); told != nil || err == nil || !strings.Contains(err.Error(), "boom") {
 		t.Errorf("%v, %v", told, err)
 	}

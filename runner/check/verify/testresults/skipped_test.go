@@ -22,7 +22,7 @@ func changeSince(t *testing.T, failed, output string) (Change, *Results) {
 
 const pytestBegins = "==== test session starts ====\n"
 
-func TestWhatWasNotRunIsNotMended(t *testing.T) {
+func TestCountsNoUnrunTestAsFixed(t *testing.T) {
 	for name, c := range map[string]struct{ failed, output string }{
 		"go, another package":      {"example.com/yaml.v3.TestX", "ok  \texample.com/yaml\t0.01s\n"},
 		"go, a package below":      {"example.com/yaml.v3/sub.TestX", "ok  \texample.com/yaml\t0.01s\n"},
@@ -62,7 +62,7 @@ func TestWhatWasNotRunIsNotMended(t *testing.T) {
 	}
 }
 
-func TestWhatPassedIsMended(t *testing.T) {
+func TestCountsPassedTestAsFixed(t *testing.T) {
 	for name, c := range map[string]struct {
 		failed, output string
 		silent         bool
@@ -90,7 +90,7 @@ func TestWhatPassedIsMended(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAllOfIt(t *testing.T) {
+func TestMarksIncompleteResults(t *testing.T) {
 	const all, some = true, false
 	for name, c := range map[string]struct {
 		output   string

@@ -35,9 +35,9 @@ func Cut(log io.Reader, job forge.Job, most int) (string, error) {
 		if err = line.read(in); line.empty() && err != nil {
 			break
 		}
-		at, text := parted(line.text)
+		at, text := splitTimestamp(line.text)
 		if at != nil {
-			within = spans.have(at)
+			within = spans.contains(at)
 		}
 		all.add(text)
 		if within {
@@ -103,9 +103,9 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// parted separates the runner's timestamp, 2026-01-02T03:04:05.1234567Z, from a line. at has whole
+// splitTimestamp separates the runner's timestamp, 2026-01-02T03:04:05.1234567Z, from a line. at has whole
 // seconds, and is nil without a timestamp.
-func parted(text []byte) (at, rest []byte) {
+func splitTimestamp(text []byte) (at, rest []byte) {
 	text = bytes.TrimPrefix(text, byteOrderMark)
 	if len(text) < stampBytes {
 		return nil, text
@@ -129,13 +129,13 @@ func parted(text []byte) (at, rest []byte) {
 // spans are pairs of whole seconds, both included.
 type spans [][2]string
 
-// worst lists conclusions of steps that fail a job, most telling first.
-var worst = []string{"failure", "timed_out", "cancelled"}
+// failingConclusions lists conclusions of steps that fail a job, most telling first.
+var failingConclusions = []string{"failure", "timed_out", "cancelled"}
 
 // failingSpans returns when the failing steps ran. The forge reports whole seconds, so lines of
 // adjacent steps from the same second are included.
 func failingSpans(job forge.Job) spans {
-	for _, conclusion := range worst {
+	for _, conclusion := range failingConclusions {
 		var all spans
 		for _, step := range job.Steps {
 			if step.Conclusion == conclusion && !step.Started.IsZero() && !step.Completed.Before(step.Started) {
@@ -149,8 +149,8 @@ func failingSpans(job forge.Job) spans {
 	return nil
 }
 
-// have compares letters: the layout sorts as time does.
-func (s spans) have(at []byte) bool {
+// contains compares letters: the layout sorts as time does.
+func (s spans) contains(at []byte) bool {
 	for _, span := range s {
 		if string(at) >= span[0] && string(at) <= span[1] {
 			return true
@@ -178,10 +178,10 @@ type excerpt struct {
 	first int    // number of the first line in end
 	small []byte // the line that is looked at, in small letters
 
-	kept   []numbered
-	budget map[kind]int
-	follow int  // how many lines are kept still behind the last one
-	of     kind // of them
+	kept        []numbered
+	budget      map[kind]int
+	followLines int  // how many lines are kept still behind the last one
+	followKind  kind // of them
 }
 
 type numbered struct {
@@ -206,11 +206,11 @@ func newExcerpt(most int) *excerpt {
 func (e *excerpt) add(text []byte) {
 	if kind := e.kindOf(text); kind != ordinary {
 		e.keepBefore(kind)
-		e.follow, e.of = after+1, kind
+		e.followLines, e.followKind = after+1, kind
 	}
-	if e.follow > 0 {
-		e.follow--
-		e.keep(e.of, e.lines, text)
+	if e.followLines > 0 {
+		e.followLines--
+		e.keep(e.followKind, e.lines, text)
 	}
 	e.end = append(append(e.end, text...), '\n')
 	e.lines++

@@ -49,8 +49,8 @@ type Options struct {
 	Facts []string
 	// Earlier lists the earlier requests for the change, newest first.
 	Earlier []sections.Request
-	// Remember has the body keep its request and the earlier ones for a later body.
-	Remember bool
+	// KeepRequest has the body keep its request and the earlier ones for a later body.
+	KeepRequest bool
 	// Closing is raw text below the verdict: "Fixes #7" for the task's origin. It is the only text
 	// with an effect.
 	Closing string
@@ -65,14 +65,14 @@ type Posts struct {
 }
 
 // Excerpts is the cut of texts in a body. Compose needs a View made with it.
-var Excerpts = transcript.Cut{Lines: 40, MessageLines: 8, Width: 300}
+var Excerpts = transcript.ExcerptLimits{Lines: 40, MessageLines: 8, Width: 300}
 
 // Compose returns the pull request's body: the result, then as much of the transcript as fits there
 // and in comments, cut between calls. It fails if the limit has no room for the transcript's place.
 func Compose(v *transcript.View, o Options) (Posts, error) {
 	o.Mode, o.Limit, o.RunDir = cmp.Or(o.Mode, Full), cmp.Or(o.Limit, DefaultLimit), cmp.Or(o.RunDir, "RUN_DIR")
-	if o.Remember {
-		o.Head += remembered(v, o.Earlier)
+	if o.KeepRequest {
+		o.Head += requestComment(v, o.Earlier)
 	}
 	for _, line := range []string{Verdict(v, len(o.Draft) > 0), o.Closing} {
 		if line != "" {
@@ -81,19 +81,19 @@ func Compose(v *transcript.View, o Options) (Posts, error) {
 	}
 	calls := v.Calls - planCalls(v)
 	most := ending{comments: o.Comments, hidden: calls}
-	first := &page{left: o.Limit - markdown.Units(o.Head+most.body(v, o))}
-	if first.left < 0 {
+	first := &page{remainingUnits: o.Limit - markdown.Units(o.Head+most.body(v, o))}
+	if first.remainingUnits < 0 {
 		return Posts{}, fmt.Errorf("pull request body: a limit of %d characters has no room for where the transcript is", o.Limit)
 	}
 	first.draw(o.source(v).On(sections.PullRequest))
-	first.form(o.Template)
-	pages := room{left: first.left, page: o.Limit - commentFrame(v), following: o.Comments}
-	chosen := choose(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
+	first.addTemplate(o.Template)
+	pages := remainingSpace{units: first.remainingUnits, page: o.Limit - commentFrame(v), following: o.Comments}
+	chosen := chooseBlocks(withoutPlans(shownEntries(v, o.Mode)), o.Mode, pages)
 	shown := 0
 	for _, one := range chosen {
 		shown += one.calls
 	}
-	laid, _ := pages.lay(chosen) // all of them have room
+	laid, _ := pages.paginate(chosen) // all of them have room
 	end := ending{comments: len(laid) - 1}
 	if o.Mode != None {
 		end.hidden = calls - shown
@@ -122,7 +122,7 @@ func (e ending) body(v *transcript.View, o Options) string {
 	case e.comments > 1:
 		s += fmt.Sprintf("The transcript continues in %d comments below. ", e.comments)
 	case e.hidden > 0:
-		s += sections.NotShown(e.hidden) + " "
+		s += sections.DescribeOmitted(e.hidden) + " "
 	}
 	digest := ""
 	if v.Events > 0 {

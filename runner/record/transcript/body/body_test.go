@@ -49,7 +49,7 @@ func TestDocumentGolden(t *testing.T) {
 		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(file, func(t *testing.T) {
-			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.Cut{})
+			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
 			if err != nil {
 				t.Fatal(err)
 			}

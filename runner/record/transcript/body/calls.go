@@ -23,7 +23,7 @@ func shownEntries(v *transcript.View, mode Mode) []transcript.Entry {
 			all = append(all, e)
 		}
 	}
-	return underScripts(all)
+	return groupByScript(all)
 }
 
 // isPlan reports whether a call writes the plan, which has its own section.
@@ -42,8 +42,8 @@ func planCalls(v *transcript.View) (n int) {
 	return n
 }
 
-// underScripts moves each call of a script behind that script, in order.
-func underScripts(all []transcript.Entry) []transcript.Entry {
+// groupByScript moves each call of a script behind that script, in order.
+func groupByScript(all []transcript.Entry) []transcript.Entry {
 	made := map[*transcript.Call][]transcript.Entry{}
 	for _, e := range all {
 		if e.Call != nil && e.Call.By != nil {
@@ -86,8 +86,8 @@ func entryText(e transcript.Entry, mode Mode) string {
 	return "\n" + callFold(e.Call)
 }
 
-// leftOut marks omitted calls.
-func leftOut(calls int, mode Mode) string {
+// omittedMark marks omitted calls.
+func omittedMark(calls int, mode Mode) string {
 	words := "… " + transcript.Count(calls, "call") + " not shown …\n"
 	if mode == Digest {
 		return "- " + words
@@ -140,10 +140,10 @@ func excerpt(title string, e transcript.Excerpt) []document.Block {
 
 // shown formats an excerpt with a line for its gap.
 func shown(e transcript.Excerpt) string {
-	if e.Hidden == 0 {
+	if e.OmittedLines == 0 {
 		return e.Head
 	}
-	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.Hidden, "line"), e.Tail)
+	return fmt.Sprintf("%s\n… %s not shown …\n%s", e.Head, transcript.Count(e.OmittedLines, "line"), e.Tail)
 }
 
 // callEnd is how a call ended and how long it took.

@@ -12,8 +12,8 @@ import (
 
 // Default limits if space is short.
 const (
-	defaultMost  = 50
-	defaultShare = 6_000
+	defaultMaxRows = 50
+	defaultShare   = 6_000
 )
 
 // fieldWidth bounds a field of the transcript, in UTF-16 units before escaping.
@@ -24,8 +24,8 @@ func code(s string) string { return markdown.Code(markdown.Cut(s, fieldWidth)) }
 
 // Draw is sections below a head, of at most limit UTF-16 code units.
 func Draw(head string, all []document.Section, limit int) string {
-	p := &page{left: limit}
-	p.put(head)
+	p := &page{remainingUnits: limit}
+	p.addIfFits(head)
 	p.draw(all)
 	return p.String()
 }
@@ -61,7 +61,7 @@ func (p *page) rows(b document.Block) section {
 	case document.Paragraph:
 		return section{rows: []string{markdown.Line(b.Text) + "\n"}}
 	case document.Message:
-		return p.limited(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", Most: math.MaxInt, Share: b.Share})
+		return p.limited(section{rows: markdown.Prose(b.Text)}, document.Limit{Noun: "paragraph", MaxRows: math.MaxInt, MaxUnits: b.MaxUnits})
 	case document.Quote:
 		return section{rows: []string{markdown.Fence(string(b))}}
 	case document.Code:
@@ -95,12 +95,12 @@ func (p *page) rows(b document.Block) section {
 
 // limited applies the block's limit to a section, if the page is limited.
 func (p *page) limited(s section, l document.Limit) section {
-	if s.more = l.Noun; p.whole {
+	if s.more = l.Noun; p.unlimited {
 		return s
 	}
-	s.most, s.share = l.Most, l.Share
+	s.most, s.share = l.MaxRows, l.MaxUnits
 	if s.most == 0 {
-		s.most = defaultMost
+		s.most = defaultMaxRows
 	}
 	if s.share == 0 {
 		s.share = defaultShare
@@ -140,9 +140,9 @@ func line(cells document.Line) string {
 }
 
 func (p *page) fold(f document.Fold) string {
-	inside := &page{left: math.MaxInt, whole: p.whole}
-	if f.Share > 0 && !p.whole {
-		inside.left = f.Share
+	inside := &page{remainingUnits: math.MaxInt, unlimited: p.unlimited}
+	if f.MaxUnits > 0 && !p.unlimited {
+		inside.remainingUnits = f.MaxUnits
 	}
 	inside.blocks("\n", f.Blocks)
 	return "<details>\n<summary>" + markdown.HTMLLine(f.Title) + "</summary>\n" + inside.String() + "\n</details>\n"
@@ -171,7 +171,7 @@ func Sentence(site transcript.Site, s string) string {
 // Failures renders failing tests and the last lines of failed commands, folded, up to limit UTF-16
 // units.
 func Failures(v *transcript.View, limit int) string {
-	p := &page{left: limit, share: limit * 2 / 3}
+	p := &page{remainingUnits: limit, share: limit * 2 / 3}
 	p.draw((&sections.Source{View: v}).On(sections.Failures))
 	return p.String()
 }
@@ -179,17 +179,17 @@ func Failures(v *transcript.View, limit int) string {
 // Document renders a run as one document without a limit: task, result, and every message and call
 // with the view's text.
 func Document(v *transcript.View) string {
-	p := &page{left: math.MaxInt, whole: true}
-	p.put("# agent-ci run " + code(v.Started.RunID) + "\n")
+	p := &page{remainingUnits: math.MaxInt, unlimited: true}
+	p.addIfFits("# agent-ci run " + code(v.Started.RunID) + "\n")
 	if verdict := Verdict(v, false); verdict != "" {
-		p.put("\n" + verdict)
+		p.addIfFits("\n" + verdict)
 	}
 	p.draw(sourceOf(v, transcript.Site{}).On(sections.Document))
 	var calls []block
 	for _, e := range shownEntries(v, Full) {
 		calls = append(calls, entryBlock(e, Full, 0))
 	}
-	laid, _ := room{left: p.left}.lay(calls)
+	laid, _ := remainingSpace{units: p.remainingUnits}.paginate(calls)
 	p.WriteString(laid[0])
 	return p.String()
 }
@@ -197,22 +197,22 @@ func Document(v *transcript.View) string {
 // Outline renders the result of a run without calls, up to limit UTF-16 units. Links go to site, or
 // if that is zero, to the site in the transcript.
 func Outline(v *transcript.View, site transcript.Site, limit int) string {
-	p := &page{left: limit}
+	p := &page{remainingUnits: limit}
 	p.draw(sourceOf(v, site).On(sections.Summary))
 	return strings.TrimLeft(p.String(), "\n")
 }
 
 // sourceOf returns a source that begins with the run's end.
 func sourceOf(v *transcript.View, site transcript.Site) *sections.Source {
-	return &sections.Source{View: v, Links: sections.LinksOf(v, site), Told: v.Finished != nil}
+	return &sections.Source{View: v, Links: sections.LinksOf(v, site), EndKnown: v.Finished != nil}
 }
 
 // Lessons renders the body of a pull request with only lessons.
 func Lessons(v *transcript.View, l transcript.Lessons, o Options) string {
 	alone := *v
 	alone.Lessons = &l
-	p := &page{left: DefaultLimit}
-	p.put(o.Head)
+	p := &page{remainingUnits: DefaultLimit}
+	p.addIfFits(o.Head)
 	p.draw(o.source(&alone).On(sections.Lessons))
 	return p.String()
 }
@@ -225,7 +225,7 @@ func Checklist(p transcript.Plan, limit int) string {
 // List renders rows of whole lines below a head, up to limit UTF-16 units, and counts the omitted
 // rows.
 func List(head string, rows []string, name string, limit int) string {
-	p := &page{left: limit}
+	p := &page{remainingUnits: limit}
 	p.section(section{head: head, rows: rows, more: name})
 	return p.String()
 }

@@ -292,8 +292,8 @@ func proveRun(t *testing.T, s string, limit int, mode Mode) {
 	v := projected(t, everywhere(s))
 	o := Options{
 		Mode: mode, Limit: limit, RunDir: s, Head: "<!-- agent-ci: draft -->\n", Template: s, Draft: []string{s}, Notes: []string{s}, Closing: "Fixes #7",
-		Site:     []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
-		Remember: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
+		Site:        []transcript.Site{{Server: s, Repository: s}, {Server: "https://github.com", Repository: "o/r"}}[len(s)%2],
+		KeepRequest: true, Earlier: []Request{{Run: s, Link: s, Asked: s, Actor: s, Summary: s}},
 	}
 	posts, err := composed(v, o)
 	if err != nil {

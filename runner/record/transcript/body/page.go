@@ -13,18 +13,18 @@ import (
 // element is ever cut.
 type page struct {
 	strings.Builder
-	left  int  // UTF-16 code units
-	share int  // that a block may take at most; 0 for what the block says
-	whole bool // nothing is left out
+	remainingUnits int  // UTF-16 code units
+	share          int  // that a block may take at most; 0 for what the block says
+	unlimited      bool // nothing is left out
 }
 
-// put adds s if there is room for it.
-func (p *page) put(s string) bool {
+// addIfFits adds s if there is room for it.
+func (p *page) addIfFits(s string) bool {
 	units := markdown.Units(s)
-	if units > p.left {
+	if units > p.remainingUnits {
 		return false
 	}
-	p.left -= units
+	p.remainingUnits -= units
 	p.WriteString(s)
 	return true
 }
@@ -42,24 +42,24 @@ type section struct {
 // many there are more. A section without a row, or without room for one, is
 // left out. It reports whether the section was added.
 func (p *page) section(s section) bool {
-	part := page{left: p.left}
+	part := page{remainingUnits: p.remainingUnits}
 	if s.share > 0 {
-		part.left = min(part.left, s.share)
+		part.remainingUnits = min(part.remainingUnits, s.share)
 	}
 	reserve := markdown.Units(s.moreLine(len(s.rows)))
-	part.left -= reserve
-	if len(s.rows) == 0 || part.left < 0 || !part.put(s.head) {
+	part.remainingUnits -= reserve
+	if len(s.rows) == 0 || part.remainingUnits < 0 || !part.addIfFits(s.head) {
 		return false
 	}
 	shown := 0
-	for shown < len(s.rows) && (s.most == 0 || shown < s.most) && part.put(s.rows[shown]) {
+	for shown < len(s.rows) && (s.most == 0 || shown < s.most) && part.addIfFits(s.rows[shown]) {
 		shown++
 	}
-	part.left += reserve
+	part.remainingUnits += reserve
 	if shown < len(s.rows) {
-		part.put(s.moreLine(len(s.rows) - shown))
+		part.addIfFits(s.moreLine(len(s.rows) - shown))
 	}
-	return p.put(part.String())
+	return p.addIfFits(part.String())
 }
 
 // rowsOf are the rows of a section about all of something.
@@ -85,7 +85,7 @@ func comments(v *transcript.View, pages []string, end ending) []string {
 	for i, p := range pages[1:] {
 		text := commentHead(v, i+2, len(pages)) + p
 		if i+2 == len(pages) && end.hidden > 0 {
-			text += "\n" + sections.NotShown(end.hidden) + "\n"
+			text += "\n" + sections.DescribeOmitted(end.hidden) + "\n"
 		}
 		all = append(all, text)
 	}
@@ -99,5 +99,5 @@ func commentHead(v *transcript.View, part, parts int) string {
 // commentFrame is the room for a comment's own text.
 func commentFrame(v *transcript.View) int {
 	parts := 1 + MaxComments
-	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.NotShown(v.Calls) + "\n")
+	return markdown.Units(commentHead(v, parts, parts) + "\n" + sections.DescribeOmitted(v.Calls) + "\n")
 }

@@ -20,19 +20,19 @@ type Request = sections.Request
 // How much of a request is kept for the bodies after its own, in UTF-16 code units, and how little if there
 // are many.
 const (
-	keptText  = 2_000
-	leastText = 80
+	maxRequestText = 2_000
+	minRequestText = 80
 )
 
 // requestOf returns the run's request for later bodies.
 func requestOf(v *transcript.View) Request {
 	return Request{
-		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(asked(v), keptText),
-		Summary: markdown.Cut(v.Summary(), keptText),
+		Run: v.Started.RunID, Link: v.Started.Link, Actor: v.Task.Actor, Asked: markdown.Cut(requestText(v), maxRequestText),
+		Summary: markdown.Cut(v.Summary(), maxRequestText),
 	}
 }
 
-func asked(v *transcript.View) string {
+func requestText(v *transcript.View) string {
 	return cmp.Or(v.Task.Request, v.Task.Title, markdown.Headline(v.Task.Text))
 }
 
@@ -44,18 +44,18 @@ const (
 )
 
 const (
-	mostRemembered = 12_000    // of a body, in UTF-16 code units
-	mostUnpacked   = 512 << 10 // bytes
-	mostRequests   = 50
+	maxStoredUnits = 12_000    // of a body, in UTF-16 code units
+	maxUnpacked    = 512 << 10 // bytes
+	maxRequests    = 50
 )
 
-// remembered returns the comment for a later body, within the limit. It drops the oldest summaries
+// requestComment returns the comment for a later body, within the limit. It drops the oldest summaries
 // first, then long texts, at last whole requests, which it counts.
-func remembered(v *transcript.View, earlier []Request) string {
+func requestComment(v *transcript.View, earlier []Request) string {
 	all := append([]Request{requestOf(v)}, earlier...)
 	packed := pack(all)
-	for len(all) > 0 && (len(all) > mostRequests || len(packed) > mostRemembered) {
-		all = shortened(all)
+	for len(all) > 0 && (len(all) > maxRequests || len(packed) > maxStoredUnits) {
+		all = shortenRequests(all)
 		packed = pack(all)
 	}
 	if len(all) == 0 {
@@ -64,17 +64,17 @@ func remembered(v *transcript.View, earlier []Request) string {
 	return rememberStart + packed + rememberEnd
 }
 
-func shortened(all []Request) []Request {
+func shortenRequests(all []Request) []Request {
 	last := len(all) - 1
-	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
+	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
 		if all[i].Summary != "" {
 			all[i].Summary = ""
 			return all
 		}
 	}
-	for i := last; i >= 0 && len(all) <= mostRequests; i-- {
-		if markdown.Units(all[i].Asked) > leastText {
-			all[i].Asked = markdown.Cut(all[i].Asked, leastText)
+	for i := last; i >= 0 && len(all) <= maxRequests; i-- {
+		if markdown.Units(all[i].Asked) > minRequestText {
+			all[i].Asked = markdown.Cut(all[i].Asked, minRequestText)
 			return all
 		}
 	}
@@ -103,7 +103,7 @@ func pack(all []Request) string {
 func Requests(body string) []Request {
 	_, rest, _ := strings.Cut(body, rememberStart)
 	packed, _, found := strings.Cut(rest, " -->")
-	if !found || len(packed) > mostRemembered {
+	if !found || len(packed) > maxStoredUnits {
 		return nil
 	}
 	raw, err := base64.StdEncoding.DecodeString(packed)
@@ -115,7 +115,7 @@ func Requests(body string) []Request {
 		return nil
 	}
 	var all []Request
-	if json.NewDecoder(io.LimitReader(unpacker, mostUnpacked)).Decode(&all) != nil || len(all) > mostRequests {
+	if json.NewDecoder(io.LimitReader(unpacker, maxUnpacked)).Decode(&all) != nil || len(all) > maxRequests {
 		return nil
 	}
 	return all

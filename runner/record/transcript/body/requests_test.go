@@ -20,7 +20,7 @@ import (
 
 func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 	view := projected(t, transcripttest.Greeting())
-	posts, err := composed(view, Options{Remember: true})
+	posts, err := composed(view, Options{KeepRequest: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestABodyTellsAllRequestsSoFar(t *testing.T) {
 		t.Fatalf("it remembers %+v", first)
 	}
 	view.Task.Request, view.Task.Actor, view.Started.RunID = "Shout, @octocat.", "ada", "second"
-	posts, err = composed(view, Options{Remember: true, Earlier: first})
+	posts, err = composed(view, Options{KeepRequest: true, Earlier: first})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +60,9 @@ func TestManyRequests(t *testing.T) {
 		v.Started.RunID, v.Started.Link = fmt.Sprint("run-", i), fmt.Sprint("https://github.com/o/r/actions/runs/", i)
 		v.Task.Request = fmt.Sprint("request ", i, " ", words(1500))
 		v.LastMessage = words(1500)
-		mark := remembered(v, earlier)
+		mark := requestComment(v, earlier)
 		earlier = Requests(mark)
-		if markdown.Units(mark) > mostRemembered+100 || len(earlier) == 0 {
+		if markdown.Units(mark) > maxStoredUnits+100 || len(earlier) == 0 {
 			t.Fatalf("after %d it has %d units", i, markdown.Units(mark))
 		}
 		if told := len(earlier) + earlier[len(earlier)-1].Before; told != i+1 || i < 20 && len(earlier) != i+1 {
@@ -75,7 +75,7 @@ func TestManyRequests(t *testing.T) {
 		}
 	}
 	untold := earlier[len(earlier)-1].Before
-	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: earlier})
+	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Earlier: earlier})
 	if want := fmt.Sprintf("\n%d earlier requests are not shown.\n", untold); err != nil || untold < 2 || !strings.Contains(posts.Body, want) {
 		t.Errorf("it does not say %q: %v", want, err)
 	}
@@ -95,7 +95,7 @@ func TestEarlierRequestsThatAreHostile(t *testing.T) {
 	earlier := []Request{{
 		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, Before: -3,
 	}}
-	posts, err := composed(projected(t, bare()), Options{Remember: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
+	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestWhatABodyRemembersIsBounded(t *testing.T) {
 			earlier = append(earlier, Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")})
 		}
 		view := &transcript.View{Started: transcript.RunStarted{RunID: "now"}, Task: transcript.Task{Title: "It"}}
-		posts, err := Compose(view, Options{Remember: true, Earlier: earlier})
+		posts, err := Compose(view, Options{KeepRequest: true, Earlier: earlier})
 		if err != nil || markdown.Units(posts.Body) > DefaultLimit {
 			t.Fatalf("%d units: %v", markdown.Units(posts.Body), err)
 		}
@@ -137,7 +137,7 @@ func TestWhatCannotBeReadIsForgotten(t *testing.T) {
 	}
 	for name, packed := range map[string]string{
 		"no base64": "***", "no gzip": "aGVsbG8=", "nothing": "", "a bomb": base64.StdEncoding.EncodeToString(bomb.Bytes()),
-		"too many": pack(make([]Request, mostRequests+1)), "too long": strings.Repeat("A", mostRemembered+1),
+		"too many": pack(make([]Request, maxRequests+1)), "too long": strings.Repeat("A", maxStoredUnits+1),
 	} {
 		if got := Requests("x\n" + rememberStart + packed + rememberEnd); got != nil {
 			t.Errorf("%s: %d", name, len(got))

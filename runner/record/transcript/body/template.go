@@ -15,20 +15,20 @@ const (
 // templateShare bounds the template in a body, in UTF-16 units.
 const templateShare = 8_000
 
-// form adds the repository's template, if there is room for all of its frame.
-func (p *page) form(template string) {
+// addTemplate adds the repository's template, if there is room for all of its frame.
+func (p *page) addTemplate(template string) {
 	rows := markdown.Template(template)
 	end := "\n" + templateEnd + "\n"
-	if len(rows) == 0 || p.left < markdown.Units(end) {
+	if len(rows) == 0 || p.remainingUnits < markdown.Units(end) {
 		return
 	}
-	part := &page{left: min(p.left-markdown.Units(end), templateShare)}
+	part := &page{remainingUnits: min(p.remainingUnits-markdown.Units(end), templateShare)}
 	part.section(section{
 		head: "\n" + templateMark + "\n*From this repository's template for pull requests. The boxes are for people: the run ticks none.*\n\n",
 		rows: rows, more: "block",
 	})
 	if part.Len() > 0 {
-		p.put(part.String() + end)
+		p.addIfFits(part.String() + end)
 	}
 }
 

@@ -23,8 +23,8 @@ type (
 	Paragraph struct{ Text Text }
 	// Message is a model's Markdown.
 	Message struct {
-		Text  string
-		Share int // UTF-16 code units that it takes where room is short
+		Text     string
+		MaxUnits int // UTF-16 code units that it takes where room is short
 	}
 	// Quote is a text of a person, shown as it was written.
 	Quote string
@@ -58,9 +58,9 @@ type (
 
 // Limit bounds a block if space is short.
 type Limit struct {
-	Noun  string // for what is left out: "… and 3 more files."
-	Most  int    // rows; 0 for the default of who draws it
-	Share int    // UTF-16 code units; 0 for the default of who draws it
+	Noun     string // for what is left out: "… and 3 more files."
+	MaxRows  int    // rows; 0 for the default of who draws it
+	MaxUnits int    // UTF-16 code units; 0 for the default of who draws it
 }
 
 // Item is a list item, with a box for a step.
@@ -97,11 +97,11 @@ type Fact struct {
 
 // Fold is an element of Folds.
 type Fold struct {
-	ID     string // its place on a page; empty for none
-	Title  Text
-	Open   bool // shown unfolded on a page
-	Share  int  // UTF-16 code units that its blocks may take; 0 for all
-	Blocks []Block
+	ID       string // its place on a page; empty for none
+	Title    Text
+	Open     bool // shown unfolded on a page
+	MaxUnits int  // UTF-16 code units that its blocks may take; 0 for all
+	Blocks   []Block
 }
 
 // Style is how a span looks.
@@ -130,13 +130,13 @@ const (
 
 // Span is a piece of a Text.
 type Span struct {
-	Text  string
-	Style Style
-	Tone  Tone
-	Link  string // an address that this program made; shown as a link
-	Place string // of the page that it leads to, where the document is a page
-	Paged bool   // left out where the document is no page
-	Long  bool   // a sentence or a few, not a name
+	Text       string
+	Style      Style
+	Tone       Tone
+	Link       string // an address that this program made; shown as a link
+	PageAnchor string // of the page that it leads to, where the document is a page
+	PageOnly   bool   // left out where the document is no page
+	IsSentence bool   // a sentence or a few, not a name
 }
 
 // Text is running text on one line.
@@ -160,7 +160,7 @@ func Sentence(s string) Text {
 	if s == "" {
 		return nil
 	}
-	return Text{{Text: s, Long: true}}
+	return Text{{Text: s, IsSentence: true}}
 }
 
 // Mono is text as code; nothing for an empty string.
@@ -185,7 +185,7 @@ func Join(separator string, all ...Text) (joined Text) {
 // String returns the text without styles and page-only parts.
 func (t Text) String() (s string) {
 	for _, span := range t {
-		if !span.Paged {
+		if !span.PageOnly {
 			s += span.Text
 		}
 	}

@@ -24,7 +24,7 @@ func Sign(tone document.Tone) string { return signs[tone] }
 func Line(t document.Text) string {
 	var b strings.Builder
 	for _, span := range t {
-		if span.Paged {
+		if span.PageOnly {
 			continue
 		}
 		piece := inLine(span, b.Len() == 0)
@@ -71,7 +71,7 @@ func inLine(span document.Span, first bool) string {
 func escapedName(s string) string { return strings.ReplaceAll(escaped(oneLine(s)), "#"+apart, "#") }
 
 func shortened(span document.Span) string {
-	if span.Long {
+	if span.IsSentence {
 		return Cut(span.Text, sentenceUnits)
 	}
 	return Cut(span.Text, nameUnits)

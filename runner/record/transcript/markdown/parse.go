@@ -113,7 +113,7 @@ func Inline(s string) document.Text { return spans(strings.TrimSpace(s), documen
 func spans(s string, style document.Style) (text document.Text) {
 	add := func(s string, style document.Style) {
 		if s != "" {
-			text = append(text, document.Span{Text: s, Style: style, Long: true})
+			text = append(text, document.Span{Text: s, Style: style, IsSentence: true})
 		}
 	}
 	for s != "" {

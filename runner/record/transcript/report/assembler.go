@@ -91,7 +91,7 @@ func decoded[T any](e transcript.Event, tell func(transcript.Event, T)) error {
 
 // note is an entry for one event.
 func (a *assembler) note(e transcript.Event) error {
-	told, err := timeline.Of(e)
+	told, err := timeline.Describe(e)
 	if err != nil {
 		return err
 	}
@@ -161,12 +161,12 @@ func indented(raw json.RawMessage) string {
 
 func (a *assembler) toolStarted(e transcript.Event, started transcript.ToolStarted) {
 	n := a.call(e, started)
-	n.Topic = transcript.Topic(started.Shown())
+	n.Topic = transcript.Topic(started.ReadableInput())
 	n.End, n.Bad = "did not end", true
 	if transcript.IsScript(started.Tool) {
 		a.part(n, "Script", started.Input)
 	} else {
-		a.input(n, started.Tool, started.Shown())
+		a.input(n, started.Tool, started.ReadableInput())
 	}
 	key := callKey{e.Agent, started.CallID, started.Ref()}
 	a.calls[key] = append(a.calls[key], n)

@@ -194,7 +194,7 @@ func edit(tool, input string) *v4a.Patch {
 	if !named {
 		return nil
 	}
-	section := v4a.Replacing(path, old, replacement+content)
+	section := v4a.ReplaceSection(path, old, replacement+content)
 	switch {
 	case t.Claude == "Write":
 		section.Op = opWritten

@@ -12,10 +12,10 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/sections"
 )
 
-// mostRows bounds a list or table, sentenceUnits a sentence or a few in UTF-16 units, and
+// maxRows bounds a list or table, sentenceUnits a sentence or a few in UTF-16 units, and
 // overviewBytes a text.
 const (
-	mostRows      = 200
+	maxRows       = 200
 	sentenceUnits = 2_000
 	overviewBytes = 12_000
 	tailBytes     = 40_000
@@ -74,11 +74,11 @@ func drawBlock(b document.Block) g.Node {
 	case document.List:
 		return g.Group{list(b), moreRows(b.Noun, len(b.Items), 0)}
 	case document.Table:
-		return g.Group{table(b), moreRows(b.Noun, len(b.Lines), b.Most)}
+		return g.Group{table(b), moreRows(b.Noun, len(b.Lines), b.MaxRows)}
 	case document.Facts:
 		return facts("facts", b)
 	case document.Folds:
-		return g.Map(b.Folds[:min(len(b.Folds), mostRows)], fold)
+		return g.Map(b.Folds[:min(len(b.Folds), maxRows)], fold)
 	case document.Alert:
 		class := "notices"
 		if b.Severe {
@@ -92,7 +92,7 @@ func drawBlock(b document.Block) g.Node {
 var boxes = map[document.Box]struct{ sign, state string }{document.Open: {"○", "not done"}, document.InProgress: {"◐", "in progress"}, document.Done: {"✓", "done"}}
 
 func list(l document.List) g.Node {
-	items := l.Items[:min(len(l.Items), mostRows)]
+	items := l.Items[:min(len(l.Items), maxRows)]
 	if len(items) > 0 && items[0].Box != document.NoBox {
 		return h.Ol(h.Class("plan"), g.Map(items, func(i document.Item) g.Node {
 			box := boxes[i.Box]
@@ -108,7 +108,7 @@ func list(l document.List) g.Node {
 // table draws a table whose rows become stacks of named cells on a narrow page.
 func table(t document.Table) g.Node {
 	heads := g.Map(t.Columns, func(c document.Column) g.Node { return h.Th(h.Scope("col"), g.Text(c.Name)) })
-	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(mostRows, t.Most))], func(cells document.Line) g.Node {
+	return h.Table(h.Class("stack"), h.THead(h.Tr(heads)), h.TBody(g.Map(t.Lines[:min(len(t.Lines), max(maxRows, t.MaxRows))], func(cells document.Line) g.Node {
 		row := g.Group{h.Th(h.Scope("row"), Line(cells[0]))}
 		for i, cell := range cells[1:] {
 			if len(cell) == 0 {
@@ -132,15 +132,15 @@ func fold(f document.Fold) g.Node {
 
 func inline(s document.Span) g.Node {
 	most := fieldUnits
-	if s.Long {
+	if s.IsSentence {
 		most = sentenceUnits
 	}
 	node := styled(s, markdown.Show(markdown.Cut(s.Text, most)))
 	switch {
 	case s.Link != "":
 		return h.A(h.Href(s.Link), h.Rel("noopener noreferrer"), node)
-	case s.Place != "":
-		return h.A(h.Href("#"+s.Place), node)
+	case s.PageAnchor != "":
+		return h.A(h.Href("#"+s.PageAnchor), node)
 	}
 	return node
 }
@@ -172,7 +172,7 @@ func cutNote(text string) g.Node {
 
 // moreRows says how many rows of a list are left out; nil for nothing.
 func moreRows(noun string, all, most int) g.Node {
-	if most = max(most, mostRows); all <= most {
+	if most = max(most, maxRows); all <= most {
 		return nil
 	}
 	return h.P(g.Text("… and " + transcript.Count(all-most, "more "+noun) + "."))

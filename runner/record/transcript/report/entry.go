@@ -104,7 +104,7 @@ func sent(raw json.RawMessage) (role, text string) {
 	if json.Unmarshal(raw, &i) != nil || i.Role == "" || i.Role == "assistant" {
 		return "", ""
 	}
-	if text = contents(i.Content); strings.HasPrefix(text, transcript.CameOf) {
+	if text = contents(i.Content); strings.HasPrefix(text, transcript.WrittenResultsPrefix) {
 		return "", ""
 	}
 	return i.Role, text

@@ -32,7 +32,7 @@ func (o *overview) changed() g.Node {
 	hunksOf := unified(o.View.Change.Diff)
 	builder := diffBuilder{left: filesBytes}
 	var all g.Group
-	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), mostRows)] {
+	for i, f := range o.View.Change.Files[:min(len(o.View.Change.Files), maxRows)] {
 		one := changed{File: f, N: i + 1}
 		for _, h := range hunksOf[f.Path] {
 			if builder.left > 0 {

@@ -17,8 +17,8 @@ type overview struct {
 	lastEvent string
 }
 
-// mostPatches is how many calls are named beside a file.
-const mostPatches = 5
+// maxPatches is how many calls are named beside a file.
+const maxPatches = 5
 
 // note collects an entry's facts for the overview.
 func (o *overview) note(e *entry) {
@@ -51,7 +51,7 @@ func (o *overview) refuse(e *entry) {
 		o.RefusedHosts++
 		refused.Tool = "host"
 	}
-	if len(o.Refusals) < mostRows {
+	if len(o.Refusals) < maxRows {
 		o.Refusals = append(o.Refusals, refused)
 	}
 }
@@ -61,7 +61,7 @@ func (o *overview) call(e *entry) {
 		return
 	}
 	for _, path := range e.paths {
-		if calls := o.Patches[path]; len(calls) < mostPatches && len(o.Patches) < 10*mostRows {
+		if calls := o.Patches[path]; len(calls) < maxPatches && len(o.Patches) < 10*maxRows {
 			o.Patches[path] = append(calls, e.Seq)
 		}
 	}

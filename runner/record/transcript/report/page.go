@@ -25,7 +25,7 @@ var (
 // page is the whole page. entries writes those of the timeline while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
 	diffed := o.changed()
-	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), Told: o.View.Finished != nil, Timeline: &o.Timeline}
+	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}
 	before, behind := source.On(sections.Report), source.On(sections.Details)
 	var alerts []document.Section
 	if len(before) > 0 && before[0].ID == "alerts" {

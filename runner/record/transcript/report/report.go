@@ -40,7 +40,7 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	room := &scale{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
 	entries := newAssembler(room.most, nil, first.note)
-	view, err := transcript.Survey(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
+	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
 	}

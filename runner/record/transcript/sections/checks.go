@@ -22,12 +22,12 @@ func checks(s *Source) document.Section {
 	return section("verification", "Verification", tableOf(document.Limit{Noun: "check"},
 		columns("Check", "Result", "Before", "After", "Time#", "Command"), s.View.Verify.Rows, func(row transcript.VerifyRow) document.Line {
 			n++
-			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: tones[row.Result()]}}
+			result := document.Text{{Text: row.Result(), Style: document.Result, Tone: wordTones[row.Result()]}}
 			if tests := row.TestsAfter(); tests != "" {
 				result = append(result, document.Span{Text: ": " + tests})
 			}
 			if hasOutput(row) {
-				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", Place: outputID(n), Paged: true})
+				result = append(result, document.Span{Text: " "}, document.Span{Text: "output", PageAnchor: outputID(n), PageOnly: true})
 			}
 			return document.Line{
 				document.Words(row.Name), result, document.Join("", state(row.Before), document.Words(row.Origin())),
@@ -36,8 +36,8 @@ func checks(s *Source) document.Section {
 		}))
 }
 
-// tones are those of results of checks, of states, and of proofs.
-var tones = map[string]document.Tone{
+// wordTones are those of results of checks, of states, and of proofs.
+var wordTones = map[string]document.Tone{
 	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
 	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,
 	transcript.Proven: document.Good,
@@ -45,7 +45,7 @@ var tones = map[string]document.Tone{
 
 // state returns the styled state of a check.
 func state(word string) document.Text {
-	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: tones[word]}}
+	return document.Text{{Text: cmp.Or(word, "–"), Style: document.State, Tone: wordTones[word]}}
 }
 
 // flakyRuns describes the different runs of a flaky check.
@@ -53,7 +53,7 @@ func flakyRuns(row transcript.VerifyRow) string {
 	if row.After != transcript.Flaky {
 		return ""
 	}
-	return strings.TrimPrefix(transcript.Told(row.After, row.Runs), row.After)
+	return strings.TrimPrefix(transcript.StateWithRuns(row.After, row.Runs), row.After)
 }
 
 // hasOutput reports whether a check failed on the change and left output.
@@ -63,14 +63,14 @@ func hasOutput(row transcript.VerifyRow) bool {
 
 func outputID(n int) string { return fmt.Sprintf("output-%d", n) }
 
-// failures lists each check's failing and fixed tests, and the output of failed checks. The
+// failingTests lists each check's failing and fixed tests, and the output of failed checks. The
 // document contains them because a CI job's files vanish with its machine.
-func failures(s *Source) document.Section {
+func failingTests(s *Source) document.Section {
 	if s.View.Verify == nil {
 		return document.Section{}
 	}
-	tests := document.Folds{Limit: document.Limit{Noun: "check", Most: 10, Share: 8_000}}
-	outputs := document.Folds{Limit: document.Limit{Noun: "output", Most: 10, Share: 16_000}}
+	tests := document.Folds{Limit: document.Limit{Noun: "check", MaxRows: 10, MaxUnits: 8_000}}
+	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for i, row := range s.View.Verify.Rows {
 		if row.TestsAfter() != "" {
 			tests.Folds = append(tests.Folds, testsOf(row))
@@ -98,7 +98,7 @@ func lastLines(id, name, end, tail string) document.Fold {
 
 // testsOf lists the failing and fixed tests of a check.
 func testsOf(row transcript.VerifyRow) document.Fold {
-	list := document.List{Limit: document.Limit{Noun: "test", Most: 40}}
+	list := document.List{Limit: document.Limit{Noun: "test", MaxRows: 40}}
 	add := func(text document.Text) { list.Items = append(list.Items, document.Item{Text: text}) }
 	listed := row.Failing[:min(len(row.Failing), 20)]
 	for _, t := range listed {
@@ -111,7 +111,7 @@ func testsOf(row transcript.VerifyRow) document.Fold {
 		add(document.Join("", document.Words("fixed: "), document.Mono(name)))
 	}
 	return document.Fold{
-		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.Tests()}}, Share: 3_000,
+		Open: true, Title: document.Text{{Text: "Tests of "}, {Text: row.Name, Style: document.Strong}, {Text: ": " + row.Tests()}}, MaxUnits: 3_000,
 		Blocks: []document.Block{list},
 	}
 }
@@ -124,11 +124,11 @@ func failingTest(t transcript.FailingTest) (text document.Text) {
 	if place := t.Place(); place != "" {
 		text = document.Join("", text, document.Words(" ("), document.Mono(place), document.Words(")"))
 	}
-	if only := t.Only(); only != "" {
+	if only := t.DescribeRuns(); only != "" {
 		text = append(text, document.Span{Text: " " + only + ":"})
 	}
 	if t.Message != "" {
-		text = append(text, document.Span{Text: " " + t.Message, Long: true})
+		text = append(text, document.Span{Text: " " + t.Message, IsSentence: true})
 	}
 	return text
 }
@@ -172,9 +172,9 @@ func redProof(s *Source) document.Section {
 		return document.Section{}
 	}
 	return section("red-proof", "Red proof", document.Paragraph{Text: document.Text{
-		{Text: "agent-ci ran the new and changed tests on the base, without the rest of the change. A ", Long: true},
+		{Text: "agent-ci ran the new and changed tests on the base, without the rest of the change. A ", IsSentence: true},
 		{Text: transcript.Proven, Style: document.Monospace},
-		{Text: " test fails there and passes with the change.", Long: true},
+		{Text: " test fails there and passes with the change.", IsSentence: true},
 	}}, lines)
 }
 

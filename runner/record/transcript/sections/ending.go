@@ -24,7 +24,7 @@ var changedWords = map[string]string{
 // Ending describes the end of a run. The tone is neutral for a successful run without changes.
 func Ending(ended, reason string) (tone document.Tone, words string) {
 	o := outcome.Outcome(ended)
-	words = cmp.Or(reasonWords[ended+"/"+reason], o.Words())
+	words = cmp.Or(reasonWords[ended+"/"+reason], o.Text())
 	switch {
 	case o == outcome.Changed:
 		return document.Good, cmp.Or(changedWords[reason], words)

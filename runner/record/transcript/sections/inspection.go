@@ -10,7 +10,7 @@ import (
 // silenced lists the signs that a check may pass without testing.
 func silenced(s *Source) document.Section {
 	found := s.View.Inspection
-	lines := tableOf(document.Limit{Noun: "sign", Share: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
+	lines := tableOf(document.Limit{Noun: "sign", MaxUnits: 6_000}, columns("Where", "Sign", "Why it matters"), found.Silenced, func(one transcript.Silenced) document.Line {
 		where := fileName(one.File)
 		if one.Line > 0 {
 			where = append(where, document.Span{Text: lineWords(one)})
@@ -39,7 +39,7 @@ func lineWords(one transcript.Silenced) string {
 
 // workflowRisk lists what the pushed branch starts with rights, by the files that run there.
 func workflowRisk(s *Source) document.Section {
-	lines := tableOf(document.Limit{Noun: "job", Share: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
+	lines := tableOf(document.Limit{Noun: "job", MaxUnits: 6_000}, columns("Workflow", "On", "Has", "Runs"), s.View.Inspection.Starts, func(one transcript.Start) document.Line {
 		workflow := fileName(one.Workflow)
 		if one.Job != "" {
 			workflow = document.Join(", job ", workflow, document.Mono(one.Job))

@@ -70,18 +70,18 @@ func (l Links) Sentence(s string) document.Text {
 	for _, sha := range l.Commits {
 		know(transcript.ShortSHA(sha), document.Monospace, l.Site.Commit(sha))
 	}
-	return linked(strings.Join(strings.Fields(s), " "), known)
+	return linkNames(strings.Join(strings.Fields(s), " "), known)
 }
 
 // names are words, numbers and paths, each as a whole.
 var names = lazyregexp.New(`(?:[Pp]ull request )?[\w#/\-\x{80}-\x{10ffff}]+(?:\.[\w#/\-\x{80}-\x{10ffff}]+)*`)
 
-// linked makes links of known names in a sentence.
-func linked(s string, known map[string]document.Span) (text document.Text) {
+// linkNames makes links of known names in a sentence.
+func linkNames(s string, known map[string]document.Span) (text document.Text) {
 	done := 0
 	add := func(end int) {
 		if done < end {
-			text = append(text, document.Span{Text: s[done:end], Long: true})
+			text = append(text, document.Span{Text: s[done:end], IsSentence: true})
 		}
 	}
 	for _, at := range names().FindAllStringIndex(s, -1) {

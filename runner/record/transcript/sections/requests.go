@@ -20,7 +20,7 @@ func earlierRequests(s *Source) document.Section {
 	if len(s.Earlier) == 0 {
 		return document.Section{}
 	}
-	folds := document.Folds{Limit: document.Limit{Noun: "request", Most: 20, Share: 14_000}}
+	folds := document.Folds{Limit: document.Limit{Noun: "request", MaxRows: 20, MaxUnits: 14_000}}
 	for _, r := range s.Earlier {
 		folds.Folds = append(folds.Folds, s.Links.earlier(r))
 	}
@@ -40,13 +40,13 @@ func (l Links) earlier(r Request) document.Fold {
 	if r.Actor != "" {
 		by = ", by " + r.Actor
 	}
-	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), Share: 5_000, Blocks: []document.Block{
-		document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, Share: 1_500},
+	return document.Fold{Title: document.Words("Asked for" + by + ": " + r.Asked), MaxUnits: 5_000, Blocks: []document.Block{
+		document.Paragraph{Text: document.Join("", document.Words("Run "), l.run(r.Run, r.Link))}, document.Message{Text: r.Summary, MaxUnits: 1_500},
 	}}
 }
 
-// NotShown says how many calls are left out.
-func NotShown(calls int) string {
+// DescribeOmitted says how many calls are left out.
+func DescribeOmitted(calls int) string {
 	if calls == 1 {
 		return "1 more call is not shown here."
 	}

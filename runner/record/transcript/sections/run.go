@@ -21,7 +21,7 @@ func (f *facts) add(name string, value document.Text) {
 	}
 }
 
-func (f *facts) words(name, value string) { f.add(name, document.Words(value)) }
+func (f *facts) addWords(name, value string) { f.add(name, document.Words(value)) }
 
 // block returns nil without facts.
 func (f *facts) block() document.Block {
@@ -65,19 +65,19 @@ func (s *Source) identity(f *facts) {
 // usage describes the run's consumption.
 func (s *Source) usage(f *facts) {
 	v := s.View
-	f.words("Work", work(v))
-	f.words("Tokens", tokens(v.Usage))
+	f.addWords("Work", work(v))
+	f.addWords("Tokens", tokens(v.Usage))
 	if cost, known := transcript.CostOf(v.AllModels()); known {
 		f.add("Cost", document.Text{{Text: fmt.Sprintf("$%.4f", cost), Style: document.Amount}})
 	}
 	for _, a := range v.Agents {
-		f.words("Agent", a.Words(v))
+		f.addWords("Agent", a.Describe(v))
 	}
 	for _, back := range v.Fallbacks {
-		f.words("Model", fmt.Sprintf("%s since turn %d, instead of %s (%s)", back.To, back.Turn, back.From, back.Reason))
+		f.addWords("Model", fmt.Sprintf("%s since turn %d, instead of %s (%s)", back.To, back.Turn, back.From, back.Reason))
 	}
 	if v.Policy.Level != "" {
-		f.words("Confinement", confinement(v.Policy))
+		f.addWords("Confinement", confinement(v.Policy))
 	}
 }
 
@@ -116,7 +116,7 @@ func confinement(p transcript.Policy) string {
 		level = "none: commands ran with all rights of the user"
 	}
 	words := fmt.Sprintf("%s; sandbox %s, network %s", level, p.Sandbox, p.Network)
-	if tree := p.WorkTreeWords(); tree != "" {
+	if tree := p.DescribeWorkTree(); tree != "" {
 		words += ", work tree " + tree
 	}
 	return words
@@ -126,16 +126,16 @@ func confinement(p transcript.Policy) string {
 func runDetails(s *Source) document.Section {
 	v, f := s.View, &facts{}
 	if !v.StartedAt.IsZero() {
-		f.words("Started", v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
+		f.addWords("Started", v.StartedAt.UTC().Format("2006-01-02 15:04:05 UTC"))
 	}
 	f.add("Task key", document.Mono(v.Started.Key))
 	f.add("Repository", document.Mono(v.Workspace.Repository))
-	f.words("Publish", v.Started.Publish)
+	f.addWords("Publish", v.Started.Publish)
 	if layers := v.Policy.Layers; len(layers) > 0 {
 		f.add("Layers", document.Sentence(strings.Join(layers[:min(len(layers), 20)], ", ")))
 	}
 	if t := s.Timeline; t != nil {
-		f.words("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.Thinking), transcript.Duration(t.Working), transcript.Duration(t.Checking)))
+		f.addWords("Time", fmt.Sprintf("the model %s, calls %s, checks %s", transcript.Duration(t.Thinking), transcript.Duration(t.Working), transcript.Duration(t.Checking)))
 	}
 	if v.Events > 0 {
 		f.add("Chain", document.Join("", document.Words(transcript.Count(int(v.Events), "event")+"; SHA-256 of the last line: "), document.Mono(v.Head)))
@@ -174,7 +174,7 @@ func (f *facts) settings(path string, of map[string]any) {
 		case map[string]any:
 			f.settings(path+key+".", value)
 		default:
-			f.add(path+key, document.Text{{Text: settingText(value), Style: document.Monospace, Long: true}})
+			f.add(path+key, document.Text{{Text: settingText(value), Style: document.Monospace, IsSentence: true}})
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 type Source struct {
 	View  *transcript.View
 	Links Links
-	// Told reports that the reader already knows the run's end.
-	Told bool
+	// EndKnown reports that the reader already knows the run's end.
+	EndKnown bool
 	// Draft lists the reasons for a draft. Notes lists further remarks for readers. Facts lists
 	// sentences without a full stop for the run's facts.
 	Draft, Notes, Facts []string
@@ -75,7 +75,7 @@ var table = []struct {
 	{task, Document | Report},
 	{plan, everywhere},
 	{checks, everywhere},
-	{failures, everywhere | Failures},
+	{failingTests, everywhere | Failures},
 	{redProof, everywhere | Proofs},
 	{existingTests, everywhere | Proofs},
 	{files, outline | Report},
@@ -83,7 +83,7 @@ var table = []struct {
 	{published, outline | Report},
 	{secrets, everywhere},
 	{servers, everywhere},
-	{jobsTools, everywhere},
+	{jobTools, everywhere},
 	{skills, everywhere},
 	{hooks, everywhere},
 	{warnings, everywhere},
@@ -149,7 +149,7 @@ func columns(names ...string) (all []document.Column) {
 
 // Begun reports whether the agent started to work. For other runs, omitted steps are not reported.
 func Begun(v *transcript.View) bool {
-	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || changed(v)
+	return v.Finished == nil || v.Turns > 0 || v.Calls > 0 || hasChange(v)
 }
 
-func changed(v *transcript.View) bool { return v.Change != nil && len(v.Change.Files) > 0 }
+func hasChange(v *transcript.View) bool { return v.Change != nil && len(v.Change.Files) > 0 }

@@ -32,7 +32,7 @@ func secrets(s *Source) document.Section {
 			all = append(all, use{secret.Name, n.By, n.Target, what})
 		}
 	}
-	lines := tableOf(document.Limit{Noun: "line", Share: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Line {
+	lines := tableOf(document.Limit{Noun: "line", MaxUnits: 4_000}, columns("Credential", "By", "Host", "Requests"), all, func(u use) document.Line {
 		return document.Line{document.Mono(u.name), document.Words(u.by), document.Mono(u.target), u.what}
 	})
 	if lines == nil {
@@ -43,7 +43,7 @@ func secrets(s *Source) document.Section {
 
 // servers are the MCP servers of the run, with the digest of the schema of each tool.
 func servers(s *Source) document.Section {
-	table := document.Table{Limit: document.Limit{Noun: "tool", Most: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
+	table := document.Table{Limit: document.Limit{Noun: "tool", MaxRows: 200}, Columns: columns("Server", "Program or host", "Tool", "SHA-256 of its schema")}
 	for _, server := range s.View.MCPServers {
 		name := document.Mono(server.Name)
 		what := []document.Text{document.Mono(cmp.Or(server.Command, server.Host)), document.Words(strings.TrimSpace(server.Server + " " + server.Version))}
@@ -70,16 +70,16 @@ func servers(s *Source) document.Section {
 
 func digest(sha string) document.Text { return document.Mono(transcript.ShortSHA(sha)) }
 
-// jobsTool is a tool defined in the job.
-type jobsTool struct {
+// jobTool is a tool defined in the job.
+type jobTool struct {
 	Name string          `json:"name"`
 	Run  json.RawMessage `json:"run"` // a script, or a list; empty text for none
 }
 
-// jobsTools are the tools of the job's own, and how often they were called.
-func jobsTools(s *Source) document.Section {
+// jobTools are the tools of the job's own, and how often they were called.
+func jobTools(s *Source) document.Section {
 	var job struct {
-		Tools struct{ Dynamic []jobsTool }
+		Tools struct{ Dynamic []jobTool }
 	}
 	if json.Unmarshal(s.View.Started.Job, &job) != nil {
 		return document.Section{}
@@ -97,7 +97,7 @@ func jobsTools(s *Source) document.Section {
 	if s.Timeline != nil { // which shows the calls, and has none counted
 		heads = heads[:2]
 	}
-	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", Share: 4_000}, heads, job.Tools.Dynamic, func(tool jobsTool) document.Line {
+	return section("job-tools", "Tools of the job", tableOf(document.Limit{Noun: "tool", MaxUnits: 4_000}, heads, job.Tools.Dynamic, func(tool jobTool) document.Line {
 		calls := fmt.Sprint(called[tool.Name])
 		if n := failed[tool.Name]; n > 0 {
 			calls += fmt.Sprintf(", %d failed", n)
@@ -107,7 +107,7 @@ func jobsTools(s *Source) document.Section {
 }
 
 // program describes a tool's program: its command, or the length of its script.
-func (t jobsTool) program() document.Text {
+func (t jobTool) program() document.Text {
 	var script string
 	var argv []string
 	switch {
@@ -125,14 +125,14 @@ func (t jobsTool) program() document.Text {
 
 // skills lists the loaded skills.
 func skills(s *Source) document.Section {
-	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", Share: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
+	return section("skills", "Skills", tableOf(document.Limit{Noun: "skill", MaxUnits: 4_000}, columns("Skill", "File", "SHA-256"), s.View.LoadedSkills, func(s transcript.Skill) document.Line {
 		return document.Line{document.Mono(s.Name), document.Mono(s.Path), digest(s.SHA256)}
 	}))
 }
 
 // hooks lists the hooks of the run.
 func hooks(s *Source) document.Section {
-	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", Most: 64, Share: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
+	return section("hooks", "Hooks", tableOf(document.Limit{Noun: "hook", MaxRows: 64, MaxUnits: 4_000}, columns("Hook", "On", "Asked#", "Refused#", "Failed#", "SHA-256"), s.View.Hooks, func(use transcript.HookUse) document.Line {
 		name := document.Mono(use.Name)
 		if use.Trusted {
 			name = append(name, document.Span{Text: " (outside of the sandbox)"})

@@ -12,11 +12,11 @@ import (
 // Verdict summarises a change in one line: checks, tests, cost and duration. It is empty without a
 // change. doubts adds other reasons against a merge.
 func Verdict(v *transcript.View, doubts bool) (tone document.Tone, line document.Text) {
-	if !changed(v) {
+	if !hasChange(v) {
 		return document.Neutral, nil
 	}
 	tone, line = verdictOnChecks(v.Verify)
-	spent := document.Words(wholeSeconds(took(v)))
+	spent := document.Words(wholeSeconds(runSeconds(v)))
 	if cost, known := transcript.CostOf(v.AllModels()); known {
 		spent = document.Join(", ", document.Text{{Text: dollars(cost), Style: document.Amount}}, spent)
 	}
@@ -44,14 +44,14 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 		case row.NotRun == transcript.NotConcerned:
 		case !row.Passed:
 			red = append(red, row.Name)
-		case transcript.Good(row.After, row.Flaky):
+		case transcript.CountsAsGreen(row.After, row.Flaky):
 			passed++
 		default:
 			before = append(before, row.Name)
 		}
 	}
 	if len(red) > 0 {
-		return document.Bad, named(red, agree(len(red), "fail"))
+		return document.Bad, firstNamed(red, verbForm(len(red), "fail"))
 	}
 	var parts []document.Text
 	tone := document.Good
@@ -60,8 +60,8 @@ func verdictOnChecks(table *transcript.Verify) (document.Tone, document.Text) {
 			parts, tone = append(parts, part), max(tone, is)
 		}
 	}
-	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+agree(passed, "pass")))
-	add(len(before) > 0, document.Doubtful, named(before, agree(len(before), "fail")+" as before"))
+	add(passed > 0, document.Good, document.Words(transcript.Count(passed, "check")+" "+verbForm(passed, "pass")))
+	add(len(before) > 0, document.Doubtful, firstNamed(before, verbForm(len(before), "fail")+" as before"))
 	add(len(parts) == 0, document.Doubtful, document.Words("no check concerns the change"))
 	proven, doubtful := proofCounts(table)
 	add(proven > 0, document.Good, document.Words(transcript.Count(proven, "test")+" proven"))
@@ -84,8 +84,8 @@ func proofCounts(table *transcript.Verify) (proven, doubtful int) {
 	return proven, doubtful + table.MoreProofs()
 }
 
-// named lists the first few checks by name with their result.
-func named(checks []string, became string) document.Text {
+// firstNamed lists the first few checks by name with their result.
+func firstNamed(checks []string, became string) document.Text {
 	const most, width = 5, 60
 	var names []document.Text
 	for _, name := range checks[:min(len(checks), most)] {
@@ -102,8 +102,8 @@ func named(checks []string, became string) document.Text {
 	return document.Join("", document.Words(words), document.Join(", ", names...), document.Words(rest+" "+became))
 }
 
-// agree returns a verb in the number of its subject.
-func agree(subjects int, verb string) string {
+// verbForm returns a verb in the number of its subject.
+func verbForm(subjects int, verb string) string {
 	switch {
 	case subjects != 1:
 		return verb
@@ -129,10 +129,10 @@ func wholeSeconds(seconds float64) string {
 	return transcript.Duration(seconds)
 }
 
-// took is how many seconds the run took so far.
-func took(v *transcript.View) float64 {
+// runSeconds is how many seconds the run took so far.
+func runSeconds(v *transcript.View) float64 {
 	if v.Finished != nil {
 		return v.Finished.Seconds
 	}
-	return (v.Lived + max(0, v.Until.Sub(v.Since))).Seconds()
+	return (v.EarlierLifetime + max(0, v.LastEventAt.Sub(v.ResumedAt))).Seconds()
 }

@@ -24,7 +24,7 @@ func outcomeSection(s *Source) document.Section {
 
 // alerts lists the problems of the run, then notes.
 func alerts(s *Source) document.Section {
-	notes := document.Alert{Limit: document.Limit{Noun: "note", Share: 4_000}}
+	notes := document.Alert{Limit: document.Limit{Noun: "note", MaxUnits: 4_000}}
 	if scripted := s.View.Started.Scripted; scripted != "" {
 		notes.Items = append(notes.Items, document.Join("", document.Words("This run was scripted: the answers come from the session file "), document.Mono(scripted), document.Words(", no model was asked.")))
 	}
@@ -32,7 +32,7 @@ func alerts(s *Source) document.Section {
 		notes.Items = append(notes.Items, document.Sentence(note))
 	}
 	all := section("alerts", "")
-	for _, a := range []document.Alert{{Limit: document.Limit{Noun: "reason", Share: 4_000}, Severe: true, Items: s.wrong()}, notes} {
+	for _, a := range []document.Alert{{Limit: document.Limit{Noun: "reason", MaxUnits: 4_000}, Severe: true, Items: s.distrustReasons()}, notes} {
 		if len(a.Items) > 0 {
 			all.Blocks = append(all.Blocks, a)
 		}
@@ -40,15 +40,15 @@ func alerts(s *Source) document.Section {
 	return all
 }
 
-// wrong lists the reasons against trusting the run or its change.
-func (s *Source) wrong() (all []document.Text) {
+// distrustReasons lists the reasons against trusting the run or its change.
+func (s *Source) distrustReasons() (all []document.Text) {
 	v := s.View
 	add := func(when bool, text document.Text) {
 		if when {
 			all = append(all, text)
 		}
 	}
-	if f := v.Finished; f != nil && !s.Told && outcome.Outcome(f.Outcome).ExitCode() != 0 {
+	if f := v.Finished; f != nil && !s.EndKnown && outcome.Outcome(f.Outcome).ExitCode() != 0 {
 		all = append(all, document.Join("", document.Words("The run ended as "), document.Mono(f.Outcome+"/"+f.Reason), document.Words(": "), s.Links.Sentence(f.Message)))
 	}
 	for _, reason := range s.Draft {
@@ -69,14 +69,14 @@ func request(s *Source) document.Section {
 	if t.Actor != "" {
 		text = append(text, document.Span{Text: " by " + t.Actor})
 	}
-	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, Long: true})})
+	return section("request", "", document.Paragraph{Text: append(text, document.Span{Text: ": "}, document.Span{Text: t.Request, IsSentence: true})})
 }
 
 // summary is the agent's last message.
 func summary(s *Source) document.Section {
 	switch text := s.View.Summary(); {
 	case strings.TrimSpace(text) != "":
-		return section("summary", "Summary", document.Message{Text: text, Share: 12_000})
+		return section("summary", "Summary", document.Message{Text: text, MaxUnits: 12_000})
 	case Begun(s.View):
 		return section("summary", "Summary", paragraph("The agent left no summary."))
 	}
@@ -121,13 +121,13 @@ func plan(s *Source) document.Section {
 	return section("plan", "Plan", why, Steps(s.View.Plan))
 }
 
-var boxes = map[string]document.Box{"completed": document.Done, "in_progress": document.InProgress}
+var stepBoxes = map[string]document.Box{"completed": document.Done, "in_progress": document.InProgress}
 
 // Steps is a plan as a list.
 func Steps(p transcript.Plan) document.List {
 	list := document.List{Limit: document.Limit{Noun: "step"}}
 	for _, step := range p.Steps {
-		list.Items = append(list.Items, document.Item{Text: markdown.Inline(step.Step), Box: cmp.Or(boxes[step.Status], document.Open)})
+		list.Items = append(list.Items, document.Item{Text: markdown.Inline(step.Step), Box: cmp.Or(stepBoxes[step.Status], document.Open)})
 	}
 	return list
 }
@@ -144,14 +144,14 @@ func files(s *Source) document.Section {
 	switch {
 	case !Begun(s.View):
 		return document.Section{}
-	case !changed(s.View):
+	case !hasChange(s.View):
 		return section("files", "Files", paragraph("No file was changed."))
 	}
 	heads := columns("File", "What", "+#", "−#")
 	if s.Timeline != nil {
 		heads = append(heads, columns("Patches")...)
 	}
-	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", Share: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Line {
+	return section("files", "Files", paragraph(s.View.Change.Size()), tableOf(document.Limit{Noun: "file", MaxUnits: 8_000}, heads, s.View.Change.Files, func(f changeset.File) document.Line {
 		added, removed := transcript.Thousands(int64(f.Insertions)), transcript.Thousands(int64(f.Deletions))
 		if f.Binary {
 			added, removed = "binary", ""
@@ -159,7 +159,7 @@ func files(s *Source) document.Section {
 		name := fileName(f.Path)
 		line := document.Line{name, document.Words(FileState(f)), document.Words(added), document.Words(removed)}
 		if s.Timeline != nil {
-			name[0].Place = s.Timeline.Diffs[f.Path]
+			name[0].PageAnchor = s.Timeline.Diffs[f.Path]
 			line = append(line, events(s.Timeline.Patches[f.Path]))
 		}
 		return line
@@ -172,7 +172,7 @@ func EventID(seq int64) string { return fmt.Sprintf("e%d", seq) }
 // events are links to events.
 func events(all []int64) (text document.Text) {
 	for _, seq := range all {
-		text = document.Join(" ", text, document.Text{{Text: fmt.Sprintf("#%d", seq), Place: EventID(seq)}})
+		text = document.Join(" ", text, document.Text{{Text: fmt.Sprintf("#%d", seq), PageAnchor: EventID(seq)}})
 	}
 	return text
 }
@@ -191,7 +191,7 @@ func lessons(s *Source) document.Section {
 func lessonsAlone(s *Source) document.Section { return lessonTable("", s.View.Lessons) }
 
 func lessonTable(title string, l *transcript.Lessons) document.Section {
-	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", Share: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Line {
+	return section("lessons", title, paragraph(lessonsWords), tableOf(document.Limit{Noun: "lesson", MaxUnits: 8_000}, columns("Lesson", "Claim", "Evidence"), l.Lessons, func(l transcript.Lesson) document.Line {
 		var evidence []document.Text
 		for _, e := range l.Evidence {
 			evidence = append(evidence, document.Mono(e))
@@ -232,7 +232,7 @@ func warnings(s *Source) document.Section {
 
 // failedSetup shows the output of failed setup commands.
 func failedSetup(s *Source) document.Section {
-	outputs := document.Folds{Limit: document.Limit{Noun: "output", Most: 10, Share: 16_000}}
+	outputs := document.Folds{Limit: document.Limit{Noun: "output", MaxRows: 10, MaxUnits: 16_000}}
 	for _, step := range s.View.Setup {
 		if step.Tail != "" {
 			outputs.Folds = append(outputs.Folds, lastLines("", "setup "+step.Name, fmt.Sprintf("exit %d", step.ExitCode), step.Tail))

@@ -17,15 +17,15 @@ import (
 
 // table has a row for each event type except model.response, which is shown with its request.
 var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
-	transcript.TypeRunStarted: as(func(d transcript.RunStarted) Entry {
+	transcript.TypeRunStarted: decodeAs(func(d transcript.RunStarted) Entry {
 		scripted := prefixed("; the model's answers are scripted (", d.Scripted)
 		if scripted != "" {
 			scripted += "), no model is asked"
 		}
-		return Entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: noTexts}
+		return Entry{Line: line("run "+d.RunID, prefixed(" of ", d.Key), scripted), Texts: withoutTexts}
 	}),
-	transcript.TypeRunResumed: as(func(d transcript.RunResumed) Entry {
-		e := quiet("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
+	transcript.TypeRunResumed: decodeAs(func(d transcript.RunResumed) Entry {
+		e := detailEntry("resumed", " after "+cmp.Or(d.After, "it was killed")+", by agent-ci "+d.Version)
 		if d.Torn > 0 {
 			e.Line = append(e.Line, document.Span{Text: "; " + transcript.Count(d.Torn, "byte") + " of a torn last line were cut off"})
 		}
@@ -37,34 +37,34 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		}
 		return e
 	}),
-	transcript.TypeRunFinished: as(func(d transcript.RunFinished) Entry {
-		e := quiet("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.Duration(d.Seconds))
-		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, noTexts
+	transcript.TypeRunFinished: decodeAs(func(d transcript.RunFinished) Entry {
+		e := detailEntry("run finished", ": "+d.Outcome+"/"+d.Reason+" after "+transcript.Duration(d.Seconds))
+		e.Message, e.Bad, e.Texts = d.Message, outcome.Outcome(d.Outcome).ExitCode() != 0, withoutTexts
 		return e
 	}),
-	transcript.TypeTask: as(func(d transcript.Task) Entry {
-		e := quiet("task", prefixed(": ", d.Title))
+	transcript.TypeTask: decodeAs(func(d transcript.Task) Entry {
+		e := detailEntry("task", prefixed(": ", d.Title))
 		e.Texts = []Text{{"Text", d.Text}}
 		return e
 	}),
-	transcript.TypeWorkspace: as(func(d transcript.Workspace) Entry {
-		return Entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: noTexts}
+	transcript.TypeWorkspace: decodeAs(func(d transcript.Workspace) Entry {
+		return Entry{Line: line("base", " is "+strings.TrimSpace(d.Base+" "+transcript.ShortSHA(d.BaseSHA))), Texts: withoutTexts}
 	}),
-	transcript.TypePolicy: as(func(d transcript.Policy) Entry {
+	transcript.TypePolicy: decodeAs(func(d transcript.Policy) Entry {
 		if len(d.Layers) == 0 {
 			return Entry{Line: line("WARNING", ": commands run unconfined, with all rights of this user"), Bad: true}
 		}
-		return Entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.WorkTreeWords())), Bad: d.Unconfined()}
+		return Entry{Line: line("commands are confined", fmt.Sprintf(": %s (%s)", d.Level, strings.Join(d.Layers, ", ")), prefixed("; work tree: ", d.DescribeWorkTree())), Bad: d.Unconfined()}
 	}),
-	transcript.TypeSetup: as(func(d transcript.Setup) Entry {
+	transcript.TypeSetup: decodeAs(func(d transcript.Setup) Entry {
 		name := strings.TrimPrefix(cmp.Or(d.Kind, "setup")+" "+d.Name, d.Name+" ")
 		return Entry{Line: line(name, fmt.Sprintf(": exit %d after %s", d.ExitCode, seconds(d.Seconds))), Bad: d.ExitCode != 0, Outputs: outputs("setup "+d.Name, fmt.Sprintf("exit %d", d.ExitCode), d.Tail)}
 	}),
-	transcript.TypeNetwork: as(func(d transcript.Network) Entry {
+	transcript.TypeNetwork: decodeAs(func(d transcript.Network) Entry {
 		if d.Allowed {
-			return quiet("allowed", " to reach ", d.Target)
+			return detailEntry("allowed", " to reach ", d.Target)
 		}
-		e := Entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), Inner: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
+		e := Entry{Line: line("refused", " to reach ", d.Target, prefixed(": ", d.Reason)), PartOfNeighbours: true, Bad: true, Host: d.Target, Refused: cmp.Or(d.Rule, "no rule allows it")}
 		if d.Request != "" {
 			e.Line = append(e.Line, document.Span{Text: " The request was " + d.Request + "."})
 		}
@@ -73,61 +73,63 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		}
 		return e
 	}),
-	transcript.TypeSecretUsed: as(func(d transcript.SecretUsed) Entry {
-		e := Entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), Inner: true, Quiet: d.Uses == 1 || !d.Ended}
+	transcript.TypeSecretUsed: decodeAs(func(d transcript.SecretUsed) Entry {
+		e := Entry{Line: line("secret "+d.Name, fmt.Sprintf(" was used %d times by %s for ", d.Uses, d.By), d.Target), PartOfNeighbours: true, Detail: d.Uses == 1 || !d.Ended}
 		if d.Uses == 1 && !d.Ended {
-			e.Line, e.Quiet = line("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
+			e.Line, e.Detail = line("secret "+d.Name, " is used by "+d.By+" for ", d.Target), false
 		}
 		return e
 	}),
-	transcript.TypeService: as(func(d transcript.Service) Entry {
+	transcript.TypeService: decodeAs(func(d transcript.Service) Entry {
 		if d.State == transcript.ServiceReady {
-			return Entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), Inner: true}
+			return Entry{Line: line("service "+d.Name, " is ready for "+d.By+" after "+seconds(d.Seconds)), PartOfNeighbours: true}
 		}
-		return Entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), Inner: true, Bad: true}
+		return Entry{Line: line("service "+d.Name, " for "+d.By+": ", d.Why), PartOfNeighbours: true, Bad: true}
 	}),
-	transcript.TypeMCPServer: as(func(d transcript.MCPServer) Entry {
+	transcript.TypeMCPServer: decodeAs(func(d transcript.MCPServer) Entry {
 		if d.State == transcript.MCPReady && d.Why == "" {
-			return Entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), Inner: true}
+			return Entry{Line: line("server "+d.Name, " is ready after "+seconds(d.Seconds)+" with "+transcript.Count(len(d.Tools), "tool")), PartOfNeighbours: true}
 		}
-		return Entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), Inner: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
+		return Entry{Line: line("server "+d.Name, " is "+d.State+": ", d.Why), PartOfNeighbours: true, Bad: d.State == transcript.MCPFailed || d.State == transcript.MCPEnded}
 	}),
-	transcript.TypeHooks: as(func(d transcript.Hooks) Entry { return quiet("hooks", ": "+transcript.Count(len(d.Hooks), "hook")) }),
-	transcript.TypeHook: as(func(d transcript.Hook) Entry {
-		e := Entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), Inner: true}
-		e.Quiet, e.Bad = hookWords[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
+	transcript.TypeHooks: decodeAs(func(d transcript.Hooks) Entry {
+		return detailEntry("hooks", ": "+transcript.Count(len(d.Hooks), "hook"))
+	}),
+	transcript.TypeHook: decodeAs(func(d transcript.Hook) Entry {
+		e := Entry{Line: line("hook "+d.Name, " on "+d.On+" "+cmp.Or(hookWords[d.Decision], d.Decision), prefixed(": ", d.Reason)), PartOfNeighbours: true}
+		e.Detail, e.Bad = hookWords[d.Decision] == "", d.Decision == transcript.HookDeny || d.Decision == transcript.HookFailed
 		return e
 	}),
-	transcript.TypeSkills: as(func(d transcript.Skills) Entry {
-		return quiet("skills", ": "+transcript.Count(len(d.Skills), "skill")+" can be loaded")
+	transcript.TypeSkills: decodeAs(func(d transcript.Skills) Entry {
+		return detailEntry("skills", ": "+transcript.Count(len(d.Skills), "skill")+" can be loaded")
 	}),
-	transcript.TypeMemory: as(func(d transcript.Memory) Entry {
-		e := quiet("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
+	transcript.TypeMemory: decodeAs(func(d transcript.Memory) Entry {
+		e := detailEntry("memory", fmt.Sprintf(": %s of %s, %d chosen", transcript.Count(len(d.Lessons), "lesson"), d.File, len(d.Chosen)))
 		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}, {"Chosen for the task", strings.Join(d.Chosen, "\n")}}
 		return e
 	}),
-	transcript.TypeLesson: as(func(d transcript.Lesson) Entry { return Entry{Line: line("lesson proposed", ": "+d.Claim)} }),
-	transcript.TypeLessons: as(func(d transcript.Lessons) Entry {
-		e := quiet("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
+	transcript.TypeLesson: decodeAs(func(d transcript.Lesson) Entry { return Entry{Line: line("lesson proposed", ": "+d.Claim)} }),
+	transcript.TypeLessons: decodeAs(func(d transcript.Lessons) Entry {
+		e := detailEntry("lessons", fmt.Sprintf(": %s in %s", transcript.Count(len(d.Lessons), "lesson"), d.File))
 		e.Texts = []Text{{"Lessons", lessons(d.Lessons)}}
 		return e
 	}),
-	transcript.TypeModelRequest: as(func(d transcript.ModelRequest) Entry { return Entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
-	transcript.TypeModelRetry: as(func(d transcript.ModelRetry) Entry {
+	transcript.TypeModelRequest: decodeAs(func(d transcript.ModelRequest) Entry { return Entry{Line: line(fmt.Sprintf("turn %d", d.Turn))} }),
+	transcript.TypeModelRetry: decodeAs(func(d transcript.ModelRetry) Entry {
 		return Entry{Line: line(fmt.Sprintf("attempt %d", d.Attempt), " failed ("+d.Error+"), again in "+seconds(d.Wait)), Bad: true}
 	}),
-	transcript.TypeModelFailure: as(func(d transcript.ModelFailure) Entry {
-		e := quiet("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
+	transcript.TypeModelFailure: decodeAs(func(d transcript.ModelFailure) Entry {
+		e := detailEntry("request failed", " after "+transcript.Count(d.Attempts, "attempt"), ": "+strings.TrimSpace(d.Kind+" "+d.Code))
 		e.Bad = true
 		return e
 	}),
-	transcript.TypeModelFallback: as(func(d transcript.ModelFallback) Entry {
+	transcript.TypeModelFallback: decodeAs(func(d transcript.ModelFallback) Entry {
 		return Entry{Line: line("continues with "+d.To, " instead of "+d.From+": ", d.Why), Bad: true}
 	}),
-	transcript.TypeCompaction: as(func(d transcript.Compaction) Entry {
-		e := quiet("conversation shortened", " by "+d.Method+", for "+d.Reason)
+	transcript.TypeCompaction: decodeAs(func(d transcript.Compaction) Entry {
+		e := detailEntry("conversation shortened", " by "+d.Method+", for "+d.Reason)
 		if d.Reason == transcript.Refused {
-			e = quiet("conversation repaired", ": the API refused a part of it")
+			e = detailEntry("conversation repaired", ": the API refused a part of it")
 		}
 		if d.Before > 0 && d.After > 0 {
 			e.Line = append(e.Line, document.Span{Text: fmt.Sprintf(": from %s to %s", transcript.Count(int(d.Before), "token"), transcript.Count(int(d.After), "token"))})
@@ -141,21 +143,21 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		e.Texts = []Text{{"The conversation from here on", items.String()}}
 		return e
 	}),
-	transcript.TypeAgentStarted: as(func(d transcript.AgentStarted) Entry {
+	transcript.TypeAgentStarted: decodeAs(func(d transcript.AgentStarted) Entry {
 		return Entry{Line: line("agent "+d.Name, " ("+d.Role+") was started by "+d.AskedBy)}
 	}),
-	transcript.TypeAgentFinished: as(func(d transcript.AgentFinished) Entry {
+	transcript.TypeAgentFinished: decodeAs(func(d transcript.AgentFinished) Entry {
 		return Entry{Line: line("has ended", ": "+d.Status+inBrackets(d.Reason)), Bad: d.Status == "errored"}
 	}),
-	transcript.TypeToolStarted: as(func(d transcript.ToolStarted) Entry {
-		return Entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.Shown()))), Inner: true}
+	transcript.TypeToolStarted: decodeAs(func(d transcript.ToolStarted) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, prefixed(" ", transcript.Topic(d.ReadableInput()))), PartOfNeighbours: true}
 	}),
-	transcript.TypeToolFinished: as(func(d transcript.ToolFinished) Entry {
-		return Entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), Inner: true, Quiet: !d.Failed}
+	transcript.TypeToolFinished: decodeAs(func(d transcript.ToolFinished) Entry {
+		return Entry{Line: line(indent(d.Ref())+d.Tool, " failed after "+seconds(d.Seconds)), PartOfNeighbours: true, Detail: !d.Failed}
 	}),
-	transcript.TypePlan: as(plan),
-	transcript.TypeChange: as(func(d transcript.Change) Entry {
-		e := quiet("change", ": "+d.Size())
+	transcript.TypePlan: decodeAs(plan),
+	transcript.TypeChange: decodeAs(func(d transcript.Change) Entry {
+		e := detailEntry("change", ": "+d.Size())
 		var files strings.Builder
 		for _, f := range d.Files {
 			files.WriteString(string(f.Status) + " " + markdown.FileName(f.Path) + "\n")
@@ -163,12 +165,12 @@ var table = map[transcript.Type]func(json.RawMessage) (Entry, error){
 		e.Texts = []Text{{"Files", files.String()}}
 		return e
 	}),
-	transcript.TypeVerify:     as(verify),
-	transcript.TypeInspection: as(inspection),
-	transcript.TypePublish:    as(publish),
-	transcript.TypeWarning: as(func(d transcript.Warning) Entry {
-		text := append(line("warning"), document.Span{Text: " " + d.Code, Paged: true})
-		return Entry{Line: text, Message: d.Message, Bad: true, Texts: noTexts}
+	transcript.TypeVerify:     decodeAs(verify),
+	transcript.TypeInspection: decodeAs(inspection),
+	transcript.TypePublish:    decodeAs(publish),
+	transcript.TypeWarning: decodeAs(func(d transcript.Warning) Entry {
+		text := append(line("warning"), document.Span{Text: " " + d.Code, PageOnly: true})
+		return Entry{Line: text, Message: d.Message, Bad: true, Texts: withoutTexts}
 	}),
 }
 
@@ -196,7 +198,7 @@ func lessons(all []transcript.Lesson) string {
 
 // plan says how many steps are done, and the current one.
 func plan(d transcript.Plan) Entry {
-	e := Entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), Inner: true}
+	e := Entry{Line: line("plan", fmt.Sprintf(": %d of %d done", d.Done(), len(d.Steps))), PartOfNeighbours: true}
 	if at, begun := d.Current(); begun {
 		e.Line = append(e.Line, document.Span{Text: ", now: " + d.Steps[at].Step})
 	} else if at >= 0 {
@@ -221,9 +223,9 @@ func verify(d transcript.Verify) Entry {
 			words, now, end = row.Name+" "+before+" → "+cmp.Or(row.After, "not run"), row.After, row.After
 		}
 		rows = append(rows, words+inBrackets(row.Tests()))
-		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.Told(now, row.Runs), transcript.Duration(row.Seconds), prefixed(": ", row.Tests()))
+		checks += fmt.Sprintf("%s: %s (%s)%s\n", row.Name, transcript.StateWithRuns(now, row.Runs), transcript.Duration(row.Seconds), prefixed(": ", row.Tests()))
 		e.Outputs = append(e.Outputs, outputs(row.Name, end, row.Tail)...)
-		e.Seconds += row.Took()
+		e.Seconds += row.TotalSeconds()
 	}
 	e.Line = append(e.Line, document.Span{Text: strings.Join(rows, ", ")})
 	e.Texts = []Text{{"Checks", checks}}
@@ -278,7 +280,7 @@ func inspection(d transcript.Inspection) Entry {
 	if n := len(d.Claims); n > 0 {
 		found = append(found, transcript.Count(n, "claim")+" of the summary not found in the change")
 	}
-	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Quiet: d.Empty()}
+	e := Entry{Line: line("inspected", ": ", cmp.Or(strings.Join(found, ", "), "nothing is left of what was found")), Bad: !d.Empty(), Detail: d.Empty()}
 	for _, s := range (&sections.Source{View: &transcript.View{Inspection: d}}).On(sections.Findings) {
 		e.Texts = append(e.Texts, Text{s.Title, document.Lines(s.Blocks...)})
 	}

@@ -13,16 +13,16 @@ import (
 
 // Entry describes an event.
 type Entry struct {
-	Line    document.Text // one sentence; empty for nothing
-	Message string        // ends the line where there is no Markdown, else stands below it
-	Texts   []Text        // more of it; nil for the data of the event
-	Outputs []Output      // of commands that failed
-	Quiet   bool          // shown only where all events are
-	Inner   bool          // part of what the lines around it say
-	Bad     bool
-	Seconds float64
-	Host    string // that the event is about
-	Refused string // the rule by which the host was refused
+	Line             document.Text // one sentence; empty for nothing
+	Message          string        // ends the line where there is no Markdown, else stands below it
+	Texts            []Text        // more of it; nil for the data of the event
+	Outputs          []Output      // of commands that failed
+	Detail           bool          // shown only where all events are
+	PartOfNeighbours bool          // part of what the lines around it say
+	Bad              bool
+	Seconds          float64
+	Host             string // that the event is about
+	Refused          string // the rule by which the host was refused
 }
 
 // Text is a longer text of an event.
@@ -34,19 +34,19 @@ type Output struct{ Name, End, Tail string }
 // Title names the command.
 func (o Output) Title() string { return "The last lines of " + o.Name + " (" + o.End + ")" }
 
-// Of describes an event. An unknown type yields its name only.
-func Of(e transcript.Event) (Entry, error) {
+// Describe describes an event. An unknown type yields its name only.
+func Describe(e transcript.Event) (Entry, error) {
 	if describe, known := table[e.Type]; known {
 		return describe(e.Data)
 	}
-	return quiet(string(e.Type)), nil
+	return detailEntry(string(e.Type)), nil
 }
 
-// noTexts marks events described by their line or other parts of a page.
-var noTexts = []Text{}
+// withoutTexts marks events described by their line or other parts of a page.
+var withoutTexts = []Text{}
 
-// as reads the data of one type of event.
-func as[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
+// decodeAs reads the data of one type of event.
+func decodeAs[T any](describe func(T) Entry) func(json.RawMessage) (Entry, error) {
 	return func(raw json.RawMessage) (Entry, error) {
 		var data T
 		if err := json.Unmarshal(raw, &data); err != nil {
@@ -75,7 +75,9 @@ func line(begin string, rest ...string) document.Text {
 	return text
 }
 
-func quiet(begin string, rest ...string) Entry { return Entry{Line: line(begin, rest...), Quiet: true} }
+func detailEntry(begin string, rest ...string) Entry {
+	return Entry{Line: line(begin, rest...), Detail: true}
+}
 
 // prefixed adds a prefix to a non-empty text.
 func prefixed(before, text string) string {

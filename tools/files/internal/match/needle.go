@@ -17,8 +17,8 @@ type needle struct {
 	anchor int
 }
 
-// mostNeedles is up to how many alternatives are searched for one by one.
-const mostNeedles = 8
+// maxNeedles is up to how many alternatives are searched for one by one.
+const maxNeedles = 8
 
 // required finds texts of which every match contains at least one. With exact, every line with one
 // matches.
@@ -41,7 +41,7 @@ func required(tree *syntax.Regexp) (needles []needle, exact bool) {
 		exact = true
 		for _, sub := range tree.Sub {
 			found, subExact := required(sub)
-			if len(found) == 0 || len(needles)+len(found) > mostNeedles {
+			if len(found) == 0 || len(needles)+len(found) > maxNeedles {
 				return nil, false
 			}
 			needles, exact = append(needles, found...), exact && subExact

@@ -126,8 +126,8 @@ func (t *Tree) withIgnoreFile(f Folder, names []string) Folder {
 	return f
 }
 
-// largestIgnoreFile is up to how many bytes an ignore file is read.
-const largestIgnoreFile = 8 << 20
+// maxIgnoreFile is up to how many bytes an ignore file is read.
+const maxIgnoreFile = 8 << 20
 
 func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	file, err := t.open(path, 0)
@@ -139,10 +139,10 @@ func (t *Tree) readIgnoreFile(path string) ([]byte, error) {
 	if err := unix.Fstat(file.fd, &info); err != nil {
 		return nil, err
 	}
-	if info.Mode&unix.S_IFMT != unix.S_IFREG || info.Size > largestIgnoreFile {
-		return nil, fmt.Errorf("not a regular file of at most %d bytes", largestIgnoreFile)
+	if info.Mode&unix.S_IFMT != unix.S_IFREG || info.Size > maxIgnoreFile {
+		return nil, fmt.Errorf("not a regular file of at most %d bytes", maxIgnoreFile)
 	}
-	return io.ReadAll(io.LimitReader(file, largestIgnoreFile))
+	return io.ReadAll(io.LimitReader(file, maxIgnoreFile))
 }
 
 // Files returns the tree's regular files accepted by keep: those modified after since first, newest

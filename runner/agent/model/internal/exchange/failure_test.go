@@ -39,17 +39,17 @@ func TestWhatLeadsToAnotherModel(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := Refusal(&http.Response{StatusCode: test.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(test.body))})
-			if f.Kind != test.kind || f.Temporary() != test.again || f.Elsewhere() != test.elsewhere {
-				t.Errorf("%s, again %t, elsewhere %t", f.Kind, f.Temporary(), f.Elsewhere())
+			if f.Kind != test.kind || f.Temporary() != test.again || f.TryOtherModel() != test.elsewhere {
+				t.Errorf("%s, again %t, elsewhere %t", f.Kind, f.Temporary(), f.TryOtherModel())
 			}
 		})
 	}
 	for kind, elsewhere := range map[model.Kind]bool{model.Unreachable: false, model.StreamCut: true, model.Silent: true, model.Incomplete: false, model.Malformed: false, model.Identity: false} {
-		if got := (&model.Failure{Kind: kind}).Elsewhere(); got != elsewhere {
+		if got := (&model.Failure{Kind: kind}).TryOtherModel(); got != elsewhere {
 			t.Errorf("%s leads elsewhere: %t", kind, got)
 		}
 	}
-	if (&model.Failure{Kind: model.ServerError, Lasting: true}).Temporary() {
+	if (&model.Failure{Kind: model.ServerError, Permanent: true}).Temporary() {
 		t.Error("what lasts is asked again")
 	}
 }

@@ -112,7 +112,7 @@ func Weighed(r *model.Response, err error, sent []byte) (*model.Response, error)
 		for _, item := range r.Output {
 			received += len(item)
 		}
-		r.Usage, r.Uncounted = plausible(r.Usage, textBytes(sent), received)
+		r.Usage, r.EstimatedUsage = plausible(r.Usage, textBytes(sent), received)
 	}
 	return r, err
 }
