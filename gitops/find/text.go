@@ -42,10 +42,10 @@ func (s *Seeker) OutOfSteps() bool { return s.steps < 0 }
 type Text struct {
 	seeker    *Seeker
 	lines     []line
-	lineCount int // lines that are not gone
+	lineCount int // without deleted lines
 
 	keyOfLine    []int32 // the key of each line, or 0
-	linesWithKey [][]ID  // where each key is; some of these lines may be gone
+	linesWithKey [][]ID  // may include deleted lines
 	liveCount    []int   // how many of those are not
 }
 

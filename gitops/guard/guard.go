@@ -17,7 +17,7 @@ import (
 type Checkout struct {
 	Root          string   // of the work tree
 	Writable      []string // folders that commands may write to, links resolved
-	OwnRepository bool     // its repository is the commands' own: they may do with it what they like
+	OwnRepository bool     // commands own the repository and may change anything in it
 	Home          string   // of the user
 	Homes         []string // the user's folders, by whatever name; Home may be among them
 	Environ       []string // that the user's git has

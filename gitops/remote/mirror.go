@@ -73,7 +73,7 @@ func (m Mirror) shareObjects(dir, branch, commit string) error {
 	)
 }
 
-// shareRefs writes them into one file, however many there are.
+// shareRefs writes all references into one file.
 func (m Mirror) shareRefs(mirror, to *filesystem.Storage) error {
 	refs, err := mirror.IterReferences()
 	if err != nil {

@@ -11,7 +11,7 @@ type lineRange struct{ oldFrom, oldTo, newFrom, newTo int }
 
 const (
 	maxDifferenceLines = 60 // lines of both texts together within which a difference is expected to end
-	sureLines          = 3  // equal lines by which its end is known
+	sureLines          = 3  // equal lines that mark its end
 	// maxEdits bounds the size of a difference without an end nearby. Beyond it, all remaining
 	// lines count as changed. It bounds time and memory.
 	maxEdits = 1500
@@ -113,7 +113,7 @@ func withoutEqualEnds(was, is []string) (gone, came int) {
 	return gone, came
 }
 
-// AlignTexts says which lines stay where another text takes the place of one, which go and which come.
+// AlignTexts returns the lines kept, removed and inserted between two texts.
 // Those that both end with stay first of all.
 func AlignTexts(was, is string) (all []Line) {
 	add := func(kind Kind, text string) {

@@ -370,7 +370,7 @@ func numbers(places []find.Place) string {
 	return strings.Join(clip.List(told, find.MaxPlaces-2), ", ")
 }
 
-// maxTold is how many hunks a note tells of one by one.
+// maxTold bounds the hunks listed in a note.
 const maxTold = 40
 
 // allNotes are all notes.

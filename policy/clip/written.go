@@ -24,7 +24,7 @@ func (h *Head) String() string { return text(bytes.TrimSpace(h.buffer)) }
 // Bytes returns what was kept, as it was written.
 func (h *Head) Bytes() []byte { return h.buffer }
 
-// Truncated reports whether more was written than was kept.
+// Truncated reports whether the text was longer than the limit.
 func (h *Head) Truncated() bool { return h.truncated }
 
 // Lines returns the whole lines that were kept.

@@ -102,7 +102,7 @@ func (g *Guard) Replace(text []byte, whole bool) (ready int) {
 	return min(clean, max(0, len(text)-g.values.longest+1))
 }
 
-// answerCopy is an answer on its way.
+// answerCopy copies an answer and replaces values.
 type answerCopy struct {
 	guard *Guard
 	to    io.Writer
@@ -110,12 +110,12 @@ type answerCopy struct {
 	mu        sync.Mutex
 	buffer    []byte // begins with what is held back
 	held      int
-	forwarded int   // of what is held, what was let through already
+	forwarded int   // bytes of the held ones that were forwarded
 	failed    error // of forwardHeld
 	done      bool
 }
 
-// process takes the next bytes of the buffer. It tells whether some wait.
+// process takes the next bytes of the buffer. waits reports held back ones.
 func (s *answerCopy) process(n int, whole bool) (waits bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ type guardedBody struct {
 	guard    *Guard
 	body     io.Reader
 	trailer  func() http.Header
-	sentTail []byte // what may be the beginning of a placeholder, which was sent already
+	sentTail []byte // sent bytes that may begin a placeholder
 }
 
 func (s *guardedBody) Read(to []byte) (int, error) {

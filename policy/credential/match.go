@@ -25,7 +25,7 @@ type needle struct {
 }
 
 const (
-	minNeedle = 2 // what the matcher needs; credentials have 8
+	minNeedle = 2 // the matcher's minimum; credentials have 8
 	maxShift  = 255
 )
 
@@ -132,7 +132,7 @@ func (m *matcher) replaceAll(text string) string {
 	return string(changed)
 }
 
-// containsAnyCase says whether a text holds one of the needles in whatever case.
+// containsAnyCase reports whether a text contains a needle, ignoring case.
 func containsAnyCase(text, part string) bool {
 	return len(text) >= len(part) && strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

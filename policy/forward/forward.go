@@ -32,10 +32,10 @@ type Forwarder struct {
 
 	mu         sync.Mutex
 	open       map[net.Conn]struct{}
-	halfClosed []*connection // whose clients have said all, in this order
+	halfClosed []*connection // in the order in which their clients closed their side
 	closed     bool
 
-	halfClosedSignal chan struct{} // has something when a client has said all
+	halfClosedSignal chan struct{} // signals that a client has closed its side
 }
 
 // connection is a client's connection with its destination.

@@ -73,7 +73,7 @@ func (p *Proxy) intercept(w http.ResponseWriter, r *http.Request, t reach.Target
 	}
 }
 
-// tlsConfigFor is how the proxy stands for a target.
+// tlsConfigFor returns the proxy's TLS configuration as a target.
 func (p *Proxy) tlsConfigFor(t reach.Target) (*tls.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -181,7 +181,7 @@ func keepEndToEnd(to, from http.Header) {
 	}
 }
 
-// idleReader puts off the end for idleness whenever something comes, and has an end.
+// idleReader restarts the idle timer at each read and bounds the bytes.
 type idleReader struct {
 	from io.Reader
 	idle *idleTimer
@@ -203,7 +203,7 @@ func (w *idleReader) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// flushingWriter writes each part as it comes.
+// flushingWriter flushes after each write.
 type flushingWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -30,7 +30,7 @@ func (p *Proxy) endWhenIdle(client *http.ResponseController, cancel func()) *idl
 	})
 }
 
-// restart begins the wait anew.
+// restart restarts the wait.
 func (s *idleTimer) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -213,7 +213,7 @@ func targetOf(protocol string, r *http.Request) (t reach.Target, problem string)
 	return t, ""
 }
 
-// limitedListener lets so many connections in at once, until end is closed.
+// limitedListener bounds the simultaneous connections until end is closed.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}

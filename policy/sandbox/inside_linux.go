@@ -36,8 +36,8 @@ var errGone = errors.New("the sandbox's supervisor is gone")
 type supervisorConn struct {
 	supervisor     *supervisor
 	socket         *net.UnixConn
-	supervisorGone chan struct{}  // closed when nothing more comes from inside
-	noProcesses    chan struct{}  // closed when the supervisor says that nothing lives
+	supervisorGone chan struct{}  // closed when the supervisor is gone
+	noProcesses    chan struct{}  // closed when the supervisor reports that no process lives
 	paused         chan error     // its answer to who wants all stopped
 	listeners      []net.Listener // that the spec asked for
 	sharedFolder   *os.File       // the folder that the spec asked for; nil without

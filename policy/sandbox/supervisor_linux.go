@@ -16,7 +16,7 @@ import (
 // probe pidfds with another process.
 type supervisor struct {
 	pid       int
-	errorPipe *os.File // what it writes when it fails
+	errorPipe *os.File // has its message after a failure
 
 	mu     sync.Mutex
 	reaped bool // the number may be somebody else's
@@ -103,7 +103,7 @@ func (s *supervisor) wait() {
 	_ = s.errorPipe.Close()
 }
 
-// readError waits for its end and reads why it came.
+// readError waits for the process's end and returns its last message.
 func (s *supervisor) readError() string {
 	said, _ := io.ReadAll(io.LimitReader(s.errorPipe, maxErrorBytes))
 	s.wait()

@@ -136,7 +136,7 @@ func withoutSeparators(gap string) string {
 	}, gap)
 }
 
-// isSubsequence says whether the bytes of part stand in text, in their order.
+// isSubsequence reports whether text contains the bytes of part in order.
 func isSubsequence(text, part string) bool {
 	for i := 0; i < len(text) && part != ""; i++ {
 		if text[i] == part[0] {

@@ -19,7 +19,7 @@ type Redactor struct {
 	forms         []form
 	short         []string
 	grams         grams
-	encodedFinder func() *encodedFinder // nil where no value is known
+	encodedFinder func() *encodedFinder // nil without values
 	isPublic      func(fragment string) bool
 }
 

@@ -131,7 +131,7 @@ func dotted(first, second measure) measure {
 	}
 }
 
-// prefixed measures a prefix followed by what.
+// prefixed measures a prefix and the measured part after it.
 func prefixed(prefix string, what measure) measure {
 	return func(rest string) (int, int) {
 		if !strings.HasPrefix(rest, prefix) {

@@ -38,7 +38,7 @@ type Conversation struct {
 	Plan func() string
 	// KeptTexts returns texts kept word for word by every compaction. It may be nil.
 	KeptTexts func() []string
-	// MustStop says why the run can't go on, after the calls of each answer; nil while it can.
+	// MustStop returns the reason to end the run after the calls of an answer, or nil.
 	// It may be nil.
 	MustStop func() error
 	// BeforeCompaction is asked before the conversation is made shorter; its error ends the run.
@@ -54,18 +54,18 @@ type Conversation struct {
 	Warn func(code, format string, args ...any)
 
 	state
-	callCount            callCounter           // calls of this run
+	callCount            callCounter
 	lastRequest          requestedConversation // the conversation as the last request had it
 	lastSettings         model.Settings        // of the last request
 	bodies               model.Bodies          // of requests
-	pinnedItems          int                   // items at the start that stay word for word
-	compactedTokens      int64                 // tokens after the last compaction
-	reportedBudgets      []string              // budgets that the model knows to be nearly used up
+	pinnedItems          int                   // at the start; compaction keeps them unchanged
+	compactedTokens      int64                 // after the last compaction
+	reportedBudgets      []string
 	repeats              failingRepeats
-	emptyAnswers         int  // answers in a row without calls that do not end it either
-	cutAnswers           int  // answers in a row of a model that writes which were stopped before their end
-	overlongRequests     int  // requests in a row that were too long
-	noEndpointCompaction bool // the endpoint does not compact conversations
+	emptyAnswers         int // in a row
+	cutAnswers           int // incomplete answers in a row of a model with text edits
+	overlongRequests     int // in a row
+	noEndpointCompaction bool
 }
 
 // Spent is a conversation's use so far.
@@ -181,7 +181,7 @@ func (c *Conversation) Run(ctx context.Context) (string, error) {
 	}
 }
 
-// stopReason says why the run can't go on; nil where it can.
+// stopReason returns the reason to end the run, or nil.
 func (c *Conversation) stopReason() error {
 	if c.MustStop == nil {
 		return nil

@@ -25,7 +25,7 @@ const (
 type tokenCount struct {
 	tokens        int64 // of the last request and its answer
 	items         int   // of the history that tokens are of
-	reportedTools int   // of what the function found, how much the model was told of by then
+	reportedTools int   // number of found tools reported to the model
 	lastAnswer    int   // where the last answer begins in the history
 }
 

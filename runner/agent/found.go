@@ -158,7 +158,7 @@ func (c *Conversation) withSearchedTools(items []json.RawMessage) ([]json.RawMes
 	return append(items, raw), err
 }
 
-// definesTool says of an item whether it has the definition of a tool.
+// definesTool returns a predicate for items that define the tool called name.
 func definesTool(name string) func(item json.RawMessage) bool {
 	return func(item json.RawMessage) bool {
 		var told struct {

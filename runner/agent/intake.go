@@ -29,13 +29,13 @@ type receivedAnswer struct {
 	batch         *tools.Batch
 	ids           rawitem.CallIDs
 	items         []json.RawMessage
-	itemsUpToCall []int  // of each call: the items there are with its own
-	handedOver    int    // calls that the tools were given, the first ones
-	whyNotRun     string // why the calls behind those are not run
+	itemsUpToCall []int  // of each call: the number of items up to and including its own
+	handedOver    int    // number of calls given to the tools
+	whyNotRun     string // the reason for not running the other calls
 	parseError    error  // with the first item that cannot be read
-	interrupted   bool   // the answer broke off, and this is what stays of it
+	interrupted   bool   // the answer broke off; the received items are kept
 	refusedInput  string // why the call of the last item is not looked at
-	inputRemoved  bool   // an item is not as it came
+	inputRemoved  bool   // of an item
 }
 
 func (c *Conversation) newIntake(ctx context.Context, speaking bool) *answerIntake {

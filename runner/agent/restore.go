@@ -31,17 +31,17 @@ type ResumeState struct {
 	state
 	ended              bool              // the model has said its last words, and nobody has answered
 	openCalls          []tools.Call      // of the last answer, without an output in the history
-	handedOver         int               // of these, the first ones, which the tools were to run
-	whyNotRun          string            // why those behind them were not
+	handedOver         int               // number of openCalls given to the tools
+	whyNotRun          string            // the reason for not running the others
 	denials            []json.RawMessage // that the last answer is owed too
 	outputsOfWordsOnly []json.RawMessage // outputs of calls in an answer that was to be words alone
 	// beforeSummary is the conversation before a requested summary, until that replaces it; nil
 	// without a request.
 	beforeSummary *position
-	fallbackModel string // the model that the run had come to; empty for its first
+	fallbackModel string // the latest fallback, or ""
 	started       map[transcript.CallRef]startedCall
 	finished      map[transcript.CallRef]transcript.ToolFinished
-	scriptCalls   int // calls that scripts made
+	scriptCalls   int
 }
 
 func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.Ref()) }
@@ -49,7 +49,7 @@ func refOf(call tools.Call) transcript.CallRef { return transcript.CallRef(call.
 // startedCall is the beginning of a call.
 type startedCall struct {
 	transcript.ToolStarted
-	eventSeq int64 // of the event that told of it
+	eventSeq int64 // of its start
 }
 
 // Turns is how many requests were sent.

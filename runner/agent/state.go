@@ -15,19 +15,19 @@ type state struct {
 	position
 	spent           Spent
 	found           foundTools
-	callNumber      int // calls that got a number
+	callNumber      int // of the last numbered call
 	ids             rawitem.CallIDs
-	lastWords       string // the last words
+	lastWords       string
 	editFailures    editFailures
 	recorded        json.RawMessage // settings as the transcript last saw them
-	lastTurnMessage string          // that its turn is the last, in the request whose answer a killed run had last
+	lastTurnMessage string          // in the last answered request
 }
 
 // position is how far a conversation is.
 type position struct {
 	history     []json.RawMessage
-	sentItems   int // items up to the last answer
-	loggedItems int // items that the transcript has
+	sentItems   int // up to the last answer
+	loggedItems int
 	measure     tokenCount
 }
 

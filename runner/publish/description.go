@@ -103,7 +103,7 @@ func (p *Proposal) draftReasons() []string {
 	return append(append(reasons, p.missingProofs()...), p.inspectionReasons()...)
 }
 
-// inspectionReasons says what was found in the change that makes a draft.
+// inspectionReasons returns the inspection's reasons for a draft.
 func (p *Proposal) inspectionReasons() (reasons []string) {
 	if p.Inspection == nil {
 		return nil
@@ -173,7 +173,7 @@ func joinReasons(reason string, parts []string) []string {
 	return []string{reason + strings.Join(parts, ", ") + " (proves: required)."}
 }
 
-// isDraft says whether the pull request must not be merged as it is.
+// isDraft reports whether the pull request must not be merged as it is.
 func (p *Proposal) isDraft() bool {
 	return !p.Table.Passed || p.Stopped != nil || len(p.draftReasons()) > 0
 }

@@ -50,7 +50,7 @@ type Publisher struct {
 	Repository string // OWNER/NAME of what the change is of; empty where it is not known
 	ServerURL  string // of the forge's pages and repositories
 
-	subject string // what is published where it is not the change, for the transcript
+	subject string // of the publication in the transcript, if it is not the change
 }
 
 func (m Publisher) publisher() Publisher { return m }

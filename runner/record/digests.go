@@ -23,7 +23,7 @@ import (
 // that can be regenerated, and files outside the record.
 var undigested = []string{TranscriptFile, ResultFile, ReportFile, PublishFile, StateFolder, CheckoutFolder, LeftoverFolder}
 
-// maxDigests is how many files the last event tells of at most.
+// maxDigests bounds the files listed in the last event.
 const maxDigests = 100_000
 
 // Digests returns the digests of the run directory's files.

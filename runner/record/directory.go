@@ -50,7 +50,7 @@ const PlaceholdersFile = StateFolder + "/placeholders.json"
 type Directory struct {
 	path     string // absolute
 	root     *os.Root
-	lockFile *os.File // by which the directory is locked; may be nil
+	lockFile *os.File // may be nil
 }
 
 // idTime is the time in the id of a run, in UTC.
@@ -348,7 +348,7 @@ func (d *Directory) Lock() error {
 	return nil
 }
 
-// Locked says whether some agent-ci works in the directory.
+// Locked reports whether an agent-ci process works in the directory.
 func (d *Directory) Locked() bool {
 	f, err := os.Open(d.path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// maxDigestFiles is how many transcripts are known, the newest.
+// maxDigestFiles bounds the known transcripts. The newest are kept.
 const maxDigestFiles = 5000
 
 // DigestsPath returns the user's folder with digests of this machine's transcripts, or "" if the

@@ -35,11 +35,11 @@ type Record struct {
 
 	log           *transcript.Log
 	digests       *digestFile
-	stopHeartbeat func() // ends what notes that the run lives; nil while nothing does
+	stopHeartbeat func() // nil while no heartbeat is written
 	started       bool   // run.started is written
 	redactor      atomic.Pointer[secrets.Redactor]
 
-	redactorLock sync.Mutex // guards what the redactor is made of
+	redactorLock sync.Mutex // guards the redactor's inputs
 	secrets      []secrets.Value
 	addedSecrets []secrets.Value            // besides
 	isExempt     func(fragment string) bool // nil before ExemptBase
@@ -228,7 +228,7 @@ func (r *Record) Begin(event transcript.RunStarted) error {
 	return nil
 }
 
-// Started says whether run.started is written.
+// Started reports whether run.started is written.
 func (r *Record) Started() bool { return r.started }
 
 // ResumeWarnings takes over the warnings of a resumed run.

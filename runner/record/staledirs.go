@@ -30,7 +30,7 @@ func RemoveStale(folder string, now time.Time) {
 	}
 }
 
-// startedBefore says whether the time in an id is before a moment.
+// startedBefore reports whether the time in an id is before a moment.
 func startedBefore(id string, moment time.Time) bool {
 	began := Began(id)
 	return !began.IsZero() && began.Before(moment)

@@ -142,5 +142,5 @@ func (l *leadTools) list(_ context.Context, call tools.Call) (tools.Result, erro
 	return answer(map[string][]Listed{"agents": all})
 }
 
-// maxListed is how many bytes of an agent's words stand in a list.
+// maxListed bounds an agent's words in a list, in bytes.
 const maxListed = 500

@@ -39,7 +39,7 @@ While it works:
 - Give an agent that knows the subject the next question by send_input, instead of starting another.
 - Close agents that you no longer need.`
 
-// describeRoles tells of the roles, and of how many agents there may be.
+// describeRoles describes the roles and the maximum number of agents.
 func (s Setup) describeRoles() string {
 	var words strings.Builder
 	fmt.Fprintf(&words, " At most %d agents are open at once.", s.MaxAgents)

@@ -58,7 +58,7 @@ func (l *leadTools) problemOfRole(name string) string {
 // turnsToFork is how models ask for the last turns alone; an agent then knows all of them.
 var turnsToFork = lazyregexp.New(`^[1-9][0-9]*$`)
 
-// forksConversation says whether the agent knows the conversation.
+// forksConversation reports whether the agent knows the conversation.
 func (a spawnArguments) forksConversation() (yes bool, problem string) {
 	switch turns := a.Turns; {
 	case turns == nil, *turns == "", *turns == "all", turnsToFork().MatchString(*turns):

@@ -37,7 +37,7 @@ type scriptCell struct {
 	outputCount outputCount // by the one that listens
 
 	mu           sync.Mutex
-	newsSignal   chan struct{} // holds one token once the model is to hear of the script
+	newsSignal   chan struct{} // has a token if there is news for the model
 	items        []message.Item
 	stored       map[string]string // since it was last told
 	runningCalls map[int]bool
@@ -268,7 +268,7 @@ func (c *scriptCell) finish(err error) {
 	}
 }
 
-// describeLostEngine says why an engine gave no end.
+// describeLostEngine explains a missing end of an engine.
 func describeLostEngine(err error, how string) string {
 	switch {
 	case strings.Contains(how, "memory"):
@@ -279,7 +279,7 @@ func describeLostEngine(err error, how string) string {
 	return fmt.Sprintf("Error: the engine of the script was ended: %v", err)
 }
 
-// isOver says whether nothing of the cell runs any more.
+// isOver reports whether the cell has ended with all its calls.
 func (c *scriptCell) isOver() bool {
 	select {
 	case <-c.ended:

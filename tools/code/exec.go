@@ -161,7 +161,7 @@ func Waiting(output string) (tool string, arguments map[string]any, runs bool) {
 	return waitSpec.Name, map[string]any{"cell_id": id, "yield_time_ms": maxYield.Milliseconds()}, runs
 }
 
-// formatResult is the reference implementation's, known to models.
+// formatResult formats a result like the reference implementation, known to models.
 func formatResult(now status, began time.Time, parts []tools.Part) tools.Result {
 	return tools.Result{
 		Output: fmt.Sprintf("Script %s\nWall time %.1f seconds\nOutput:", now, time.Since(began).Seconds()),

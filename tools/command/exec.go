@@ -132,7 +132,7 @@ func yieldTime(yieldMS, timeoutMS float64) time.Duration {
 // waitMode is how a call waits for its command.
 type waitMode struct {
 	timeout         time.Duration
-	replayedSession int // in which the command runs on for the model, even if it has ended; 0 for any
+	replayedSession int // of a replayed call: the session's number; 0 for any
 }
 
 // waiting returns the call's way of waiting. A replayed call does not depend on the command's

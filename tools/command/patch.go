@@ -157,7 +157,7 @@ func literalWord(word *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// isSpecialRune says whether a shell might read more into a character of a word.
+// isSpecialRune reports whether a character may be special to a shell.
 func isSpecialRune(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("/._-+,:@%=", r)
 }

@@ -21,7 +21,7 @@ const (
 type session struct {
 	*startedCommand
 	id        int
-	pollToken chan struct{} // holds the one token of the call that waits for it
+	pollToken chan struct{} // has one token, held by the waiting call
 }
 
 // discard kills the command and drops its output.

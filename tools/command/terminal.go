@@ -13,7 +13,7 @@ var window = sandbox.Window{Rows: 24, Columns: 80}
 // but repeated ones become one.
 type plainLines struct {
 	to         io.Writer
-	heldReturn bool // a carriage return of which it is not known yet what follows
+	heldReturn bool // the last byte was a carriage return, not written yet
 }
 
 func (l *plainLines) Write(p []byte) (int, error) {

@@ -66,7 +66,7 @@ func (l codeLine) comment() bool {
 	return slices.ContainsFunc([]string{"#", "//", "--", "/*", "*", "@"}, func(mark string) bool { return strings.HasPrefix(text, mark) })
 }
 
-// looksLikeEnd says whether the line looks like the end of a block.
+// looksLikeEnd reports whether the line looks like the end of a block.
 func (l codeLine) looksLikeEnd() bool {
 	text := strings.TrimLeft(l.text, " \t")
 	if strings.HasPrefix(text, "</") || text != "" && strings.ContainsRune("})]", rune(text[0])) {

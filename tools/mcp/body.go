@@ -9,7 +9,7 @@ import (
 type boundedBody struct {
 	body             io.ReadCloser
 	remaining, limit int64
-	release          func() // gives free what the request held
+	release          func() // releases the request's resources
 	fail             func(error)
 }
 

@@ -144,7 +144,7 @@ type boundedTransport struct {
 	base   http.RoundTripper
 	ctx    context.Context
 	end    context.CancelFunc
-	onLost func(error) bool // says whether the session is over by that
+	onLost func(error) bool // reports whether a failure ends the session
 }
 
 // boundedClient returns a client with another's redirects, whose transport ends with the session.

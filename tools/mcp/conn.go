@@ -22,7 +22,7 @@ import (
 const (
 	maxLineBytes        = 16 << 20 // bytes of one message: an image of a page may take some
 	maxUnrequestedBytes = 32 << 20 // bytes between two answers that answer nothing: notifications, text that is no message
-	maxInvalidLine      = 200      // bytes that are kept of a line that is no message
+	maxInvalidLine      = 200      // kept bytes of an invalid line
 	maxServerRequests   = 64       // that the server made and that are not answered yet
 )
 
@@ -31,7 +31,7 @@ const (
 // line that is no message, which many servers print at start.
 type lineTransport struct {
 	process        *Process
-	onToolsChanged func() // the server says that its tools are others now
+	onToolsChanged func() // called for a notification of changed tools
 
 	mu      sync.Mutex
 	current *lineConn
@@ -297,7 +297,7 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 
 var errClosed = errors.New("it closed its output: it has ended")
 
-// deliverLine hands on the messages of a line; answers says whether one answers something.
+// deliverLine delivers the messages of a line. answers reports an answer among them.
 func (c *lineConn) deliverLine(line []byte) (answers bool, err error) {
 	raws := []json.RawMessage{line}
 	if len(line) > 0 && line[0] == '[' { // a batch, which revision 2025-03-26 has

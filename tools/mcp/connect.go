@@ -115,7 +115,7 @@ func (s *Session) silenceError(ctx context.Context, l *connection) error {
 	return &silence{cause: ctx.Err(), noise: l.firstInvalidLine()}
 }
 
-// openTransport is the way to a server.
+// openTransport opens the transport to the server.
 func (s *Session) openTransport(ctx context.Context) (*connection, sdk.Transport, error) {
 	if s.server.Start == nil {
 		return s.reachURL()

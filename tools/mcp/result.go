@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxName is how many bytes of an address or a type stand in words.
+// maxName bounds an address or a type in words, in bytes.
 const maxName = 300
 
 // result converts an answer for the model: its text, images, and a line for each other item.

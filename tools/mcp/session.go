@@ -28,7 +28,7 @@ type Session struct {
 	closing     atomic.Bool
 	changed     sync.Once
 	ending      sync.Once
-	context     context.Context // done, with why, when the session has ended
+	context     context.Context // done when the session has ended, with the reason as its cause
 	cancel      context.CancelCauseFunc
 
 	close    sync.Once

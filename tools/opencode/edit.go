@@ -46,7 +46,7 @@ func (s *KnownFiles) record(dir tools.Folder, name string, sum [sha256.Size]byte
 	s.digests[place(dir, name)] = sum
 }
 
-// whyUnknown says why the model does not know a file as it is; empty where it does.
+// whyUnknown returns the reason why the model does not know the current file, or "".
 func (s *KnownFiles) whyUnknown(dir tools.Folder, name, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,7 +54,7 @@ type fileChange struct {
 	plan        func(seen tree.Dir) (*tree.Plan, []string, error)
 	unfit       func(error) tools.Result // the answer where there is no plan
 	keep        func(*tree.Plan) error
-	successText func(*tree.Plan) string // where it is done, above the notes
+	successText func(*tree.Plan) string // the answer to a made change, above the notes
 }
 
 // makeChange checks and makes a change. It is the only way to change files.
@@ -120,7 +120,7 @@ func (c fileChange) rejected(err error) tools.Result {
 	return tools.Refuse(c.kind + " rejected: " + err.Error())
 }
 
-// askHooks puts a plan to who has a say in it.
+// askHooks asks Options.Ask about a plan.
 func (p *Patcher) askHooks(ctx context.Context, plan *tree.Plan) (refusal, aside string, err error) {
 	if p.options.Ask == nil {
 		return "", "", nil

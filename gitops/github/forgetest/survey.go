@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxFound is how many results GitHub gives of a search, however many there are.
+// maxFound bounds the results of a search, as on GitHub.
 const maxFound = 1000
 
 func (e *execution) query() *node {

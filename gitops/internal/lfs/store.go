@@ -19,7 +19,7 @@ import (
 
 // Store holds the contents of pointers. It verifies their hashes before use.
 type Store struct {
-	OwnFolder string   // a folder of the run, which is made; empty where nothing is to be stored
+	OwnFolder string   // the run's folder for new contents, created when needed; "" stores none
 	Shared    []string // those of the repository, which are only read
 }
 

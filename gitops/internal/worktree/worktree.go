@@ -34,7 +34,7 @@ type Worktree struct {
 	ignores      []rules.Ignore  // rules from outside of the work tree, the weakest first
 	hidden       map[string]bool // by Hide
 	filters      Filters
-	originalTree *os.Root // where a change that lands was made; nil: not known
+	originalTree *os.Root // the work tree of a change to write; nil if unknown
 }
 
 // Open opens a repository's work tree with its objects in store. Close it.

@@ -27,8 +27,8 @@ type file struct {
 	before     fs.FileInfo // nil when it is not in the tree
 	exists     bool        // once the sections so far are applied
 	content    *v4a.Content
-	modeSource fs.FileInfo // whose mode and owner it has; nil for a new file
-	movedFrom  *file       // which it was moved from; its content is based on that
+	modeSource fs.FileInfo // provides mode and owner; nil for a new file
+	movedFrom  *file       // its content is based on that file's
 }
 
 func (f *file) isLink() bool { return f.before != nil && f.before.Mode()&fs.ModeSymlink != 0 }

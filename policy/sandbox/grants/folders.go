@@ -84,7 +84,7 @@ type Folders struct {
 	Environ []string // of agent-ci; names further credentials
 	// Commands is the commands' environment. Its cache folders outside Home are treated like Home.
 	Commands          []string
-	OperatorVariables []string // names of variables whose values are the operator's: where caches are moved, theirs stay
+	OperatorVariables []string // names of variables set by the operator, which moved caches keep
 }
 
 // Restrictions restricts files of the workspace and user that outside programs follow. Paths are absolute.

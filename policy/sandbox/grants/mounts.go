@@ -112,7 +112,7 @@ func (p *Plan) mountSecondPath() {
 // git returns the commands' git folder.
 func (p *Plan) git() string { return filepath.Join(p.workspace, ".git") }
 
-// mountRestrictions makes held files read-only and shows cleaned copies.
+// mountRestrictions makes restricted files read-only and shows cleaned copies.
 func (p *Plan) mountRestrictions() {
 	for _, path := range p.restrictions.ReadOnly {
 		p.putSource(stage.Readable, path, path)
@@ -133,7 +133,7 @@ func (p *Plan) mountRestrictions() {
 	}
 }
 
-// mountBorrowed shows lent folders in place and in the workspace, there without unlent and hidden parts.
+// mountBorrowed shows borrowed folders in place and in the workspace, there without hidden parts.
 func (p *Plan) mountBorrowed() {
 	for place, folder := range p.borrowed {
 		if p.folders.Git == "" { // else another git folder is where this one is

@@ -32,8 +32,8 @@ type Plan struct {
 	restrictions        Restrictions
 	copies              map[string]string // of the files that are Held.Cleaned, with what is left of them
 	userCopies          map[string]string // of those that are Held.UserCleaned
-	replacements        map[string]string // where files of Folders.Replacements are seen, with what is seen there
-	createdReplacements []string          // those of them that are not there outside
+	replacements        map[string]string // paths seen by commands, with the file shown there
+	createdReplacements []string          // replacements missing outside
 	home                string
 	named               map[string]cache // what variables name as folders of caches, by how they name it
 	caches              []string         // those of them that commands see with changes of their own
@@ -120,7 +120,7 @@ func (p *Plan) resolveGrant(path string) (string, error) {
 	return real, nil
 }
 
-// prepareRestrictions asks for held files and writes their cleaned copies.
+// prepareRestrictions determines restricted files and writes their cleaned copies.
 func (p *Plan) prepareRestrictions() (err error) {
 	f := p.folders
 	if f.Restrictions == nil {

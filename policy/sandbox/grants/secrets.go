@@ -27,7 +27,7 @@ type Secret struct {
 	Path    string `json:"path"`         // absolute; as it is named, or without links
 	By      string `json:"by,omitempty"` // what names it: DeniedBy, SecretBy with a name, or a variable; empty for one that is known by its place
 	Named   string `json:"named"`        // as it is named
-	Existed bool   `json:"there"`        // something was there, and no link led to it
+	Existed bool   `json:"there"`        // a file existed there, not behind a link
 }
 
 // DeniedBy is the rule of a secret in Folders.DenyRead.
@@ -102,7 +102,7 @@ func (p *Plan) findSecrets() *Secrets {
 	return s
 }
 
-// inFolders says whether one of the paths lies in the folders.
+// inFolders reports whether one of the paths is in the folders.
 func (s *Secrets) inFolders(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(path string) bool { return pathname.IsInAny(path, s.Within...) })
 }

@@ -68,7 +68,7 @@ func (s pointerSearch) lookIn(ctx context.Context, folder, changes string) error
 	})
 }
 
-// loadsCode says whether a file has a program load code from the folders.
+// loadsCode reports whether a file makes a program load code from the folders.
 func (s pointerSearch) loadsCode(at, where string, entry fs.DirEntry) (bool, error) {
 	switch name := entry.Name(); {
 	case strings.HasSuffix(name, ".pth"), strings.HasSuffix(name, ".egg-link"):
@@ -165,7 +165,7 @@ func aroundPaths(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune(",;:=\"'()[]{}#!", r)
 }
 
-// containsPath says whether a text has a path as a whole in it.
+// containsPath reports whether a text contains a whole path.
 func containsPath(text, path string) bool {
 	for {
 		at := strings.Index(text, path)

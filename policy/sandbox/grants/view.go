@@ -38,7 +38,7 @@ type viewEntry struct {
 	sources     []string // where it lies outside, the first that has a file counts
 	why         string   // it is not shown
 	overlaid    bool     // it is shown as it was opened inside: by its path another lies there
-	traversable bool     // though it is not shown, links in it lead on to what is: Landlock judges where a path ends
+	traversable bool     // links in it work although it is hidden: Landlock judges a path's target
 }
 
 // Why a path is not shown.

@@ -98,7 +98,7 @@ func open(s Spec) (handed []int, err error) {
 	return handed, nil
 }
 
-// setFailure sets what failed.
+// setFailure records the failed step.
 func (r *Report) setFailure(err error) {
 	r.Failed, r.Error = "start", err.Error()
 	if f := (*stepError)(nil); errors.As(err, &f) {

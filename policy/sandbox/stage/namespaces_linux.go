@@ -96,7 +96,7 @@ type trees struct {
 	mounts         []int // in the order of Spec.Mounts
 	devices        map[string]int
 	emptyFileMount int   // Spec.Nothing
-	borrowed       []int // mounts that came with the spec, whose owner closes them
+	borrowed       []int // mounts from the spec; their owner closes them
 }
 
 // close lets go of them: they lead to the file system as it is outside.

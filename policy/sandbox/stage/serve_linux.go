@@ -33,7 +33,7 @@ type supervisor struct {
 
 	mu     sync.Mutex
 	ending bool
-	wake   *sync.Cond     // there may be children to wait for, or ending is set
+	wake   *sync.Cond     // signals new children, or the end
 	groups map[uint64]int // by command; until the outside asks to end it
 	ids    map[int]uint64 // of the commands that have not exited
 }

@@ -27,7 +27,7 @@ type Options struct {
 	Job           *job.Job
 	Environ       settings.Environment // of agent-ci
 	WorkDir       string               // where those are started that have the workspace
-	ReservedNames []string             // names that no tool of a server gets
+	ReservedNames []string             // forbidden to tools of servers
 	// Recorded replaces all servers in a replay; nil otherwise.
 	Recorded *Recorded
 }
@@ -180,7 +180,7 @@ func (s *Servers) Tools() (all []Tool) {
 	return all
 }
 
-// withSource says who offers a tool.
+// withSource adds the offering server to a tool.
 func (s *Servers) withSource(offered mcp.Offered, tool tools.Tool) Tool {
 	return Tool{Tool: tool, Source: "the MCP server " + offered.Server, Defer: s.Job.MCPServers[offered.Server].Defer}
 }

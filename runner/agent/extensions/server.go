@@ -24,8 +24,8 @@ type server struct {
 	job.MCPServer
 	name          string
 	box           *sandbox.Sandbox // the agent's, beside which it is started
-	firstList     *mcp.List        // what it said first; nil while nobody asked
-	readyReported bool             // that it is ready, with its tools
+	firstList     *mcp.List        // the first list of tools; nil before it
+	readyReported bool
 
 	mu           sync.Mutex
 	took         time.Duration // until it was ready
@@ -37,9 +37,9 @@ type server struct {
 	cause        error        // of broken, where that came while it was in use
 	changed      bool         // it was told that its tools are others now
 	closing      bool
-	unreported   bool                 // nothing of it is told
-	reported     transcript.MCPServer // of what was told
-	starting     sync.Mutex           // held by who starts it again
+	unreported   bool
+	reported     transcript.MCPServer
+	starting     sync.Mutex // held by who starts it again
 }
 
 // livesWithRun reports whether the server lives as long as the run, not the agent's sandbox. Without
@@ -56,7 +56,7 @@ func (s *server) current() *mcp.Session {
 	return s.session
 }
 
-// whyLost says why it answers no calls for good; empty while it does.
+// whyLost returns the reason for a permanent loss of the server, or "".
 func (s *server) whyLost() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ type Hooks struct {
 	All       []Hook // by Collect
 	Record    *record.Record
 	Facts     Facts
-	Sandboxes SandboxProvider // where they run
+	Sandboxes SandboxProvider
 	// Answers replaces questions by recorded answers; the zero value has none.
 	Answers Answers
 
@@ -65,9 +65,9 @@ type question struct {
 // reply is a hook's answer, or the reason for none.
 type reply struct {
 	answer
-	replacement string // that stands in for what was asked about
+	replacement string // for the text in question
 	failure     string // why there is no valid answer, in words; empty where there is one
-	continued   bool   // though there is none
+	continued   bool   // the run continued without an answer
 	duration    time.Duration
 }
 
@@ -232,7 +232,7 @@ func (h *Hooks) halt(stop *outcome.Stop) {
 	}
 }
 
-// StopReason says why a hook wants the run to go on no further; nil while none does.
+// StopReason returns the stop requested by a hook, or nil.
 func (h *Hooks) StopReason() error {
 	if h == nil {
 		return nil
@@ -245,7 +245,7 @@ func (h *Hooks) StopReason() error {
 	return h.halted
 }
 
-// maxQuotedWords is how much of the words of a hook stands in a message for people or the model.
+// maxQuotedWords bounds a hook's words in messages for people or the model, in bytes.
 const maxQuotedWords = 2000
 
 func shorten(words string) string {

@@ -24,8 +24,8 @@ type child struct {
 	role     job.Role
 	task     string
 	paths    []string
-	starter  *Member // that started it
-	ownTeam  *Member // by which it starts others
+	starter  *Member
+	ownTeam  *Member // the agents that it started
 	agent    *worker.Agent
 	model    string
 	place    *confine.Place // of its copy; nil for none
@@ -33,7 +33,7 @@ type child struct {
 	// Guarded by the team's lock.
 	status       agents.Status
 	closed       bool // resume_agent opens it again
-	copyRemoved  bool // its copy was removed
+	copyRemoved  bool
 	messages     []string
 	reserved     agent.Used // its share that is not used yet
 	maxUSD       float64    // that it might cost, with that

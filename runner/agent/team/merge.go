@@ -104,7 +104,7 @@ func (m *Member) mergeable(id string) (*child, error) {
 // copyState is the current state of a child's copy.
 type copyState struct {
 	whole       *gitops.ChangeSet // since the base of the run
-	mergeTree   gitops.Tree       // with what of the child's change is to be taken over
+	mergeTree   gitops.Tree       // with the mergeable part of the child's change
 	excluded    []string          // paths of that change, sorted
 	unmergeable []string          // paths that can be part of no change: repositories of their own, files too large
 }
@@ -171,7 +171,7 @@ func excludedFiles(files []changeset.File, refused func(path string) bool) map[s
 	return left
 }
 
-// mergeChild merges the change of a child into the tree of the agent, while its commands stand still.
+// mergeChild merges a child's change into the agent's tree while the agent's commands are paused.
 func (m *Member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (taken *gitops.ChangeSet, err error) {
 	o, box := m.team.options, m.agent.Sandbox()
 	if box == nil {
@@ -191,7 +191,7 @@ func (m *Member) mergeChild(ctx context.Context, c *child, now gitops.Tree) (tak
 	return taken, err
 }
 
-// maxListedFiles is how many files of a change the model is told of.
+// maxListedFiles bounds the files of a change that are listed to the model.
 const maxListedFiles = 50
 
 // describeMerge describes a finished merge.

@@ -110,7 +110,7 @@ func ownPaths(given []string) (paths []string, err error) {
 	return paths, nil
 }
 
-// mayChange says whether a child may change a path.
+// mayChange reports whether the child may change a path.
 func (c *child) mayChange(name string) bool {
 	return len(c.paths) == 0 || slices.ContainsFunc(c.paths, func(own string) bool {
 		if pathname.IsInAny(name, own) {

@@ -29,9 +29,9 @@ type Team struct {
 	mu           sync.Mutex
 	children     []*child
 	earlier      []*transcript.Agent // of the run before it went on
-	changeSignal chan struct{}       // closed, and made anew, when something of a child is otherwise
+	changeSignal chan struct{}       // closed and recreated at each change of a child
 	running      sync.WaitGroup
-	mergeLock    sync.Mutex // of what looks for changes, and merges them
+	mergeLock    sync.Mutex // guards reading and merging changes
 }
 
 // newTeam returns the team of the agent made by options. earlier are a resumed run's agents. waits are
@@ -86,7 +86,7 @@ type Member struct {
 	// Guarded by the team's lock.
 	started        int       // agents, by it
 	news           []notice  // that it was not told yet
-	waitUntil      time.Time // when it waits no longer at its end; zero before that
+	waitUntil      time.Time // end of the wait at its end; zero before it
 	recordedMerges []string  // that a recorded wait made; nil for any
 }
 

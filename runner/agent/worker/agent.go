@@ -69,27 +69,27 @@ type Options struct {
 type Agent struct {
 	Options
 	toolset         toolset
-	createdAt       time.Time // when it was made: what changed later is its doing
+	createdAt       time.Time // later changes of files are the agent's
 	conversation    *agent.Conversation
 	shownFiles      shownFiles          // files, to a model that writes its edits
 	seenFiles       opencode.KnownFiles // that a model with the tools of OpenCode knows
 	toolbox         *toolbox            // while it works
 	dynamic         *extensions.Dynamic // tools of the job's own
 	deferred        []string            // names of tools that the model has to look for
-	searchToolCache searchToolCache     // by what it does
+	searchToolCache searchToolCache
 	javaScript      javaScript
-	scriptState     scriptState // by scripts of the attempts before
+	scriptState     scriptState // from earlier attempts
 
-	runFacts        []json.RawMessage // that it was told of the run
-	work            Work              // so far, without what the conversation knows
-	patchCount      int               // that it sent
-	sentOnce        sentMessages      // what it was told once
+	runFacts        []json.RawMessage
+	work            Work // so far, without what the conversation knows
+	patchCount      int
+	sentOnce        sentMessages
 	loading         sync.Mutex
 	loadedSkills    []loadedSkill // skills that the model was given, by loading
 	servers         *extensions.Servers
-	toolsFrozen     bool          // the model's tools are settled
-	serviceAttempts int           // attempts that had their services
-	hookAnswers     hookAnswers   // what hooks said before the first request
+	toolsFrozen     bool
+	serviceAttempts int
+	hookAnswers     hookAnswers   // from before the first request
 	resumeFrom      *StoppedAgent // until it has caught up
 }
 
@@ -153,7 +153,7 @@ func AskedPeople(j *job.Job, warnings []transcript.Warning) bool {
 	return j.Task.Questions == "ask" && !slices.ContainsFunc(warnings, func(w transcript.Warning) bool { return w.Code == nobodyToAsk })
 }
 
-// retryingModel is the model, asked as patiently as the job says.
+// retryingModel returns the model with the job's retries.
 func (a *Agent) retryingModel() model.Responder {
 	return &model.Retrying{
 		Next: a.Model.Responder, FirstPause: a.Model.FirstPause, MaxOutage: time.Duration(a.Job.Model.Outage),

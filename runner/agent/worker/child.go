@@ -43,7 +43,7 @@ type Child struct {
 	Role job.Role
 	// Place holds the child's own copy of the tree; nil if it shares its starter's tree.
 	Place *confine.Place
-	// MayChange says of a path below the root of the checkout whether the agent may change it.
+	// MayChange reports whether the agent may change a path, relative to the checkout's root.
 	MayChange func(path string) bool
 
 	// Description describes the child to hooks.
@@ -85,7 +85,7 @@ func (a *Agent) MergeJournal() *workspace.MergeJournal {
 	return &workspace.MergeJournal{Append: a.saveMerge}
 }
 
-// usesMainTree says whether the agent works in the tree of the agent of the run, and in no copy of it.
+// usesMainTree reports whether the agent works in the tree of the run's own agent, not in a copy.
 func (a *Agent) usesMainTree() bool { return a.Place().Scratch == confine.AgentScratch }
 
 // Price of the agent's model; nil when it is not known.
@@ -116,7 +116,7 @@ func (a *Agent) Place() confine.Place {
 	return a.Child.starter.Place()
 }
 
-// mayWrite says whether the agent may change files.
+// mayWrite reports whether the agent may change files.
 func (a *Agent) mayWrite() bool { return a.Child == nil || a.Child.Role.Writes != job.WritesNone }
 
 // makeChildTools makes the tools of a started agent. Without its own place it shares its starter's

@@ -47,7 +47,7 @@ func (a *Agent) askDefinitions(ctx context.Context) error {
 	return nil
 }
 
-// stopReason says why the run can't go on: by its tools from outside, or by a hook.
+// stopReason returns the reason to end the run, from an external tool or a hook, or nil.
 func (a *Agent) stopReason() error {
 	return cmp.Or(a.servers.StopReason(), a.Hooks.StopReason())
 }
@@ -74,7 +74,7 @@ func (a *Agent) withHookDescriptions(specs []tools.Spec) []tools.Spec {
 	return specs
 }
 
-// variableRefusal says why a hook may not set a variable of commands; empty: it may.
+// variableRefusal returns the reason for refusing a hook's variable for commands, or "".
 func (a *Agent) variableRefusal(name, value string) string {
 	if err := a.Job.MayBeVariable(name, value); err != nil {
 		return err.Error()
@@ -105,7 +105,7 @@ func (a *Agent) patchHook() func(ctx context.Context, edits []tree.Edit, diff st
 	}
 }
 
-// converseUntilAllowed has the agent go on until it ends and the hooks let it.
+// converseUntilAllowed runs the agent until it ends and its hooks allow that.
 func (a *Agent) converseUntilAllowed(ctx context.Context) (string, error) {
 	for {
 		words, err := a.conversation.Run(ctx)

@@ -15,8 +15,8 @@ type externalTools struct {
 	all         []extensions.Tool
 	deferred    map[string]bool // those that the model has to look for, by name
 	names       []string        // of these, in order
-	searchTool  string          // by which tool it looks for them; empty where there is none
-	searchTools []tools.Tool    // both tools by which models look for others; none where there is none to be found
+	searchTool  string          // name of the tool, or ""
+	searchTools []tools.Tool    // both search tools, if there is anything to find
 }
 
 // externalTools returns a toolbox's tools from outside agent-ci. Tools of the job and the embedding

@@ -22,8 +22,8 @@ type ResumeState struct {
 	agent.ResumeState
 
 	questions    []question.Question // that the agent put to people
-	sentOnce     sentMessages        // what the agent was told once
-	loadedSkills []loadedSkill       // skills that it was given
+	sentOnce     sentMessages
+	loadedSkills []loadedSkill // skills that it was given
 	scriptState  scriptState
 	javaScript   bool       // js_repl was called
 	shownFiles   shownFiles // files, to a model that writes its edits

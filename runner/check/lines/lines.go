@@ -22,7 +22,7 @@ const (
 // Diff is what a patch changes.
 type Diff struct {
 	Files        []File
-	OmittedLines int // lines that are not kept
+	OmittedLines int
 }
 
 // File is a file of a patch.
@@ -137,7 +137,7 @@ func last(at *string, line string) {
 	*at = line
 }
 
-// WithContinued is the line behind what it continues.
+// WithContinued returns the line with the preceding lines that it continues.
 func (l Line) WithContinued() string {
 	if begun, goesOn := strings.CutSuffix(l.Before, `\`); goesOn {
 		return begun + strings.TrimSpace(l.Text)

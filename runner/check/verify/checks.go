@@ -23,13 +23,13 @@ type Checks struct {
 	Sandboxes     *confine.Sandboxes
 	Workspace     *workspace.Workspace
 	Job           *job.Job
-	ProofDeadline time.Time      // when proofs of tests come to an end; zero for no such time
+	ProofDeadline time.Time      // zero for none
 	BaselineCache *BaselineCache // nil: the baseline is always taken
 	Branch        string         // that the change goes to
 	// Commit says how the change would be committed on a base, at a time.
 	Commit func(base gitops.Base, when time.Time) (gitops.CommitOptions, error)
 
-	onOtherBase bool // the change stands on another base than the one of the baseline
+	onOtherBase bool // than the baseline's
 }
 
 // NeedUntracked reports whether checks need the files untracked before the first turn.
@@ -47,9 +47,9 @@ type suite struct {
 	changeTree       gitops.Tree // the change that it is about; the tree but for proofs
 	head             *head       // of all of its trees
 	why              string      // it runs, for people; empty for the baseline and for a change
-	serviceNotBlamed bool        // a service that does not get ready is not the doing of the change
-	keepsCaches      bool        // its checks keep caches for later ones
-	isProof          bool        // its checks are expected to be red
+	serviceNotBlamed bool        // the change is not blamed for a service that does not get ready
+	keepsCaches      bool
+	isProof          bool
 }
 
 func suiteOf(attempt int, base gitops.Base, tree gitops.Tree) suite {

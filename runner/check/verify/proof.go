@@ -72,7 +72,7 @@ type proof struct {
 	classes       []transcript.Proof
 	old           []transcript.OldTest
 	oldUnknown    string // why more is not known of them
-	greenOnBase   *bool  // whether the check is green on the base; nil while that is not known
+	greenOnBase   *bool  // nil if unknown
 }
 
 // errProofTimeOver reports that the proof's time is over.

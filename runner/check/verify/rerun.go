@@ -13,11 +13,11 @@ import (
 type result struct {
 	state   string // green, red, timeout, flaky; empty where it was not run
 	notRun  string // why
-	fromRun string // the run that found it, where that was an earlier one
+	fromRun string // the earlier run with the cached result, or ""
 	runs    []transcript.CheckRun
 }
 
-// fillRow makes a row tell of a result.
+// fillRow stores a result in a row.
 func (r result) fillRow(row *transcript.VerifyRow) {
 	deciding := transcript.DecidingRun(r.runs)
 	row.NotRun = r.notRun

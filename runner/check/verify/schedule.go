@@ -44,7 +44,7 @@ func AppliesTo(check job.VerifyCheck, paths []string) (bool, error) {
 	return false, nil
 }
 
-// appliesToChange says of each check whether it is for a change.
+// appliesToChange reports for each check whether it is for a change.
 func (c Checks) appliesToChange(change *gitops.ChangeSet) ([]bool, error) {
 	is, paths := make([]bool, len(c.Job.Verify)), changeset.Paths(change.Files)
 	for i, check := range c.Job.Verify {

@@ -174,9 +174,9 @@ func testsBefore(row transcript.VerifyRow) testresults.Before {
 }
 
 const (
-	// maxFailingTests is how many failing tests a row names.
+	// maxFailingTests bounds the failing tests in a row.
 	maxFailingTests = 500
-	// maxFailureMessages is how many of them say why.
+	// maxFailureMessages bounds those with a message.
 	maxFailureMessages = 50
 )
 

@@ -31,7 +31,7 @@ type testFile struct {
 type tests struct {
 	changedTests  []testFile // new or changed files of tests
 	movedTests    []testFile // as the base has them elsewhere
-	unjudgedCount int        // that are not judged, as there are too many
+	unjudgedCount int        // beyond maxTestFiles
 	overlayPaths  []string   // paths of the change's side, of data and of what it removed too
 	baseTests     []testFile // files of tests as the base has them, that the change altered or removed
 	changedData   []string   // of the base that the change altered or removed

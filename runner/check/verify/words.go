@@ -8,7 +8,7 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 )
 
-// maxAgentTests is how many failing tests of a check the agent is told by name.
+// maxAgentTests bounds the failing tests of a check named to the agent.
 const maxAgentTests = 20
 
 // testWords tells the agent a check's failing tests, or returns "".

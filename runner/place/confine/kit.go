@@ -19,10 +19,10 @@ const clientsFolder = record.StateFolder + "/clients"
 
 // clientConfig is the equipment of a kind of commands for secrets and certificates.
 type clientConfig struct {
-	folder    string            // that they may read
+	folder    string
 	files     map[string][]byte // in it
-	overrides map[string][]byte // at other paths, in place of what is there
-	env       []string          // of their environment
+	overrides map[string][]byte // files shown at other paths
+	env       []string
 }
 
 // addFile adds a file of the folder, and gives its path.
@@ -31,7 +31,7 @@ func (k *clientConfig) addFile(name string, content []byte) (path string) {
 	return filepath.Join(k.folder, name)
 }
 
-// newClientConfig makes the kit of a kind of commands, with its files on disk.
+// newClientConfig returns the configuration for a kind of commands and writes its files.
 func (s *Sandboxes) newClientConfig(kind string) (clientConfig, error) {
 	k := clientConfig{files: map[string][]byte{}, overrides: map[string][]byte{}}
 	own, home, variable := s.commandSecrets(kind), s.Environ.Home(), settings.Environment(s.env()).Get
@@ -101,7 +101,7 @@ func (s *Sandboxes) authoritiesFor(kind string) []byte {
 	return s.Authorities.Of(entries)
 }
 
-// clientConfigAt returns a place's part of its kit.
+// clientConfigAt returns the part of the configuration for a place.
 func (s *Sandboxes) clientConfigAt(p Place) clientConfig {
 	all := s.secretsSetup.clientConfigs[p.CommandKind]
 	if s.proxied(p) {

@@ -71,7 +71,7 @@ func (s *Sandboxes) proxyChooser(network job.Network) (func(reach.Target) *url.U
 // unreachableProxy is a proxy without a listener, on port 0, for targets with an unknown proxy.
 var unreachableProxy = &url.URL{Scheme: "http", Host: "0.0.0.0:0"}
 
-// proxyForTarget gives the proxy of a target. Where none can be told, nothing goes past it.
+// proxyForTarget returns the proxy for a target. A target with an unknown proxy is unreachable.
 func proxyForTarget(choose func(*url.URL) (*url.URL, error)) func(reach.Target) *url.URL {
 	return func(t reach.Target) *url.URL {
 		proxy, err := choose(&url.URL{Scheme: t.Protocol, Host: t.String()})

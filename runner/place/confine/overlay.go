@@ -356,7 +356,7 @@ func (s *Sandboxes) DropChanges(p Place) error {
 	return errors.Join(sandbox.RemoveScratch(s.overlayFolderOf(p)), sandbox.RemoveScratch(filepath.Dir(s.GitFolder(p))))
 }
 
-// HasChanges says whether the work tree of a place may have any changes.
+// HasChanges reports whether the work tree of a place may have changes.
 func (s *Sandboxes) HasChanges(p Place) bool {
 	if !s.Overlaid() {
 		return true

@@ -82,17 +82,17 @@ type Sandboxes struct {
 
 	confinement     record.Confinement
 	services        []resolvedService // in the order of their names
-	logNames        sync.Mutex        // of the logs of services
-	noOverlayReason string            // why there is none, though it was looked for
-	treePath        *treePath         // of the private tree; nil where that is in the run directory
-	hidden          *grants.Secrets   // nil until it was looked for
-	borrowed        []string          // folders of objects, as they were then
-	hosts           hosts             // that commands asked for
-	secretsSetup    secretsSetup      // by which commands use secrets
-	uses            uses              // of secrets
-	filters         atomic.Int64      // sandboxes of filters
-	deniedCount     atomic.Int64      // commands and hosts that the policy refused
-	exposedBase     string            // the tree of the base, where the agent's commands see it
+	logNames        sync.Mutex        // guards the names of services' logs
+	noOverlayReason string
+	treePath        *treePath       // of the private tree; nil where that is in the run directory
+	hidden          *grants.Secrets // nil until it was looked for
+	borrowed        []string        // folders of objects, as they were then
+	hosts           hosts           // that commands asked for
+	secretsSetup    secretsSetup
+	uses            uses         // of secrets
+	filters         atomic.Int64 // sandboxes of filters
+	deniedCount     atomic.Int64 // commands and hosts that the policy refused
+	exposedBase     string       // path of the base tree for the agent's commands
 	strays          strays
 }
 
@@ -107,7 +107,7 @@ type Place struct {
 	// of the tree.
 	Caches     string
 	Leftovers  bool
-	Disposable bool // nobody needs what commands change of the overlay: a check
+	Disposable bool // changes of the overlay are discarded, as for checks
 	// Services shows commands the job's services.
 	Services bool
 	// LendsWorkspace lends the workspace to OpenSidecar's sandboxes.
@@ -385,7 +385,7 @@ func (s *Sandboxes) readableObjects() []string {
 	return slices.DeleteFunc(slices.Clone(s.borrowed), func(folder string) bool { return isBelowAny(folder, denied) })
 }
 
-// isBelowAny says whether a path is one of others, or lies in one, by whatever names.
+// isBelowAny reports whether a path is one of others or inside one, with links resolved.
 func isBelowAny(path string, others []string) bool {
 	return slices.ContainsFunc(others, func(other string) bool {
 		return pathname.IsInAny(resolved(path), resolved(other))
@@ -460,7 +460,7 @@ func (s *Sandboxes) Network() string {
 	}
 }
 
-// FilesWords tells the model its commands' access to files.
+// FilesWords describes the commands' access to files to the model.
 func (s *Sandboxes) FilesWords() string {
 	switch {
 	case s.level() == sandbox.LevelNone:

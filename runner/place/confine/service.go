@@ -25,7 +25,7 @@ import (
 type service struct {
 	resolvedService
 	boxes     *Sandboxes
-	scratch   string // the scratch folder of who reaches it
+	scratch   string // of the commands that use it
 	listener  net.Listener
 	began     time.Time
 	forwarder *forward.Forwarder // nil until it is ready
@@ -40,7 +40,7 @@ type service struct {
 	logFile  *os.File
 	logName  string
 	log      *record.LogWriter
-	stopping chan struct{} // closed when it may end
+	stopping chan struct{} // closed before a regular end
 	watch    sync.WaitGroup
 }
 

@@ -30,10 +30,10 @@ type resolvedService struct {
 	job.Service
 	name      string
 	user      *sandbox.User
-	addresses []netip.AddrPort // of one that runs already, all that its name has; none of one that is run
+	addresses []netip.AddrPort // of an external service; empty for a started one
 }
 
-// isExternal says whether it is not to be started.
+// isExternal reports a service that runs already.
 func (s resolvedService) isExternal() bool { return len(s.addresses) > 0 }
 
 // resolveServices verifies services before any cost, with their users, and resolves the names of

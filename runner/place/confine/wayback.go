@@ -72,7 +72,7 @@ func isPathFile(e fs.DirEntry) bool {
 	return err == nil && info.Size() <= maxPathFileBytes
 }
 
-// mentionsFolder says whether a file has one of some paths, or one below.
+// mentionsFolder reports whether a file contains one of some paths, or a path below.
 func mentionsFolder(file string, folders ...string) bool {
 	content, err := os.ReadFile(file)
 	if err != nil {

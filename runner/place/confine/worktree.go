@@ -49,7 +49,7 @@ func (t WorkTree) Open(ctx context.Context, of string) (gitops.Layer, error) {
 	return t.boxes.OpenLayer(ctx, Place{Scratch: of})
 }
 
-// HasChanges says whether these commands may have changed anything.
+// HasChanges reports whether these commands may have changed anything.
 func (t WorkTree) HasChanges(of string) bool { return t.boxes.HasChanges(Place{Scratch: of}) }
 
 // Drop removes these commands' changes; of a private tree everything.

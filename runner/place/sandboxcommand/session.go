@@ -24,7 +24,7 @@ type Session struct {
 	prepared *Prepared
 	boxes    *confine.Sandboxes
 	box      *sandbox.Sandbox
-	gitMark  *guard.Mark // of the checkout; nil where commands can't write what git keeps
+	gitMark  *guard.Mark // nil if commands cannot write git's files
 }
 
 // Open opens a sandbox. An outcome.Stop has the remedy. The caller closes the session.

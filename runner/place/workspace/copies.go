@@ -19,9 +19,9 @@ func (w *Workspace) ChangesIn(ctx context.Context, copied gitops.Layer) (*gitops
 	return change, nil
 }
 
-// MergeJournal is the extra work for the run agent's tree, which copies do not need.
+// MergeJournal records merges into the tree of the run's own agent. Copies have none.
 type MergeJournal struct {
-	Append func(diff string) error // keeps a change, in git's format, before it is made; when it fails it is not made
+	Append func(diff string) error // saves a change, in git's format, before it is made
 }
 
 // MergeCopy merges the differences between two trees, a copy's original and current one, into the
@@ -98,7 +98,7 @@ func (w *Workspace) finishMerge(ctx context.Context, in *gitops.Checkout) error 
 	return nil
 }
 
-// writeTreeFiles gives the tree of the agent the files of another one, whose objects are here.
+// writeTreeFiles writes the files of another tree, whose objects exist here, to the agent's tree.
 func (w *Workspace) writeTreeFiles(ctx context.Context, in *gitops.Checkout, tree gitops.Tree) error {
 	now, err := in.Changes(ctx, w.workSnapshot)
 	if err != nil {

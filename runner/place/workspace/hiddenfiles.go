@@ -57,7 +57,7 @@ func (w *Workspace) roots() []string {
 	return []string{w.root, cmp.Or(made.Folder, w.rec.Join(record.PrivateTree))}
 }
 
-// relativePath gives a path as relative to the checkout, if it lies there or in a copy.
+// relativePath returns a path relative to the checkout, if it is there or in a copy.
 func (w *Workspace) relativePath(path string) (inside string, is bool) {
 	for _, root := range w.roots() {
 		if inside, is := pathname.Below(root, path); is {

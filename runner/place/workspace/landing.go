@@ -238,7 +238,7 @@ func (w *Workspace) findLanded(ctx context.Context, l landing) (partial *gitops.
 	return partial, ownPaths, nil
 }
 
-// blockedError says why a change is not put into the checkout.
+// blockedError has the reason for not writing a change to the checkout.
 type blockedError struct{ why string }
 
 func (e *blockedError) Error() string { return e.why }

@@ -19,7 +19,7 @@ type CheckoutNeeds struct {
 	Base           BaseBranch
 	Path           string // repository.path
 	ExpectsChanges bool   // the run is expected to change files
-	SharesCheckout bool   // others may work in the checkout, too: the run changes nothing there before its end
+	SharesCheckout bool   // other runs may use it too; the run changes nothing there before its end
 }
 
 // BaseBranch restricts the base branch of a change.

@@ -38,7 +38,7 @@ type ResumedRun struct {
 
 // FoundWork describes how a resumed run's work was found.
 type FoundWork struct {
-	Place string // what has the work so far; empty where it is in the work tree that the run left
+	Place string // of the work; "" for the work tree
 }
 
 // WorkPending says whether a run ended while its work was not in its work tree, or not
@@ -215,10 +215,10 @@ func (w *Workspace) BeginMove(away string) error {
 	return nil
 }
 
-// WorkPendingHere says whether the work so far is not, or not all, in the work tree yet.
+// WorkPendingHere reports whether the work tree lacks work so far.
 func (w *Workspace) WorkPendingHere() bool { return w.workPending }
 
-// WorkMove says how the work so far comes into the work tree.
+// WorkMove describes how to restore the work in the work tree.
 type WorkMove struct {
 	From         string
 	Change       *transcript.Change          // the last one of the run; may be nil

@@ -17,12 +17,12 @@ import (
 	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 )
 
-// RunEnd says how a run leaves its workspace.
+// RunEnd describes how a run leaves its workspace.
 type RunEnd struct {
-	Changed     bool              // the run ended as it should, with a change
-	Published   bool              // a commit has the change
-	ForCheckout bool              // the change is meant to come into the checkout
-	Resumable   bool              // the run can go on, and comes to its end then
+	Changed     bool // the run ended as it should, with a change
+	Published   bool // a commit has the change
+	ForCheckout bool // the change's destination is the checkout
+	Resumable   bool
 	Change      *gitops.ChangeSet // that was taken last, as the checkout holds it; may be nil
 	// Take takes and keeps the change set of a run that has not done so.
 	Take func(context.Context) (*gitops.ChangeSet, error)
@@ -84,7 +84,7 @@ func (w *Workspace) saveRevertData() string {
 		w.rec.Join(record.PatchFile), w.rec.Path())
 }
 
-// settleChange puts a change that is kept where it belongs.
+// settleChange puts a saved change into its destination.
 func (w *Workspace) settleChange(ctx context.Context, e RunEnd, change *gitops.ChangeSet) string {
 	switch {
 	case change.Empty():

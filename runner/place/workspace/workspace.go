@@ -28,22 +28,22 @@ type Workspace struct {
 	cloned       bool
 	name         string
 	base         gitops.Base      // zero until one is set
-	cloneSource  *remote.Remote   // that the run cloned; nil where it did not, or a run goes on
+	cloneSource  *remote.Remote   // nil if the run did not clone, or was resumed
 	shared       bool             // others may work in the checkout, too
 	landed       bool             // the checkout has the change, or a part of it, out of the work tree
 	snapshot     *gitops.Snapshot // of the checkout; nil before UseTree
 	workSnapshot *gitops.Snapshot // of the work tree, on the base
-	commandsRan  bool             // commands may have changed something
-	saved        bool             // the run directory has the work as it is
+	commandsRan  bool
+	saved        bool // the run directory has the current work
 
-	tree           Tree  // nil before commands can be confined
-	workOnlyInTree bool  // it alone has the work
-	notWritten     error // what NotWritten says
-	partlyLanded   bool  // the checkout has a part of the change, which could not be taken out again
-	warnedOfOthers bool  // of what others changed in the checkout
+	tree           Tree // nil before commands can be confined
+	workOnlyInTree bool
+	notWritten     error
+	partlyLanded   bool // the checkout has a part of the change that could not be reverted
+	warnedOfOthers bool
 
 	hiddenFiles *grants.Secrets // from commands, where they may write; nil until ExcludeSecrets
-	workPending bool            // the work of a run that goes on is not, or not all, in the work tree yet
+	workPending bool            // a resumed run's work is not completely in the work tree
 }
 
 // Options describes the checkout to open.
@@ -146,7 +146,7 @@ func (w *Workspace) NameOrPath() string {
 	return ownCheckout
 }
 
-// CheckedOut says whether a branch was checked out before the run.
+// CheckedOut reports whether a branch was checked out before the run.
 func (w *Workspace) CheckedOut(branch string) bool {
 	return w.checkout != nil && w.checkout.CheckedOut(branch)
 }
@@ -193,10 +193,10 @@ func (w *Workspace) SetBase(ctx context.Context, spec gitops.BaseSpec) (err erro
 	return w.fillLFS(ctx)
 }
 
-// hasOtherBase says whether the base is another commit than the checkout has.
+// hasOtherBase reports whether the base differs from the checkout's commit.
 func (w *Workspace) hasOtherBase() bool { return w.base.Tree != w.checkout.StartCommit().Tree }
 
-// CommandsRan says whether commands may have changed something.
+// CommandsRan reports whether commands may have changed something.
 func (w *Workspace) CommandsRan() bool { return w.commandsRan }
 
 // TakeSnapshot remembers the work tree as it is before the first turn.

@@ -17,7 +17,7 @@ type status struct {
 	began             time.Time
 	activities        []*activity // in the order of their starts
 	run               *transcript.Follower
-	sessionActivities map[session]*activity // the calls whose commands run on in a session
+	sessionActivities map[session]*activity // of commands that outlive their calls
 	limits            Limits
 	ending            bool // a signal has ended the work
 }
@@ -318,7 +318,7 @@ func usageWords(usage transcript.Usage, models []transcript.ModelUse) string {
 	return words
 }
 
-// usageOf returns what the agent of an event has used. For the run's own agent that is the sum of all
+// usageOf returns the use of an event's agent. For the run's own agent that is the sum of all
 // agents.
 func (s *status) usageOf(e transcript.Event) string {
 	v := s.run.View()

@@ -73,7 +73,7 @@ func (w *Watch) openGroup() {
 	}
 }
 
-// StepResult is what a step is told of a run.
+// StepResult is a run's result for the step.
 type StepResult struct {
 	Result record.Result
 	Record *record.Record
@@ -202,7 +202,7 @@ func (t StepResult) links() string {
 	return strings.Join(all, " · ")
 }
 
-// annotationLevels are how loud an outcome is told.
+// annotationLevels maps outcomes to levels of annotations.
 var annotationLevels = map[outcome.Outcome]string{outcome.Changed: "notice", outcome.NoChanges: "notice", outcome.Skipped: "notice"}
 
 // annotations are the messages beside the run: how it ended, its warnings, and

@@ -31,7 +31,7 @@ type Lessons struct {
 	rec           *record.Record
 	workspace     *workspace.Workspace
 	job           *job.Job
-	postsFeedback bool                // the run makes no change, but says something
+	postsFeedback bool                // the run posts feedback instead of a change
 	event         *transcript.Memory  // of the lessons given; nil for none
 	day           string              // of the run
 	checks        []string            // that ran

@@ -48,7 +48,7 @@ func (l *Lessons) propose(made memory.Lesson) error {
 	return nil
 }
 
-// proposalProblem explains to the model what is wrong with a proposal, except its evidence.
+// proposalProblem returns a proposal's problem besides its evidence, for the model, or "".
 func (l *Lessons) proposalProblem(p memory.Proposal, id string) string {
 	own, known := 0, func(other memory.Lesson) bool { return other.ID == id }
 	for _, made := range l.proposed {

@@ -24,10 +24,10 @@ type Thread struct {
 	Redact     func(string) string
 
 	id          int64  // of the comment; 0 for none
-	shown       string // that stands there
+	shown       string // in the posted comment
 	storedState state  // that stands there
 	now         state
-	redSummary  string // what is red
+	redSummary  string
 	sentences   []string
 	end         string
 	left        string

@@ -30,7 +30,7 @@ const (
 	Cancelled          Outcome = "cancelled"
 )
 
-// outcomeInfo are the outcomes, with the exit code of each and how people say it.
+// outcomeInfo maps outcomes to exit codes and texts for people.
 var outcomeInfo = map[Outcome]struct {
 	code  int
 	words string
@@ -61,7 +61,7 @@ func (o Outcome) ExitCode() int {
 	return outcomeInfo[InternalError].code
 }
 
-// Text are the outcome as people say it.
+// Text returns the outcome in words for people.
 func (o Outcome) Text() string {
 	return cmp.Or(outcomeInfo[o].words, strings.ReplaceAll(string(o), "_", " "))
 }

@@ -111,7 +111,7 @@ func (v *View) CallsOfAgents() (calls int) {
 	return calls
 }
 
-// hasRunningParent says whether an agent above one still works.
+// hasRunningParent reports whether an agent above this one still works.
 func (v *View) hasRunningParent(a *Agent) bool {
 	for above := v.AgentNamed(a.AskedBy); above != nil; above = v.AgentNamed(above.AskedBy) {
 		if above.Status == AgentRunning {

@@ -16,7 +16,7 @@ type Difference struct {
 	What     string // "call 3 (exec_command)"
 	Recorded string
 	Replayed string
-	masked   bool // lines are the same that differ in what passes alone
+	masked   bool // differences in volatile text are ignored
 }
 
 type Differences []Difference

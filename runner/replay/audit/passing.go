@@ -17,7 +17,7 @@ func withoutVolatile(output string) string { return header().ReplaceAllString(ou
 // mask is a kind of text that varies between equal runs.
 type mask struct {
 	pattern     *regexp.Regexp
-	replacement string // what stands in its place, as for regexp.Expand
+	replacement string // in the form of regexp.Expand
 }
 
 const (

@@ -144,7 +144,7 @@ func (h *Run) WorkTree() string {
 	return h.Policy.WorkTree
 }
 
-// ForAgent is how the agent goes on.
+// ForAgent returns the state for resuming the agent.
 func (h *Run) ForAgent() worker.StoppedAgent {
 	return worker.StoppedAgent{Past: &h.conversation, Plan: h.Plan, Used: h.Models, Ended: h.Finished != nil, Found: h.FoundWork, Servers: h.MCPServers, Agents: h.Agents}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// maxFrames is how many of a stack are told.
+// maxFrames bounds the reported frames of a stack.
 const maxFrames = 10
 
 // patterns find places in stacks, and names in scripts.

@@ -37,7 +37,7 @@ type World struct {
 	Bound, Placeholder string
 	Host               string // that secrets of commands are for, where it answers; empty where there is none
 	Proxy, Trust       string // address and file of certificates by which it is reached; empty where variables have them
-	OverlayFolder      string // what an overlay of the workspace keeps its changes in; empty where there is none
+	OverlayFolder      string // folder with the changes of the workspace's overlay, or ""
 }
 
 func (w World) outside(name string) string   { return filepath.Join(w.Outside, name) }

@@ -180,7 +180,7 @@ type excerpt struct {
 
 	kept        []numbered
 	budget      map[kind]int
-	followLines int  // how many lines are kept still behind the last one
+	followLines int  // lines still to keep after the last one
 	followKind  kind // of them
 }
 

@@ -49,7 +49,7 @@ type Options struct {
 	Facts []string
 	// Earlier lists the earlier requests for the change, newest first.
 	Earlier []sections.Request
-	// KeepRequest has the body keep its request and the earlier ones for a later body.
+	// KeepRequest stores the run's request and the earlier ones in the body, for a later body.
 	KeepRequest bool
 	// Closing is raw text below the verdict: "Fixes #7" for the task's origin. It is the only text
 	// with an effect.

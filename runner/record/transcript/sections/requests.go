@@ -45,7 +45,7 @@ func (l Links) earlier(r Request) document.Fold {
 	}}
 }
 
-// DescribeOmitted says how many calls are left out.
+// DescribeOmitted returns the number of omitted calls in words.
 func DescribeOmitted(calls int) string {
 	if calls == 1 {
 		return "1 more call is not shown here."

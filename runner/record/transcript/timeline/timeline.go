@@ -18,7 +18,7 @@ type Entry struct {
 	Texts            []Text        // more of it; nil for the data of the event
 	Outputs          []Output      // of commands that failed
 	Detail           bool          // shown only where all events are
-	PartOfNeighbours bool          // part of what the lines around it say
+	PartOfNeighbours bool          // explained by the lines around it
 	Bad              bool
 	Seconds          float64
 	Host             string // that the event is about
