@@ -38,7 +38,7 @@ type claim struct {
 }
 
 const (
-	begins = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we) (?:have |also |then )*|also |then )?`
+	begins = `(?i)^[\s*+>#✅✔-]*(?:[\w ]{1,30}: )?(?:(?:i|we)(?:['’]ve)? (?:have |also |then )*|also |then )?`
 	number = `([1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]{0,5})`
 	// tests follows a number of them.
 	tests  = `(?: (?:new|more|unit|regression|integration|existing|of the))* (?:tests?|specs|test cases)\b`
@@ -56,6 +56,8 @@ var (
 	saysChangedPlace = lazyregexp.New("(?i)" + wasChanged + "(?: as well)? (?:in|to|into|from) (?:the )?(``)")
 	countsWereFiles  = lazyregexp.New(`(?i)\b(` + number + ` files) ` + wasChanged)
 	countsWereAdded  = lazyregexp.New(`(?i)\b(` + number + tests + `) ` + were + `(?:added|created|written|removed|deleted)\b`)
+	// saysWasRun finds a command behind the verb.
+	saysWasRun = lazyregexp.New("(?i)\\b(?:was|were) (?:run|executed|checked|verified|tested) (?:with|using|via|by(?: running)?) (``)")
 	// saysPasses names what ended well.
 	saysPasses = lazyregexp.New(`(?i)` + names + `(?: \([^()]*\))?((?: (?:now|also|still|all|both|each|commands?|suite|tests?))*) ` + passes)
 	// saysPassed finds that something ended well. What is to pass did not end.
@@ -68,9 +70,11 @@ var (
 
 	// doubts finds what takes a claim back, or is about another time or change.
 	doubts = lazyregexp.New(`(?i)\b(?:not|no|never|cannot|unable|skipped|skipping|unavailable|without|unchanged|untouched|would|could|should|can|will|must|may|to run|needs?|requires?|earlier|ago|last|already|previous(?:ly)?|before|until|once|upstream|if|when|unless|see|like|per|in the same way|as in|in ci)\b|n['’]t\b`)
+	// harmless finds what looks like a doubt and is a part of a claim.
+	harmless = lazyregexp.New(`(?i)\b(?:[0-9]+ (?:was |were )?skipped|(?:no|without) (?:any )?(?:new )?(?:errors?|regressions?|problems?|issues?|warnings?|findings|failures))\b`)
 	// testsHeading finds a heading of commands that were run, changesHeading one of files that were changed.
 	testsHeading   = lazyregexp.New(`(?i)^[#*\s]*(?:testing|tests|tests run|verification|validation|checks|checks run|commands run)[*:\s]*$`)
-	changesHeading = lazyregexp.New(`(?i)^[#*\s]*(?:changes|changed files|files changed|modified files|files modified)[*:\s]*$`)
+	changesHeading = lazyregexp.New(`(?i)^[#*\s]*(?:(?:(?:key|main|core) )?changes(?: made)?|summary of changes|what(?:['’]s| i)? changed|changed files|files changed|modified files|files modified)[*:\s]*$`)
 	heading        = lazyregexp.New(`^(?:#|\*\*.*\*\*:?$)|^[^-*+].*:$`)
 	// item finds the code span that an item of a list begins with, if it is all or something is said about it.
 	item = lazyregexp.New("^[-*+] (?:✅ |✔ |\\[x\\] )?(?:\\*\\*)?`([^`]+)`(?:\\*\\*)?(.*)$")
@@ -133,7 +137,9 @@ func read(summary string) (all []claim) {
 }
 
 // certain reports whether the words of a sentence, without its code, take nothing back.
-func certain(sentence string) bool { return !doubts().MatchString(plain(sentence)) }
+func certain(sentence string) bool {
+	return !doubts().MatchString(harmless().ReplaceAllString(plain(sentence), ""))
+}
 
 // plain returns a sentence with the content of its code spans taken out.
 func plain(sentence string) string { return span().ReplaceAllString(sentence, codeMark) }
@@ -194,6 +200,9 @@ func claimsOf(sentence string) (all []claim) {
 	}
 	numbers(files, countsWereFiles().FindAllStringSubmatch(text, most))
 	numbers(added, countsWereAdded().FindAllStringSubmatch(text, most))
+	for _, m := range saysWasRun().FindAllStringSubmatchIndex(text, -1) {
+		all = append(all, runIn(spansAt(text, code, m[2], m[3])[0], false)...)
+	}
 	for _, m := range saysPasses().FindAllStringSubmatchIndex(text, -1) {
 		of := spansAt(text, code, m[2], m[3])
 		if infinitive := len(of) == 1 && m[4] == m[5] && strings.HasSuffix(text[:m[1]], " pass"); infinitive {
