@@ -581,7 +581,7 @@ func (e endpoint) run(t *testing.T, settings, tools string, fits bool) (warned [
 // The job and docs/reference/model.md name the same quirks as there are.
 func TestQuirksOfJobs(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(documents(t)["docs/reference/model.md"], "\n| quirk | what is done |\n")
+	_, table, _ := strings.Cut(documents(t)["docs/reference/model.md"], "\n| quirk | what agent-ci does |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	var listed []string
 	for row := range strings.Lines(table) {
