@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-ci/agent-ci/gitops/changeset"
 	"github.com/agent-ci/agent-ci/policy/secrets"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -91,7 +92,8 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	rec := New("r1", []secrets.Value{{Name: "TOKEN", Secret: secret}})
 	rec.Warn("code", "A warning.")
 	plan := transcript.Plan{Steps: []transcript.PlanStep{{Step: "Take " + secret + ".", Status: "completed"}}}
-	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, plan), rec.SyncLog()); err != nil {
+	change := transcript.Change{Files: []changeset.File{{Path: secret + ".txt"}}} // a name may hold a secret
+	if err := errors.Join(rec.Begin(transcript.RunStarted{}), rec.Append(transcript.TypePlan, plan), rec.Append(transcript.TypeChange, change), rec.SyncLog()); err != nil {
 		t.Error(err)
 	}
 	view, err := rec.Conclude(transcript.RunFinished{Outcome: "changed"}, nil)
@@ -102,6 +104,9 @@ func TestFoldsEventsWithoutTranscript(t *testing.T) {
 	result := Project(view)
 	if len(result.Warnings) != 1 || rec.Log() != nil || result.RunID != "r1" || result.Plan[0].Step != "Take [secret TOKEN]." || result.Outcome != "changed" {
 		t.Errorf("%+v", result)
+	}
+	if len(result.Stat) != 1 || result.Stat[0].Path != "[secret TOKEN].txt" {
+		t.Errorf("%+v", result.Stat)
 	}
 	rec.StopHeartbeat()
 	rec.Close()
