@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agent-ci/agent-ci/policy/lazyregexp"
 	"github.com/agent-ci/agent-ci/runner/check/lines"
@@ -34,6 +35,7 @@ type Text struct {
 func Unfounded(summary string, e Evidence) (names []string, err error) {
 	var open []claim
 	var diff *lines.Diff
+	cases := sync.OnceValue(func() int { return testCases(diff) })
 	for _, c := range read(summary) {
 		if slices.ContainsFunc(open, func(o claim) bool { return o.text == c.text }) || e.inPaths(c) {
 			continue
@@ -44,7 +46,7 @@ func Unfounded(summary string, e Evidence) (names []string, err error) {
 					return nil, err
 				}
 			}
-			if inDiff(c, diff) {
+			if inDiff(c, diff, cases) {
 				continue
 			}
 		}
@@ -76,12 +78,12 @@ func (e Evidence) inPaths(c claim) bool {
 }
 
 // inDiff reports whether the lines of the change show a claim of files or tests. A line that names a file may
-// be what was changed about it: an import, or an entry of a list.
-func inDiff(c claim, diff *lines.Diff) bool {
+// be what was changed about it: an import, or an entry of a list. cases counts the tests of the change.
+func inDiff(c claim, diff *lines.Diff, cases func() int) bool {
 	name := bare(c.text)
 	switch c.kind {
 	case added, passing:
-		return diff.OmittedLines > 0 || testCases(diff) >= c.count
+		return diff.OmittedLines > 0 || cases() >= c.count
 	case file:
 		name = path.Base(c.text)
 	}
