@@ -70,8 +70,9 @@ func TestEachMistakeIsNamedWithItsPlace(t *testing.T) {
 		{"grouped number", start + "limits: {tokens: 500_000}", []string{"job.yml:3:18: limits.tokens: must be a whole number in plain digits; did you mean 500000?"}},
 		{"grouped number with a zero before", start + "limits: {tokens: 0_5}", []string{"job.yml:3:18: limits.tokens: must be a whole number in plain digits; did you mean 5?"}},
 		{"fraction", start + "limits: {turns: 5.5}", []string{"job.yml:3:17: limits.turns: must be a whole number, not the number 5.5"}},
-		{"what chat lacks", start + "model: {wire: chat, tools: freeform}", []string{
+		{"what chat lacks", start + "model: {wire: chat, tools: freeform}\ntools: {hosted: [web_search]}", []string{
 			"job.yml:3:28: model.tools: does not go with model.wire: chat; leave it out",
+			"job.yml:4:17: tools.hosted: does not go with model.wire: chat; leave it out",
 		}},
 		{"quirks of another wire", start + "model: {chat: [alternate]}", []string{"job.yml:3:15: model.chat: needs model.wire: chat; set that, or remove it"}},
 		{"a quirk that is none", start + "model: {wire: chat, chat: [alternates]}", []string{`job.yml:3:28: model.chat[0]: "alternates" is not one of ` + strings.Join(chatQuirks, ", ") + "; did you mean alternate?"}},

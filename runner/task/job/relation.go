@@ -127,6 +127,7 @@ func (d *checks) fitModel() {
 		mistake{!isChat && len(m.Chat) > 0, "model.chat", "needs model.wire: chat; set that, or remove it"},
 		mistake{isChat && slices.Contains([]string{"freeform", "builtin", "code"}, m.Tools), "model.tools", noChat},
 		mistake{isChat && m.Summary != "", "model.reasoning_summary", noChat},
+		mistake{isChat && !isWriter && len(j.Tools.Hosted) > 0, "tools.hosted", noChat},
 		mistake{isWriter && len(j.Tools.Hosted) > 0, "tools.hosted", noTools},
 		mistake{isWriter && len(j.Tools.Dynamic) > 0, "tools.dynamic", noTools},
 		mistake{isWriter && j.Tools.JSRepl, "tools.js_repl", noTools},
