@@ -1,5 +1,5 @@
 #!/bin/sh
-# One run of weekly.yml, never two at once. Prints nothing when it went well.
+# Runs weekly.yml once, never twice at the same time. Prints only after a failure.
 set -eu
 cd "$(dirname "$0")"
 umask 077

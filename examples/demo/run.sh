@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a whole job on an example repository: run.sh BINARY. What it makes is in demo/ at the
+# Runs a whole job on an example repository: run.sh BINARY. The results are in demo/ at the
 # top of this repository. Needs git, go and bash, no network, no keys.
 set -eu
 
@@ -18,9 +18,8 @@ cd "$(dirname "$0")"
 example=$(pwd)
 demo=$(cd ../.. && pwd)/demo
 
-# Neither the user's settings nor a repository around this one take part, and the
-# date is fixed: the same files make the same commit, by which a second run knows
-# that the origin of the first is still the right one.
+# Ignores the user's git settings and any repository around this one. The date is fixed, so the
+# same files give the same commit: a second run can then reuse the first one's origin.
 unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
 quiet_git() {
 	GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \

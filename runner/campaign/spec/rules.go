@@ -59,7 +59,7 @@ var rules = []config.Rule{
 	{Path: "rollout.windows", About: "When runs may start. Empty: always.", Form: windowForm, Example: "[Mon-Fri 09:00-17:00 Europe/Berlin]"},
 	{Path: "rollout.at_once", About: "Runs at a time.", Initial: 4, Span: config.Between(1, 256), Example: "8"},
 	{Path: "stop_if", About: "When the campaign stops until agent-ci campaign resume."},
-	{Path: "stop_if.same_reason", About: "Failures with the same reason among the last runs, such as 3 of 10.", Form: form.Matching("such as 3 of 10", `[1-9][0-9]{0,3} of [1-9][0-9]{0,3}`)},
+	{Path: "stop_if.same_reason", About: "How many failures with one reason among the last runs stop it. 3 of 10: at least 3 of the last 10.", Form: form.Matching("such as 3 of 10", `[1-9][0-9]{0,3} of [1-9][0-9]{0,3}`)},
 	{Path: "on_existing", About: "What happens to a target whose branch has an open pull request: leave it alone, or update it.", Initial: "skip", Values: []string{"skip", "update"}},
 
 	{Path: "kubernetes", About: "How runs work in a cluster."},

@@ -168,7 +168,7 @@ func reason(err error) string {
 
 func (s Setup) body(added []File, report Report) string {
 	var b strings.Builder
-	b.WriteString("`agent-ci init --github` made this. Once it is merged, somebody with write permission puts the label `" + Label + "` on an issue, and a pull request comes of it.\n\nIt adds\n\n")
+	b.WriteString("`agent-ci init --github` made this. After the merge, put the label `" + Label + "` on an issue to get a pull request. You need write permission.\n\nIt adds\n\n")
 	for _, file := range added {
 		fmt.Fprintf(&b, "- `%s`\n", file.Path)
 	}
