@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -16,7 +17,6 @@ type shape struct {
 	agent     func(r repo)
 	want      []string // name-status of the change
 	untracked []string // status lines that stand before and after
-	kept      []string // paths that the agent made and that no change holds: Restore leaves them
 	problems  []gitops.ProblemKind
 }
 
@@ -33,71 +33,48 @@ func seeded(more ...func(r repo)) func(r repo) repo {
 
 func edit(r repo) { r.Write("README", "one\n2\n") }
 
+var readmeChanged = []string{"M README"}
+
 var shapes = []shape{
 	{
-		name: "plain", make: seeded(),
+		name: "changes of every kind",
+		make: seeded(func(r repo) {
+			r.Write("blob", "\x00\x01\x02")
+			r.Write("folder/deep/in", "in\n")
+			r.Write("file", "a file\n")
+			r.Write("moves", "moves\n")
+			r.Write("becomes-link", "a file\n")
+		}),
 		agent: func(r repo) {
 			edit(r)
-			r.Remove("gone")
+			r.Remove("gone", "folder", "file", "moves", "becomes-link")
 			r.Write("src/new.go", "package main\n")
 			r.Write("other/new", "n\n")
+			r.Chmod("src/main.go", 0o755)
+			r.Write("moved/here", "moves\n")
+			r.Write("folder", "a file now\n")
+			r.Write("file/deeper/in", "in\n")
+			r.Link("README", "becomes-link")
+			r.Write("blob", "\x00\x01\x02\x03\xff\x00")
 		},
-		want: []string{"A other/new", "A src/new.go", "D gone", "M README"},
+		want: []string{
+			"A file/deeper/in", "A folder", "A moved/here", "A other/new", "A src/new.go", "D file", "D folder/deep/in", "D gone", "D moves",
+			"M README", "M blob", "M src/main.go", "T becomes-link",
+		},
 	},
-	{name: "nothing changed", make: seeded(), agent: func(repo) {}},
 	{name: "written again alike", make: seeded(), agent: func(r repo) { r.Write("README", "one\ntwo\n") }},
-	{
-		name: "executable bit", make: seeded(),
-		agent: func(r repo) { r.Chmod("src/main.go", 0o755) },
-		want:  []string{"M src/main.go"},
-	},
 	{
 		name: "core.fileMode false",
 		make: func(r repo) repo {
 			r.Write("run.sh", "#!/bin/sh\n")
 			r.Chmod("run.sh", 0o755)
-			r.Seed()
-			r.Git("config", "core.fileMode", "false")
-			return r
+			return seededThen("config core.fileMode false")(r)
 		},
 		agent: func(r repo) {
 			r.Write("run.sh", "#!/bin/sh\nexit\n")
 			r.Chmod("run.sh", 0o644)
 		},
 		want: []string{"M run.sh"},
-	},
-	{
-		name: "renamed", make: seeded(),
-		agent: func(r repo) {
-			r.Write("moved/main.go", "package main\n")
-			r.Remove("src/main.go")
-		},
-		want: []string{"A moved/main.go", "D src/main.go"},
-	},
-	{
-		name: "folder becomes file", make: seeded(),
-		agent: func(r repo) {
-			r.Remove("src")
-			r.Write("src", "a file now\n")
-		},
-		want: []string{"A src", "D src/deep/er/x", "D src/main.go"},
-	},
-	{
-		name: "file becomes folder", make: seeded(),
-		agent: func(r repo) {
-			r.Remove("gone")
-			r.Write("gone/in", "in\n")
-			r.Write("gone/deeper/in", "in\n")
-		},
-		want: []string{"A gone/deeper/in", "A gone/in", "D gone"},
-	},
-	{
-		name: "file becomes link", make: seeded(),
-		agent: func(r repo) {
-			r.Remove("gone")
-			r.Link("README", "gone")
-		},
-		want: []string{"T gone"},
 	},
 	{
 		name: "everything deleted", make: seeded(),
@@ -117,39 +94,21 @@ var shapes = []shape{
 		},
 	},
 	{
-		name: "binary file", make: seeded(func(r repo) { r.Write("blob", "\x00\x01\x02") }),
-		agent: func(r repo) { r.Write("blob", "\x00\x01\x02\x03\xff\x00") },
-		want:  []string{"M blob"},
-	},
-	{
-		name: "absolute and outward links that are tracked",
+		name: "links that lead out",
 		make: seeded(func(r repo) {
-			r.Link("/etc/passwd", "absolute")
-			r.Link("../../outside", "outward")
+			r.Link("/etc/passwd", "tracked")
 			r.Link("/does/not/exist", "dangling")
 		}),
-		agent: edit,
-		want:  []string{"M README"},
-	},
-	{
-		name: "new link that leads out", make: seeded(),
 		agent: func(r repo) {
 			r.Link("/etc/passwd", "absolute")
 			r.Link("../../x", "src/up")
 			r.Link("../README", "src/fine")
 			r.Link(".git/config", "inside")
-		},
-		want:     []string{"A absolute", "A inside", "A src/fine", "A src/up"},
-		problems: []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemLink, gitops.ProblemLink},
-	},
-	{
-		name: "new link that leads out by another one", make: seeded(),
-		agent: func(r repo) {
 			r.Link("..", "src/root")
 			r.Link("root/../secret", "src/round")
 		},
-		want:     []string{"A src/root", "A src/round"},
-		problems: []gitops.ProblemKind{gitops.ProblemLink},
+		want:     []string{"A absolute", "A inside", "A src/fine", "A src/root", "A src/round", "A src/up"},
+		problems: []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemLink, gitops.ProblemLink, gitops.ProblemLink},
 	},
 	{
 		name: "ignored and new", make: seeded(func(r repo) { r.Write(".gitignore", "*.log\n/out/\n!keep.log\n") }),
@@ -160,7 +119,6 @@ var shapes = []shape{
 			r.Write("src/out/z", "4")
 		},
 		want: []string{"A keep.log", "A src/out/z"},
-		kept: []string{"out/y", "x.log"},
 	},
 	{
 		name: "tracked although ignored",
@@ -168,10 +126,7 @@ var shapes = []shape{
 			r.Write(".gitignore", "*.log\nbuild/\n")
 			r.Write("a.log", "1\n")
 			r.Write("build/x", "1\n")
-			r.Seed()
-			r.Git("add", "-f", "a.log", "build/x")
-			r.Commit("ignored ones")
-			return r
+			return seededThen("add -f a.log build/x", "commit -q -m ignored")(r)
 		},
 		agent: func(r repo) {
 			r.Write("a.log", "2\n")
@@ -179,7 +134,6 @@ var shapes = []shape{
 			r.Write("build/y", "new but ignored\n")
 		},
 		want: []string{"M a.log", "M build/x"},
-		kept: []string{"build/y"},
 	},
 	{
 		name: "untracked before",
@@ -197,37 +151,22 @@ var shapes = []shape{
 		untracked: []string{"?? mine", "?? notes/mine"},
 	},
 	{
-		name: "info/exclude",
+		name: "ignored by info/exclude and core.excludesFile",
 		make: func(r repo) repo {
 			r.Seed()
 			r.Write(".git/info/exclude", "private/\n*.tmp\n")
 			r.Write("private/key", "k")
-			return r
-		},
-		agent: func(r repo) {
-			edit(r)
-			r.Write("a.tmp", "t")
-			r.Write(".git/info/exclude", "new\n")
-			r.Write("new", "n\n")
-			r.Write(".git/info/exclude", "private/\n*.tmp\n")
-		},
-		want: []string{"A new", "M README"},
-		kept: []string{"a.tmp"},
-	},
-	{
-		name: "core.excludesFile",
-		make: func(r repo) repo {
-			r.Seed()
 			r.Write("../excludes", "*.swp\n")
 			r.Git("config", "core.excludesFile", r.Path("../excludes"))
 			return r
 		},
 		agent: func(r repo) {
 			edit(r)
+			r.Write("a.tmp", "t")
 			r.Write("a.swp", "t")
+			r.Write("new", "n\n")
 		},
-		want: []string{"M README"},
-		kept: []string{"a.swp"},
+		want: []string{"A new", "M README"},
 	},
 	{
 		name: "ignored before and no longer",
@@ -248,8 +187,7 @@ var shapes = []shape{
 	{
 		name: "autocrlf true",
 		make: func(r repo) repo {
-			r.Seed()
-			r.Git("config", "core.autocrlf", "true")
+			seededThen("config core.autocrlf true")(r)
 			r.Remove("README", "src")
 			r.Git("checkout", "-q", ".")
 			return r
@@ -263,38 +201,15 @@ var shapes = []shape{
 		want: []string{"A dos", "A unix", "M README"},
 	},
 	{
-		name: "autocrlf input",
-		make: func(r repo) repo {
-			r.Git("config", "core.autocrlf", "input")
-			r.Seed()
-			return r
-		},
-		agent: func(r repo) { r.Write("dos", "a\r\nb\r\n") },
-		want:  []string{"A dos"},
-	},
-	{
-		name: "CRLF in the repository with autocrlf",
-		make: func(r repo) repo {
-			r.Write("legacy", "a\r\nb\r\n")
-			r.Seed()
-			r.Git("config", "core.autocrlf", "true")
-			return r
-		},
-		agent: func(r repo) { r.Write("legacy", "a\r\nB\r\n") },
-		want:  []string{"M legacy"},
-	},
-	{
 		name: "line ending attributes",
-		make: func(r repo) repo {
+		make: seeded(func(r repo) {
 			r.Write(".gitattributes", "* text=auto\n*.txt text eol=crlf\n*.sh text eol=lf\n*.bin -text\n")
-			r.Write("a.txt", "a\r\nb\r\n")
-			r.Write("a.sh", "a\nb\n")
-			r.Write("a.bin", "a\r\nb\r\n")
 			r.Write("sub/.gitattributes", "*.txt -text\n")
-			r.Write("sub/a.txt", "a\r\nb\r\n")
-			r.Seed()
-			return r
-		},
+			for _, name := range []string{"a.txt", "a.bin", "sub/a.txt"} {
+				r.Write(name, "a\r\nb\r\n")
+			}
+			r.Write("a.sh", "a\nb\n")
+		}),
 		agent: func(r repo) {
 			r.Write("a.txt", "a\r\nB\r\n")
 			r.Write("a.sh", "a\r\nb\r\n")
@@ -311,270 +226,146 @@ var shapes = []shape{
 			r.Git("config", "filter.caps.smudge", "tr a-z A-Z")
 			r.Git("config", "filter.caps.required", "true")
 			r.Write(".gitattributes", "*.caps filter=caps\n")
-			r.Write("a.caps", "HELLO\n")
-			r.Write("b.caps", "UNTOUCHED\n")
-			r.Write("sub/c.caps", "GOES\n")
+			for _, name := range []string{"a.caps", "b.caps", "sub/c.caps"} {
+				r.Write(name, "HELLO\n")
+			}
 			r.Seed()
 			return r
 		},
 		agent: func(r repo) {
 			r.Write("a.caps", "GOOD BYE\n")
 			r.Write("new.caps", "NEW\n")
-			r.Write("b.caps", "UNTOUCHED\n")
+			r.Write("b.caps", "HELLO\n")
 			r.Remove("sub/c.caps")
 			edit(r)
 		},
 		want: []string{"A new.caps", "D sub/c.caps", "M README", "M a.caps"},
 	},
 	{
-		name: "ident and encoding",
-		make: func(r repo) repo {
-			r.Write(".gitattributes", "*.id ident\n*.u16 working-tree-encoding=UTF-16LE\n")
-			r.Write("a.id", "$Id$\n")
-			r.Write("a.u16", "h\x00i\x00\n\x00")
-			r.Seed()
-			r.Remove("a.id")
-			r.Git("checkout", "-q", "a.id")
-			return r
-		},
-		agent: func(r repo) {
-			r.Write("a.id", "$Id: whatever $\nmore\n")
-			r.Write("a.u16", "h\x00o\x00\n\x00")
-		},
-		want: []string{"M a.id", "M a.u16"},
-	},
-	{
 		name: "filter that is not configured",
-		make: func(r repo) repo {
+		make: seeded(func(r repo) {
 			r.Write(".gitattributes", "*.big filter=lfs diff=lfs merge=lfs -text\n")
 			r.Write("a.big", "version https://git-lfs.github.com/spec/v1\n")
-			r.Seed()
-			return r
-		},
-		agent: edit, want: []string{"M README"},
+		}),
+		agent: edit, want: readmeChanged,
 	},
-	{
-		name: "shallow clone",
-		make: func(r repo) repo {
-			r.Seed()
-			edit(r)
-			r.Commit("second")
-			r.Write("README", "one\ntwo\nthree\n")
-			r.Commit("third")
-			clone := at(r.T, r.Path("../clone"))
-			r.Git("clone", "-q", "--depth=1", "file://"+r.Dir, clone.Dir)
-			return clone
-		},
-		agent: edit, want: []string{"M README"},
-	},
-	{
-		name: "clone that borrows objects",
-		make: func(r repo) repo {
-			r.Seed()
-			clone := at(r.T, r.Path("../clone"))
-			r.Git("clone", "-q", "--shared", r.Dir, clone.Dir)
-			return clone
-		},
-		agent: edit, want: []string{"M README"},
-	},
-	{
-		name: "packed",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("gc", "-q")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
+	{name: "shallow clone", make: clonedBy("--depth=1", "file://"), agent: edit, want: readmeChanged},
+	{name: "clone that borrows objects", make: clonedBy("--shared", ""), agent: edit, want: readmeChanged},
 	{
 		name: "repacked meanwhile", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
 			r.Git("gc", "-q", "--prune=now")
 		},
-		want: []string{"M README"},
+		want: readmeChanged,
 	},
 	{
 		name: "linked worktree",
 		make: func(r repo) repo {
-			r.Seed()
-			linked := at(r.T, r.Path("../linked"))
-			r.Git("worktree", "add", "-q", "-b", "side", linked.Dir)
-			return linked
+			seededThen("worktree add -q -b side ../linked")(r)
+			return at(r.T, r.Path("../linked"))
 		},
-		agent: edit, want: []string{"M README"},
+		agent: edit, want: readmeChanged,
 	},
-	{
-		name: "submodule",
-		make: func(r repo) repo {
-			other := newRepo(r.T)
-			other.Seed()
-			r.Seed()
-			r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
-			r.Commit("with a submodule")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
+	{name: "submodule", make: withSubmodule, agent: edit, want: readmeChanged},
 	{
 		name: "submodule that is not checked out",
 		make: func(r repo) repo {
-			other := newRepo(r.T)
-			other.Seed()
-			r.Seed()
-			r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
-			r.Commit("with a submodule")
-			r.Git("submodule", "--quiet", "deinit", "-f", "sub")
+			withSubmodule(r).Git("submodule", "--quiet", "deinit", "-f", "sub")
 			return r
 		},
-		agent: edit, want: []string{"M README"},
+		agent: edit, want: readmeChanged,
 	},
 	{
-		name: "agent committed", make: seeded(),
+		name: "agent used git", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
 			r.Commit("by the agent")
 			r.Write("more", "m\n")
+			r.Git("checkout", "-q", "-b", "wild")
+			r.Git("add", "-A")
+			r.Git("rm", "-q", "--cached", "gone")
+			r.Remove(".git/index")
 		},
 		want: []string{"A more", "M README"},
 	},
 	{
-		name: "agent made another branch and reset",
+		name: "nested repositories",
 		make: func(r repo) repo {
-			r.Write("README", "zero\n")
-			r.Commit("before")
-			r.Seed()
+			seededThen("init -q old")(r).Write("old/file", "f\n")
 			return r
 		},
-		agent: func(r repo) {
-			r.Git("checkout", "-q", "-b", "wild")
-			r.Git("reset", "-q", "--hard", "HEAD~1")
-		},
-		want: []string{"D gone", "D src/deep/er/x", "D src/main.go", "M README"},
-	},
-	{
-		name: "agent staged", make: seeded(),
-		agent: func(r repo) {
-			edit(r)
-			r.Write("new", "n\n")
-			r.Git("add", "-A")
-			r.Git("rm", "-q", "--cached", "gone")
-		},
-		want: []string{"A new", "M README"},
-	},
-	{
-		name: "agent deleted the index", make: seeded(),
-		agent: func(r repo) {
-			edit(r)
-			r.Remove(".git/index")
-		},
-		want: []string{"M README"},
-	},
-	{
-		name: "nested repository", make: seeded(),
 		agent: func(r repo) {
 			edit(r)
 			r.Git("init", "-q", "vendored")
 			r.Write("vendored/file", "f\n")
-		},
-		want:     []string{"M README"},
-		kept:     []string{"vendored/file"},
-		problems: []gitops.ProblemKind{gitops.ProblemRepository},
-	},
-	{
-		name: "repository made in a tracked folder", make: seeded(),
-		agent: func(r repo) {
-			edit(r)
 			r.Git("init", "-q", "src")
 		},
-		want:     []string{"M README"},
-		problems: []gitops.ProblemKind{gitops.ProblemRepository},
-	},
-	{
-		name: "nested repository that stood there",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("init", "-q", "vendored")
-			r.Write("vendored/file", "f\n")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-		untracked: []string{"?? vendored/"},
+		want:      readmeChanged,
+		untracked: []string{"?? old/"},
+		problems:  []gitops.ProblemKind{gitops.ProblemRepository, gitops.ProblemRepository},
 	},
 	{
 		name: "base with an empty tree",
 		make: func(r repo) repo {
-			r.Git("commit", "-q", "--allow-empty", "-m", "nothing")
+			r.Commit("nothing")
 			return r
 		},
 		agent: func(r repo) { r.Write("a/b", "first\n") },
 		want:  []string{"A a/b"},
 	},
+	{name: "detached HEAD", make: seededThen("checkout -q --detach"), agent: edit, want: readmeChanged},
 	{
-		name: "detached HEAD",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("checkout", "-q", "--detach")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
-	{
-		name: "packed references",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("pack-refs", "--all")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
-	{
-		name: "index version 4",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("update-index", "--index-version", "4")
-			return r
-		},
+		name: "packed objects and references, index version 4",
+		make: seededThen("gc -q", "pack-refs --all", "update-index --index-version 4", "update-index --assume-unchanged gone"),
 		agent: func(r repo) {
 			edit(r)
 			r.Write("src/deep/other", "o\n")
 		},
 		want: []string{"A src/deep/other", "M README"},
 	},
-	{
-		name: "split index",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("update-index", "--split-index")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
-	{
-		name: "assume unchanged",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("update-index", "--assume-unchanged", "gone")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
-	},
+	{name: "split index", make: seededThen("update-index --split-index"), agent: edit, want: readmeChanged},
 	{
 		name: "extensions.worktreeConfig without a sparse checkout",
-		make: func(r repo) repo {
-			r.Seed()
-			r.Git("config", "extensions.worktreeConfig", "true")
-			r.Git("config", "core.repositoryFormatVersion", "1")
-			return r
-		},
-		agent: edit, want: []string{"M README"},
+		make: seededThen("config extensions.worktreeConfig true", "config core.repositoryFormatVersion 1"), agent: edit, want: readmeChanged,
 	},
+}
+
+// seededThen makes a repository with a few files and then runs commands of git.
+func seededThen(commands ...string) func(r repo) repo {
+	return func(r repo) repo {
+		r.Seed()
+		for _, command := range commands {
+			r.Git(strings.Fields(command)...)
+		}
+		return r
+	}
+}
+
+func clonedBy(option, scheme string) func(r repo) repo {
+	return func(r repo) repo {
+		r.Write("README", "zero\n")
+		r.Commit("before")
+		r.Seed()
+		clone := at(r.T, r.Path("../clone"))
+		r.Git("clone", "-q", option, scheme+r.Dir, clone.Dir)
+		return clone
+	}
+}
+
+func withSubmodule(r repo) repo {
+	other := newRepo(r.T)
+	other.Seed()
+	r.Seed()
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
+	r.Commit("with a submodule")
+	return r
 }
 
 func TestShapes(t *testing.T) {
 	t.Parallel()
 	for _, s := range shapes {
-		t.Run(s.name+"/switch", func(t *testing.T) { t.Parallel(); switchTo(t, s) })
+		t.Run(s.name, func(t *testing.T) { t.Parallel(); switchTo(t, s) })
 	}
 }
 
