@@ -80,20 +80,6 @@ func TestSwitchMovesExistingBranch(t *testing.T) {
 	}
 }
 
-func TestSwitchRefusesABranchName(t *testing.T) {
-	t.Parallel()
-	for _, branch := range []string{"", "a..b", "x.lock", "../../HEAD", "with space", "-x/.y"} {
-		r := newRepo(t)
-		r.Seed()
-		c, cs := oneChange(t, r)
-		before := r.Git("for-each-ref")
-		if err := c.Switch(t.Context(), branch, commit(t, c, cs), cs); err == nil {
-			t.Errorf("%q was taken", branch)
-		}
-		gittest.Same(t, "references", before, r.Git("for-each-ref"))
-	}
-}
-
 func TestTip(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

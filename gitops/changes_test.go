@@ -12,18 +12,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-func TestUntrackedFileThatBecomesAFolder(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	r.Write("notes", "the user's\n")
-	c := r.open()
-	snap := snapshot(t, c)
-	r.Remove("notes")
-	r.Write("notes/new", "the agent's\n")
-	gittest.Same(t, "change", []string{"A notes/new"}, nameStatus(changes(t, c, snap)))
-}
-
 func TestChangesCountsLines(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
@@ -46,60 +34,6 @@ func TestChangesCountsLines(t *testing.T) {
 	gittest.Same(t, "lines", map[string][2]int{"README": {2, 1}, "blob": {}, "empty": {}, "gone": {0, 1}, "link": {1, 1}}, got)
 	gittest.Same(t, "binary", map[string]bool{"README": false, "blob": true, "empty": false, "gone": false, "link": false}, binary)
 	gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
-}
-
-func TestEmptyChangeSet(t *testing.T) {
-	t.Parallel()
-	var none *gitops.ChangeSet
-	if !none.Empty() || !new(gitops.ChangeSet).Empty() {
-		t.Error("a change set of nothing is not empty")
-	}
-}
-
-func TestChangesExcludesUnreadableFiles(t *testing.T) {
-	t.Parallel()
-	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
-	}
-	r := newRepo(t)
-	r.Seed()
-	c := r.open()
-	snap := snapshot(t, c)
-	edit(r)
-	r.Write("secret", "s")
-	r.Chmod("secret", 0)
-	r.Write("closed/x", "x")
-	r.Chmod("closed", 0)
-	defer r.Chmod("closed", 0o700)
-	cs := changes(t, c, snap)
-	gittest.Same(t, "change", []string{"M README"}, nameStatus(cs))
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemUnreadable}, kinds(cs))
-}
-
-// The submodule of a checkout is never gone into; that it is on another commit
-// cannot be published.
-func TestReportsChangedSubmodule(t *testing.T) {
-	t.Parallel()
-	other := newRepo(t)
-	other.Seed()
-	r := newRepo(t)
-	r.Seed()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, "sub")
-	r.Commit("with a submodule")
-	c := r.open()
-	snap := snapshot(t, c)
-	sub := at(t, r.Path("sub"))
-	sub.Write("README", "changed\n")
-	sub.Write("new", "n\n")
-	if cs := changes(t, c, snap); !cs.Empty() || len(cs.Problems) > 0 {
-		t.Errorf("files in a submodule: %q %v", nameStatus(cs), cs.Problems)
-	}
-	sub.Commit("in the submodule")
-	cs := changes(t, c, snap)
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(cs))
-	if !cs.Empty() {
-		t.Errorf("change: %q", nameStatus(cs))
-	}
 }
 
 // Reading updates the access time on no file system that tests run on for

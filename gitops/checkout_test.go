@@ -3,7 +3,6 @@ package gitops_test
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,24 +25,6 @@ func TestRefusesRepositoryFilters(t *testing.T) {
 	c.AllowFilters(map[string][]string{"mine": nil})
 	if err := c.CheckFilters(t.Context()); err != nil {
 		t.Errorf("listed: %v", err)
-	}
-}
-
-func TestCloseLeavesNothing(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	state := t.TempDir()
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: state})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(state)
-	if err != nil || len(entries) > 0 {
-		t.Errorf("left in the state folder: %v, %v", entries, err)
 	}
 }
 
@@ -117,32 +98,6 @@ func TestReadBase(t *testing.T) {
 	var large *gitops.TooLargeError
 	if !errors.As(err, &large) || *large != (gitops.TooLargeError{Path: "README", Size: 8, Limit: 3}) {
 		t.Errorf("got %v, want a TooLargeError", err)
-	}
-}
-
-// What fails says once of which file, and once of which object.
-func TestReadBaseRefusesDamagedObject(t *testing.T) {
-	t.Parallel()
-	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepo(t)
-			r.Seed()
-			id := strings.TrimSpace(r.Git("rev-parse", spec))
-			object := r.Path(".git/objects/" + id[:2] + "/" + id[2:])
-			if err := os.Remove(object); err != nil {
-				t.Fatal(err)
-			}
-			r.Write(".git/objects/"+id[:2]+"/"+id[2:], "damaged")
-			_, err := r.open().ReadBase("src/main.go", 100)
-			if err == nil {
-				t.Fatal("it is read")
-			}
-			for _, what := range []string{`"src/main.go" of the base commit`, id} {
-				if got := strings.Count(err.Error(), what); got != 1 {
-					t.Errorf("%d times %s in: %v", got, what, err)
-				}
-			}
-		})
 	}
 }
 

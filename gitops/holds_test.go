@@ -1,8 +1,6 @@
 package gitops_test
 
-import (
-	"testing"
-)
+import "testing"
 
 func TestBaseHolds(t *testing.T) {
 	t.Parallel()

@@ -43,49 +43,6 @@ func layer(t testing.TB, lower ...string) layered {
 	return l
 }
 
-func TestChangesInALayer(t *testing.T) {
-	t.Parallel()
-	for _, ordinary := range []bool{false, true} {
-		if ordinary && !sandboxtest.AsNobody(t) {
-			return
-		}
-		r := newRepo(t)
-		r.Write(".gitignore", "*.log\n/build/\n")
-		r.Write("a/one", "1\n")
-		r.Write("a/two", "2\n")
-		r.Write("a/b/three", "3\n")
-		r.Seed()
-		r.Write("mine", "untracked\n")
-		r.Write("a/mine.log", "ignored\n")
-		c := r.open()
-		snap := snapshot(t, c)
-		before := r.Files()
-		l := layer(t, r.Dir)
-		edit(l.repo)
-		l.Remove("gone", "a/b", "mine")
-		l.Write("a/b", "a file for a folder\n")
-		l.Remove("src/deep")
-		l.Write("src/deep/new", "a folder that hides the one below\n")
-		l.Chmod("a/one", 0o755)
-		l.Write("a/two", "2\n")
-		l.Write("a/mine.log", "changed\n")
-		l.Write("a/new.log", "ignored\n")
-		l.Write("build/out", "ignored\n")
-		l.Link("nowhere", "a/link")
-		l.Git("init", "-q", "inner")
-		cs := changes(t, c.InLayer(l.Layer), snap)
-		gittest.Same(t, "changes", []string{
-			"A a/b", "A a/link", "A src/deep/new", "D a/b/three", "D gone", "D src/deep/er/x", "M README", "M a/one",
-		}, nameStatus(cs))
-		gittest.Same(t, "problems", []gitops.Problem{{Kind: gitops.ProblemRepository, Path: "inner", Detail: "a repository of its own was made there"}}, cs.Problems)
-		gittest.Same(t, "the checkout", before, r.Files())
-		if err := c.Switch(t.Context(), "agent-ci/x", commit(t, c, cs), cs); err != nil {
-			t.Fatal(err)
-		}
-		gittest.Same(t, "status once the change is in the checkout", []string{"?? mine"}, r.status())
-	}
-}
-
 // Whatever commands do, the change found in a layer is the one that is found where
 // they do the same in a copy of the checkout.
 func TestChangesInALayerAreThoseOfACopy(t *testing.T) {

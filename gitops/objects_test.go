@@ -136,22 +136,6 @@ func swapOffsets(t *testing.T, r repo, a, b string) {
 	r.Remove(".git/objects/pack/" + strings.TrimSuffix(filepath.Base(list[0]), ".idx") + ".rev")
 }
 
-// An object that is gone is no reason to find nothing, or something else.
-func TestReportsMissingObject(t *testing.T) {
-	t.Parallel()
-	for name, spec := range map[string]string{"file": "HEAD:src/main.go", "folder": "HEAD:src"} {
-		t.Run(name, func(t *testing.T) {
-			r := newRepo(t)
-			r.Seed()
-			id := revision(r, spec)
-			c := r.open()
-			r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
-			_, err := c.ReadBase("src/main.go", 100)
-			isDamaged(t, "a file of the base", err, id)
-		})
-	}
-}
-
 // What somebody put under the id of a content to come is not taken for it: not
 // in the change, and not in what the next user of the checkout finds.
 func TestIgnoresPlantedObject(t *testing.T) {
@@ -176,21 +160,6 @@ func TestIgnoresPlantedObject(t *testing.T) {
 	isDamaged(t, "the switch", c.Switch(t.Context(), "agent-ci/x", sha, cs), id)
 	if out, err := exec.Command(gittest.Program(t), "-C", r.Dir, "rev-parse", "-q", "--verify", "agent-ci/x").CombinedOutput(); err == nil {
 		t.Errorf("the branch is there: %s", out)
-	}
-}
-
-// A large file is read through a copy, and still only as what it is.
-func TestReadsLargeBaseFile(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	text := strings.Repeat("a line of a large file\n", 100_000)
-	r.Write("large", text)
-	r.Commit("base")
-	r.Git("gc", "-q")
-	c := r.open()
-	data, err := c.ReadBase("large", 1<<30)
-	if err != nil || string(data) != text {
-		t.Errorf("%d bytes of %d, %v", len(data), len(text), err)
 	}
 }
 

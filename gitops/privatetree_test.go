@@ -132,52 +132,6 @@ func TestChangesInAPrivateTree(t *testing.T) {
 	gittest.Same(t, "status of the checkout", []string{" D a/two", " M a/one", " M run", "?? mine", "?? new"}, sorted(r.status()))
 }
 
-// What makes an overlay impossible makes no private tree so.
-func TestPrivateTreeOfUnusualCheckouts(t *testing.T) {
-	t.Parallel()
-	for name, prepare := range map[string]func(r repo) repo{
-		"linked": func(r repo) repo {
-			linked := at(t, filepath.Join(t.TempDir(), "linked"))
-			r.Git("worktree", "add", "--quiet", "-b", "other", linked.Dir)
-			return linked
-		},
-		"shallow": func(r repo) repo {
-			r.Write("a/one", "2\n")
-			r.Commit("more")
-			shallow := at(t, filepath.Join(t.TempDir(), "shallow"))
-			r.Git("clone", "--quiet", "--depth=1", "file://"+r.Dir, shallow.Dir)
-			return shallow
-		},
-		"overlooked": func(r repo) repo {
-			r.Git("update-index", "--skip-worktree", "a/two")
-			r.Write("a/two", "mine\n")
-			return r
-		},
-		"detached": func(r repo) repo {
-			r.Git("checkout", "--quiet", "--detach")
-			return r
-		},
-		"packed": func(r repo) repo {
-			r.Git("gc", "--quiet")
-			return r
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := prepare(rich(t))
-			tree, in, snap, unread := private(t, r.open())
-			if len(unread) > 0 {
-				t.Errorf("not read: %q", unread)
-			}
-			gittest.Same(t, "files", r.Files(), tree.Files())
-			gittest.Same(t, "status", []string(nil), tree.status())
-			gittest.Same(t, "log", r.Git("log", "--format=%H"), tree.Git("log", "--format=%H"))
-			tree.Write("a/one", "changed\n")
-			gittest.Same(t, "changes", []string{"M a/one"}, nameStatus(changes(t, in, snap)))
-		})
-	}
-}
-
 func TestPrivateTreeHasSubmodules(t *testing.T) {
 	t.Parallel()
 	lib, r := newRepo(t), rich(t)

@@ -1,7 +1,6 @@
 package gitops_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,24 +55,5 @@ func TestResumesInAnotherProcess(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.Files, got.Files); diff != "" || want.Tree != got.Tree {
 		t.Errorf("the change is another (-before +after):\n%s", diff)
-	}
-}
-
-func TestMarkFitsOneCheckout(t *testing.T) {
-	t.Parallel()
-	a, b := newRepo(t), newRepo(t)
-	a.Seed()
-	b.Seed()
-	first := openAt(t, a.Dir, t.TempDir())
-	snap, err := first.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mark, err := first.Mark(snap, snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := openAt(t, b.Dir, t.TempDir()).Resume(t.Context(), mark); !errors.Is(err, gitops.ErrOtherCheckout) {
-		t.Errorf("Resume = %v", err)
 	}
 }
