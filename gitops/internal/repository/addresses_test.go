@@ -26,6 +26,8 @@ func TestAddresses(t *testing.T) {
 	}{
 		"none":                  {"", "", "remote.origin", nil},
 		"one":                   {origin, own, "remote.origin", []string{own}},
+		"user and query":        {"[remote \"origin\"]\n\turl = \"https://secret@git.example/o/r.git?secret#s\"\n", own, "remote.origin", []string{own}},
+		"no valid password":     {"[remote \"origin\"]\n\turl = http://user:sec%ret@host/path\n", "http://host/path", "remote.origin", []string{"http://host/path"}},
 		"several":               {origin + "\turl = c:x\n", own, "remote.origin", []string{own, "c:x"}},
 		"rewritten":             {origin + "[url \"ssh://git@git.example/\"]\n\tinsteadOf = https://me:secret@git.example/\n", "ssh://git@git.example/o/r.git", "remote.origin", []string{"ssh://git@git.example/o/r.git"}},
 		"rewritten for pushes":  {mine + "[remote \"origin\"]\n\turl = " + own + "\n[url \"x:\"]\n\tpushInsteadOf = https://\n", own, "remote.origin", []string{"x:git.example/o/r.git"}},

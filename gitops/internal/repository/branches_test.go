@@ -6,7 +6,7 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-func TestBranchesAt(t *testing.T) {
+func TestBranches(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
 	head := r.Git("rev-parse", "HEAD")
@@ -21,33 +21,8 @@ func TestBranchesAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	gittest.Same(t, "branches", []string{"a", "main"}, got)
-}
-
-func TestDefaultBranch(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	if got := open(t, r.Dir).DefaultBranch(); got != "" {
-		t.Errorf("a repository without origin has the default branch %q", got)
-	}
+	gittest.Same(t, "default branch without origin", "", c.DefaultBranch())
 	r.Git("update-ref", "refs/remotes/origin/trunk", "HEAD")
 	r.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-	if got := open(t, r.Dir).DefaultBranch(); got != "trunk" {
-		t.Errorf("the default branch is %q, want trunk", got)
-	}
-}
-
-func TestBranchFits(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("branch", "loose")
-	r.Git("branch", "packed/below")
-	c := open(t, r.Dir)
-	for name, fits := range map[string]bool{
-		"new": true, "packed/beside": true, "loose": true,
-		"loose/below": false, "a..b": false, "": false,
-	} {
-		if err := c.BranchFits(name); (err == nil) != fits {
-			t.Errorf("BranchFits(%q) = %v", name, err)
-		}
-	}
+	gittest.Same(t, "default branch", "trunk", c.DefaultBranch())
 }

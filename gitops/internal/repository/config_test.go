@@ -1,8 +1,6 @@
 package repository_test
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,22 +9,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
-
-func TestOriginHasNoPassword(t *testing.T) {
-	for address, want := range map[string]string{
-		"https://user:secret@example.org/o/r.git": "https://example.org/o/r.git",
-		"https://secret@example.org/o/r?secret#s": "https://example.org/o/r",
-		"ssh://git:secret@example.org/o/r":        "ssh://git@example.org/o/r",
-		"http://user:sec%ret@host/path":           "http://host/path",
-		"git@example.org:o/r.git":                 "git@example.org:o/r.git",
-		"/some/folder":                            "/some/folder",
-	} {
-		r := gittest.New(t)
-		r.Seed()
-		r.Git("config", "remote.origin.url", address)
-		gittest.Same(t, address, want, open(t, r.Dir).Settings.Origin)
-	}
-}
 
 func TestNeedsGit(t *testing.T) {
 	r := gittest.New(t)
@@ -214,35 +196,5 @@ func TestRecognisesLFSByCommands(t *testing.T) {
 		if c.driver.LFS() != c.is {
 			t.Errorf("%v: %t", c.driver, !c.is)
 		}
-	}
-}
-
-// Git is started once for its version and once for its configuration, filters or not. A format that it does not
-// know is found all the same.
-func TestOpeningStartsGitTwice(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("config", "filter.own.clean", "cat")
-	log := filepath.Join(t.TempDir(), "log")
-	git := filepath.Join(t.TempDir(), "git")
-	if err := os.WriteFile(git, fmt.Appendf(nil, "#!/bin/sh\necho $1 >>%s\nexec %s \"$@\"\n", log, gittest.Program(t)), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	opened, err := repository.Open(t.Context(), r.Dir, git, t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := opened.Close(); err != nil {
-		t.Fatal(err)
-	}
-	started, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "started", "--version\nconfig\n", string(started))
-	r.Git("config", "core.repositoryFormatVersion", "1")
-	r.Git("config", "extensions.fromTheFuture", "true")
-	if _, err := repository.Open(t.Context(), r.Dir, git, t.TempDir(), ""); !errors.As(err, new(*repository.UnsupportedError)) {
-		t.Errorf("an unknown format: %v", err)
 	}
 }

@@ -11,48 +11,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/repository"
 )
 
-func TestOpensLinkedWorkTree(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("worktree", "add", "-q", "../other")
-	c := open(t, r.Path("../other"))
-	gittest.Same(t, "git folder", r.Path(".git/worktrees/other"), c.GitDir)
-	gittest.Same(t, "common folder", r.Path(".git"), c.CommonDir)
-	gittest.Same(t, "objects", []string{r.Path(".git")}, c.Folders)
-}
-
-func TestLayoutAt(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("clone", "-q", "--bare", ".", "../bare.git")
-	for path, want := range map[string]string{r.Dir: r.Path(".git"), r.Path(".git"): r.Path(".git"), r.Path("../bare.git"): r.Path("../bare.git")} {
-		l, err := repository.LayoutAt(path)
-		if err != nil || l.GitDir != want || l.CommonDir != want {
-			t.Errorf("%s: %+v, %v", path, l, err)
-		}
-	}
-	for _, path := range []string{t.TempDir(), r.Path("src"), r.Path("README")} {
-		if _, err := repository.LayoutAt(path); !errors.Is(err, repository.ErrNotRepository) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-}
-
-func TestRefusesDanglingGitFile(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	for name, content := range map[string]string{"empty": "", "text": "no pointer\n", "nowhere": "gitdir: /nowhere\n"} {
-		r.Write(name+"/.git", content)
-		if dir, ok := repository.GitDirOf(r.Path(name)); ok {
-			t.Errorf("%s leads to %s", name, dir)
-		}
-	}
-	r.Write("good/.git", "gitdir: ../.git\n")
-	if dir, ok := repository.GitDirOf(r.Path("good")); !ok || dir != r.Path(".git") {
-		t.Errorf("good leads to %s, %t", dir, ok)
-	}
-}
-
 // What git does not take for a repository is passed by, and a file that leads
 // nowhere ends the search.
 func TestFindsWorkTreesLikeGit(t *testing.T) {

@@ -39,40 +39,6 @@ func TestClaimKeepsASecondRunOut(t *testing.T) {
 	}
 }
 
-func TestShare(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	first, second, third := open(t, r.Dir), open(t, r.Dir), open(t, r.Dir)
-	for _, c := range []*repository.Repository{first, second} {
-		if err := c.Share(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, c := range map[string]*repository.Repository{"one that shares": first, "one that does not": third} {
-		if err := c.Claim(); !inUse(err) {
-			t.Errorf("a claim of %s while another shares: %v, want an InUseError", name, err)
-		}
-	}
-	if err := second.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := third.Claim(); !inUse(err) {
-		t.Errorf("a claim after one that failed, while the first shares: %v, want an InUseError", err)
-	}
-	if err := first.Claim(); err != nil {
-		t.Fatalf("a claim of the only one that shares: %v", err)
-	}
-	if err := third.Share(t.Context()); !inUse(err) {
-		t.Errorf("sharing what is claimed: %v, want an InUseError", err)
-	}
-	if err := first.Share(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := third.Share(t.Context()); err != nil {
-		t.Errorf("sharing what is claimed no more: %v", err)
-	}
-}
-
 // Of two that share and claim at once none gets the work tree, and both share it
 // still.
 func TestClaimAtOnce(t *testing.T) {
@@ -98,22 +64,6 @@ func TestClaimAtOnce(t *testing.T) {
 		if err := stranger.Claim(); !inUse(err) {
 			t.Fatalf("a claim while two share: %v", err)
 		}
-	}
-}
-
-func TestIdleFindsTheLockOfAGit(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Write(".git/index.lock", "")
-	c := open(t, r.Dir)
-	if err := c.Idle(t.Context()); !inUse(err) {
-		t.Errorf("with index.lock: %v, want an InUseError", err)
-	}
-	if err := os.Remove(r.Path(".git/index.lock")); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Idle(t.Context()); err != nil {
-		t.Errorf("without: %v", err)
 	}
 }
 

@@ -116,21 +116,3 @@ func TestOpenRefusesWhatItCannotDoRight(t *testing.T) {
 		})
 	}
 }
-
-func TestOpenFromAFolderBelow(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	c := open(t, r.Path("src/deep"))
-	want, err := filepath.EvalSymlinks(r.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "root", want, c.Root)
-}
-
-func TestOriginHasNoCredentials(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("remote", "add", "origin", "https://user:secret@example.org/o/r.git")
-	gittest.Same(t, "origin", "https://example.org/o/r.git", open(t, r.Dir).Settings.Origin)
-}
