@@ -10,20 +10,6 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
-// hugeSize is that of a file which takes no room and no end to read.
-const hugeSize = 15 << 40
-
-func TestReadsNoTooLargeFile(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	c := open(t, r)
-	r.Sparse("new", hugeSize)
-	r.Sparse("README", hugeSize)
-	r.Write("small", "s\n")
-	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
-		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
-}
-
 func TestExcludesLargestFilesFirst(t *testing.T) {
 	r := gittest.New(t)
 	r.Commit("seed")
@@ -73,6 +59,14 @@ func TestLargeReadEndsWithContext(t *testing.T) {
 // Whatever the attributes and settings ask for, what is stored is what git stores.
 func TestStoresSameObjectsAsGit(t *testing.T) {
 	const crlf, mixed, binary = "a\r\nb\r\n", "a\r\nb\n", "a\r\n\x00\r\n"
+	r := gittest.New(t)
+	r.Write("old.txt", "commit\r\n")
+	r.Commit("with CRLF")
+	for key, value := range map[string]string{
+		"caps.clean": "tr a-z A-Z", "path.clean": "cat; printf '%%s 100%%%%' %f", "broken.clean": "echo no; false", "other.smudge": "false",
+	} {
+		r.Git("config", "filter."+key, value)
+	}
 	for _, c := range []struct{ attributes, autocrlf, content string }{
 		{"", "false", crlf},
 		{"", "true", crlf},
@@ -102,17 +96,9 @@ func TestStoresSameObjectsAsGit(t *testing.T) {
 		{"* working-tree-encoding=utf-8", "true", crlf},
 		{"[attr]lines text=auto\n* lines", "false", crlf},
 	} {
-		r := gittest.New(t)
-		r.Write("old.txt", "commit\r\n")
-		r.Commit("with CRLF")
 		r.Write(".gitattributes", c.attributes+"\n")
 		r.Git("add", ".gitattributes")
-		r.Git("commit", "-q", "-m", "seed")
 		r.Git("config", "core.autocrlf", c.autocrlf)
-		r.Git("config", "filter.caps.clean", "tr a-z A-Z")
-		r.Git("config", "filter.path.clean", "cat; printf '%%s 100%%%%' %f")
-		r.Git("config", "filter.broken.clean", "echo no; false")
-		r.Git("config", "filter.other.smudge", "false")
 		one := open(t, r)
 		r.Write("old.txt", c.content)
 		r.Write("file.txt", c.content)
@@ -127,31 +113,8 @@ func TestStoresSameObjectsAsGit(t *testing.T) {
 				t.Errorf("%+v, %s: stored %q, by git %q", c, path, text, want)
 			}
 		}
+		r.Git("reset", "-q", "--hard")
 	}
-}
-
-func TestReadsAttributesOfDeepFolders(t *testing.T) {
-	r := gittest.New(t)
-	r.Write("a/b/.gitattributes", "*.txt text\n")
-	r.Seed()
-	c := open(t, r)
-	r.Write("a/b/c/new.txt", "crlf\r\n")
-	r.Write("a/other.txt", "crlf\r\n")
-	gittest.Same(t, "below the rules", "crlf\n", c.stored("a/b/c/new.txt"))
-	gittest.Same(t, "beside", "crlf\r\n", c.stored("a/other.txt"))
-}
-
-// A file that the index has with CRLF keeps it where git only guesses.
-func TestKeepsStoredCRLF(t *testing.T) {
-	r := gittest.New(t)
-	r.Write("old.txt", "a\r\n")
-	r.Commit("seed")
-	r.Git("config", "core.autocrlf", "input")
-	c := open(t, r)
-	r.Write("old.txt", "a\r\nb\r\n")
-	r.Write("new.txt", "a\r\nb\r\n")
-	gittest.Same(t, "old", "a\r\nb\r\n", c.stored("old.txt"))
-	gittest.Same(t, "new", "a\nb\n", c.stored("new.txt"))
 }
 
 // Git can read no UTF-16 in an odd number of bytes.
@@ -166,18 +129,4 @@ func TestExcludesOnlyFileInWrongEncoding(t *testing.T) {
 	gittest.Same(t, "found", []string{
 		"changed a.txt", "changed c.txt", "left out b.txt", "untracked a.txt", "untracked b.txt", "untracked c.txt",
 	}, without(c.scan(worktree.WithUntracked), "alike .gitattributes"))
-}
-
-func TestExcludesOnlyFileWithFailingFilter(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	r.Git("config", "filter.broken.clean", "false")
-	r.Git("config", "filter.broken.required", "true")
-	c := open(t, r)
-	r.Write(".gitattributes", "*.bin filter=broken\n")
-	r.Write("a.bin", "x\n")
-	r.Write("plain", "p\n")
-	gittest.Same(t, "found", []string{
-		"changed .gitattributes", "changed plain", "left out a.bin", "untracked .gitattributes", "untracked a.bin", "untracked plain",
-	}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone", "alike src/main.go", "alike src/deep/er/x"))
 }

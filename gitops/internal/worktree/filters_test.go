@@ -112,42 +112,6 @@ func TestProcessFilters(t *testing.T) {
 	}
 }
 
-// The content of a Git LFS file is kept in the folder of the run, and comes back from there.
-func TestGitLFS(t *testing.T) {
-	r := gittest.New(t)
-	r.Write(".gitattributes", "*.bin filter=lfs -text\n")
-	r.Seed()
-	for option, command := range map[string]string{"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process", "required": "true"} {
-		r.Git("config", "filter.lfs."+option, command)
-	}
-	c := open(t, r)
-	const oid = "edeaaff3f1774ad2888673770c6d64097e391bc362d7d6fb34982ddf0efd18cb" // sha256 of "abc\n"
-	r.Write("a.bin", "abc\n")
-	r.Write("empty.bin", "")
-	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:" + oid + "\nsize 4\n"
-	gittest.Same(t, "pointer", pointer, c.stored("a.bin"))
-	gittest.Same(t, "empty", "", c.stored("empty.bin"))
-	kept := c.work.LFS().OwnFolder + "/objects/ed/ea/" + oid
-	if text, err := os.ReadFile(kept); err != nil || string(text) != "abc\n" {
-		t.Errorf("kept %q, %v", text, err)
-	}
-	r.Write("pointer.bin", pointer)
-	gittest.Same(t, "a pointer stays", pointer, c.stored("pointer.bin"))
-	gittest.Same(t, "left in the store", []string{"objects"}, names(t, c.work.LFS().OwnFolder))
-}
-
-func names(t *testing.T, dir string) (list []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
-	return list
-}
-
 // A person may copy the remedy into a shell, and a copied checkout chooses the name of the filter.
 func TestRemedyIsOneCommand(t *testing.T) {
 	for name, want := range map[string]string{

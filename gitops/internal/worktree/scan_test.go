@@ -2,7 +2,6 @@ package worktree_test
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -138,24 +137,6 @@ func TestScanReportsUnreadableFolders(t *testing.T) {
 		defer r.Chmod(name, 0o755)
 	}
 	gittest.Same(t, "found", []string{"unreadable src"}, without(c.scan(worktree.WithUntracked), "alike README", "alike gone"))
-}
-
-// A folder of ours in the work tree is no part of it, and neither is what is hidden.
-func TestScanSkipsHidden(t *testing.T) {
-	r := gittest.New(t)
-	r.Seed()
-	c := open(t, r)
-	r.Write("vault/deep/inner", "hidden\n")
-	r.Write("vaults", "v\n")
-	r.Write("conf/cred", "hidden\n")
-	r.Write("conf/app", "a\n")
-	c.work.Hide([]string{"vault", "./conf/cred", "later"})
-	gittest.Same(t, "found", []string{"untracked conf/app", "untracked vaults"}, without(c.scan(worktree.WithIgnored), "alike README", "alike gone", "alike src/main.go", "alike src/deep/er/x"))
-	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
-	if err := c.work.Keep(t.Context(), []string{"conf", "vault", "vaults"}, c.index(), kept.Dir); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "kept", map[string]string{"conf/app": "a\n", "vaults": "v\n"}, kept.Files())
 }
 
 func TestScanGoesNoDeeperThanGit(t *testing.T) {

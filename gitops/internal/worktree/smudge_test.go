@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/go-git/go-git/v5/plumbing"
-
 	"github.com/agent-ci/agent-ci/gitops/gittest"
 	"github.com/agent-ci/agent-ci/gitops/internal/index"
 	"github.com/agent-ci/agent-ci/gitops/internal/objects"
@@ -64,72 +62,11 @@ func TestCheckOutRoundTrip(t *testing.T) {
 	gittest.Same(t, "second", second, c.Files())
 }
 
-func TestCheckOutOverLosesNothing(t *testing.T) {
-	c := open(t, history(t))
-	c.Git("checkout", "-q", "first")
-	ix := c.index()
-	c.Git("rm", "-q", "--cached", "file")
-	c.Write("other", "untracked\n")
-	before := c.Files()
-	c.Git("checkout", "-q", "second", "--", ".")
-	c.Git("reset", "-q", "--hard", "first")
-	additions := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Old.Mode != 0 })
-	c.Remove("folder")
-	c.Write("file", "changed\n")
-	if _, err := c.work.CheckOutOver(t.Context(), ix, c.id("first^{tree}"), c.id("second^{tree}"), additions); !errors.As(err, new(*worktree.ChangedError)) {
-		t.Errorf("over a file in the place of a folder: %v", err)
-	}
-	gittest.Same(t, "file", "changed\n", c.Read("file"))
-	gittest.Same(t, "other", before["other"], c.Read("other"))
-
-	fresh := open(t, history(t))
-	fresh.Git("checkout", "-q", "first")
-	fresh.Write("new", "mine\n")
-	from := fresh.Git("rev-parse", "first^{tree}")
-	id := fresh.GitWith(nil, []byte("theirs\n"), "hash-object", "-w", "--stdin")
-	add := []objects.Difference{{Path: "new", New: objects.Entry{Mode: index.Regular, ID: fresh.id(id)}}}
-	var obstructed *worktree.ObstructedError
-	if _, err := fresh.work.CheckOutOver(t.Context(), fresh.index(), fresh.id(from), fresh.id(from), add); !errors.As(err, &obstructed) {
-		t.Errorf("over an untracked file: %v", err)
-	} else {
-		gittest.Same(t, "in the way", []string{"new"}, obstructed.Paths)
-	}
-	gittest.Same(t, "new", "mine\n", fresh.Read("new"))
-}
-
-// What is in the way is found before anything is written.
-func TestCheckOutOverRefusesObstructedFiles(t *testing.T) {
-	c := open(t, history(t))
-	c.Git("checkout", "-q", "first")
-	c.Write("folder/mine", "untracked\n")
-	c.Write("mine", "untracked\n")
-	before := c.Files()
-	id := c.id(c.GitWith(nil, []byte("theirs\n"), "hash-object", "-w", "--stdin"))
-	for place, obstacle := range map[string]string{"folder": "folder/mine", "mine/below/it": "mine"} {
-		add := []objects.Difference{{Path: "aaa", New: objects.Entry{Mode: index.Regular, ID: id}}, {Path: place, New: objects.Entry{Mode: index.Regular, ID: id}}}
-		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("first^{tree}"), add)
-		if obstructed := (*worktree.ObstructedError)(nil); !errors.As(err, &obstructed) {
-			t.Errorf("%s: %v", place, err)
-		} else {
-			gittest.Same(t, "in the way", []string{obstacle}, obstructed.Paths)
-		}
-		gittest.Same(t, "files", before, c.Files())
-	}
-}
-
-// What somebody writes before a file is replaced, or while others are, is kept.
-func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
+// What somebody writes while other files are replaced is kept.
+func TestCheckOutKnownKeepsWhatOthersWrite(t *testing.T) {
 	c := open(t, history(t))
 	c.Git("checkout", "-q", "first")
 	changes := slices.DeleteFunc(c.differences("first", "second"), func(d objects.Difference) bool { return d.Path != "README" && d.Path != "gone" })
-	c.Write("gone", "mine\n")
-	before := c.Files()
-	var changed *worktree.ChangedError
-	if _, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("second^{tree}"), changes); !errors.As(err, &changed) || changed.PartlyWritten {
-		t.Errorf("a file that was written before: %v", err)
-	}
-	gittest.Same(t, "files", before, c.Files())
-
 	stats := map[string]index.Stat{}
 	for _, path := range []string{"README", "gone"} {
 		info, err := os.Lstat(c.Path(path))
@@ -139,9 +76,10 @@ func TestCheckOutOverKeepsWhatOthersWrite(t *testing.T) {
 		stats[path] = index.StatOf(info)
 	}
 	c.Write("README", "mine, too\n")
-	before = c.Files()
+	before := c.Files()
 	err := c.work.CheckOutKnown(t.Context(), c.id("second^{tree}"), changes, stats)
-	if changed = nil; !errors.As(err, &changed) || changed.PartlyWritten {
+	var changed *worktree.ChangedError
+	if !errors.As(err, &changed) || changed.PartlyWritten {
 		t.Errorf("a file that was written meanwhile: %v", err)
 	} else {
 		gittest.Same(t, "changed", []string{"README"}, changed.Paths)
@@ -192,35 +130,6 @@ func TestCheckOutOverIsAtomic(t *testing.T) {
 				t.Error("a part was written")
 			}
 		})
-	}
-}
-
-func TestCheckOutOverToAndFromNothing(t *testing.T) {
-	c := open(t, history(t))
-	c.Git("checkout", "-q", "first")
-	before := c.Files()
-	for _, step := range []struct{ from, to string }{{"first", ""}, {"", ""}, {"", "first"}} {
-		var changes []objects.Difference
-		tree := plumbing.ZeroHash
-		if step.to != "" {
-			tree = c.id(step.to + "^{tree}")
-		}
-		if step.from != step.to {
-			changes = c.differences("", "first")
-		}
-		if step.from == "first" {
-			for i := range changes {
-				changes[i].Old, changes[i].New = changes[i].New, changes[i].Old
-			}
-		}
-		if _, err := c.work.CheckOutOver(t.Context(), c.index(), plumbing.ZeroHash, tree, changes); err != nil {
-			t.Fatalf("%+v: %v", step, err)
-		}
-		want := map[string]string{}
-		if step.to != "" {
-			want = before
-		}
-		gittest.Same(t, "files", want, c.Files())
 	}
 }
 
