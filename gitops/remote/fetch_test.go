@@ -2,7 +2,6 @@ package remote_test
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops/remote"
@@ -33,17 +32,6 @@ func TestFetch(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestFetchReportsMissingCommit(t *testing.T) {
-	o := newOrigin(t)
-	for _, w := range ways(t, o) {
-		t.Run(w.name, func(t *testing.T) {
-			if err := remote.Fetch(t.Context(), w.remote, storeOf(t, o.work), remote.FetchOptions{Commit: strings.Repeat("1", 40)}); err == nil {
-				t.Error("a commit that is not there was fetched")
-			}
-		})
 	}
 }
 

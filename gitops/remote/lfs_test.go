@@ -123,35 +123,6 @@ func TestUploadLFS(t *testing.T) {
 	}
 }
 
-// A content that is not here is no matter if the remote has it.
-func TestUploadNeedsLFSContent(t *testing.T) {
-	gone := remote.LFSObject{OID: abcOID, Size: 4}
-	for actions, refused := range map[string]bool{``: false, `"upload":{"href":"https://127.0.0.1:1/x"}`: true} {
-		s := &lfsServer{answer: func(string) string {
-			return fmt.Sprintf(`{"objects":[{"oid":%q,"size":4,"actions":{%s}}]}`, abcOID, actions)
-		}}
-		err := remote.UploadLFS(t.Context(), remote.Remote{URL: s.start(t) + "/o/r"}, "x", []remote.LFSObject{gone})
-		if (err != nil) != refused || refused && (!errors.As(err, new(*remote.LFSError)) || !strings.Contains(err.Error(), "neither here nor on the remote")) {
-			t.Errorf("%s: %v", actions, err)
-		}
-	}
-}
-
-func TestReportsRefusedLFS(t *testing.T) {
-	server := httptest.NewServer(http.NotFoundHandler())
-	defer server.Close()
-	r := remote.Remote{URL: server.URL + "/o/r.git"}
-	if err := remote.UploadLFS(t.Context(), r, "x", []remote.LFSObject{abcObject(t)}); !errors.As(err, new(*remote.LFSError)) {
-		t.Errorf("upload: %v", err)
-	}
-	if err := remote.DownloadLFS(t.Context(), r, "x", t.TempDir(), []remote.LFSObject{{OID: abcOID, Size: 4}}); !errors.As(err, new(*remote.LFSError)) {
-		t.Errorf("download: %v", err)
-	}
-	if err := remote.UploadLFS(t.Context(), r, "x", nil); err != nil {
-		t.Errorf("nothing to upload: %v", err)
-	}
-}
-
 func TestDownloadLFS(t *testing.T) {
 	const missing = "aaaaaaaabbbbbbbbccccccccddddddddeeeeeeeeffffffff0000000011111111"
 	download := func(href string) func(string) string {

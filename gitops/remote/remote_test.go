@@ -2,11 +2,9 @@ package remote_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/pem"
 	"errors"
-	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -18,45 +16,19 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/remote"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
+	"github.com/agent-ci/agent-ci/gitops/remote"
 )
 
 const token = "ghs_0123456789abcdef"
 
-var gitProgram, _ = exec.LookPath("git")
-
-// isolate keeps the configuration of the machine out of a test.
-func isolate(t *testing.T) {
-	t.Helper()
-	if gitProgram == "" {
-		t.Skip("needs a git program to compare with")
-	}
-	for name, value := range map[string]string{
-		"HOME": t.TempDir(), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_SSL_CAINFO": "",
-		"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_AUTHOR_DATE": "2026-01-02T03:04:05Z",
-		"GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com", "GIT_COMMITTER_DATE": "2026-01-02T03:04:05Z",
-	} {
-		t.Setenv(name, value)
-	}
-}
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	return gitWith(t, dir, nil, args...)
-}
-
-func gitWith(t *testing.T, dir string, stdin []byte, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(gitProgram, args...)
-	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(stdin)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
-	}
-	return strings.TrimSpace(string(out))
+	return gittest.Repo{T: t, Dir: dir}.Git(args...)
 }
 
 func write(t *testing.T, path, content string) {
@@ -79,7 +51,6 @@ type origin struct {
 
 func newOrigin(t *testing.T) origin {
 	t.Helper()
-	isolate(t)
 	root := t.TempDir()
 	o := origin{root: root, bare: filepath.Join(root, "o", "r.git"), work: filepath.Join(t.TempDir(), "work")}
 	git(t, root, "init", "--quiet", "--bare", "--initial-branch=main", o.bare)
@@ -137,7 +108,7 @@ func serve(t *testing.T, root string) *backend {
 	t.Helper()
 	b := &backend{}
 	handler := &cgi.Handler{
-		Path: gitProgram, Args: []string{"http-backend"},
+		Path: gittest.Program(t), Args: []string{"http-backend"},
 		Env:        []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"},
 		InheritEnv: []string{"HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"},
 	}
@@ -222,26 +193,6 @@ func TestPush(t *testing.T) {
 				t.Fatalf("forced, without objects: %v", err)
 			}
 			wantTip(t, o, branch, o.side)
-		})
-	}
-}
-
-func TestPushToEmptyRepository(t *testing.T) {
-	o := newOrigin(t)
-	empty := filepath.Join(o.root, "o", "empty.git")
-	git(t, o.root, "init", "--quiet", "--bare", empty)
-	git(t, empty, "config", "http.receivepack", "true")
-	for _, w := range ways(t, o) {
-		t.Run(w.name, func(t *testing.T) {
-			w.remote.URL = strings.Replace(w.remote.URL, "r.git", "empty.git", 1)
-			err := remote.Push(t.Context(), w.remote, remote.PushOptions{Branch: "first", Commit: o.base, From: storeOf(t, o.work)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := git(t, empty, "rev-parse", "first"); got != o.base {
-				t.Errorf("first is at %s, want %s", got, o.base)
-			}
-			git(t, empty, "update-ref", "-d", "refs/heads/first")
 		})
 	}
 }
@@ -474,35 +425,6 @@ func TestRefusesURLs(t *testing.T) {
 	}
 }
 
-// A push that is only tried moves nothing, and finds out whether the account may push.
-func TestTryPush(t *testing.T) {
-	o := newOrigin(t)
-	server := serve(t, o.root)
-	closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Query().Get("service") == "git-receive-pack" {
-			http.Error(w, "Write access to repository not granted.", http.StatusForbidden)
-			return
-		}
-		server.Config.Handler.ServeHTTP(w, req)
-	}))
-	t.Cleanup(closed.Close)
-	for url, want := range map[string]error{server.URL: nil, closed.URL: remote.ErrForbidden} {
-		r := at(url + "/o/r.git")
-		r.Token = token
-		before, err := remote.Branches(t.Context(), r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = remote.TryPush(t.Context(), r, remote.PushOptions{Branch: "agent-ci/x", Commit: o.base, From: storeOf(t, o.work)})
-		if !errors.Is(err, want) || want != nil && !strings.Contains(err.Error(), "Write access") {
-			t.Errorf("%s: %v", url, err)
-		}
-		if after, err := remote.Branches(t.Context(), r); err != nil || !maps.Equal(before, after) {
-			t.Errorf("branches: %v, %v", after, err)
-		}
-	}
-}
-
 func TestTokenStaysWithItsHost(t *testing.T) {
 	o := newOrigin(t)
 	elsewhere := serve(t, o.root)
@@ -653,17 +575,6 @@ func TestCloneFails(t *testing.T) {
 	}
 }
 
-func TestCloneRefusesExistingFolder(t *testing.T) {
-	o := newOrigin(t)
-	dir := t.TempDir()
-	if err := remote.Clone(t.Context(), at(o.bare), remote.CloneOptions{Dir: dir}); err == nil {
-		t.Error("it was cloned into")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Errorf("what stood there is gone: %v", err)
-	}
-}
-
 // The authorities that Go programs trust are those that git does.
 func TestTLS(t *testing.T) {
 	o := newOrigin(t)
@@ -677,42 +588,12 @@ func TestTLS(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "authority.pem")
 	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	t.Setenv("SSL_CERT_FILE", file)
-	if err := os.Unsetenv("GIT_SSL_CAINFO"); err != nil { // which isolate restores
+	t.Setenv("GIT_SSL_CAINFO", "") // which is restored
+	if err := os.Unsetenv("GIT_SSL_CAINFO"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := remote.Branches(t.Context(), r); err != nil || len(got) != 2 {
 		t.Errorf("%v, %v", got, err)
-	}
-}
-
-// stalled answers nothing until the test ends.
-func stalled(t *testing.T) (server *httptest.Server, reached <-chan struct{}) {
-	t.Helper()
-	arrived := make(chan struct{}, 1)
-	server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		select {
-		case arrived <- struct{}{}:
-		default:
-		}
-		<-req.Context().Done()
-	}))
-	t.Cleanup(server.Close)
-	return server, arrived
-}
-
-func TestCancelled(t *testing.T) {
-	isolate(t)
-	server, reached := stalled(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() {
-		_, err := remote.Branches(ctx, remote.Remote{URL: server.URL + "/o/r.git", Token: token, Path: os.Getenv("PATH")})
-		done <- err
-	}()
-	<-reached
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("err = %v, want context.Canceled", err)
 	}
 }
 
