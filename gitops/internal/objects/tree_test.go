@@ -175,24 +175,6 @@ func TestListsDifferencesAndAdditions(t *testing.T) {
 	}
 }
 
-func TestChangesType(t *testing.T) {
-	entry := func(mode uint32) objects.Entry { return objects.Entry{Mode: mode} }
-	for _, c := range []struct {
-		old, now uint32
-		want     bool
-	}{
-		{index.Regular, index.Executable, false},
-		{index.Regular, index.Symlink, true},
-		{index.Gitlink, index.Regular, true},
-		{0, index.Symlink, false},
-		{index.Symlink, 0, false},
-	} {
-		if got := (objects.Difference{Old: entry(c.old), New: entry(c.now)}).ChangesType(); got != c.want {
-			t.Errorf("%o to %o: %t", c.old, c.now, got)
-		}
-	}
-}
-
 func TestValidNames(t *testing.T) {
 	for name, valid := range map[string]bool{
 		"a": true, ".gitignore": true, "git": true, "a.git": true, ".git2": true, "git~2": true, "..a": true, "ä \\ b": true, ".gi": true,
