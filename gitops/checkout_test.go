@@ -115,33 +115,6 @@ func twoBranches(t *testing.T) repo {
 	return r
 }
 
-func TestSetBaseOnAnotherBranch(t *testing.T) {
-	t.Parallel()
-	r := twoBranches(t)
-	r.Write("untracked", "u\n")
-	before, index := r.Files(), r.Read(".git/index")
-	c := r.open()
-	base, err := c.SetBase(gitops.BaseSpec{Branch: "older"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "base", gitops.Base{Branch: "older", SHA: r.Git("rev-parse", "older"), Tree: gitops.Tree(r.Git("rev-parse", "older^{tree}"))}, base)
-	tree, in, snap, _ := private(t, c)
-	gittest.Same(t, "status of the copy", []string(nil), tree.status())
-	gittest.Same(t, "change of the copy", []string(nil), nameStatus(changes(t, in, snap)))
-	wanted := r.Files()
-	wanted["README"], wanted["only/older"] = "older\n", "o\n"
-	delete(wanted, "gone")
-	gittest.Same(t, "copy", wanted, tree.Files())
-	gittest.Same(t, "HEAD of the copy", base.SHA, tree.Git("rev-parse", "HEAD"))
-
-	gittest.Same(t, "work tree", before, r.Files())
-	gittest.Same(t, "HEAD", "refs/heads/main", r.Git("symbolic-ref", "HEAD"))
-	if r.Read(".git/index") != index {
-		t.Error("the index of the checkout was written")
-	}
-}
-
 func TestSetBaseRefuses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

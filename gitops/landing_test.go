@@ -1,7 +1,6 @@
 package gitops_test
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"testing"
@@ -41,11 +40,7 @@ func landing(t *testing.T) (repo, *gitops.Checkout, *gitops.ChangeSet) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return there, c, cs
+	return there, c, between(t, c, base, gitops.Tree(tree))
 }
 
 func TestLanding(t *testing.T) {
@@ -96,17 +91,17 @@ func TestRefusesLandingAtomically(t *testing.T) {
 		does    func(r repo)
 		refused func(error) bool
 	}{
-		"edits a file of it":                 {func(r repo) { r.Write("README", "mine\n") }, as[*gitops.ChangedError]},
-		"edits a file of it, and stages":     {func(r repo) { r.Write("README", "mine\n"); r.Git("add", "README") }, as[*gitops.ChangedError]},
-		"edits a file that goes":             {func(r repo) { r.Write("gone", "mine\n") }, as[*gitops.ChangedError]},
-		"makes one executable":               {func(r repo) { r.Chmod("README", 0o755) }, as[*gitops.ChangedError]},
-		"makes a link of one":                {func(r repo) { r.Remove("README"); r.Link("gone", "README") }, as[*gitops.ChangedError]},
-		"makes a file that it adds":          {func(r repo) { r.Write("new/file", "mine\n") }, as[*gitops.ObstructedError]},
-		"makes an ignored file that it adds": {func(r repo) { r.Write("a.log", "mine\n") }, as[*gitops.ObstructedError]},
-		"makes an empty folder there":        {func(r repo) { r.Write("a.log/x", ""); r.Remove("a.log/x") }, as[*gitops.ObstructedError]},
-		"makes a file of its folder":         {func(r repo) { r.Write("new", "mine\n") }, as[*gitops.ObstructedError]},
-		"makes a link of its folder":         {func(r repo) { r.Link("src", "new") }, as[*gitops.ObstructedError]},
-		"has git at work":                    {func(r repo) { r.Write(".git/index.lock", "") }, as[*gitops.InUseError]},
+		"edits a file of it":                 {func(r repo) { r.Write("README", "mine\n") }, is[*gitops.ChangedError]},
+		"edits a file of it, and stages":     {func(r repo) { r.Write("README", "mine\n"); r.Git("add", "README") }, is[*gitops.ChangedError]},
+		"edits a file that goes":             {func(r repo) { r.Write("gone", "mine\n") }, is[*gitops.ChangedError]},
+		"makes one executable":               {func(r repo) { r.Chmod("README", 0o755) }, is[*gitops.ChangedError]},
+		"makes a link of one":                {func(r repo) { r.Remove("README"); r.Link("gone", "README") }, is[*gitops.ChangedError]},
+		"makes a file that it adds":          {func(r repo) { r.Write("new/file", "mine\n") }, is[*gitops.ObstructedError]},
+		"makes an ignored file that it adds": {func(r repo) { r.Write("a.log", "mine\n") }, is[*gitops.ObstructedError]},
+		"makes an empty folder there":        {func(r repo) { r.Write("a.log/x", ""); r.Remove("a.log/x") }, is[*gitops.ObstructedError]},
+		"makes a file of its folder":         {func(r repo) { r.Write("new", "mine\n") }, is[*gitops.ObstructedError]},
+		"makes a link of its folder":         {func(r repo) { r.Link("src", "new") }, is[*gitops.ObstructedError]},
+		"has git at work":                    {func(r repo) { r.Write(".git/index.lock", "") }, is[*gitops.InUseError]},
 	} {
 		for way, land := range ways {
 			t.Run(name+"/"+way, func(t *testing.T) {
@@ -130,40 +125,46 @@ func TestRefusesLandingAtomically(t *testing.T) {
 	}
 }
 
+// filtered is a checkout whose filter caps has the given smudge command, and a change of its files.
+func filtered(t *testing.T, smudge string, base, change map[string]string) (repo, *gitops.Checkout, *gitops.ChangeSet) {
+	t.Helper()
+	r, tree := newRepo(t), gittest.New(t)
+	for key, value := range map[string]string{"clean": "tr A-Z a-z", "smudge": smudge, "required": "true"} {
+		r.Git("config", "filter.caps."+key, value)
+	}
+	for _, side := range []struct {
+		gittest.Repo
+		files map[string]string
+	}{{r.Repo, base}, {tree, change}} {
+		side.Write(".gitattributes", "*.caps filter=caps\n")
+		for name, content := range side.files {
+			side.Write(name, content)
+		}
+		side.Seed()
+	}
+	r.Git("fetch", "-q", tree.Dir, "HEAD")
+	c := r.open()
+	at, err := c.SetBase(gitops.BaseSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, c, between(t, c, at, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
+}
+
 // A file that its filter would make otherwise lands as the run left it.
 func TestLandsFilteredFilesUnchanged(t *testing.T) {
 	t.Parallel()
 	for way, land := range ways {
-		r := newRepo(t)
-		r.Git("config", "filter.caps.clean", "tr A-Z a-z")
-		r.Git("config", "filter.caps.smudge", "cat")
-		r.Write(".gitattributes", "*.caps filter=caps\n")
-		r.Write("a.caps", "old\n")
-		r.Seed()
-		c := r.open()
+		r, c, cs := filtered(t, "cat", map[string]string{"a.caps": "old\n"}, map[string]string{"a.caps": "new\n", "b.caps": "b\n", "stale.caps": "stale\n"})
 		made := at(t, t.TempDir())
 		made.Write("a.caps", "NeW\n")
 		made.Write("b.caps", "B\n")
 		made.Write("stale.caps", "something else\n")
-		tree := gittest.New(t)
-		tree.Write(".gitattributes", "*.caps filter=caps\n")
-		tree.Write("a.caps", "new\n")
-		tree.Write("b.caps", "b\n")
-		tree.Write("stale.caps", "stale\n")
-		tree.Seed()
-		r.Git("fetch", "-q", tree.Dir, "HEAD")
-		base, err := c.SetBase(gitops.BaseSpec{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
-		if err != nil {
-			t.Fatal(err)
-		}
 		root, err := os.OpenRoot(made.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { root.Close() })
 		c.CopyFilteredFrom(root)
 		if err := land(t, c, cs); err != nil {
 			t.Fatalf("%s: %v", way, err)
@@ -172,9 +173,6 @@ func TestLandsFilteredFilesUnchanged(t *testing.T) {
 		if way == "a branch" {
 			gittest.Same(t, "status", nil, r.status())
 		}
-		if err := root.Close(); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -182,39 +180,12 @@ func TestLandsFilteredFilesUnchanged(t *testing.T) {
 func TestFailingFilterRemovesNoFile(t *testing.T) {
 	t.Parallel()
 	for way, land := range ways {
-		r := newRepo(t)
-		r.Git("config", "filter.caps.clean", "cat")
-		r.Git("config", "filter.caps.smudge", "false")
-		r.Git("config", "filter.caps.required", "true")
-		r.Write(".gitattributes", "*.caps filter=caps\n")
-		r.Write("a.caps", "old\n")
-		r.Write("b", "old\n")
-		r.Seed()
-		c := r.open()
-		tree := gittest.New(t)
-		tree.Write(".gitattributes", "*.caps filter=caps\n")
-		tree.Write("a.caps", "new\n")
-		tree.Write("b", "new\n")
-		tree.Seed()
-		r.Git("fetch", "-q", tree.Dir, "HEAD")
-		base, err := c.SetBase(gitops.BaseSpec{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		cs, err := c.ChangeBetween(t.Context(), base, gitops.Tree(tree.Git("rev-parse", "HEAD^{tree}")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := land(t, c, cs); !as[*gitops.FilterError](err) {
+		r, c, cs := filtered(t, "false", map[string]string{"a.caps": "old\n", "b": "old\n"}, map[string]string{"a.caps": "new\n", "b": "new\n"})
+		if err := land(t, c, cs); !is[*gitops.FilterError](err) {
 			t.Errorf("%s: %v", way, err)
 		}
 		gittest.Same(t, way, "old\nold\n", r.Read("a.caps")+r.Read("b"))
 	}
-}
-
-func as[E error](err error) bool {
-	_, is := errors.AsType[E](err)
-	return is
 }
 
 func sorted(list []string) []string {

@@ -94,24 +94,6 @@ func TestMaterialiseReplacesLinkByFolder(t *testing.T) {
 	}
 }
 
-func TestSnapshotSkipsOwnState(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	r.Write("state/.keep", "")
-	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: r.Path("state")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	snap := snapshot(t, c)
-	edit(r)
-	if err := os.WriteFile(r.Path("state/output"), []byte("o"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "change", []string{"M README"}, nameStatus(changes(t, c, snap)))
-}
-
 // Checks that need a submodule find its files and its repository in a fresh tree, without the
 // credentials of the checkout's.
 func TestMaterialiseHasSubmodules(t *testing.T) {

@@ -77,7 +77,7 @@ func TestLandingKeepsFilesOfOthers(t *testing.T) {
 					t.Fatal(err)
 				}
 				if way == "resumed" {
-					opened = resumed(t, r, opened)
+					opened, _ = resumed(t, r, opened)
 				}
 				snap, before := snapshot(t, opened), r.Files()
 				c.others(r)
@@ -133,7 +133,7 @@ func besideOthers(t testing.TB, r repo) *gitops.Checkout {
 }
 
 // resumed goes on with a checkout as another process does when the one that had it died.
-func resumed(t *testing.T, r repo, c *gitops.Checkout) *gitops.Checkout {
+func resumed(t *testing.T, r repo, c *gitops.Checkout) (*gitops.Checkout, *gitops.Snapshot) {
 	t.Helper()
 	snap := snapshot(t, c)
 	mark, err := c.Mark(snap, snap)
@@ -144,8 +144,22 @@ func resumed(t *testing.T, r repo, c *gitops.Checkout) *gitops.Checkout {
 		t.Fatal(err)
 	}
 	next := besideOthers(t, r)
-	if _, _, err := next.Resume(t.Context(), mark); err != nil {
+	if snap, _, err = next.Resume(t.Context(), mark); err != nil {
 		t.Fatal(err)
 	}
-	return next
+	return next, snap
+}
+
+func TestResumeKnowsFilesOfAnyName(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Seed()
+	r.Write("mine\xff", "untracked before\n")
+	c := besideOthers(t, r)
+	if _, err := c.SetBase(gitops.BaseSpec{}); err != nil {
+		t.Fatal(err)
+	}
+	next, snap := resumed(t, r, c)
+	r.Write("new", "n\n")
+	gittest.Same(t, "changes", []string{"A new"}, nameStatus(changes(t, next, snap)))
 }

@@ -102,55 +102,6 @@ func TestPrivateTreeCopiesFilesUnchanged(t *testing.T) {
 	tree.Git("fsck", "--connectivity-only")
 }
 
-func TestChangesInAPrivateTree(t *testing.T) {
-	t.Parallel()
-	r := rich(t)
-	r.Write("mine", "untracked\n")
-	r.Write("cache/old", "ignored\n")
-	c := r.open()
-	tree, in, snap, _ := private(t, c)
-	gittest.Same(t, "changes", []string(nil), nameStatus(changes(t, in, snap)))
-	before := r.Files()
-	tree.Write("a/one", "changed\n")
-	tree.Write("new", "n\n")
-	tree.Write("mine", "poisoned\n")
-	tree.Write("cache/old", "poisoned\n")
-	tree.Remove("a/two")
-	tree.Chmod("run", 0o644)
-	tree.Git("add", "--all")
-	tree.Git("commit", "--quiet", "--message=theirs")
-	cs := changes(t, in, snap)
-	gittest.Same(t, "changes", []string{"A new", "D a/two", "M a/one", "M run"}, nameStatus(cs))
-	gittest.Same(t, "the checkout", before, r.Files())
-	if err := in.Revert(t.Context(), cs, []string{"a/two"}); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "changes", []string{"A new", "M a/one", "M run"}, nameStatus(changes(t, in, snap)))
-	if err := c.ApplyChange(t.Context(), cs); err != nil {
-		t.Fatal(err)
-	}
-	gittest.Same(t, "status of the checkout", []string{" D a/two", " M a/one", " M run", "?? mine", "?? new"}, sorted(r.status()))
-}
-
-func TestPrivateTreeHasSubmodules(t *testing.T) {
-	t.Parallel()
-	lib, r := newRepo(t), rich(t)
-	lib.Write("lib.c", "int x;\n")
-	lib.Seed()
-	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
-	r.Commit("with a submodule")
-	r.Write("lib/.git", "gitdir: "+r.Path(".git/modules/lib")+"\n") // as old versions of git write it
-	tree, in, snap, _ := private(t, r.open())
-	gittest.Same(t, "status", []string(nil), tree.status())
-	if dir := tree.Git("-C", "lib", "rev-parse", "--absolute-git-dir"); !strings.HasPrefix(dir, tree.Dir) {
-		t.Errorf("the submodule's repository is %s", dir)
-	}
-	tree.Write("lib/lib.c", "int y;\n")
-	tree.Git("-C", "lib", "commit", "--quiet", "--all", "--message=theirs")
-	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemSubmodule}, kinds(changes(t, in, snap)))
-	gittest.Same(t, "the submodule of the checkout", lib.Git("rev-parse", "HEAD"), r.Git("-C", "lib", "rev-parse", "HEAD"))
-}
-
 func TestPrivateTreeHasSubmodulesInReadOnlyFolders(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write to all folders")
