@@ -19,7 +19,7 @@ func TestUndescribedRequests(t *testing.T) {
 		{"POST", "/issues/1/labels", `7`, "the body is no object"},
 		{"GET", "/stargazers", "", "there is no such call"},
 	} {
-		got := strings.Join(forgetest.Wrong(httptest.NewRequest(c.method, widgets+c.path, nil), []byte(c.body)), "\n")
+		got := strings.Join(forgetest.Wrong(httptest.NewRequest(c.method, "/repos/octo/widgets"+c.path, nil), []byte(c.body)), "\n")
 		if got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want+":")) {
 			t.Errorf("%s %s %s: got %q, want %q", c.method, c.path, c.body, got, c.want)
 		}
