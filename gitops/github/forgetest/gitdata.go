@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -79,10 +80,22 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 			return notFound()
 		}
 	}
+	listed, err := r.runGitWith(index, "", "ls-files", "-z")
+	if err != nil {
+		return failure(http.StatusInternalServerError, err.Error())
+	}
+	names := strings.Split(listed, "\x00")
+	var lines strings.Builder
 	for _, change := range sent.Tree {
-		if reply, bad := change.apply(r, index); bad {
+		line, reply, bad := change.indexLine(r, names)
+		if bad {
 			return reply
 		}
+		lines.WriteString(line + "\x00")
+	}
+	// A file takes the place of a folder and the other way round.
+	if _, err := r.runGitWith(index, lines.String(), "update-index", "-z", "--replace", "--index-info"); err != nil {
+		return unprocessable(err.Error())
 	}
 	out, err := r.runGitWith(index, "", "write-tree")
 	if err != nil {
@@ -96,33 +109,28 @@ func createTree(f *Forge, c *call, sent newTree) answer {
 	return created(f.showTree(r, id, listing))
 }
 
-func (t treeChange) apply(r *Repository, index []string) (answer, bool) {
+// indexLine returns the change as a line for git update-index. names are the files of the base.
+func (t treeChange) indexLine(r *Repository, names []string) (line string, reply answer, bad bool) {
 	switch t.Mode {
 	case "100644", "100755", "040000", "160000", "120000":
 	default:
-		return unprocessable("tree.mode " + t.Mode + " is not supported"), true
+		return "", unprocessable("tree.mode " + t.Mode + " is not supported"), true
 	}
-	line := "0 " + strings.Repeat("0", 40) + "\t" + t.Path
-	switch {
-	case t.Content != nil:
-		return unprocessable("the forge takes blobs alone"), true
-	case t.SHA != nil:
-		line = fmt.Sprintf("%s %s\t%s", t.Mode, *t.SHA, t.Path)
-	default:
-		if out, _ := r.runGitWith(index, "", "ls-files", "-z", "--", ":(literal)"+t.Path); out == "" {
-			return unprocessable("GitRPC::BadObjectState"), true // github.com refuses to delete what is not there
+	if t.Content != nil {
+		return "", unprocessable("the forge takes blobs alone"), true
+	}
+	if t.SHA == nil {
+		if !slices.Contains(names, t.Path) {
+			return "", unprocessable("GitRPC::BadObjectState"), true // github.com refuses to delete what is not there
 		}
+		return "0 " + strings.Repeat("0", 40) + "\t" + t.Path, answer{}, false
 	}
-	if t.SHA != nil && t.Type == "blob" {
+	if t.Type == "blob" {
 		if kind, err := r.runGit("cat-file", "-t", *t.SHA); err != nil || strings.TrimSpace(kind) != "blob" {
-			return unprocessable("tree.sha " + *t.SHA + " is not a valid blob"), true
+			return "", unprocessable("tree.sha " + *t.SHA + " is not a valid blob"), true
 		}
 	}
-	// A file takes the place of a folder and the other way round.
-	if _, err := r.runGitWith(index, line+"\x00", "update-index", "-z", "--replace", "--index-info"); err != nil {
-		return unprocessable(err.Error()), true
-	}
-	return answer{}, false
+	return fmt.Sprintf("%s %s\t%s", t.Mode, *t.SHA, t.Path), answer{}, false
 }
 
 type newCommit struct {
