@@ -297,7 +297,7 @@ func FuzzText(f *testing.F) {
 // TestHostileTexts reads and applies large texts that a search which starts over
 // and over would not come to an end with.
 func TestHostileTexts(t *testing.T) {
-	const size = 1 << 20
+	const size = 1 << 19
 	filled := func(part string) string { return strings.Repeat(part, size/len(part)) }
 	common := strings.Repeat("a\nb\n", 200)
 	for name, test := range map[string]struct{ answer, text string }{

@@ -109,7 +109,7 @@ func someTree(t *testing.T, r *rapid.T, empty string) tree {
 // TestWhatGitIgnores compares with git check-ignore on random trees.
 func TestWhatGitIgnores(t *testing.T) {
 	empty := t.TempDir()
-	git(t, empty, "", "init", "-q")
+	git(t, empty, "", "init", "-q", "--template=")
 	rapid.Check(t, func(r *rapid.T) {
 		random := someTree(t, r, empty)
 		want := random.notIgnored(r)
