@@ -379,7 +379,7 @@ func TestHostileKernels(t *testing.T) {
 	}
 	s.fails(`const fs = require("fs"), line = Buffer.alloc(1 << 20, "x"); for (;;) try { fs.writeSync(4, line) } catch (e) { if (e.code !== "EAGAIN") throw e }`, broke)
 	// What says that it is done is done, whatever it does then.
-	got := s.call(repl.Name, `require("fs").writeSync(4, '{"type":"tool","cell":1,"call":1,"name":"hang"}\n'); for (let i = 0; i < 50; i++) require("fs").writeSync(4, JSON.stringify({ type: "done", cell: i }) + "\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`)
+	got := s.call(repl.Name, pragma+"timeout_ms=3000\n"+`require("fs").writeSync(4, '{"type":"tool","cell":1,"call":1,"name":"hang"}\n'); for (let i = 0; i < 50; i++) require("fs").writeSync(4, JSON.stringify({ type: "done", cell: i }) + "\n"); Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`)
 	if got.Failed {
 		t.Errorf("got %+v", got)
 	}
