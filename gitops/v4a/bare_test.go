@@ -20,6 +20,7 @@ func TestBareUpdate(t *testing.T) {
 		"anchor":                          {"f\nx\ng\nx\n", "@@ g\n-x\n+y\n", "f\nx\ng\ny\n"},
 		"anchor that is above":            {"f\nx\nx\n", "@@\n f\n-x\n+1\n@@ f\n-x\n+2\n", "f\n1\n2\n"},
 		"end of file":                     {"x\na\nx\n", "@@\n-x\n+y\n*** End of File\n", "x\na\ny\n"},
+		"end of file elsewhere":           {"a\nb\n", "@@\n-a\n+A\n*** End of File\n", "A\nb\n"},
 		"end of file, without newline":    {"x\na\nx", "@@\n-x\n+y\n*** End of File\n", "x\na\ny"},
 		"end of file, empty line written": {"x\na\nx\n", "@@\n-x\n+y\n \n*** End of File\n", "x\na\ny\n"},
 		"CRLF stays":                      {"a\r\nb\r\n", "@@\n a\n-b\n+B\n+C\n", "a\r\nB\r\nC\r\n"},
@@ -103,21 +104,5 @@ func TestBareMismatch(t *testing.T) {
 				t.Errorf("error = %v, want a MatchError", err)
 			}
 		})
-	}
-}
-
-// A hunk that says it ends the file, and does not, is applied where it fits, with a note.
-func TestBareEndOfFileElsewhere(t *testing.T) {
-	patch, err := v4a.ParseDiff(v4a.Update, "f", "@@\n-a\n+A\n*** End of File\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, notes, err := v4a.NewContent("a\nb\n").Updated(t.Context(), patch.Sections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{`the lines of a hunk with "*** End of File" are at line 1, which is not the end of the file.`}
-	if diff := cmp.Diff(want, notes); diff != "" || c.Text() != "A\nb\n" {
-		t.Errorf("%q %s", c.Text(), diff)
 	}
 }

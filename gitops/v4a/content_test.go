@@ -2,7 +2,6 @@ package v4a_test
 
 import (
 	"bufio"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -44,48 +43,6 @@ func TestDiffOfWholeTexts(t *testing.T) {
 				t.Errorf("%d added, %d removed, want %d and %d", d.Added, d.Removed, added, removed)
 			}
 		})
-	}
-}
-
-// What several updates make of a text is one difference to what it started as.
-func TestDiffOfUpdates(t *testing.T) {
-	var lines strings.Builder
-	for i := range 20 {
-		fmt.Fprintf(&lines, "%d\n", i+1)
-	}
-	tests := map[string]struct{ sections, want string }{
-		"far apart": {
-			"*** Update File: f\n@@\n-2\n+two\n@@\n-19\n",
-			"@@ -1,5 +1,5 @@\n 1\n-2\n+two\n 3\n 4\n 5\n@@ -16,5 +16,4 @@\n 16\n 17\n 18\n-19\n 20\n",
-		},
-		"near each other": {
-			"*** Update File: f\n@@\n-2\n*** Update File: f\n@@\n-8\n+eight\n+more\n",
-			"@@ -1,11 +1,11 @@\n 1\n-2\n 3\n 4\n 5\n 6\n 7\n-8\n+eight\n+more\n 9\n 10\n 11\n",
-		},
-		"there and back": {"*** Update File: f\n@@\n-2\n+two\n*** Update File: f\n@@\n-two\n+2\n", ""},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			c, _, err := v4a.NewContent(lines.String()).Updated(t.Context(), parsed(t, tt.sections).Sections)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, hunksOf(c)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestSimilarity(t *testing.T) {
-	half, _, err := v4a.NewContent("a\nb\n").Updated(t.Context(), parsed(t, "*** Update File: f\n@@\n-b\n+c\n").Sections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, c := range map[int]*v4a.Content{100: v4a.NewContent(""), 50: half, 0: v4a.NewContent("a\n").WithText("b\n")} {
-		if got := c.Similarity(); got != want {
-			t.Errorf("%d%% of %q are similar, want %d%%", got, c.Text(), want)
-		}
 	}
 }
 

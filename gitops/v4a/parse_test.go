@@ -44,31 +44,6 @@ func TestParseTolerates(t *testing.T) {
 	}
 }
 
-func TestParseStructure(t *testing.T) {
-	patch, err := v4a.Parse(envelope(strings.Join([]string{
-		" *** Environment ID: env-1 ",
-		"*** Add File: a", "+x", "+",
-		"*** Update File: u", "*** Move to: v",
-		"@@ class A", "@@   def f ", " keep", "-old", "+new", "*** End of File", "",
-		"@@", "+added", "",
-	}, "\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &v4a.Patch{Environment: "env-1", Sections: []v4a.Section{
-		{Op: v4a.Add, Path: "a", Line: 3, Content: "x\n\n"},
-		{Op: v4a.Update, Path: "u", MoveTo: "v", Line: 6, Hunks: []v4a.Hunk{
-			{Line: 8, Context: []string{"class A", "  def f"}, EndOfFile: true, Lines: []v4a.Line{
-				{Kind: v4a.Keep, Text: "keep"}, {Kind: v4a.Remove, Text: "old"}, {Kind: v4a.Insert, Text: "new"},
-			}},
-			{Line: 15, Lines: []v4a.Line{{Kind: v4a.Insert, Text: "added"}}},
-		}},
-	}}
-	if diff := cmp.Diff(want, patch, cmpopts.IgnoreUnexported(v4a.Section{}, v4a.Hunk{})); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // malformed are patches with the line at which they stop being one.
 var malformed = map[string]struct {
 	text string
@@ -122,12 +97,5 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("at line %d, want %d: %v", bad.Line, tt.line, err)
 			}
 		})
-	}
-}
-
-func TestParseErrorText(t *testing.T) {
-	err := &v4a.ParseError{Line: 2, Problem: "p"}
-	if diff := cmp.Diff("line 2 of the patch: p", err.Error()); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -130,16 +130,9 @@ func TestUpdate(t *testing.T) {
 
 func TestUpdateRefused(t *testing.T) {
 	tests := map[string]struct{ text, hunks string }{
-		"no such line":                  {"a\nb\n", "@@\n-c\n+C\n"},
-		"no such context":               {"a\nb\n", "@@ c\n-b\n+C\n"},
-		"context is part of a line":     {"def f():\nb\n", "@@ def f\n-b\n+C\n"},
-		"line numbers, additions alone": {"a\nb\n", "@@ -1,2 +1,2 @@\n+C\n"},
-		"more than one place":           {"a\nb\na\n", "@@\n-a\n+A\n"},
 		"parent above, two places":      {"A\nx\ny\nx\nx\n", "@@\n-y\n+Y\n@@ A\n-x\n+X\n"},
 		"parent above, additions alone": {"A\nx\ny\n", "@@\n-y\n+Y\n@@ A\n+X\n"},
 		"parent above, outer one below": {"A\nB\ny\nx\n", "@@\n-y\n+Y\n@@ B\n@@ A\n-x\n+X\n"},
-		"hunks out of order":            {"a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A\n"},
-		"not at the end of file":        {"a\nb\nc\n", "@@\n-a\n+A\n*** End of File\n"},
 		"old lines longer than file":    {"a\n", "@@\n a\n b\n-c\n"},
 		"folding does not touch bytes":  {"\xff–\nb\n", "@@\n \xff-\n-b\n"},
 	}
