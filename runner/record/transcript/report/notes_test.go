@@ -11,6 +11,7 @@ import (
 
 // What happens beside turns and calls has its words on the page.
 func TestWhatHappensOnTheWayIsTold(t *testing.T) {
+	run := fixture(t, "ordinary")
 	asked := func(n transcript.Network) happening { return happening{Kind: transcript.TypeNetwork, Data: n} }
 	for name, test := range map[string]struct {
 		run  []happening
@@ -42,7 +43,7 @@ func TestWhatHappensOnTheWayIsTold(t *testing.T) {
 			"The policy refused 1 call and 2 hosts.", "<script>alert(1)</script>", "‹U+202E›abc",
 		}},
 	} {
-		text := parsed(t, rendered(t, recorded(t, slices.Concat(ordinary()[:5], test.run, ordinary()[5:])))).text
+		text := parsed(t, rendered(t, unchained(t, slices.Concat(run[:5], test.run, run[5:])))).text
 		for _, want := range test.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: the page does not say %q", name, want)
@@ -52,10 +53,10 @@ func TestWhatHappensOnTheWayIsTold(t *testing.T) {
 }
 
 func TestTurnsOfAScriptedRunNameNoModel(t *testing.T) {
-	run := ordinary()
+	run := fixture(t, "ordinary")
 	for scripted, want := range map[string]bool{"": true, "session.yml": false} {
 		run[0].Data = transcript.RunStarted{RunID: "r", Scripted: scripted}
-		text := parsed(t, rendered(t, recorded(t, run))).text
+		text := parsed(t, rendered(t, unchained(t, run))).text
 		if named := strings.Contains(text, "Turn 1 gpt-5.1-codex"); named != want {
 			t.Errorf("scripted by %q, the turn names a model: %v", scripted, named)
 		}

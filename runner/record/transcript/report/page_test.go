@@ -20,7 +20,7 @@ func sectionOf(page, id string) string {
 }
 
 func TestPageShowsDiffsUnderFiles(t *testing.T) {
-	files := sectionOf(rendered(t, recorded(t, ordinary())), "files")
+	files := sectionOf(rendered(t, unchained(t, fixture(t, "ordinary"))), "files")
 	for _, want := range []string{
 		`<a href="#f1"><code>greet/greet.go</code></a>`, `<details class="file" id="f1" open>`, `line 4 › import`,
 		`<del><span>	return &#34;Hello`, `<ins><span>// Farewell takes leave`, `<span>-- a comment that looks like a head`,
@@ -50,24 +50,8 @@ func TestUnifiedDiffs(t *testing.T) {
 	}
 }
 
-func TestLongDiffsAreCut(t *testing.T) {
-	run := ordinary()
-	var diff strings.Builder
-	diff.WriteString("--- a/greet/greet.go\n+++ b/greet/greet.go\n@@ -1,0 +1,66000 @@\n")
-	diff.WriteString(strings.Repeat("+<\n", transcript.DiffBytes/3))
-	for i, h := range run {
-		if change, is := h.Data.(transcript.Change); is {
-			change.Diff = diff.String()
-			run[i].Data = change
-		}
-	}
-	if page := rendered(t, recorded(t, run)); len(page) > 2*filesBytes {
-		t.Errorf("the page has %d bytes", len(page))
-	}
-}
-
 func TestPageOpensWhatFailed(t *testing.T) {
-	page := rendered(t, recorded(t, red()))
+	page := rendered(t, unchained(t, fixture(t, "red")))
 	checks := sectionOf(page, "verification")
 	for _, want := range []string{
 		`<span class="badge word bad">✗ failed</span>: 1 new failure <a href="#output-1">output</a>`,
@@ -85,44 +69,8 @@ func TestPageOpensWhatFailed(t *testing.T) {
 	}
 }
 
-// A page of a scripted run that failed blames no model, shows no failures of a check that never
-// ran, and no branch that was never made.
-func TestPageOfAScriptThatDidNotFit(t *testing.T) {
-	run := ordinary()
-	var short []happening
-	for _, h := range run {
-		switch d := h.Data.(type) {
-		case transcript.RunStarted:
-			d.Scripted = "session.yml"
-			h.Data = d
-		case transcript.Verify:
-			if d.Attempt > 0 {
-				continue
-			}
-			h.Data = transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "go test", Before: "red", Failing: []transcript.FailingTest{{Name: "TestA"}}}}}
-		case transcript.Change, transcript.Publish:
-			continue
-		case transcript.RunFinished:
-			d.Outcome, d.Reason, d.ExitCode, d.Message = "model_failed", "script_mismatch", 7, "The scripted session does not fit the run: turn 4."
-			short = append(short, happening{Kind: transcript.TypeModelFailure, Data: transcript.ModelFailure{Kind: "script_mismatch", Error: "turn 4", Attempts: 1}})
-			h.Data = d
-		}
-		short = append(short, h)
-	}
-	page := rendered(t, recorded(t, short))
-	if !strings.Contains(page, `<span class="badge bad">The scripted session did not fit</span>`) || strings.Contains(page, "model failed") || strings.Contains(page, "Failure of the model") {
-		t.Error("the page blames a model")
-	}
-	if checks := sectionOf(page, "verification"); !strings.Contains(checks, "not run") || strings.Contains(checks, "failure") {
-		t.Errorf("the checks are %s", checks)
-	}
-	if strings.Contains(page, "agent-ci/issue-7") {
-		t.Error("the page names a branch that was never made")
-	}
-}
-
 func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
-	page := rendered(t, recorded(t, failedSetup()))
+	page := rendered(t, unchained(t, fixture(t, "setup")))
 	for _, id := range []string{"summary", "plan", "verification", "files"} {
 		if strings.Contains(page, `id="`+id+`"`) || strings.Contains(page, `href="#`+id+`"`) {
 			t.Errorf("the page has a section %s, or a link there", id)
@@ -138,12 +86,10 @@ func TestPageOfAFailedSetupHasNoEmptySections(t *testing.T) {
 
 // Of the addresses in the sentence about the end, those of what the run published are links.
 func TestPageLinksToWhatTheRunPublished(t *testing.T) {
-	run := ordinary()
-	end := run[len(run)-1].Data.(transcript.RunFinished)
-	end.Message = "Pull request #8 was created: https://github.com/octo-org/widgets/pull/8. It fixes https://github.com/octo-org/widgets/pull/88 and https://evil.example/o/r/pull/8."
-	run[len(run)-1].Data = end
+	run := fixture(t, "ordinary")
+	run[len(run)-1].Data = transcript.RunFinished{Outcome: "changed", Message: "Pull request #8 was created: https://github.com/octo-org/widgets/pull/8. It fixes https://github.com/octo-org/widgets/pull/88 and https://evil.example/o/r/pull/8."}
 	want := `<a href="https://github.com/octo-org/widgets/pull/8" rel="noopener noreferrer">Pull request #8</a> was created. It fixes https://github.com/octo-org/widgets/pull/88 and https://evil.example/o/r/pull/8. `
-	if page := rendered(t, recorded(t, run)); !strings.Contains(page, want) {
+	if page := rendered(t, unchained(t, run)); !strings.Contains(page, want) {
 		_, head, _ := strings.Cut(page, `<p class="ending">`)
 		t.Errorf("the head lacks %q: %.900s", want, head)
 	}
@@ -151,7 +97,7 @@ func TestPageLinksToWhatTheRunPublished(t *testing.T) {
 
 // TestSectionsGolden keeps the page of a run with something in every section, without style, script and timeline.
 func TestSectionsGolden(t *testing.T) {
-	page := rendered(t, recorded(t, append(transcripttest.Rich(), transcripttest.Finished(154))))
+	page := rendered(t, transcripttest.Recorded(t, append(transcripttest.Rich(), transcripttest.Finished(154))))
 	_, page, _ = strings.Cut(page, "<header>")
 	before, rest, _ := strings.Cut(page, `<ol class="entries"`)
 	_, behind, _ := strings.Cut(rest, "</ol></section>")

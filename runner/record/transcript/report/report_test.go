@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,15 +148,11 @@ func (d readPage) harmless(t testing.TB) {
 	}
 }
 
-func fixture(name string) []happening {
-	return map[string][]happening{"ordinary": ordinary(), "hostile": hostile(), "red": red(), "setup": failedSetup(), "rich": transcripttest.Rich()}[name]
-}
-
 func TestPagesAreWhole(t *testing.T) {
-	for _, name := range []string{"ordinary", "hostile", "red", "setup", "rich"} {
+	for _, name := range []string{"ordinary", "hostile", "red", "setup"} {
 		t.Run(name, func(t *testing.T) {
-			run := fixture(name)
-			d := parsed(t, rendered(t, recorded(t, run)))
+			run := fixture(t, name)
+			d := parsed(t, rendered(t, unchained(t, run)))
 			d.harmless(t)
 			for id, n := range d.ids {
 				if n > 1 {
@@ -180,7 +175,7 @@ func TestPagesAreWhole(t *testing.T) {
 }
 
 func TestPolicyAllowsNothingFromOutside(t *testing.T) {
-	d := parsed(t, rendered(t, recorded(t, ordinary())))
+	d := parsed(t, rendered(t, unchained(t, fixture(t, "ordinary"))))
 	var policies []string
 	for i, n := range d.elements {
 		if equiv, ok := attribute(n, "http-equiv"); ok {
@@ -201,7 +196,7 @@ func TestPolicyAllowsNothingFromOutside(t *testing.T) {
 }
 
 func TestPageTells(t *testing.T) {
-	text := parsed(t, rendered(t, recorded(t, ordinary()))).text
+	text := parsed(t, rendered(t, unchained(t, fixture(t, "ordinary")))).text
 	for _, want := range []string{
 		"Greet people politely", "changed/pull_request", "Pull request #8 was created", "blanks around a name do not count",
 		"failed before too", "namespaces, landlock, seccomp", "The policy refused 1 call.", "by no_push",
@@ -221,7 +216,7 @@ func TestPageTells(t *testing.T) {
 }
 
 func TestHostileTextIsShown(t *testing.T) {
-	text := parsed(t, rendered(t, recorded(t, hostile()))).text
+	text := parsed(t, rendered(t, unchained(t, fixture(t, "hostile")))).text
 	for _, want := range []string{"<script>alert(1)</script>", "‹U+202E›abc‹U+2066›", "‹U+200B›‹U+FEFF›red", "␛]8;;http://evil.example␇␀␈", "&lt;b&gt;"} {
 		if got := strings.Count(text, want); got < 10 {
 			t.Errorf("the page shows %q %d times", want, got)
@@ -235,8 +230,8 @@ func TestHostileTextIsShown(t *testing.T) {
 }
 
 func TestKilledRun(t *testing.T) {
-	run := ordinary()[:13] // in the middle of a call
-	log := recorded(t, run) + `{"v":1,"se`
+	run := fixture(t, "ordinary")[:13] // in the middle of a call
+	log := unchained(t, run) + `{"v":1,"se`
 	d := parsed(t, rendered(t, log))
 	for _, want := range []string{"Not finished", "The run has not ended, or it was killed.", "last line is torn", "did not end"} {
 		if !strings.Contains(d.text, want) {
@@ -283,7 +278,7 @@ func (g *growing) Seek(int64, int) (int64, error) {
 }
 
 func TestLogGrowsWhileItIsRead(t *testing.T) {
-	run := ordinary()
+	run := fixture(t, "ordinary")
 	var b strings.Builder
 	if err := Write(&b, &growing{logs: []string{unchained(t, run[:10]), unchained(t, run)}}); err != nil {
 		t.Fatal(err)
@@ -305,7 +300,7 @@ func TestFaultsAreTold(t *testing.T) {
 			}
 		})
 	}
-	if err := Write(refusing{}, strings.NewReader(recorded(t, ordinary()))); err == nil {
+	if err := Write(refusing{}, strings.NewReader(unchained(t, fixture(t, "ordinary")))); err == nil {
 		t.Error("a page that cannot be written is no error")
 	}
 }
@@ -313,57 +308,6 @@ func TestFaultsAreTold(t *testing.T) {
 type refusing struct{}
 
 func (refusing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
-
-// many is a long run: so many events, with the texts of an ordinary one.
-func many(events int, output string) []happening {
-	run := ordinary()[:6]
-	number := 0
-	for turn := 1; len(run) < events; turn++ {
-		run = append(run, asked(turn), answered(turn, said("I look at the next place, `file.go`, and **mend** it.")))
-		for range 3 {
-			number++
-			run = append(run, called(turn, number, "exec_command", `{"cmd":"go test ./part`+fmt.Sprint(number)+`/..."}`),
-				ended(turn, number, "exec_command", output, map[string]any{"exit_code": number % 7 / 6}))
-		}
-		number++
-		run = append(run, called(turn, number, "apply_patch", ordinaryPatch), ended(turn, number, "apply_patch", "Success", nil))
-	}
-	return run[:events]
-}
-
-func TestPageHasALimit(t *testing.T) {
-	dense := strings.Repeat("<\"'>&+\u202e", 400)
-	message := happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: "dense", Message: strings.Repeat("- `a`\n", 250)}}
-	patch := called(1, 1, "apply_patch", "*** Begin Patch\n*** Add File: a\n"+strings.Repeat("+\n", 500)+"*** End Patch")
-	runs := map[string][]happening{
-		"outputs": many(5000, dense), "warnings": slices.Repeat([]happening{message}, 5000), "patches": slices.Repeat([]happening{patch}, 5000),
-	}
-	for _, name := range slices.Sorted(maps.Keys(runs)) {
-		t.Run(name, func(t *testing.T) {
-			page := rendered(t, unchained(t, runs[name]))
-			if len(page) > pageBytes {
-				t.Errorf("%d bytes", len(page))
-			}
-			if len(page) < pageBytes/3 {
-				t.Errorf("%d bytes: there was room for more", len(page))
-			}
-		})
-	}
-}
-
-func TestLongOutputIsCut(t *testing.T) {
-	output := "the first line\n" + strings.Repeat(strings.Repeat("x", 99)+"\n", 100_000) + "the last line"
-	page := rendered(t, unchained(t, []happening{called(1, 1, "cat", "{}"), ended(1, 1, "cat", output, nil), called(1, 2, "ls", "{}"), ended(1, 2, "ls", "short", nil)}))
-	text := parsed(t, page).text
-	for _, want := range []string{"the first line\nxxx", "xxx\nthe last line", "bytes not shown …", "short"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page does not show %q", want)
-		}
-	}
-	if len(page) > 2*textBytes {
-		t.Errorf("the page has %d bytes", len(page))
-	}
-}
 
 func FuzzNothingBecomesMarkup(f *testing.F) {
 	for _, seed := range []string{evil, "plain", "```\n</pre>", "**<b>** `<i>`", "*** Begin Patch\n*** Add File: x\n+<b>\n*** End Patch", `{"cmd":"<script>"}`, "\r\n\x1b[1m\u202e", "&amp;&#x3c;", "<!--", "javascript:alert(1)", "https://github.com/octo-org/widgets/pull/8\" onclick=\"x", "</style></script><script>", "\x00' style=x"} {
@@ -376,7 +320,7 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Repository: s, Base: s, BaseSHA: s}},
 			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
 			asked(1, json.RawMessage(`{"role":`+quoted(s)+`,"content":`+quoted(s)+`}`)),
-			answered(1, said(s), json.RawMessage(`{"type":`+quoted(s)+`}`)),
+			answered(1, transcripttest.Message(s), json.RawMessage(`{"type":`+quoted(s)+`}`)),
 			{Kind: transcript.TypePlan, Data: transcript.Plan{Explanation: s, Steps: []transcript.PlanStep{{Step: s, Status: s}}}},
 			called(1, 1, s, s), ended(1, 1, s, s, map[string]any{"denied": s}),
 			called(1, 2, "apply_patch", "*** Begin Patch\n*** Update File: "+strings.ReplaceAll(s, "\n", " ")+"\n@@\n-"+strings.ReplaceAll(s, "\n", "\n-")+"\n+x"+strings.ReplaceAll(s, "\n", "\n+")+"\n*** End Patch"),
@@ -398,28 +342,25 @@ func FuzzNothingBecomesMarkup(f *testing.F) {
 	})
 }
 
-func BenchmarkWrite(b *testing.B) {
-	for _, size := range []struct {
-		name string
-		run  []happening
-	}{{"a_run_of_36_events", ordinary()}, {"5000_events_(limit:_6_MB)", many(5000, numbered(60))}} {
-		b.Run(size.name, func(b *testing.B) {
-			log := unchained(b, size.run)
-			var page counter
-			for b.Loop() {
-				page = 0
-				if err := Write(&page, strings.NewReader(log)); err != nil {
-					b.Fatal(err)
-				}
+func TestPageHasALimit(t *testing.T) {
+	const events = 1500
+	output := ended(1, 1, "exec_command", strings.Repeat("<\"'>&+\u202e", 400), nil)
+	warning := happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: "dense", Message: strings.Repeat("- `a`\n", 250)}}
+	patch := called(1, 1, "apply_patch", "*** Begin Patch\n*** Add File: a\n"+strings.Repeat("+\n", 500)+"*** End Patch")
+	diff := happening{Kind: transcript.TypeChange, Data: transcript.Change{
+		Files: []changeset.File{{Path: "a"}}, Diff: "--- a/a\n+++ b/a\n@@ -1,0 +1,66000 @@\n" + strings.Repeat("+<\n", transcript.DiffBytes/3),
+	}}
+	for name, run := range map[string][]happening{
+		"outputs": slices.Repeat([]happening{output}, events), "warnings": slices.Repeat([]happening{warning}, events), "patches": append(slices.Repeat([]happening{patch}, events), diff),
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := len(rendered(t, unchained(t, run)))
+			if page > pageBytes || page < pageBytes/3 {
+				t.Errorf("%d bytes, want up to %d, and no less than a third", page, pageBytes)
 			}
-			b.ReportMetric(float64(page)/1e6, "MB/page")
 		})
 	}
-}
-
-type counter int
-
-func (c *counter) Write(p []byte) (int, error) {
-	*c += counter(len(p))
-	return len(p), nil
+	if page := len(rendered(t, unchained(t, []happening{diff}))); page > 2*filesBytes {
+		t.Errorf("a page of one long diff has %d bytes", page)
+	}
 }

@@ -27,7 +27,7 @@ func nested(page string) (all []string) {
 }
 
 func TestCallsOfScriptsStandBelowThem(t *testing.T) {
-	page := rendered(t, recorded(t, transcripttest.Scripts()))
+	page := rendered(t, unchained(t, transcripttest.Scripts()))
 	want := []string{"exec_command 9", "read_file 9", "read_file 9", "apply_patch 9"}
 	if got := nested(page); !slices.Equal(got, want) {
 		t.Errorf("below others are %q, want %q", got, want)
@@ -46,7 +46,7 @@ func TestToolsThatStandInTheInputAreNamed(t *testing.T) {
 	run := append(transcripttest.Scripts()[:6], happening{Kind: transcript.TypeModelRequest, Data: transcript.ModelRequest{Turn: 1, Input: []json.RawMessage{json.RawMessage(
 		`{"type":"additional_tools","role":"developer","tools":[{"type":"namespace","name":"functions","tools":[{"type":"custom","name":"exec"},{"type":"function","name":"wait"}]},{"type":"web_search"}]}`,
 	)}}})
-	if page := rendered(t, recorded(t, run)); !strings.Contains(page, "Tools offered") || !strings.Contains(page, "exec, wait, web_search") {
+	if page := rendered(t, unchained(t, run)); !strings.Contains(page, "Tools offered") || !strings.Contains(page, "exec, wait, web_search") {
 		t.Error("the page does not name the tools")
 	}
 }

@@ -22,16 +22,10 @@ type Happening struct {
 // Recorded is the log of a run with an event a second, as it lies on disk.
 func Recorded(t testing.TB, run []Happening) string {
 	t.Helper()
-	return RecordedEvery(t, time.Second, run)
-}
-
-// RecordedEvery is Recorded with another time between events.
-func RecordedEvery(t testing.TB, step time.Duration, run []Happening) string {
-	t.Helper()
 	now := time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	log, err := transcript.Create(path, transcript.Options{Clock: func() time.Time {
-		now = now.Add(step)
+		now = now.Add(time.Second)
 		return now
 	}})
 	if err != nil {
