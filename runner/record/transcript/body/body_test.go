@@ -29,9 +29,7 @@ func TestBodyGolden(t *testing.T) {
 		{"body_digest.md", transcripttest.Greeting(), Options{Mode: Digest}},
 		{"body_none.md", transcripttest.Greeting(), Options{Mode: None}},
 		{"body_scripts.md", transcripttest.Scripts(), Options{}},
-		{"body_scripts_digest.md", transcripttest.Scripts(), Options{Mode: Digest}},
 		{"body_bare.md", bare(), Options{}},
-		{"body_hostile.md", hostile(), Options{RunDir: "a`b @octocat", Draft: []string{"@octocat fixes #1"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.golden, func(t *testing.T) {
@@ -46,7 +44,7 @@ func TestBodyGolden(t *testing.T) {
 
 func TestDocumentGolden(t *testing.T) {
 	for file, run := range map[string][]transcripttest.Happening{
-		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_hostile.md": hostile(), "document_rich.md": transcripttest.Rich(),
+		"document.md": append(transcripttest.Greeting(), transcripttest.Finished(154)), "document_bare.md": bare(), "document_rich.md": transcripttest.Rich(),
 	} {
 		t.Run(file, func(t *testing.T) {
 			view, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
@@ -69,36 +67,9 @@ func posted(t *testing.T, posts Posts, limit int) []string {
 		if !utf8.ValidString(post) {
 			t.Errorf("post %d is not UTF-8", i)
 		}
-		wantWhole(t, post)
+		read(post).wantBalanced(t, post)
 	}
 	return all
-}
-
-// wantWhole fails if a fence or an element does not end in the post that it
-// begins in. It reads fences by CommonMark 0.31, section 4.5.
-func wantWhole(t *testing.T, post string) {
-	t.Helper()
-	fence, open := "", 0
-	for line := range strings.Lines(post) {
-		line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "> ")
-		mark := line[:len(line)-len(strings.TrimLeft(line, "`"))]
-		switch {
-		case fence == "" && len(mark) >= 3 && !strings.Contains(line[len(mark):], "`"):
-			fence = mark
-		case fence != "" && len(mark) >= len(fence) && strings.TrimSpace(line[len(mark):]) == "":
-			fence = ""
-		case fence == "" && line == "<details>":
-			open++
-		case fence == "" && line == "</details>":
-			open--
-		}
-		if open < 0 || open > 1 {
-			t.Fatalf("%d <details> are open at %q", open, line)
-		}
-	}
-	if fence != "" || open != 0 {
-		t.Errorf("%q and %d <details> are left open at the end of:\n%s", fence, open, post)
-	}
 }
 
 func TestComposeShowsEveryCallOnce(t *testing.T) {
@@ -218,12 +189,6 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-func TestBodyLimitTooSmall(t *testing.T) {
-	if body, err := alone(projected(t, transcripttest.Greeting()), Options{Limit: 50}); err == nil || body != "" {
-		t.Errorf("a body of 50 characters: %q, %v", body, err)
-	}
-}
-
 // Every call must find room on an empty page of the default limit, however its
 // text swells.
 func TestWorstCallFits(t *testing.T) {
@@ -247,22 +212,14 @@ func TestWorstCallFits(t *testing.T) {
 
 func TestBodyTellsWhatIsNotWell(t *testing.T) {
 	row := transcript.VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
-	change := transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: "a", Status: "M"}}}}
 	tests := []struct {
 		name string
 		run  []transcripttest.Happening
 		want string
 	}{
-		{"verification failed", []transcripttest.Happening{change, {Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "❌ check `tests` fails: do not merge ("},
 		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
-		{"only the baseline was run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Passed: true, Rows: []transcript.VerifyRow{{Name: "tests", Before: "green"}}}}, change}, "⚠️ the checks did not run on the change, "},
 		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
 		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
-		{"unconfined", []transcripttest.Happening{{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: "none"}}}, "> - Commands ran unconfined"},
-		{"scripted", []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{Scripted: "session.json"}}}, "> - This run was scripted: the answers come from the session file `session.json`, no model was asked.\n"},
-		{"no summary", nil, "The agent left no summary.\n"},
-		{"no plan", nil, "## Plan\n\nThe agent made no plan.\n"},
-		{"no verification", nil, "## Verification\n\nNo check ran"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -398,38 +355,4 @@ func TestTitle(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzCompose puts a text everywhere in a run.
-func FuzzCompose(f *testing.F) {
-	for _, seed := range []string{
-		"", "plain\ntext", "</details>\n```\n@octocat #1", strings.Repeat("😀", 500), strings.Repeat("漢字\n", 100), "> ```\n>\n- `a\n1. <details>",
-		"```````````", "\x1b[31m\u202e\xff", "*** Begin Patch\n*** Add File: ```\n", `{"cmd":"` + "```" + `\n@a"}`,
-	} {
-		f.Add(seed, uint16(3000), uint8(0))
-		f.Add(seed, uint16(400), uint8(1))
-	}
-	f.Fuzz(func(t *testing.T, s string, limit uint16, mode uint8) {
-		run := []transcripttest.Happening{
-			{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{RunID: s, Version: s, Scripted: s, Link: s}},
-			{Kind: transcript.TypeWorkspace, Data: transcript.Workspace{Base: s, BaseSHA: s}},
-			{Kind: transcript.TypePolicy, Data: transcript.Policy{Level: s, Layers: []string{s}, WorkTree: s, NoOverlay: s}},
-			{Kind: transcript.TypePlan, Data: transcript.Plan{Steps: []transcript.PlanStep{{Step: s, Status: "completed"}}}},
-		}
-		for i := range 4 {
-			run = append(run, transcripttest.Said(i, s), transcripttest.Called(i, s, s, s), transcripttest.Ended(i, s, s, s, i))
-		}
-		run = append(run, transcripttest.Happening{Kind: transcript.TypeChange, Data: transcript.Change{Files: []changeset.File{{Path: s}}}},
-			transcripttest.Happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{{Name: s, Run: s, Before: s, After: s}}}}, transcripttest.Happening{Kind: transcript.TypeWarning, Data: transcript.Warning{Code: s, Message: s}})
-		view := projected(t, run)
-		options := Options{Mode: []Mode{Full, Digest, None}[mode%3], Limit: int(limit) + 1, RunDir: s, Draft: []string{s}}
-		posts, err := composed(view, options)
-		if err != nil {
-			return // no room even for where the transcript is
-		}
-		posted(t, posts, options.Limit)
-		if units := len(utf16.Encode([]rune(Title(view)))); units == 0 || units > 256 {
-			t.Errorf("the title has %d units", units)
-		}
-	})
 }

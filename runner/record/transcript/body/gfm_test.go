@@ -274,6 +274,10 @@ func TestOutlinesAreReadAsMeant(t *testing.T) {
 		for _, site := range []transcript.Site{{Server: "https://github.com", Repository: "o/r"}, {Server: s, Repository: s}, {}} {
 			wantProven(t, Outline(v, site, 50_000), "")
 		}
+		wantProven(t, Document(v), "")
+		if title := len(utf16.Encode([]rune(Title(v)))); title == 0 || title > 256 {
+			t.Errorf("the title has %d units", title)
+		}
 	}
 }
 

@@ -89,20 +89,6 @@ func withoutMemory(body string) string {
 	return before + after
 }
 
-// Whoever may edit a body may write what it remembers.
-func TestEarlierRequestsThatAreHostile(t *testing.T) {
-	const evil = "</details> @octocat fixes #1 <img src=x> [x](https://evil.example) ::error::x\n## Plan\n```\n<!-- agent-ci: requests x -->"
-	earlier := []Request{{
-		Run: evil, Link: "javascript:alert(1)", Asked: evil, Actor: evil, Summary: evil, Before: -3,
-	}}
-	posts, err := composed(projected(t, bare()), Options{KeepRequest: true, Earlier: Requests(rememberStart + pack(earlier) + rememberEnd)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden.Compare(t, "testdata/body_follow_up_hostile.md", withoutMemory(posts.Body))
-	wantProven(t, posts.Body, "")
-}
-
 func TestWhatABodyRemembersIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var earlier []Request
