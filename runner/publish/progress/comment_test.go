@@ -100,19 +100,21 @@ func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 const mostUnits = 65_536
 
 func TestACommentFitsWhateverTheAgentWrites(t *testing.T) {
-	long := strings.Repeat("@", 20_000)
+	long, evil := strings.Repeat("@", 20_000), strings.Repeat("@#1 <\n", 1<<10)
 	plan := transcript.Plan{Steps: slices.Repeat([]transcript.PlanStep{{Step: long, Status: "in_progress"}}, 200)}
 	b := &board{now: time.Unix(1000, 0)}
 	var w Watch
 	w.comment.Store(b.comment())
-	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.NoChanges, "nothing_to_do", "%s", long), View: &transcript.View{Plan: plan}}); err != nil {
+	if err := w.Conclude(t.Context(), End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", long), View: &transcript.View{Plan: plan, Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
+		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
+	}}}}); err != nil {
 		t.Fatal(err)
 	}
 	body := b.bodies[0]
 	if units := markdown.Units(body); units > mostUnits {
 		t.Errorf("it has %d units", units)
 	}
-	if !strings.Contains(body, " more ") {
+	if !strings.Contains(body, " more ") || !strings.Contains(body, "<summary>Tests of <b>") {
 		t.Errorf("it does not say that there is more:\n%s", body[len(body)-200:])
 	}
 }

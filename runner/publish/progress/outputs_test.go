@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
-	"github.com/agent-ci/agent-ci/runner/record/transcript/markdown"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
 
@@ -48,24 +45,5 @@ func TestWhatFailedIsAPartOfTheLogThatIsFolded(t *testing.T) {
 	show(&Watch{Lines: &log})
 	if !strings.HasPrefix(log.String(), "agent-ci: setup tools: exit 3 after 0.0 s\nagent-ci:   The last lines of setup tools (exit 3):\n    no rule\nagent-ci: verified: ") {
 		t.Error(log.String())
-	}
-}
-
-// A comment with all that it may have is not longer than GitHub takes.
-func TestTheCommentHasRoomForWhatFailed(t *testing.T) {
-	b := &board{now: time.Unix(1000, 0)}
-	var w Watch
-	w.comment.Store(b.comment())
-	evil := strings.Repeat("@#1 <\n", 1<<10)
-	view := &transcript.View{Plan: transcript.Plan{Steps: []transcript.PlanStep{{Step: evil}}}, Verify: &transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{
-		{Name: evil, After: "red", Tail: evil, Failing: []transcript.FailingTest{{Name: evil, Message: evil, New: true}}}, {Name: "small", After: "red", Tail: "the end"},
-	}}}
-	end := End{Stop: outcome.Stopf(outcome.VerifyFailed, "red", "%s", evil), View: view}
-	if err := w.Conclude(t.Context(), end); err != nil {
-		t.Fatal(err)
-	}
-	last := b.bodies[len(b.bodies)-1]
-	if units := markdown.Units(last); units > 65_536 || !strings.Contains(last, "<summary>Tests of <b>") {
-		t.Errorf("%d units: %.500s", units, last)
 	}
 }

@@ -290,19 +290,6 @@ func TestTheStatusNamesTheCommandThatIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A run that is resumed knows the names of its agents.
-func TestAgentsKeepTheirNamesInARunThatIsResumed(t *testing.T) {
-	var lines bytes.Buffer
-	w := &Watch{Lines: &lines}
-	w.Follow(&transcript.View{Agents: []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J"}}}, Limits{})
-	e := event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."})
-	e.Agent = "a1"
-	w.Show(e)
-	if got, want := lines.String(), "agent-ci: Ada␛[2J: warning: Look.\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // A run that is resumed has cost what it had cost.
 func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
 	known := &transcript.View{
@@ -310,7 +297,7 @@ func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
 		Turns:  3,
 		Usage:  transcript.Usage{Input: 200_000},
 		Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}},
-		Agents: []*transcript.Agent{{ID: "a1", Turns: 1, Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}}}},
+		Agents: []*transcript.Agent{{ID: "a1", Name: "Ada\x1b[2J", Turns: 1, Models: []transcript.ModelUse{{Usage: transcript.Usage{Input: 100_000}, CostUSD: 0.1, Price: &price.List{Rates: price.Rates{Input: 1, Output: 1}}}}}},
 	}
 	var lines bytes.Buffer
 	w := &Watch{Lines: &lines}
@@ -321,8 +308,12 @@ func TestTheStatusOfARunThatIsResumedGoesOn(t *testing.T) {
 	e = event(t, transcript.TypeModelResponse, transcript.ModelResponse{Turn: 3, Usage: transcript.Usage{Input: 100_000}})
 	e.Agent = transcript.MainAgent
 	w.Show(e)
+	e = event(t, transcript.TypeWarning, transcript.Warning{Message: "Look."})
+	e.Agent = "a1"
+	w.Show(e)
 	w.Show(event(t, transcript.TypeRunFinished, transcript.RunFinished{}))
 	want := "agent-ci: turn 3; so far 200,000 tokens in (0 cached), 0 out, $0.2000\n" +
+		"agent-ci: Ada␛[2J: warning: Look.\n" +
 		"agent-ci: used 4 turns, 300,000 tokens in (0 cached), 0 out, $0.3000\n"
 	if diff := cmp.Diff(want, lines.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
