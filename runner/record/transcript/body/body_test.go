@@ -189,6 +189,12 @@ func TestMoreCallsThatChangedFilesThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
+func TestBodyLimitTooSmall(t *testing.T) {
+	if body, err := alone(projected(t, transcripttest.Greeting()), Options{Limit: 50}); err == nil || body != "" {
+		t.Errorf("a body of 50 characters: %q, %v", body, err)
+	}
+}
+
 // Every call must find room on an empty page of the default limit, however its
 // text swells.
 func TestWorstCallFits(t *testing.T) {
@@ -205,30 +211,6 @@ func TestWorstCallFits(t *testing.T) {
 			}
 			if all := strings.Join(posted(t, posts, DefaultLimit), ""); strings.Count(all, "<summary>") != 6 {
 				t.Errorf("%d of 6 calls are shown", strings.Count(all, "<summary>"))
-			}
-		})
-	}
-}
-
-func TestBodyTellsWhatIsNotWell(t *testing.T) {
-	row := transcript.VerifyRow{Name: "tests", Run: "make", Before: "green", After: "red"}
-	tests := []struct {
-		name string
-		run  []transcripttest.Happening
-		want string
-	}{
-		{"a row failed", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Rows: []transcript.VerifyRow{row}}}}, "| tests | ❌ **failed** | green | red | 0 s | `make` |"},
-		{"a row that did not run", []transcripttest.Happening{{Kind: transcript.TypeVerify, Data: transcript.Verify{Rows: []transcript.VerifyRow{{Name: "tests", Run: "make", Before: "green"}}}}}, "| ⚠️ not run | green | – |"},
-		{"ended otherwise", []transcripttest.Happening{{Kind: transcript.TypeRunFinished, Data: transcript.RunFinished{Outcome: "model_failed", Reason: "quota", Message: "No money left."}}}, "> - The run ended as `model_failed/quota`: No money left.\n"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			body, err := alone(projected(t, test.run), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(body, test.want) {
-				t.Errorf("want %q in:\n%s", test.want, body)
 			}
 		})
 	}

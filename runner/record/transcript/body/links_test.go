@@ -52,20 +52,3 @@ func TestABodyLinksToTheArtifactsOfTheRun(t *testing.T) {
 		t.Errorf("%v, and the body links to another server: %s", err, body)
 	}
 }
-
-func TestAnOutlineLinksToTheCommitThatWasPushed(t *testing.T) {
-	run := append(transcripttest.Greeting(), transcripttest.Happening{Kind: transcript.TypePublish, Data: transcript.Publish{
-		Step: "pull_request", Branch: "agent-ci/issue-7", HeadSHA: strings.Repeat("c", 40), Number: 8, URL: "https://github.com/example/greet/pull/8", Operation: "created",
-	}}, transcripttest.Finished(154))
-	outline := Outline(projected(t, run), transcript.Site{Server: "https://github.com", Repository: "example/greet"}, 50_000)
-	commit := "[`cccccccccccc`](https://github.com/example/greet/commit/" + strings.Repeat("c", 40) + ")"
-	for _, want := range []string{
-		"- pull request [#8](https://github.com/example/greet/pull/8) created `agent-ci/issue-7` " + commit + "\n",
-		"- push `agent-ci/issue-7` " + commit + " [`https://github.com/example/greet`](https://github.com/example/greet)\n",
-		"Outcome: `changed/pull_request`, exit 0. [Pull request #8](https://github.com/example/greet/pull/8) was created.\n",
-	} {
-		if !strings.Contains(outline, want) {
-			t.Errorf("the outline does not say %q:\n%s", want, outline)
-		}
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"github.com/agent-ci/agent-ci/runner/record/golden"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
@@ -87,29 +86,6 @@ func withoutMemory(body string) string {
 	before, rest, _ := strings.Cut(body, rememberStart)
 	_, after, _ := strings.Cut(rest, rememberEnd)
 	return before + after
-}
-
-func TestWhatABodyRemembersIsBounded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var earlier []Request
-		for i := range rapid.IntRange(0, 80).Draw(t, "requests") {
-			earlier = append(earlier, Request{Run: fmt.Sprint(i), Asked: rapid.StringN(0, 300, -1).Draw(t, "asked"), Summary: rapid.StringN(0, 2000, -1).Draw(t, "summary")})
-		}
-		view := &transcript.View{Started: transcript.RunStarted{RunID: "now"}, Task: transcript.Task{Title: "It"}}
-		posts, err := Compose(view, Options{KeepRequest: true, Earlier: earlier})
-		if err != nil || markdown.Units(posts.Body) > DefaultLimit {
-			t.Fatalf("%d units: %v", markdown.Units(posts.Body), err)
-		}
-		kept := Requests(posts.Body)
-		if len(kept) == 0 || kept[0].Run != "now" {
-			t.Fatalf("it remembers %d", len(kept))
-		}
-		for i, r := range kept[1:] {
-			if r.Run != earlier[i].Run {
-				t.Errorf("request %d is %+v", i, r)
-			}
-		}
-	})
 }
 
 func TestWhatCannotBeReadIsForgotten(t *testing.T) {
