@@ -14,18 +14,9 @@ import (
 	"github.com/agent-ci/agent-ci/runner/task/job"
 )
 
-func TestOpeningABundle(t *testing.T) {
-	w := newWorld(t)
-	rec := w.firstHalf(nil)
-	b, err := w.open(rec)
-	w.must(err)
-	if rec.ID != "run-1" || len(b.Head) != 64 || b.View.Started.Key != "issue-7" {
-		t.Errorf("run %q, head %q", rec.ID, b.Head)
-	}
-}
-
 // Whoever could write to the directory may have put anything there.
 func TestBundlesThatAreNone(t *testing.T) {
+	t.Parallel()
 	remove := func(name string) func(string) error {
 		return func(dir string) error { return os.Remove(filepath.Join(dir, name)) }
 	}
@@ -82,6 +73,7 @@ func TestBundlesThatAreNone(t *testing.T) {
 }
 
 func TestRunsWithNothingToPublish(t *testing.T) {
+	t.Parallel()
 	ended := func(end outcome.Outcome, reason string) func(*told) {
 		return func(says *told) { says.finished.Outcome, says.finished.Reason = string(end), reason }
 	}

@@ -42,6 +42,7 @@ func TestKeysOfAJob(t *testing.T) {
 
 // Where no event tells the task, the job of this half does.
 func TestTheTaskOfTheJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	named := func(key string) func(*told) {
 		return func(s *told) { s.started.Key, s.workspace.Branch = key, "agent-ci/"+key }
@@ -76,6 +77,7 @@ func TestTheTaskOfTheJob(t *testing.T) {
 
 // In the workflow of an event the bundle is of what the event is about.
 func TestTheTaskOfTheEvent(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	env := w.env
 	const about7 = `{"action": "labeled", "sender": {"login": "linus", "id": 3}, "label": {"name": "agent-ci"}, "issue": {"number": 7}}`
@@ -117,6 +119,7 @@ func TestTheTaskOfTheEvent(t *testing.T) {
 // On a pull request its author may have written the commit that the checkout stands
 // on: only what this half was given counts, and the base is that of the pull request.
 func TestTheEventOfAPullRequest(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
 	w.must(err)
@@ -151,8 +154,9 @@ func TestTheEventOfAPullRequest(t *testing.T) {
 
 // A fork's run can write the whole bundle.
 func TestRunsOfForks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	for head, refused := range map[string]bool{`{"full_name": "Octo/Widgets"}`: false, `{"full_name": "fork/widgets"}`: true, `null`: true} {
-		w := newWorld(t)
 		w.happens("workflow_run", `{"workflow_run": {"head_repository": `+head+`}}`)
 		_, _, err := w.propose(nil)
 		if refused {
@@ -186,6 +190,7 @@ func TestWhoAsked(t *testing.T) {
 // What is open on the branch may be for another issue, which no event or job of
 // this half tells.
 func TestBranchesOfOtherTasks(t *testing.T) {
+	t.Parallel()
 	greet := func(issue string) func(*told) {
 		return func(s *told) {
 			s.started.Key, s.workspace.Branch, s.task.Issue = "greet", "agent-ci/greet", issue

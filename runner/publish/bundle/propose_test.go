@@ -17,6 +17,7 @@ import (
 )
 
 func TestProposingABundle(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
 	w.must(err)
@@ -36,6 +37,7 @@ func TestProposingABundle(t *testing.T) {
 }
 
 func TestValuesThatAreNotTakenOver(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	_, p, err := w.propose(func(says *told) {
 		says.task.Snapshot, says.task.Issue = "ab\nSigned-off-by: x", "#7"
@@ -49,6 +51,7 @@ func TestValuesThatAreNotTakenOver(t *testing.T) {
 }
 
 func TestBundlesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for name, test := range map[string]struct {
 		change func(*told)
@@ -82,6 +85,7 @@ func TestBundlesThatAreRefused(t *testing.T) {
 }
 
 func TestABundleWithoutItsPack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	rec := w.firstHalf(nil)
 	w.must(os.Remove(rec.Join(record.PackFile)))
@@ -94,6 +98,7 @@ func TestABundleWithoutItsPack(t *testing.T) {
 // The commit that a bundle names configures this half, so it must be one of the
 // base branch.
 func TestBasesOfABundle(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		now   publish.BaseBranch
 		words string
@@ -125,6 +130,7 @@ func TestBasesOfABundle(t *testing.T) {
 
 // A bundle that changes nothing leaves the pull request of its task open, and names it.
 func TestABundleWithoutAChange(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	to, p, err := w.propose(nil)
 	w.must(err)
@@ -148,6 +154,7 @@ func TestABundleWithoutAChange(t *testing.T) {
 // A shallow checkout of a later commit does not have the base: it is fetched. The
 // rules are those of the base, and of the newest one where the change follows.
 func TestABaseThatIsNotHere(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	old := w.commit(".github/agent-ci.yml", "version: 1\npull_request:\n  labels: [old]\n", "Label")
 	w.git(w.dir, "push", "--quiet", "forge", "main")
@@ -187,6 +194,7 @@ func TestHowABundlesRunWas(t *testing.T) {
 }
 
 func TestWhatStandsInTheWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.set = []string{"pull_request.commit.sign=ssh", "pull_request.commit.key_env=KEY"}
 	w.refused(nil, "signing_key", "has no key")
