@@ -193,21 +193,6 @@ func TestADirectoryThatTakesNoFilesIsToldBeforeTheWork(t *testing.T) {
 	wantStop(t, d.Reserve(), "run_directory", "make room")
 }
 
-func TestRoomIsKeptForTheResult(t *testing.T) {
-	d := directory(t)
-	if err := d.Reserve(); err != nil {
-		t.Fatal(err)
-	}
-	if got := len(content(t, d.Join(reserveFile))); got != reserveSize {
-		t.Errorf("%d bytes are kept", got)
-	}
-	d.DropReserve()
-	d.DropReserve() // which is not there any more
-	if d.Has(reserveFile) || d.Has(reservePlace) {
-		t.Error("the room is not given free")
-	}
-}
-
 func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {
@@ -251,19 +236,6 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 				t.Errorf("a file outside has %q", got)
 			}
 		})
-	}
-}
-
-func TestJSONIsWrittenWhole(t *testing.T) {
-	d := directory(t)
-	if err := d.WriteJSON("a.json", map[string]int{"a": 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.WriteJSON("a.json", func() {}); err == nil {
-		t.Error("what is no JSON is written")
-	}
-	if got, want := content(t, d.Join("a.json")), "{\n  \"a\": 1\n}\n"; got != want {
-		t.Errorf("it has %q, want %q", got, want)
 	}
 }
 

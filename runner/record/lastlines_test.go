@@ -71,19 +71,6 @@ func TestTheLastLinesOfALogOf200MB(t *testing.T) {
 	}
 }
 
-func TestOfALongOutputTheEndIsKept(t *testing.T) {
-	var file strings.Builder
-	w := NewLogWriter(&file, CommandLog, func(s string) string { return s })
-	w.headLeft, w.maxTail = 10, 20
-	for i := range 1000 {
-		fmt.Fprintf(w, "line %d\n", i)
-	}
-	w.Flush()
-	if got, want := file.String(), "line 0\nlin\nagent-ci: the output is truncated; 8862 bytes before its end were not kept\nline 998\nline 999\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 func TestOfALongLineTheEndIsKept(t *testing.T) {
 	for _, end := range []string{"", "\n", "\n\n"} {
 		var file strings.Builder

@@ -126,16 +126,6 @@ func TestSecretsAreInNoEvent(t *testing.T) {
 	}
 }
 
-func TestARunDirectoryIsMadeForOneRun(t *testing.T) {
-	rec, _ := begun(t)
-	wantStop(t, New("r2", nil).Make(rec.Path(), nil), "run_directory", "is not empty")
-	other := &Directory{path: rec.Path()}
-	wantStop(t, other.Lock(), "run_directory", "Another agent-ci works in")
-	if !rec.Has(reserveFile) || rec.stopHeartbeat == nil {
-		t.Error("no room is kept, or nothing notes that it lives")
-	}
-}
-
 func TestATranscriptThatSomebodyElseWroteIsNotShown(t *testing.T) {
 	for name, alter := range map[string]func(log string) error{
 		"changed": func(log string) error { return os.WriteFile(log, []byte("{}\n"), 0o600) },
@@ -168,91 +158,6 @@ func TestATranscriptThatSomebodyElseWroteIsNotShown(t *testing.T) {
 	}
 }
 
-func TestATornLogIsGoneOnWith(t *testing.T) {
-	for name, c := range map[string]struct {
-		torn  string
-		bytes int
-		fails bool
-	}{
-		"whole":             {"", 0, false},
-		"torn":              {`{"seq":3,"ty`, 12, false},
-		"torn at once":      {`{`, 1, false},
-		"a line of another": {"{\"seq\":3}\n", 0, true},
-		"text and an end":   {"text\n", 0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rec, _ := begun(t)
-			if err := rec.Begin(transcript.RunStarted{RunID: "r1"}); err != nil {
-				t.Fatal(err)
-			}
-			if err := rec.Append(transcript.TypeTask, transcript.Task{Text: "Greet."}); err != nil {
-				t.Fatal(err)
-			}
-			rec.Close()
-			whole := content(t, rec.Join(TranscriptFile))
-			put(t, rec.Join(TranscriptFile), whole+c.torn)
-
-			again := New("r1", nil)
-			var err error
-			if again.Directory, err = OpenDirectory(rec.Path()); err != nil {
-				t.Fatal(err)
-			}
-			defer again.Close()
-			var seen []string
-			view, err := again.Survey(func(v *transcript.View, e transcript.Event) error {
-				seen = append(seen, fmt.Sprint(e.Type, " ", v.Task.Text))
-				return nil
-			})
-			if !c.fails {
-				if diff := cmp.Diff([]string{"run.started ", "task Greet."}, seen); diff != "" || err != nil || view.Task.Text != "Greet." {
-					t.Errorf("%+v, %v %s", view, err, diff)
-				}
-			}
-			torn, err := again.Reopen(nil)
-			if (err != nil) != c.fails || torn != c.bytes {
-				t.Fatalf("%d bytes were cut off, %v", torn, err)
-			}
-			if c.fails {
-				if got := content(t, rec.Join(TranscriptFile)); got != whole+c.torn {
-					t.Errorf("the log is changed to %s", got)
-				}
-				return
-			}
-			if err := again.Append(transcript.TypeTask, transcript.Task{Text: "Part."}); err != nil {
-				t.Fatal(err)
-			}
-			view, err = again.View()
-			if err != nil || view.Task.Text != "Part." || !strings.HasPrefix(content(t, rec.Join(TranscriptFile)), whole) {
-				t.Errorf("%+v, %v", view, err)
-			}
-		})
-	}
-}
-
-func TestASurveyEndsWithWhoLooks(t *testing.T) {
-	enough := errors.New("enough")
-	if _, err := ended(t).reopened(t).Survey(func(*transcript.View, transcript.Event) error { return enough }); !errors.Is(err, enough) {
-		t.Errorf("it ends with %v", err)
-	}
-	d := directory(t)
-	_, err := d.Survey(nil)
-	_, viewErr := d.View()
-	if !errors.Is(err, os.ErrNotExist) || !errors.Is(viewErr, os.ErrNotExist) {
-		t.Errorf("without a log: %v, %v", err, viewErr)
-	}
-}
-
-// reopened is the directory of a run whose record was closed.
-func (d *Directory) reopened(t *testing.T) *Directory {
-	t.Helper()
-	again, err := OpenDirectory(d.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(again.Close)
-	return again
-}
-
 func TestWhenARunLastLived(t *testing.T) {
 	d := directory(t)
 	at := time.Date(2026, 3, 1, 9, 0, 0, int(250*time.Millisecond), time.UTC)
@@ -268,17 +173,6 @@ func TestWhenARunLastLived(t *testing.T) {
 	if got := d.LastHeartbeat(); !got.IsZero() {
 		t.Errorf("without a file: %v", got)
 	}
-}
-
-func TestAShortRunNotesNothingOfItsLife(t *testing.T) {
-	rec, _ := begun(t)
-	rec.StopHeartbeat()
-	rec.StopHeartbeat() // what has ended already
-	if rec.Has(heartbeatFile) {
-		t.Error("there is a file")
-	}
-	rec.StartHeartbeat()
-	rec.StopHeartbeat()
 }
 
 func TestTextOfTheBaseIsNoPartOfASecret(t *testing.T) {

@@ -40,18 +40,6 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestReadStopsWhenTold(t *testing.T) {
-	for e, err := range transcript.Read(strings.NewReader(transcripttest.Recorded(t, transcripttest.Greeting()))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Seq == 3 {
-			return
-		}
-	}
-	t.Error("the third event did not come")
-}
-
 func TestReadErrors(t *testing.T) {
 	whole := transcripttest.Recorded(t, transcripttest.Greeting()[:2])
 	broken := errors.New("broken pipe")

@@ -364,3 +364,13 @@ func TestPageHasALimit(t *testing.T) {
 		t.Errorf("a page of one long diff has %d bytes", page)
 	}
 }
+
+func BenchmarkWrite(b *testing.B) {
+	call := []happening{called(1, 1, "exec_command", `{"cmd":"go test ./..."}`), ended(1, 1, "exec_command", transcripttest.Numbered(60), nil)}
+	log := unchained(b, slices.Repeat(call, 2500))
+	for b.Loop() {
+		if err := Write(io.Discard, strings.NewReader(log)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
