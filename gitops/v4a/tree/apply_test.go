@@ -188,33 +188,10 @@ var patches = map[string]struct {
 	},
 }
 
-// A file that another one takes the place of is told of, unless the patch says that it goes.
-func TestNotesOfFilesReplaced(t *testing.T) {
-	for name, want := range map[string][]string{
-		"add over a file":                    {"f: there was a file, and all of it was replaced. Make sure that this is meant."},
-		"move over a file":                   {"b: there was a file, and all of it was replaced. Make sure that this is meant."},
-		"move onto itself":                   nil,
-		"swap by moves":                      nil,
-		"delete and add":                     nil,
-		"add and update":                     nil,
-		"move, then a new file in its place": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			patches[name].before.write(t, dir)
-			patch, err := v4a.Parse(envelope(patches[name].sections))
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, plan.Notes()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+// notes are of files that another one takes the place of, unless the patch says that they go.
+var notes = map[string][]string{
+	"add over a file":  {"f: there was a file, and all of it was replaced. Make sure that this is meant."},
+	"move over a file": {"b: there was a file, and all of it was replaced. Make sure that this is meant."},
 }
 
 func TestPatches(t *testing.T) {
@@ -222,13 +199,9 @@ func TestPatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			tt.before.write(t, dir)
-			patch, err := v4a.Parse(envelope(tt.sections))
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := tree.NewPlan(t.Context(), tree.OnRoot(openRoot(t, dir)), patch)
-			if err != nil {
-				t.Fatal(err)
+			plan := planned(t, dir, tt.sections)
+			if diff := cmp.Diff(notes[name], plan.Notes()); diff != "" {
+				t.Error(diff)
 			}
 			if err := plan.Commit(t.Context()); err != nil {
 				t.Fatal(err)
@@ -268,39 +241,5 @@ func TestModes(t *testing.T) {
 		if info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
-	}
-}
-
-func TestBareAddAndDelete(t *testing.T) {
-	tests := map[string]struct {
-		op   v4a.Op
-		diff string
-		want folder
-	}{
-		"create":               {v4a.Add, "+a\n+\n+b\n", folder{"old": "x\n", "f": "a\n\nb"}},
-		"create nothing":       {v4a.Add, "", folder{"old": "x\n", "f": ""}},
-		"create with newline":  {v4a.Add, "+a\n+", folder{"old": "x\n", "f": "a\n"}},
-		"create with CRLF":     {v4a.Add, "+a\r\n+b\r\n", folder{"old": "x\n", "f": "a\r\nb"}},
-		"delete needs no diff": {v4a.Delete, "", folder{"f": "f\n"}},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			folder{"old": "x\n", "f": "f\n"}.write(t, dir)
-			path := "f"
-			if tt.op == v4a.Delete {
-				path = "old"
-			}
-			patch, err := v4a.ParseDiff(tt.op, path, tt.diff)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := commit(t, dir, patch); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, readTree(t, dir)); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }

@@ -301,34 +301,6 @@ func checkAccounted(t *testing.T, failed *tree.CommitError, after folder) {
 	}
 }
 
-// When what was done cannot be undone, the error says where the content is.
-func TestUnrestored(t *testing.T) {
-	f := &faults{}
-	renames := 0
-	f.fails = func(_ int, operation string) bool {
-		if operation == "rename" {
-			renames++
-		}
-		return renames > 3 && operation == "rename"
-	}
-	after, err := applyFaulty(t, f)
-	failed, ok := errors.AsType[*tree.CommitError](err)
-	if !ok || len(failed.Unrestored) == 0 {
-		t.Fatalf("error = %v", err)
-	}
-	found := 0
-	for _, where := range failed.Unrestored {
-		_, old, _ := strings.Cut(where, "its old content is in ")
-		old, _, _ = strings.Cut(old, ":")
-		if text := after[old]; text != "" && text != "/" {
-			found++
-		}
-	}
-	if found == 0 {
-		t.Errorf("no old content where the error says: %v", err)
-	}
-}
-
 func TestCommitEndsWithContext(t *testing.T) {
 	dir := t.TempDir()
 	fiveFiles.write(t, dir)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-ci/agent-ci/gitops/v4a"
 	"github.com/agent-ci/agent-ci/gitops/v4a/tree"
 	"github.com/google/go-cmp/cmp"
 )
@@ -167,27 +166,5 @@ func TestDiffOfModesAndLinks(t *testing.T) {
 		if info.Mode() != 0o755 {
 			t.Errorf("mode %v", info.Mode())
 		}
-	}
-}
-
-func TestChanges(t *testing.T) {
-	dir := t.TempDir()
-	folder{"u": "a\nb\n", "m": "a\nb\n", "d": "a\n", "same": "a\n"}.write(t, dir)
-	plan := planned(t, dir, strings.Join([]string{
-		"*** Add File: n", "+1", "+2",
-		"*** Delete File: d",
-		"*** Update File: m", "*** Move to: x/m", "@@", "-a",
-		"*** Update File: u", "@@", "-b", "+B", "+C",
-		"*** Update File: same", "@@", " a",
-		"*** Add File: passing", "+a", "*** Delete File: passing", "",
-	}, "\n"))
-	want := []tree.Change{
-		{Path: "d", Op: v4a.Delete, Removed: 1},
-		{Path: "n", Op: v4a.Add, Added: 2},
-		{Path: "u", Op: v4a.Update, Added: 2, Removed: 1},
-		{Path: "x/m", Op: v4a.Update, MovedFrom: "m", Removed: 1},
-	}
-	if diff := cmp.Diff(want, plan.Changes()); diff != "" {
-		t.Error(diff)
 	}
 }

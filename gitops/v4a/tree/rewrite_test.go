@@ -3,7 +3,6 @@ package tree_test
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -106,33 +105,6 @@ func TestRewrites(t *testing.T) {
 	}
 }
 
-// A link is followed to what is rewritten, and goes itself where nothing is to be there.
-func TestRewritesKeepModesAndLinks(t *testing.T) {
-	dir := t.TempDir()
-	folder{"run": "a\n", "d/f": "f\n", "other": "o\n"}.write(t, dir)
-	if err := os.Chmod(filepath.Join(dir, "run"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for link, to := range map[string]string{"link": "run", "near": "d", "gone": "other"} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	plan, err := rewrite(t, dir, texts(folder{"link": "b\n", "near/f": "F\n"}, "gone"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Commit(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(folder{"run": "b\n", "link": "-> run", "near": "-> d", "d/f": "F\n", "other": "o\n"}, readTree(t, dir)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if info, err := os.Stat(filepath.Join(dir, "run")); err != nil || info.Mode() != 0o755 {
-		t.Errorf("run: %v, %v", info, err)
-	}
-}
-
 func TestRefusedRewrites(t *testing.T) {
 	own := errors.New("does not fit")
 	for name, test := range map[string]struct {
@@ -160,22 +132,6 @@ func TestRefusedRewrites(t *testing.T) {
 				t.Errorf("it is %T", err)
 			}
 		})
-	}
-}
-
-func TestARewriteOfWhatChangedMeanwhileIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	folder{"f": "a\n"}.write(t, dir)
-	plan, err := rewrite(t, dir, texts(folder{"f": "b\n"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder{"f": "another\n"}.write(t, dir)
-	if err := plan.Commit(t.Context()); !errors.As(err, new(*tree.ChangedError)) {
-		t.Errorf("error %v", err)
-	}
-	if diff := cmp.Diff(folder{"f": "another\n"}, readTree(t, dir)); diff != "" {
-		t.Error(diff)
 	}
 }
 
