@@ -9,35 +9,8 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/record"
 	"github.com/agent-ci/agent-ci/runner/record/outcome"
-	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/task/actions"
 )
-
-func TestNoOutputIsHalfAnObject(t *testing.T) {
-	for name, c := range map[string]struct {
-		length int
-		whole  bool
-	}{
-		"short":    {10, true},
-		"too long": {actions.MaxOutput, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "output")
-			plan := []transcript.PlanStep{{Step: strings.Repeat("x", c.length), Status: "completed"}}
-			err := StepResult{Result: record.Result{Plan: plan, Summary: "Done."}}.setOutputs(&actions.Step{OutputFile: file})
-			if (err == nil) != c.whole {
-				t.Error(err)
-			}
-			raw, readErr := os.ReadFile(file)
-			if readErr != nil {
-				t.Fatal(readErr)
-			}
-			if strings.Contains(string(raw), `[{"step":"x`) != c.whole || !strings.Contains(string(raw), "\nDone.\n") {
-				t.Errorf("the outputs are %.200q", raw)
-			}
-		})
-	}
-}
 
 func TestAStepIsToldWhatCanBeTold(t *testing.T) {
 	rec := record.New("r1", nil)

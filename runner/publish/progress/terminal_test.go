@@ -51,20 +51,6 @@ func TestALogIsToldWhatRunsWhenNothingElseIsSaid(t *testing.T) {
 	})
 }
 
-func TestAQuietRunHasNoStatus(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var events bytes.Buffer
-		w := &Watch{Events: &events}
-		over := w.ShowStatus(t.Context(), nil)
-		w.Begins(record.PhaseSetup, "setup command tools")
-		time.Sleep(2 * time.Minute)
-		over()
-		if events.Len() > 0 {
-			t.Errorf("it says %q", events.String())
-		}
-	})
-}
-
 // on is a terminal that many columns wide, whose text is written to to.
 func on(to io.Writer, columns int) *Watch {
 	return &Watch{Lines: to, Terminal: &Terminal{Columns: func() int { return columns }}}

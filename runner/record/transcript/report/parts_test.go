@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 func TestChangedWordsAreMarked(t *testing.T) {
@@ -39,26 +38,6 @@ func TestChangedWordsAreMarked(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestMarkedLinesKeepTheirText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		old := rapid.StringMatching(`[ab. \t]{0,12}`).Draw(t, "old")
-		fresh := rapid.StringMatching(`[ab. \t]{0,12}`).Draw(t, "new")
-		c := compare([]string{old}, []string{fresh})
-		for _, side := range []struct {
-			got  line
-			want string
-		}{{c.Old[0], old}, {c.New[0], fresh}} {
-			text := ""
-			for _, p := range side.got {
-				text += p.Text
-			}
-			if text != side.want {
-				t.Fatalf("%q became %q", side.want, text)
-			}
-		}
-	})
 }
 
 func TestPatchesAreFound(t *testing.T) {
@@ -176,30 +155,4 @@ func TestCut(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestScaleFillsThePage(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		lengths := rapid.SliceOfN(rapid.IntRange(0, 3000), 1, 50).Draw(t, "lengths")
-		room := rapid.IntRange(0, 50_000).Draw(t, "room")
-		s := &scale{}
-		sum := 0
-		for _, length := range lengths {
-			s.most(length)
-			sum += length
-		}
-		most := s.limit(room+fixedBytes, 0)
-		taken := 0
-		for _, length := range lengths {
-			taken += min(length, most)
-		}
-		switch {
-		case taken > room:
-			t.Fatalf("%d bytes where there is room for %d", taken, room)
-		case sum > room && taken < room-len(lengths):
-			t.Fatalf("%d bytes where there is room for %d and more to show", taken, room)
-		case sum <= room && taken < sum:
-			t.Fatalf("%d bytes of %d, though there is room for %d", taken, sum, room)
-		}
-	})
 }
