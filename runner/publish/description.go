@@ -129,6 +129,7 @@ func (p *Proposal) missingProofs() []string {
 	return append(p.unprovenTests(), p.doubtfulBase()...)
 }
 
+// unprovenTests returns why the tests of the change don't prove it: a reason for a draft, or none.
 func (p *Proposal) unprovenTests() []string {
 	proofs := p.Table.Proofs()
 	if len(proofs) == 0 {

@@ -85,6 +85,8 @@ func (l Local) commit(ctx context.Context, p *Proposal, before *tip, out *Public
 	return commit, l.publishPull(ctx, p, out) // the body is there also when the push is refused
 }
 
+// pushToOrigin pushes the branch if the origin is a repository on this machine. Otherwise out.NotPushed says
+// why not.
 func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, before *tip, out *Publication) error {
 	to, err := l.pushesTo(ctx, p.Task.Branch)
 	if err != nil {

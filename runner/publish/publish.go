@@ -80,6 +80,8 @@ func Publish(ctx context.Context, to Destination, p Proposal, out *Publication) 
 	return publishOverTip(ctx, to, &p, out)
 }
 
+// publishOverTip pushes the change over what the branch has now, and publishes the pull request. It refuses
+// if a person committed to the branch, or if another run repaired it meanwhile.
 func publishOverTip(ctx context.Context, to Destination, p *Proposal, out *Publication) error {
 	out.Draft = p.isDraft()
 	if err := askPublishHooks(ctx, to, p, out); err != nil {

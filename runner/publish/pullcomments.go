@@ -47,6 +47,8 @@ type readComments func(context.Context, *forge.PullRequest) ([]forge.Comment, er
 // noComments is for a new pull request.
 func noComments(context.Context, *forge.PullRequest) ([]forge.Comment, error) { return nil, nil }
 
+// replaceComments edits, adds and deletes comments until they have the wanted texts, in order. It stops at
+// the first error.
 func (f Forge) replaceComments(ctx context.Context, on *forge.PullRequest, read readComments, wanted []string) error {
 	there, err := read(ctx, on)
 	if err != nil {

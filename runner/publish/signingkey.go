@@ -35,6 +35,8 @@ func ReadKey(ctx context.Context, env settings.Environment, commit job.Commit) (
 	return key, nil
 }
 
+// readKey parses the private key in the variable called name, or in the file at that absolute path. Errors
+// never contain the variable's value.
 func readKey(ctx context.Context, env settings.Environment, name string) (*sshsig.Key, error) {
 	value := env.Get(name)
 	if name == "" || value == "" {

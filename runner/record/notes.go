@@ -57,6 +57,8 @@ func (n *digestFile) add(digest string) {
 	n.size += int64(wrote)
 }
 
+// open opens the file of digests named by the first digest. The digests only help to recognise a record, so
+// failures leave n without a file.
 func (n *digestFile) open(first string, flags int) {
 	root, err := openPrivate(n.folder)
 	if err != nil {

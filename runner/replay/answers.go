@@ -66,6 +66,8 @@ func (a *Answers) Model(j *job.Job, warn provider.Warn) (provider.Model, error) 
 // Unused reports that there are recorded answers and none was requested.
 func (a *Answers) Unused() bool { return a.next == 0 && len(a.answers) > 0 }
 
+// Respond returns the next recorded answer, after the recorded failures before it. When the answers run
+// out, it waits for the end of ctx if a.waits is set, and fails otherwise.
 func (a *Answers) Respond(ctx context.Context, r model.Request, observe model.Observer) (*model.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

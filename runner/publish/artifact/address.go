@@ -43,6 +43,7 @@ func Parse(server string, words ...string) (ArtifactRef, error) {
 	return ArtifactRef{Repository: repository, Run: number}, nil
 }
 
+// parseAddress reads the address of a workflow run or of one of its artifacts. The address must be on server.
 func parseAddress(server, text string) (ArtifactRef, error) {
 	text = strings.Trim(strings.TrimSpace(text), "<>")
 	if !strings.Contains(text, "://") {

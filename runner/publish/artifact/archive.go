@@ -45,6 +45,8 @@ func refused(format string, args ...any) error {
 	return fmt.Errorf("the artifact is not used: %s", fmt.Sprintf(format, args...))
 }
 
+// openArchive reads the list of an archive's files and refuses the archive if one of them is unsafe or if
+// there are too many.
 func openArchive(file io.ReaderAt, size int64) (*archive, error) {
 	bounded := &listing{ReaderAt: file, left: maxListingBytes}
 	r, err := zip.NewReader(bounded, size)

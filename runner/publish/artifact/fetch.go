@@ -70,6 +70,8 @@ func Fetch(ctx context.Context, o Options) (*Fetched, error) {
 	return fetch(ctx, client, w, o.Out, filepath.Join(cache, "fetched"))
 }
 
+// fetch downloads the chosen artifact into out, or without out into a folder of the cache. The cached folder
+// gets its name once it is complete. A failure removes what was extracted.
 func fetch(ctx context.Context, from Server, w ArtifactRef, out, cache string) (_ *Fetched, err error) {
 	all, err := from.Artifacts(ctx, w.Repository, w.Run)
 	if err != nil {

@@ -59,6 +59,8 @@ func (w *Watch) writeJSON(e transcript.Event) {
 	}
 }
 
+// show updates the status and writes the lines of an event: the event itself, outputs of failed commands,
+// and at the end of the run the verdict.
 func (w *Watch) show(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

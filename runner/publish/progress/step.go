@@ -109,6 +109,8 @@ var Outputs = []string{
 	"cost-usd", "tokens", "plan", "summary", "structured-output", "red-proof", "artifact", "run-directory",
 }
 
+// setOutputs sets all outputs of the step. It goes on after a failure, and returns all errors joined.
+// JSON that is too long for an output is left empty.
 func (t StepResult) setOutputs(step *actions.Step) error {
 	result := t.Result
 	plan, err := json.Marshal(result.Plan)
@@ -159,6 +161,8 @@ func (t StepResult) artifact() string {
 // summaryLimit is how much of a job summary one run takes, in UTF-16 units.
 const summaryLimit = 100_000
 
+// summary returns the Markdown of the job summary: headline, links and outline of the run. Without a
+// readable run directory it ends after the reason and message.
 func (t StepResult) summary() string {
 	result := t.Result
 	sign, words := body.Ending(string(result.Outcome), result.Reason)

@@ -33,6 +33,8 @@ func (l *Lessons) Publish(ctx context.Context, to publish.Destination, p publish
 	}
 }
 
+// open opens a pull request with the new lessons alone, on the base of the published change. It does nothing
+// if no lesson is new.
 func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal, done publish.Publication) error {
 	empty, err := l.workspace.Checkout().ChangeBetween(ctx, done.Base, done.Base.Tree)
 	if err != nil {

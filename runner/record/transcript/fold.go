@@ -32,6 +32,7 @@ func Refold(r io.Reader) (*Follower, error) {
 
 func foldAll(r io.Reader, f fold) (*View, error) { return f.all(r) }
 
+// all folds a whole log into a new view. It stops before an incomplete last line and sets Torn.
 func (f *fold) all(r io.Reader) (*View, error) {
 	f.startView(&View{Head: genesis})
 	for line, err := range lines(r) {
@@ -114,6 +115,8 @@ func (f *fold) foldLine(l line) error {
 	return err
 }
 
+// event folds one line. It takes the fast path of envelope if nobody visits events, and parses the whole
+// line otherwise or if the fast path finds no valid JSON.
 func (f *fold) event(l line) error {
 	if e, ok := l.envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
 		err := f.apply(e)
@@ -278,6 +281,7 @@ func (f *fold) modelRequest(e Event, d request) {
 	f.answered, f.called = false, false
 }
 
+// modelResponse counts usage and turn of a response, and adds its messages before the calls of that turn.
 func (f *fold) modelResponse(e Event, d ModelResponse) {
 	f.addUsage(e, d.Usage)
 	f.countHosted(e, d.Output)
@@ -407,6 +411,8 @@ func (f *fold) toolStarted(e Event, d ToolStarted) {
 	}
 }
 
+// startCall opens a call and counts it. With entries it also adds an entry, below its script's call if a
+// script made it.
 func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	call := &Call{Turn: d.Turn, ID: d.CallID, Tool: d.Tool}
 	key := callKey{e.Agent, d.CallID, d.Ref()}
@@ -427,6 +433,8 @@ func (f *fold) startCall(e Event, d ToolStarted) *Call {
 	return call
 }
 
+// toolFinished ends the oldest open call with that id. A call whose start is missing from the log is opened
+// first.
 func (f *fold) toolFinished(e Event, d ToolFinished) {
 	key := callKey{e.Agent, d.CallID, d.Ref()}
 	if len(f.openCalls[key]) == 0 {

@@ -127,6 +127,8 @@ func (l *Log) Append(t Type, data any) (Event, error) {
 	return e, nil
 }
 
+// write appends an event's line and advances the chain. After a failed write the log accepts no more
+// events, and the torn line is cut off.
 func (l *Log) write(e Event) error {
 	line, err := e.Line()
 	if err != nil {

@@ -65,6 +65,8 @@ func (l line) event() (Event, error) {
 	return e, nil
 }
 
+// lines yields the whole lines of a log without their newlines. An error ends it; *TornError reports an
+// incomplete last line.
 func lines(r io.Reader) iter.Seq2[line, error] {
 	return func(yield func(line, error) bool) {
 		br := bufio.NewReaderSize(r, 64<<10)

@@ -26,6 +26,8 @@ func Reopen(path string, o Options) (*Log, int, error) {
 	return l, torn, nil
 }
 
+// resume verifies the chain of f, cuts off an incomplete last line, and sets l to the end of the chain. It
+// returns the number of bytes cut off.
 func (l *Log) resume(f *os.File) (int, error) {
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() { // what may be a pipe has no end to wait for

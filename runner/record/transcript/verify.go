@@ -64,6 +64,8 @@ type chain struct {
 // doubt is a line with a wrong digest of the line before.
 type doubt struct{ before, line position }
 
+// add checks the next line against the chain and returns a *ChainError for an altered one. A wrong digest
+// only raises a doubt, which the next line decides.
 func (c *chain) add(l line) error {
 	e, err := l.event()
 	here := position{l.number, e.Seq, e.Type}

@@ -350,6 +350,7 @@ func (r Record) ReportMissingAnswers(replay Replay, message string) Differences 
 	return found
 }
 
+// compareChecks notes the checks whose results differ, row by row.
 func (r Record) compareChecks(found *Differences, replayed []transcript.VerifyRow) {
 	var recorded []transcript.VerifyRow
 	if table := r.Work.Verify; table != nil {

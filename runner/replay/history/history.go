@@ -76,6 +76,8 @@ func (h *Run) applyEvent(known *transcript.View, e transcript.Event) error {
 	return nil
 }
 
+// note stores what resuming and replaying need of an event: job and limits, hooks, and the turns of a
+// scripted session.
 func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 	switch e.Type {
 	case transcript.TypeRunStarted:

@@ -114,6 +114,8 @@ type ending struct {
 	hidden   int // calls shown nowhere but in the run directory
 }
 
+// body returns the last lines of a body: what continues in comments, what is left out, and where the whole
+// transcript is.
 func (e ending) body(v *transcript.View, o Options) string {
 	s := "\n"
 	switch {

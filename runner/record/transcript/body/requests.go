@@ -64,6 +64,8 @@ func requestComment(v *transcript.View, earlier []Request) string {
 	return rememberStart + packed + rememberEnd
 }
 
+// shortenRequests makes the list shorter by one step, oldest requests first: drop a summary, else cut a
+// request's text, else drop the oldest request and count it in Before.
 func shortenRequests(all []Request) []Request {
 	last := len(all) - 1
 	for i := last; i >= 0 && len(all) <= maxRequests; i-- {

@@ -40,6 +40,8 @@ func Line(t document.Text) string {
 
 var amount = lazyregexp.New(`^\$[0-9]+\.[0-9]+$`)
 
+// inLine returns the Markdown of one span in a line. first is set at the start of the line, where more
+// characters need escapes.
 func inLine(span document.Span, first bool) string {
 	s := shortened(span)
 	switch {

@@ -110,6 +110,7 @@ func item(m []string, before []Block, form bool) Block {
 // Inline reads the code spans and bold parts of a line.
 func Inline(s string) document.Text { return spans(strings.TrimSpace(s), document.Plain) }
 
+// spans splits a line into plain, bold and monospace parts. style is the style of plain parts.
 func spans(s string, style document.Style) (text document.Text) {
 	add := func(s string, style document.Style) {
 		if s != "" {

@@ -57,6 +57,8 @@ func rows(all []Block, form bool) (rows []string) {
 	return rows
 }
 
+// rows returns the Markdown of a block, one row for a line of text. Long code becomes several fences.
+// Headings stay headings in a form; elsewhere they become bold text.
 func (b Block) rows(form bool) (rows []string) {
 	text, indent := Line(b.Text), strings.Repeat("    ", b.Level)
 	switch b.Kind {

@@ -62,6 +62,7 @@ func (a *assembler) add(e transcript.Event) error {
 	return nil
 }
 
+// take makes or completes the entry of an event.
 func (a *assembler) take(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
@@ -213,6 +214,7 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 	}
 }
 
+// modelRequest adds the entry of a turn, which stays open until its response.
 func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelRequest) {
 	n := a.enter(e, "turn", fmt.Sprintf("Turn %d", request.Turn))
 	if n.Topic = request.Model; a.scripted {
@@ -229,6 +231,7 @@ func (a *assembler) modelRequest(e transcript.Event, request transcript.ModelReq
 	a.await(n)
 }
 
+// modelResponse completes the entry of a turn, or adds one if the request is missing.
 func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelResponse) {
 	key := turnKey{e.Agent, response.Turn}
 	n, asked := a.turns[key]

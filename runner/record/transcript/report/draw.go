@@ -61,6 +61,7 @@ func Figures(all document.Facts) g.Node { return facts("figures", all) }
 // Line draws a text on one line.
 func Line(t document.Text) g.Node { return g.Map(t, inline) }
 
+// drawBlock draws one block of a section. It draws nothing for unknown kinds.
 func drawBlock(b document.Block) g.Node {
 	switch b := b.(type) {
 	case document.Paragraph:

@@ -45,6 +45,7 @@ type part struct {
 	Text  excerpt
 }
 
+// finish adds the result of a call: its end in words, its output, and the file with the whole output.
 func (e *entry) finish(c cutter, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)
@@ -116,6 +117,7 @@ var shownElsewhere = []string{
 	"function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
 }
 
+// output adds an item of a response to its turn's entry. Items of calls are left out: calls have entries.
 func (a *assembler) output(n *entry, raw json.RawMessage) {
 	var i item
 	if json.Unmarshal(raw, &i) != nil {

@@ -98,6 +98,8 @@ func laidOut() *weights {
 	return &w
 }
 
+// cut shortens s so that it takes no more of the page than c permits: two thirds from its start, one third
+// from its end.
 func (w *weights) cut(c cutter, s string) excerpt {
 	s = strings.TrimRight(s, "\n")
 	start, middle, end := s, "", ""

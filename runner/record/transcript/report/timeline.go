@@ -50,6 +50,7 @@ func (o *overview) timelineTools() g.Node {
 	)
 }
 
+// node draws an entry of the timeline. Entries with parts, a diff or a file can be unfolded.
 func (e *entry) node() g.Node {
 	class := e.Kind
 	if e.Nested {

@@ -81,6 +81,7 @@ func (s *Source) usage(f *facts) {
 	}
 }
 
+// work lists in words what the run used: model, turns, calls, repeated requests, compactions and time.
 func work(v *transcript.View) string {
 	parts := []string{transcript.Count(v.Turns, "turn"), transcript.Count(v.Calls, "tool call")}
 	switch {
