@@ -134,6 +134,61 @@ func (f fixture) events(t *testing.T) []transcript.Event {
 	return events
 }
 
+// decoded returns the data of a log's events of one type.
+func decoded[T any](t *testing.T, f fixture, of transcript.Type) (all []T) {
+	t.Helper()
+	for _, event := range f.events(t) {
+		if event.Type != of {
+			continue
+		}
+		var data T
+		if err := json.Unmarshal(event.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data)
+	}
+	return all
+}
+
+// reason returns the reason of an error that ends a run, or "".
+func reason(err error) string {
+	if stop, is := errors.AsType[*outcome.Stop](err); is {
+		return stop.Reason
+	}
+	return ""
+}
+
+func (f fixture) mustTell(t *testing.T, words string) {
+	t.Helper()
+	if err := f.Tell(words); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f fixture) mustRun(t *testing.T) {
+	t.Helper()
+	if _, err := f.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustSay runs the conversation to its end, which has these last words.
+func (f fixture) mustSay(t *testing.T, words string) {
+	t.Helper()
+	if said, err := f.Run(t.Context()); err != nil || said != words {
+		t.Fatalf("Run = %q, %v", said, err)
+	}
+}
+
+// mustResume restores a past, of which so many items are pinned, and resumes it.
+func (f fixture) mustResume(t *testing.T, p *agent.ResumeState, pinned int, used ...transcript.ModelUse) {
+	t.Helper()
+	f.Restore(p, used, pinned)
+	if err := f.Resume(t.Context(), p, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // types lists the kinds of the events of a log.
 func (f fixture) types(t *testing.T) []string {
 	t.Helper()
@@ -159,9 +214,7 @@ turns:
     output: [{say: Done.}]
     usage: {input: 20, output: 2}
 `)
-	if err := f.Tell("Go on."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "Go on.")
 	said, err := f.Run(t.Context())
 	if err != nil || said != "Done." {
 		t.Fatalf("Run = %q, %v", said, err)
@@ -238,9 +291,7 @@ turns:
   - output: [{say: Done.}]
 `)
 	f.box.answers["apply_patch"] = tools.Result{Output: "done"}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	want := []tools.Call{
 		{ID: "one", Number: 1, Turn: 1, Name: "apply_patch", Input: `{"path":"a","type":"delete_file"}`, Form: tools.Operation},
 		{ID: "two", Number: 2, Turn: 1, Name: "apply_patch", Input: `{"path":"b","type":"delete_file"}`, Form: tools.Operation},
@@ -262,9 +313,7 @@ turns:
   - output: [{say: Done.}]
 `)
 	f.box.answers["apply_patch"] = tools.Refuse("no")
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	if part := `{"type":"apply_patch_call_output","call_id":"one","output":"no","status":"failed"}`; !strings.Contains(f.requests.bodies[1], part) {
 		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
 	}
@@ -354,9 +403,7 @@ func TestDifferingFailuresDoNotEndRun(t *testing.T) {
 	}
 	s.WriteString("  - output: [{say: Gave up.}]\n")
 	f := converse(t, s.String())
-	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Gave up.")
 }
 
 func TestRunsNoCallBeyondLimit(t *testing.T) {
@@ -364,8 +411,7 @@ func TestRunsNoCallBeyondLimit(t *testing.T) {
 	f := converse(t, "version: 1\nturns:\n  - output: [{call: read_file, arguments: {a: 1}}, {call: read_file, arguments: {a: 2}}, {call: read_file, arguments: {a: 3}}]\n")
 	f.Limits.Calls = 2
 	_, err := f.Run(t.Context())
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Reason != "tool_calls" || len(f.box.asked) != 2 {
+	if reason(err) != "tool_calls" || len(f.box.asked) != 2 {
 		t.Errorf("Run ended in %v after %d calls, want tool_calls after 2", err, len(f.box.asked))
 	}
 }
@@ -374,9 +420,7 @@ func TestCountsRepeatsInOneAnswerOnce(t *testing.T) {
 	t.Parallel()
 	six := strings.Repeat("{call: broken, arguments: {a: 1}}, ", 6)
 	f := converse(t, "version: 1\nturns:\n  - output: ["+six+"]\n  - output: [{say: Gave up.}]\n")
-	if said, err := f.Run(t.Context()); err != nil || said != "Gave up." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Gave up.")
 }
 
 func TestRunEndsWithItsContext(t *testing.T) {
@@ -422,15 +466,9 @@ turns:
 	f := converse(t, "version: 1\nturns:\n  - output: [{say: unused}]\n")
 	f.requests.next = api
 	f.box.answers["view_image"] = tools.Result{Output: "a.png: 1×1", Images: []tools.Image{{MediaType: "image/png", Data: []byte("pixels")}}}
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Errorf("requests the API would refuse: %q", faults)
-	}
+	f.mustTell(t, "The task.")
+	f.mustRun(t)
+	noFaults(t, server)
 	want := `{"type":"function_call_output","call_id":"one","output":[{"type":"input_text","text":"a.png: 1×1"},` +
 		`{"type":"input_image","image_url":"data:image/png;base64,cGl4ZWxz","detail":"auto"}]}`
 	if second := f.requests.bodies[1]; !strings.Contains(second, want) {

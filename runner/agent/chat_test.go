@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -133,9 +132,7 @@ func chatting(t *testing.T) (fixture, *chatServer) {
 		json.RawMessage(`{"type":"function","name":"read_file","description":"Reads.","strict":false,"parameters":{"type":"object"}}`),
 		json.RawMessage(`{"type":"custom","name":"apply_patch","description":"x","format":{}}`),
 	}
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "The task.")
 	return f, s
 }
 
@@ -146,9 +143,7 @@ func TestChatCompletions(t *testing.T) {
 			f, server := chatting(t)
 			f.Settings.NoStream, f.Settings.Effort, f.Settings.MaxOutputTokens = whole, "low", 99
 			f.Settings.ServiceTier = "flex"
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			want := []tools.Call{
 				{ID: "one", Number: 1, Turn: 1, Name: "read_file", Input: `{"file_path":"a"}`}, {ID: "two", Number: 2, Turn: 2, Name: "read_file", Input: "{}"}, {ID: "three", Number: 3, Turn: 2, Name: "read_file", Input: "{}"},
 			}
@@ -183,17 +178,9 @@ func TestChatCompletions(t *testing.T) {
 // makes the same ones up.
 func (f fixture) recordedAsSent(t *testing.T, bodies []string) {
 	t.Helper()
-	file, err := os.Open(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	var digests, again []string
 	rebuilt := model.RequestRebuilder{Body: chat.Body}
-	for event, err := range transcript.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, event := range f.events(t) {
 		var data struct {
 			SHA256, ID    string
 			Settings      json.RawMessage
@@ -229,12 +216,8 @@ func TestChatHasOneSystemMessage(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	for range 2 {
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("Run = %q, %v", said, err)
-		}
-		if err := f.Tell("You ended."); err != nil {
-			t.Fatal(err)
-		}
+		f.mustSay(t, "Done.")
+		f.mustTell(t, "You ended.")
 	}
 	if want := `{"role":"user","content":"[From the runner] You ended."}`; !strings.HasSuffix(server.bodies[3], want+"]}") {
 		t.Errorf("the last request does not end with %s: %s", want, server.bodies[3])
@@ -247,9 +230,7 @@ func TestChatReadsContentInParts(t *testing.T) {
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}]}]}}]}` + "\n\n" +
 		`data: {"id":"c1","choices":[{"delta":{"content":[{"type":"text","text":"All "},{"type":"text","text":"is well."}]}}]}` + "\n\n" +
 		`data: {"id":"c1","choices":[{"delta":{"content":" Done."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
-	if said, err := f.Run(t.Context()); err != nil || said != "All is well. Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "All is well. Done.")
 }
 
 // TestChatReturnsExtrasOfCalls makes a call as Gemini does, which refuses calls that
@@ -260,9 +241,7 @@ func TestChatReturnsExtrasOfCalls(t *testing.T) {
 	f, server := chatting(t)
 	server.replace[1] = stream(`data: {"id":"c1","choices":[{"delta":{"tool_calls":[{"index":0,"id":"one","type":"function",` + extra +
 		`,"function":{"name":"read_file","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n")
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	want := `"tool_calls":[{"id":"one","type":"function","function":{"name":"read_file","arguments":"{}"},` + extra + `}]`
 	for _, body := range server.bodies[1:] {
 		if strings.Count(body, "extra_content") != 1 || !strings.Contains(body, want) {
@@ -306,9 +285,7 @@ func TestChatSendsArgumentsAsObject(t *testing.T) {
 		f, server := chatting(t)
 		f.Settings.NoStream = true
 		server.replace[1] = answer(200, "", fmt.Sprintf(`{"id":"c1","choices":[{"message":{"tool_calls":[{"id":"one","function":{"name":"read_file","arguments":%q}}]},"finish_reason":"tool_calls"}]}`, arguments))
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Fatalf("Run = %q, %v", said, err)
-		}
+		f.mustSay(t, "Done.")
 		if want := fmt.Sprintf(`"name":"read_file","arguments":%q`, sent); !strings.Contains(server.bodies[1], want) {
 			t.Errorf("%s: the second request lacks %s: %s", arguments, want, server.bodies[1])
 		}
@@ -348,9 +325,7 @@ func TestChatDistinguishesCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, server := chatting(t)
 			server.replace[2] = stream(events + last)
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			var ids []string
 			for _, call := range f.box.asked {
 				ids = append(ids, call.ID+call.Input)
@@ -422,9 +397,7 @@ func TestChatShowsTheImagesOfTheTask(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.Add(json.RawMessage(`{"type":"message","role":"user","content":[{"type":"input_text","text":"Look."},{"type":"input_image","image_url":"data:image/png;base64,cG5n","detail":"auto"}]}`))
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	want := `{"role":"user","content":[{"type":"text","text":"Look."},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
 	if !strings.Contains(server.bodies[0], want) {
 		t.Errorf("the request lacks %s:\n%s", want, server.bodies[0])
@@ -435,9 +408,7 @@ func TestChatShowsImagesBehindTheOutputs(t *testing.T) {
 	t.Parallel()
 	f, server := chatting(t)
 	f.box.answers["read_file"] = tools.Result{Output: "a picture", Images: []tools.Image{{MediaType: "image/png", Data: []byte("png")}}}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	one := `{"role":"tool","content":"a picture","tool_call_id":"one"},{"role":"user","content":[{"type":"text","text":"What the call one shows:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,cG5n"}}]}`
 	if !strings.Contains(server.bodies[1], one) {
 		t.Errorf("the image is not in\n%s", server.bodies[1])

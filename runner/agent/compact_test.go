@@ -2,10 +2,8 @@ package agent_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +13,6 @@ import (
 	"github.com/agent-ci/agent-ci/runner/agent/model"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
 	"github.com/agent-ci/agent-ci/runner/agent/model/rawitem"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -35,26 +32,7 @@ const done = "  - output: [{say: Done.}]\n"
 // compactions are the events of that type in a log.
 func (f fixture) compactions(t *testing.T) []transcript.Compaction {
 	t.Helper()
-	file, err := os.Open(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var found []transcript.Compaction
-	for event, err := range transcript.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if event.Type != transcript.TypeCompaction {
-			continue
-		}
-		var data transcript.Compaction
-		if err := json.Unmarshal(event.Data, &data); err != nil {
-			t.Fatal(err)
-		}
-		found = append(found, data)
-	}
-	return found
+	return decoded[transcript.Compaction](t, f, transcript.TypeCompaction)
 }
 
 // survives checks what every compaction keeps word for word.
@@ -79,9 +57,7 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(10, done), modeltest.Options{Compacts: true})
 	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	found := f.compactions(t)
 	if len(found) == 0 || found[0].Method != "endpoint" || found[0].Reason != "window" || found[0].Before < 8500 || found[0].After >= found[0].Before {
 		t.Fatalf("compactions: %+v", found)
@@ -92,9 +68,7 @@ func TestCompactionByTheEndpoint(t *testing.T) {
 			t.Errorf("the endpoint's item is not kept: %s", one.Items)
 		}
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 	if got := f.Spent().Usage.Output; got != 5*int64(server.Compactions()) {
 		t.Errorf("%d output tokens are counted, the endpoint wrote 5 each time", got)
 	}
@@ -106,13 +80,9 @@ func TestEndpointCompactionKeepsRunnerMessages(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(12, done), modeltest.Options{Compacts: true})
 	f.Window, f.Plan, f.KeptTexts = 4_000, func() string { return "- [pending] mend it\n" }, kept
-	if err := f.Tell("The check lint is red."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "The check lint is red.")
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	found := f.compactions(t)
 	if len(found) < 2 {
 		t.Fatalf("compactions: %+v", found)
@@ -123,9 +93,7 @@ func TestEndpointCompactionKeepsRunnerMessages(t *testing.T) {
 			t.Errorf("what the runner said is gone: %s", one.Items)
 		}
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 func TestCompactionBySummary(t *testing.T) {
@@ -135,9 +103,7 @@ func TestCompactionBySummary(t *testing.T) {
 	f, server := talk(t, session, modeltest.Options{})
 	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	found := f.compactions(t)
 	if len(found) != 1 || found[0].Method != "summary" {
 		t.Fatalf("compactions: %+v", found)
@@ -147,9 +113,7 @@ func TestCompactionBySummary(t *testing.T) {
 	if last := string(requests[len(requests)-1].Body); !strings.Contains(last, "I read nine files.") {
 		t.Errorf("the last request lacks the summary: %s", last)
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 func TestBudgetsReserveLastTurn(t *testing.T) {
@@ -167,8 +131,7 @@ func TestBudgetsReserveLastTurn(t *testing.T) {
 			f.Window, f.Limits.Tokens = 10_000, c.tokens
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 5000)}
 			_, err := f.Run(t.Context())
-			var stop *outcome.Stop
-			if exceeded := errors.As(err, &stop) && stop.Reason == "tokens"; exceeded != (c.last != done) {
+			if exceeded := reason(err) == "tokens"; exceeded != (c.last != done) {
 				t.Errorf("Run ended in %v", err)
 			}
 			requests := server.Requests()
@@ -188,17 +151,13 @@ func TestCompactionByTrimming(t *testing.T) {
 	f, server := talk(t, session, modeltest.Options{})
 	f.Window, f.Plan, f.KeptTexts = 10_000, func() string { return "- [pending] mend it\n" }, kept
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	found := f.compactions(t)
 	if len(found) != 1 || found[0].Method != "trimming" || found[0].After > 5_500 {
 		t.Fatalf("compactions: %+v", found)
 	}
 	survives(t, found[0].Items)
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 func TestRepeatsKeptTextsOnlyIfMissing(t *testing.T) {
@@ -207,9 +166,7 @@ func TestRepeatsKeptTextsOnlyIfMissing(t *testing.T) {
 	f, _ := talk(t, session, modeltest.Options{})
 	f.Window, f.KeptTexts = 10_000, func() []string { return append(kept(), "gone") }
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000) + kept()[0]}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	items := string(slices.Concat(f.compactions(t)[0].Items...))
 	const told = "You had loaded this before the conversation was made shorter:"
 	if strings.Count(items, told) != 1 || !strings.Contains(items, told+`\ngone"`) {
@@ -224,9 +181,7 @@ func TestShortensOverlongRequest(t *testing.T) {
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
 	server.Replace(6, tooLong) // then the endpoint is asked, which is request 7
 	server.Replace(8, tooLong)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	found := f.compactions(t)
 	if len(found) != 2 || found[0].Reason != "context_length" || found[1].After >= found[0].After {
 		t.Fatalf("compactions: %+v", found)
@@ -235,9 +190,7 @@ func TestShortensOverlongRequest(t *testing.T) {
 	if a, b := len(requests[5].Body), len(requests[8].Body); b > a/2 {
 		t.Errorf("a request of %d bytes became one of %d", a, b)
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 // TestRemovedShellOutputKeepsForm makes a conversation with the API's own
@@ -248,18 +201,14 @@ func TestRemovedShellOutputKeepsForm(t *testing.T) {
 	f, server := talk(t, session, modeltest.Options{})
 	f.box.answers["shell"] = tools.Result{Commands: []tools.Ran{{Output: strings.Repeat("x", 4000), ExitCode: 2}}}
 	server.Replace(2, answer(413, "", "<html>"))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	requests := server.Requests()
 	last := string(requests[len(requests)-1].Body)
 	const want = `"output":[{"stdout":"[The runner removed this output`
 	if !strings.Contains(last, want) || !strings.Contains(last, `"outcome":{"type":"exit","exit_code":2}`) {
 		t.Errorf("the last request lacks %s, or how the command ended: %s", want, last)
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 // tooLongWords are how endpoints without a code for it refuse a conversation.
@@ -286,8 +235,7 @@ func TestEndsOnOverlongTask(t *testing.T) {
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: never}]}]\n", modeltest.Options{})
 	server.Replace(1, answer(400, "", `{"error":{"message":"too long","code":"context_length_exceeded"}}`))
 	_, err := f.Run(t.Context())
-	var stop *outcome.Stop
-	if !errors.As(err, &stop) || stop.Reason != "context_length" {
+	if reason(err) != "context_length" {
 		t.Errorf("Run ended in %v", err)
 	}
 }
@@ -298,14 +246,7 @@ func TestTranscriptHasWholeConversation(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, long(20, done), modeltest.Options{Compacts: true})
 	f.Window = 10_000
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.Open(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
+	f.mustRun(t)
 	var sent [][]byte
 	for _, r := range server.Requests() {
 		if !strings.Contains(string(r.Body), `"stream"`) {
@@ -314,10 +255,7 @@ func TestTranscriptHasWholeConversation(t *testing.T) {
 		sent = append(sent, r.Body)
 	}
 	var history []json.RawMessage
-	for event, err := range transcript.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, event := range f.events(t) {
 		var data struct {
 			Input, Output, Items []json.RawMessage
 		}
@@ -374,8 +312,7 @@ func TestTrimmingKeepsPairs(t *testing.T) {
 			server.Replace(rapid.IntRange(2, 14).Draw(rt, "request"), tooLong)
 		}
 		_, err := f.Run(t.Context())
-		var stop *outcome.Stop
-		if err != nil && !(errors.As(err, &stop) && stop.Reason == "context_length") {
+		if err != nil && reason(err) != "context_length" {
 			rt.Fatalf("Run ended in %v", err)
 		}
 		for _, fault := range server.Faults() {
@@ -402,9 +339,7 @@ func TestCompactionKeepsToolsInInput(t *testing.T) {
 			f.Settings.ToolsInInput, f.Window = true, 10_000
 			f.Settings.Tools = []json.RawMessage{json.RawMessage(`{"type":"function","name":"read_file","strict":false,"parameters":{"type":"object"}}`)}
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v; %v", said, err, server.Faults())
-			}
+			f.mustSay(t, "Done.")
 			if found := f.compactions(t); len(found) == 0 || found[0].Method != method {
 				t.Fatalf("compactions: %+v", found)
 			}

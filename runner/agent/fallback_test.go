@@ -1,9 +1,7 @@
 package agent_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -16,27 +14,9 @@ import (
 )
 
 // fallbacks are those that the transcript tells of.
-func (f fixture) fallbacks(t *testing.T) (all []transcript.ModelFallback) {
+func (f fixture) fallbacks(t *testing.T) []transcript.ModelFallback {
 	t.Helper()
-	file, err := os.Open(f.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	for event, err := range transcript.Read(file) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if event.Type != transcript.TypeModelFallback {
-			continue
-		}
-		var d transcript.ModelFallback
-		if err := json.Unmarshal(event.Data, &d); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, d)
-	}
-	return all
+	return decoded[transcript.ModelFallback](t, f, transcript.TypeModelFallback)
 }
 
 // begun is a conversation of which the first model kept the beginning for itself.
@@ -54,9 +34,7 @@ func TestFallbackKeepsReadableItems(t *testing.T) {
 	f.Fallbacks = []agent.Speaker{{Model: "second", Serial: true, Window: 1 << 30, Price: &price.List{Rates: price.Rates{Input: 5}}}, {Model: "third"}}
 	past := pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":`+begun+`}`))
 	f.Restore(past, []transcript.ModelUse{{Model: "first", Usage: transcript.Usage{Input: 2_000_000}, CostUSD: 2, Price: &price.List{Rates: price.Rates{Input: 1}}}}, 6)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	first, second := f.requests.bodies[0], f.requests.bodies[1]
 	for _, part := range []string{`"model":"first"`, `"effort":"high"`, "opaque", "thoughts", `"unheard_of"`} {
 		if !strings.Contains(first, part) || strings.Contains(second, part) {
@@ -94,9 +72,7 @@ func TestResumeKeepsFallbackModel(t *testing.T) {
 		event(transcript.TypeModelFallback, `{"turn":1,"from":"second","to":"third","left_out":[1,2]}`),
 	)
 	f.Restore(past, nil, 1)
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	body := f.requests.bodies[0]
 	if !strings.Contains(body, `"model":"third"`) || !strings.Contains(body, `"service_tier":"default"`) || !strings.Contains(body, "web_search_call") {
 		t.Errorf("the request is\n%s", body)

@@ -63,9 +63,7 @@ type sent struct {
 
 func requestsOf(t *testing.T, server *modeltest.Server) (all []sent) {
 	t.Helper()
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 	for _, r := range server.Requests() {
 		if !strings.Contains(string(r.Body), `"stream"`) {
 			continue // to the endpoint that compacts
@@ -94,9 +92,7 @@ const byFunction = "version: 1\nturns:\n" +
 func TestAppendsFoundTools(t *testing.T) {
 	t.Parallel()
 	f, server := looking(t, search.FunctionName, byFunction, modeltest.Options{})
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	requests := requestsOf(t, server)
 	first := []string{"function read_file", "function search_tool_bm25"}
 	then := append(slices.Clone(first), "function weather_tomorrow", "function weather_now")
@@ -126,9 +122,7 @@ const byItem = "version: 1\nturns:\n" +
 func TestAnswersToolSearchInItsForm(t *testing.T) {
 	t.Parallel()
 	f, server := looking(t, search.BuiltinName, byItem, modeltest.Options{})
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	requests := requestsOf(t, server)
 	for i, r := range requests {
 		if diff := cmp.Diff([]string{"function read_file", "tool_search "}, r.names()); diff != "" || r.Tools[1].Execution != "client" {
@@ -207,9 +201,7 @@ func TestCountsTokensOfFoundTools(t *testing.T) {
 		"  - output: [{say: So far.}]\n"+done, modeltest.Options{})
 	equip(t, f, search.FunctionName, large("weather_of_whales", 18_000))
 	f.Window = 20_000
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	compactions := f.compactions(t)
 	if len(compactions) != 2 || compactions[0].Before < 18_000 || compactions[1].After > 10_000 {
 		t.Errorf("compactions: %+v", compactions)
@@ -235,9 +227,7 @@ func TestBoundsFoundTools(t *testing.T) {
 		f, server := talk(t, "version: 1\nturns:\n  - output: ["+call+"]\n"+done, modeltest.Options{})
 		equip(t, f, by, large("weather_a", 40_000), large("weather_b", 40_000), large("weather_c", 60_000), large("weather_d", 9_000))
 		f.Window = 100_000
-		if _, err := f.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.mustRun(t)
 		if got := requestsOf(t, server)[1].found(); len(got) != 2 || !slices.Contains(got, "weather_c") || !slices.Contains(got, "weather_d") {
 			t.Errorf("%s: the request tells of %q", by, got)
 		}
@@ -265,9 +255,7 @@ func TestResumeKeepsFoundTools(t *testing.T) {
 	t.Parallel()
 	for by, session := range map[string]string{search.FunctionName: byFunction, search.BuiltinName: byItem} {
 		f, server := looking(t, by, session, modeltest.Options{})
-		if _, err := f.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.mustRun(t)
 		all, events, requests := server.Requests(), f.events(t), 0
 		for n, e := range events {
 			if e.Type == transcript.TypeModelRequest {
@@ -278,13 +266,8 @@ func TestResumeKeepsFoundTools(t *testing.T) {
 			}
 			again, another := looking(t, by, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 			p := pastOf(t, events[:n+1]...)
-			again.Restore(p, nil, 1)
-			if err := again.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := again.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			again.mustResume(t, p, 1)
+			again.mustRun(t)
 			if got, want := string(another.Requests()[0].Body), string(all[requests].Body); got != want {
 				t.Errorf("%s, behind event %d: sent\n%s\nand without a restart\n%s", by, n+1, got, want)
 			}

@@ -90,9 +90,7 @@ func TestRunsCallsWhileAnswerArrives(t *testing.T) {
 		}
 		return &model.Response{ID: "resp", Status: "completed", Output: []json.RawMessage{json.RawMessage(look("one"))}}, nil
 	}, says("Done."))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -111,9 +109,7 @@ func TestContinuesFromInterruptedAnswer(t *testing.T) {
 		o.Item(json.RawMessage(look("two")))
 		return nil, cut()
 	}, whole(look("two")), says("Done."))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	if diff := cmp.Diff([]string{"zero", "one", "two"}, f.names()); diff != "" {
 		t.Errorf("calls that ran (-want +got):\n%s", diff)
 	}
@@ -140,9 +136,7 @@ func TestRetriesAnswerWithoutStartedCall(t *testing.T) {
 		o.Item(json.RawMessage(look("one")))
 		return nil, cut()
 	}, whole(look("two"), change), says("Done."))
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	if diff := cmp.Diff([]string{"two", "change"}, f.names()); diff != "" {
 		t.Errorf("calls that ran (-want +got):\n%s", diff)
 	}
@@ -197,9 +191,7 @@ func TestRunsNoIncompleteCall(t *testing.T) {
 	t.Parallel()
 	half := strings.Replace(look("half"), `"type"`, `"status":"incomplete","type"`, 1)
 	f, _ := conversing(t, whole(look("one"), half, look("two")), says("Done."))
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	if diff := cmp.Diff([]string{"one"}, f.names()); diff != "" {
 		t.Errorf("calls that ran (-want +got):\n%s", diff)
 	}
@@ -243,9 +235,7 @@ func TestAnswersShellItemsInTheirForm(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			f, _ := conversing(t, whole(test.item), says("Done."))
 			f.box.answers["shell"] = test.result
-			if _, err := f.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.mustRun(t)
 			if !strings.HasSuffix(f.requests.bodies[1], test.want+"]}") {
 				t.Errorf("the second request does not end in %s:\n%s", test.want, f.requests.bodies[1])
 			}
@@ -274,9 +264,7 @@ func TestCountsHostedCalls(t *testing.T) {
 func TestDeniesApprovalRequests(t *testing.T) {
 	t.Parallel()
 	f, _ := conversing(t, whole(`{"type":"mcp_approval_request","id":"mcpr_1","server_label":"docs","name":"ask","arguments":"{}"}`), says("Done."))
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	if part := `{"type":"mcp_approval_response","approval_request_id":"mcpr_1","approve":false,`; !strings.Contains(f.requests.bodies[1], part) {
 		t.Errorf("the second request lacks %s:\n%s", part, f.requests.bodies[1])
 	}

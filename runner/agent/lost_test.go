@@ -2,14 +2,12 @@ package agent_test
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -18,13 +16,18 @@ import (
 func pastOf(t *testing.T, events ...transcript.Event) *agent.ResumeState {
 	t.Helper()
 	p := &agent.ResumeState{}
+	applied(t, p, events...)
+	return p
+}
+
+func applied(t *testing.T, p *agent.ResumeState, events ...transcript.Event) {
+	t.Helper()
 	for i, e := range events {
 		e.Seq = int64(i + 1)
 		if err := p.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return p
 }
 
 func event(kind transcript.Type, data string) transcript.Event {
@@ -61,13 +64,8 @@ func TestKeepsNumberOfLostCall(t *testing.T) {
 // numberOfNext goes on with a past to its end, and returns the number of the first call.
 func (f fixture) numberOfNext(t *testing.T, p *agent.ResumeState) int {
 	t.Helper()
-	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustResume(t, p, 0)
+	f.mustSay(t, "Done.")
 	return f.box.asked[0].Number
 }
 
@@ -78,12 +76,8 @@ func TestReplacesUnrecordedImageByText(t *testing.T) {
 	p := pastOf(t, event(transcript.TypeModelRequest,
 		`{"turn":1,"settings":{"store":false},"input":[{"type":"function_call_output","call_id":"one","output":[`+image+`]}]}`))
 	f.Restore(p, nil, 0)
-	if err := f.Tell("Go on."); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "Go on.")
+	f.mustRun(t)
 	if body := f.requests.bodies[0]; strings.Contains(body, "sha256:") || !strings.Contains(body, "The image is gone") {
 		t.Errorf("the request is\n%s", body)
 	}
@@ -98,16 +92,11 @@ func TestResumeRunsNoIncompleteCall(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+half+`]}`),
 	)
-	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
+	f.mustResume(t, p, 0)
 	if names := f.names(); len(names) != 1 || names[0] != "one" {
 		t.Errorf("calls that ran: %q", names)
 	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	if !strings.Contains(f.requests.bodies[0], `"call_id":"half","output":"Not run: the answer breaks off`) {
 		t.Errorf("the call that is cut has no answer in\n%s", f.requests.bodies[0])
 	}
@@ -117,31 +106,21 @@ func TestResumeRunsNoRefusedCall(t *testing.T) {
 	t.Parallel()
 	f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 	p := &agent.ResumeState{CallLimit: 5, OthersCalls: 2}
-	for i, e := range []transcript.Event{
+	applied(t, p,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","output":[`+look("one")+`,`+look("two")+`]}`),
 		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":2,"id":"s","status":"completed","output":[`+look("three")+`,`+look("four")+`]}`),
-	} {
-		e.Seq = int64(i + 1)
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.Restore(p, nil, 0)
+	)
 	f.Limits.Calls = 9 // raised since
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
+	f.mustResume(t, p, 0)
 	if names := f.names(); len(names) != 1 || names[0] != "three" {
 		t.Errorf("calls that ran: %q", names)
 	}
 	if got := f.Spent().Calls; got != 3 {
 		t.Errorf("%d calls count, 3 were run", got)
 	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	if !strings.Contains(f.requests.bodies[0], `"call_id":"four","output":"Not run: limits.tool_calls is used up`) {
 		t.Errorf("the refused call has no answer in\n%s", f.requests.bodies[0])
 	}
@@ -155,13 +134,8 @@ func TestResumeAnswersCallsInWords(t *testing.T) {
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[],"aside":true}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"r","status":"completed","aside":true,"output":[`+look("one")+`]}`),
 	)
-	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustResume(t, p, 0)
+	f.mustRun(t)
 	if names := f.names(); len(names) != 0 || !strings.Contains(f.requests.bodies[0], `"call_id":"one","output":"Not run: this answer was to be words alone.`) {
 		t.Errorf("calls that ran: %q, the request is\n%s", names, f.requests.bodies[0])
 	}
@@ -190,13 +164,9 @@ func TestResumeKeepsLastTurn(t *testing.T) {
 			f := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 			f.Limits.Tokens = c.limit
 			p := pastOf(t, c.past...)
-			f.Restore(p, []transcript.ModelUse{{Usage: transcript.Usage{Input: c.used}}}, 0)
-			if err := f.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
+			f.mustResume(t, p, 0, transcript.ModelUse{Usage: transcript.Usage{Input: c.used}})
 			_, err := f.Run(t.Context())
-			var stop *outcome.Stop
-			if ended := errors.As(err, &stop) && stop.Reason == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
+			if ended := reason(err) == "tokens"; ended != (c.turns == 0) || len(f.requests.bodies) != c.turns {
 				t.Errorf("%d turns were taken, and Run ended in %v", len(f.requests.bodies), err)
 			}
 		})
@@ -210,9 +180,7 @@ func TestResumeDropsUnfinishedSummary(t *testing.T) {
 	f, _ := talk(t, long(8, "  - output: [{say: I read nine files.}, {call: read_file, id: aside}]\n    usage: {input: 9500}\n"+done), modeltest.Options{})
 	f.Window = 10_000
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 2000)}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	events := f.events(t)
 	at := slices.IndexFunc(events, func(e transcript.Event) bool { return e.Type == transcript.TypeCompaction })
 	if at < 2 || events[at-1].Type != transcript.TypeModelResponse || !strings.Contains(string(events[at-2].Data), `"aside":true`) {
@@ -223,25 +191,15 @@ func TestResumeDropsUnfinishedSummary(t *testing.T) {
 			first := converse(t, "version: 1\nturns: [{expect: [replaced by your summary], output: [{say: I read.}]}, {output: [{say: Done.}]}]\n")
 			first.Window = 10_000
 			p := pastOf(t, events[:upTo]...)
-			first.Restore(p, nil, 1)
-			if err := first.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
+			first.mustResume(t, p, 1)
 			again := converse(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n")
 			p = pastOf(t, append(slices.Clone(events[:upTo]), first.events(t)...)...)
-			if _, err := first.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			first.mustRun(t)
 			if found := first.compactions(t); len(found) != 2 || found[0].Method != "none" || found[1].Method != "summary" {
 				t.Errorf("the conversation was not made shorter after all: %+v", found)
 			}
-			again.Restore(p, nil, 1)
-			if err := again.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := again.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			again.mustResume(t, p, 1)
+			again.mustRun(t)
 			body := again.requests.bodies[0]
 			if strings.Contains(body, "Call nothing") || strings.Contains(body, "I read nine files.") || strings.Contains(body, `"aside"`) {
 				t.Errorf("the summary is still in %s", body)

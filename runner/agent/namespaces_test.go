@@ -57,9 +57,7 @@ func TestOffersAndCallsToolsInNamespaces(t *testing.T) {
 				named("three", "collaboration", "wait")+","+named("four", "functions", "wait")+",{call: collaboration.wait_agent, id: five, arguments: {}}", "{say: Done.}"), modeltest.Options{})
 			led(t, f)
 			f.Settings.ToolsInInput = form == "input"
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			for _, fault := range server.Faults() {
 				t.Error(fault)
 			}
@@ -87,9 +85,7 @@ func TestAdaptsToEndpointWithoutNamespaces(t *testing.T) {
 	f, server := talk(t, "version: 1\nturns:\n  - fail: {status: 400, message: \"Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.\"}\n"+
 		"  - output: [{call: spawn_agent, id: one, arguments: {}}]\n  - output: [{say: Done.}]\n", modeltest.Options{})
 	led(t, f)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	for _, fault := range server.Faults() {
 		t.Error(fault)
 	}
@@ -133,9 +129,7 @@ func TestResumeKeepsNamespaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
-		if _, err := f.Run(t.Context()); err != nil {
-			t.Fatal(err, server.Faults())
-		}
+		f.mustRun(t)
 		if body := string(server.Requests()[0].Body); !strings.Contains(body, inGroup) {
 			t.Errorf("additional %t: the run that goes on asks %s", additional, body)
 		}

@@ -113,9 +113,7 @@ func oddly(t *testing.T, wire string, answers ...http.HandlerFunc) (fixture, *od
 	at := model.Endpoint{BaseURL: server.URL + "/v1", Idle: time.Hour}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	f.ask(t, wire, at)
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "The task.")
 	return f, s
 }
 
@@ -211,9 +209,7 @@ func TestGivesCallsUniqueIDs(t *testing.T) {
 					answers = append(answers, calling(wire, ids...))
 				}
 				f, server := oddly(t, wire, append(answers, saying(wire, "Done."))...)
-				if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-					t.Fatalf("Run = %q, %v", said, err)
-				}
+				f.mustSay(t, "Done.")
 				if diff := cmp.Diff(c.want, f.ids()); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
 				}
@@ -272,9 +268,7 @@ func TestResumeKeepsCallIDs(t *testing.T) {
 	for _, wire := range wires {
 		one := func() http.HandlerFunc { return calling(wire, `"terminal:0"`) }
 		f, _ := oddly(t, wire, one(), one(), one(), saying(wire, "Done."))
-		if _, err := f.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.mustRun(t)
 		events := f.events(t)
 		for upTo := 1; upTo < len(events); upTo++ {
 			p := pastOf(t, events[:upTo]...)
@@ -283,10 +277,7 @@ func TestResumeKeepsCallIDs(t *testing.T) {
 				answered--
 			}
 			again, server := oddly(t, wire, []http.HandlerFunc{one(), one(), one(), saying(wire, "Done.")}[answered:]...)
-			again.Restore(p, nil, 0)
-			if err := again.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
+			again.mustResume(t, p, 0)
 			if _, err := again.Run(t.Context()); err != nil {
 				t.Fatalf("%s after event %d: %v", wire, upTo, err)
 			}

@@ -61,9 +61,7 @@ func TestJoinsCallTextFromEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f, server := oddly(t, c.wire, stream(c.events), saying(c.wire, "Done."))
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			var inputs []string
 			for _, call := range f.box.asked {
 				inputs = append(inputs, call.Input)

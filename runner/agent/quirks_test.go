@@ -26,9 +26,7 @@ func TestDetectsQuirkOnce(t *testing.T) {
 	f.Warn = func(code, format string, args ...any) {
 		warned = append(warned, code+": "+fmt.Sprintf(format, args...))
 	}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	warned = slices.DeleteFunc(warned, func(text string) bool { return !strings.HasPrefix(text, "endpoint_quirk: ") })
 	if len(warned) != 1 || !strings.Contains(warned[0], "model.chat: [no_reasoning_effort].") || !strings.HasSuffix(warned[0], `"small" does not support thinking`) {
 		t.Errorf("the run warned %q", warned)
@@ -47,9 +45,7 @@ func TestDetectsQuirkOnce(t *testing.T) {
 	again, asked := chatting(t)
 	again.Settings.Effort = "low"
 	again.Restore(pastOf(t, event(transcript.TypeModelRequest, `{"turn":1,"settings":`+string(settings)+`,"input":[`+theTask+`]}`)), nil, 0)
-	if _, err := again.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	again.mustRun(t)
 	if strings.Contains(asked.bodies[0], "reasoning_effort") {
 		t.Errorf("the run that goes on asks %s", asked.bodies[0])
 	}
@@ -172,12 +168,8 @@ func TestSeparatesThoughtsFromText(t *testing.T) {
 		if err != nil || said != want.said {
 			t.Errorf("%q: Run = %q, %v", text, said, err)
 		}
-		if err := f.Tell("Go on."); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.mustTell(t, "Go on.")
+		f.mustRun(t)
 		var sent struct {
 			Messages []struct{ Role, Content string }
 		}

@@ -52,9 +52,7 @@ func TestDropsUndecryptableItems(t *testing.T) {
 			f, server := oddly(t, c.wire, c.first, c.refusal, saying(c.wire, "Done."))
 			var warned []string
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			if n := len(slices.DeleteFunc(warned, func(code string) bool { return code != "sealed_reasoning" })); n != 1 {
 				t.Errorf("the run warned %d times", n)
 			}
@@ -72,10 +70,7 @@ func TestDropsUndecryptableItems(t *testing.T) {
 			events := f.events(t)
 			at := slices.IndexFunc(events, func(e transcript.Event) bool { return e.Type == transcript.TypeCompaction })
 			p := pastOf(t, events[:at]...)
-			again.Restore(p, nil, 0)
-			if err := again.Resume(t.Context(), p, nil); err != nil {
-				t.Fatal(err)
-			}
+			again.mustResume(t, p, 0)
 			if said, err := again.Run(t.Context()); err != nil || said != "Done." || len(asked.bodies) != 2 {
 				t.Errorf("the run that goes on ends in %q, %v after %d requests", said, err, len(asked.bodies))
 			}

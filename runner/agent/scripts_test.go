@@ -43,9 +43,7 @@ func TestReportsInterruptedScript(t *testing.T) {
 	if err := f.Resume(t.Context(), p, broken); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v; %v", said, err, server.Faults())
-	}
+	f.mustSay(t, "Done.")
 	if got := strings.Join(asked, " "); got != "apply_patch exec" {
 		t.Errorf("told what became of %q", got)
 	}
@@ -79,9 +77,7 @@ func TestReportsContinuedScriptCalls(t *testing.T) {
 	if err := f.Resume(t.Context(), p, func(tools.Call) tools.Result { return tools.Refuse("It was broken off.") }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err, server.Faults())
-	}
+	f.mustRun(t)
 	body := string(server.Requests()[0].Body)
 	if !strings.Contains(body, `the scripts are gone. The last calls that they made, and what came of each:\n- exec_command the input: It was broken off."`) {
 		t.Errorf("the model is told %s", body)

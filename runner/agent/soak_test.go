@@ -56,13 +56,9 @@ func TestSoak(t *testing.T) {
 	}}
 	f.Model, f.Window = m, 20_000
 	f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("0123456789", 300)}
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "The task.")
 	f.Begin()
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	if most > 60 {
 		t.Errorf("the conversation grew to %d items; so many do not fit into the window", most)
 	}

@@ -49,11 +49,16 @@ func talk(t *testing.T, session string, o modeltest.Options) (fixture, *modeltes
 	}
 	f := converse(t, "version: 1\nturns: [{output: []}]\n")
 	f.Model = &model.Retrying{Next: api, FirstPause: time.Microsecond}
-	if err := f.Tell("The task."); err != nil {
-		t.Fatal(err)
-	}
+	f.mustTell(t, "The task.")
 	f.Begin()
 	return f, server
+}
+
+func noFaults(t *testing.T, server *modeltest.Server) {
+	t.Helper()
+	if faults := server.Faults(); len(faults) > 0 {
+		t.Errorf("the server found: %s", strings.Join(faults, "\n"))
+	}
 }
 
 func answer(status int, header, body string) http.HandlerFunc {
@@ -162,9 +167,7 @@ func TestRetriesTemporaryFailureAtEachTurn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at turn %d", name, turn), func(t *testing.T) {
 				f, server := talk(t, threeTurns, modeltest.Options{})
 				server.Replace(turn, handler)
-				if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-					t.Fatalf("Run = %q, %v", said, err)
-				}
+				f.mustSay(t, "Done.")
 				f.wholeAndOnce(t, server)
 				if requests := server.Requests(); len(requests) != 4 || string(requests[turn-1].Body) != string(requests[turn].Body) {
 					t.Errorf("the request was not sent again as it was; there were %d", len(requests))
@@ -177,9 +180,7 @@ func TestRetriesTemporaryFailureAtEachTurn(t *testing.T) {
 // wholeAndOnce checks that every request was right and each call ran once.
 func (f fixture) wholeAndOnce(t *testing.T, server *modeltest.Server) {
 	t.Helper()
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Errorf("the server found: %s", strings.Join(faults, "\n"))
-	}
+	noFaults(t, server)
 	var ids []string
 	for _, call := range f.box.asked {
 		ids = append(ids, call.ID)
@@ -376,9 +377,7 @@ func TestEstimatesImpossibleUsage(t *testing.T) {
 				"[{\"type\":\"message\",\"role\":\"assistant\",\"content\":[{\"type\":\"output_text\",\"text\":\"Done.\"}]}],\"usage\":%s}}\n\n", c.usage)))
 			var warned []string
 			f.Warn = func(code, _ string, _ ...any) { warned = append(warned, code) }
-			if _, err := f.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			f.mustRun(t)
 			if diff := cmp.Diff(c.want, f.Spent().Usage); diff != "" {
 				t.Errorf("usage (-want +got):\n%s\nof a request of %d bytes", diff, len(server.Requests()[0].Body))
 			}
@@ -441,9 +440,7 @@ func TestEndsSilentAnswer(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	f.wholeAndOnce(t, server)
 }
 
@@ -451,9 +448,7 @@ func TestReadsAnswersInOnePiece(t *testing.T) {
 	t.Parallel()
 	f, server := talk(t, threeTurns, modeltest.Options{})
 	f.Settings.NoStream = true
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	f.wholeAndOnce(t, server)
 	if body := string(server.Requests()[0].Body); !strings.Contains(body, `"stream":false`) {
 		t.Errorf("the request asks for a stream: %s", body)
@@ -476,9 +471,7 @@ func TestSettingsReachTheWire(t *testing.T) {
 	f, server := talk(t, "version: 1\nturns: [{output: [{say: Done.}]}]\n", modeltest.Options{})
 	f.Settings.Effort, f.Settings.Summary = "xhigh", "auto"
 	f.Settings.ServiceTier, f.Settings.MaxOutputTokens, f.Settings.SerialCalls = "flex", 5000, true
-	if _, err := f.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	f.mustRun(t)
 	body := string(server.Requests()[0].Body)
 	for _, part := range []string{
 		`"reasoning":{"effort":"xhigh","summary":"auto"}`, `"service_tier":"flex"`,
@@ -488,9 +481,7 @@ func TestSettingsReachTheWire(t *testing.T) {
 			t.Errorf("the request lacks %s: %s", part, body)
 		}
 	}
-	if faults := server.Faults(); len(faults) > 0 {
-		t.Error(faults)
-	}
+	noFaults(t, server)
 }
 
 func TestReportsScarceBudgets(t *testing.T) {
@@ -537,9 +528,7 @@ func TestGivesLastTurn(t *testing.T) {
 	t.Run("is enough", func(t *testing.T) {
 		f := converse(t, session("{say: Done.}"))
 		f.Limits.Tokens = 100
-		if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-			t.Errorf("Run = %q, %v", said, err)
-		}
+		f.mustSay(t, "Done.")
 		if !strings.Contains(f.requests.bodies[1], "This is your last turn: 96 of 100 tokens") {
 			t.Errorf("the model was not told: %s", f.requests.bodies[1])
 		}
@@ -548,8 +537,7 @@ func TestGivesLastTurn(t *testing.T) {
 		f := converse(t, session("{say: Nearly.}, {call: read_file, arguments: {}}"))
 		f.Limits.Tokens = 100
 		said, err := f.Run(t.Context())
-		var stop *outcome.Stop
-		if !errors.As(err, &stop) || stop.Reason != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
+		if reason(err) != "tokens" || said != "Nearly." || len(f.box.asked) != 2 {
 			t.Errorf("Run = %q, %v after %d calls", said, err, len(f.box.asked))
 		}
 	})

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/agent-ci/agent-ci/runner/agent"
 	"github.com/agent-ci/agent-ci/runner/agent/model/modeltest"
-	"github.com/agent-ci/agent-ci/runner/record/outcome"
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/tools"
 )
@@ -36,9 +34,7 @@ turns:
     output: [{say: Done.}]
 `)
 	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	f.mustSay(t, "Done.")
 	if got := f.Spent().Calls; got != 2 {
 		t.Errorf("%d calls are counted, want 2", got)
 	}
@@ -58,8 +54,7 @@ func TestEndsAfterRepeatedEditFailures(t *testing.T) {
 	}
 	f.box.answers["apply_patch"] = tools.Refuse("it does not fit")
 	f.Tools = f.box.dispatcher(f.Conversation)
-	var stop *outcome.Stop
-	if _, err := f.Run(t.Context()); !errors.As(err, &stop) || stop.Reason != "failed_edits" {
+	if _, err := f.Run(t.Context()); reason(err) != "failed_edits" {
 		t.Fatalf("the run ends as %v", err)
 	}
 	if got := f.Spent().Turns; got != 5 {
@@ -133,9 +128,7 @@ func TestCompactsWrittenConversation(t *testing.T) {
 				return writes(text)
 			}, true, 10_000, f.box.dispatcher(f.Conversation)
 			f.box.answers["read_file"] = tools.Result{Output: strings.Repeat("x", 4000)}
-			if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-				t.Fatalf("Run = %q, %v", said, err)
-			}
+			f.mustSay(t, "Done.")
 			found := f.compactions(t)
 			if len(found) != 1 || found[0].Method != test.method || found[0].After > 5_500 {
 				t.Fatalf("compactions: %+v", found)
@@ -145,9 +138,7 @@ func TestCompactsWrittenConversation(t *testing.T) {
 					t.Errorf("item %d answers %s", i, found[0].Items[i-1])
 				}
 			}
-			if faults := server.Faults(); len(faults) > 0 {
-				t.Error(faults)
-			}
+			noFaults(t, server)
 			for _, call := range f.box.asked {
 				if call.Name != "read_file" {
 					t.Errorf("%s of a summary is run", call.Name)
@@ -194,8 +185,7 @@ turns:
     output: [{item: {type: message, role: assistant, content: [{type: refusal, refusal: "I won't."}]}}]
 `)
 	f.ParseWritten, f.Settings.NoTools, f.Tools = writes, true, f.box.dispatcher(f.Conversation)
-	var stop *outcome.Stop
-	if _, err := f.Run(t.Context()); !errors.As(err, &stop) || stop.Reason != "refused" {
+	if _, err := f.Run(t.Context()); reason(err) != "refused" {
 		t.Fatalf("the run ends as %v", err)
 	}
 	if len(f.box.asked) != 1 {
@@ -213,24 +203,14 @@ func TestResumeRunsWrittenCalls(t *testing.T) {
 	said := func(text string) string {
 		return `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`
 	}
-	for i, e := range []transcript.Event{
+	applied(t, p,
 		event(transcript.TypeModelRequest, `{"turn":1,"settings":{"store":false},"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":1,"id":"s","status":"completed","aside":true,"output":[`+said(`!shell_command`)+`]}`),
 		event(transcript.TypeModelRequest, `{"turn":2,"input":[]}`),
 		event(transcript.TypeModelResponse, `{"turn":2,"id":"r","status":"completed","output":[`+said(`!apply_patch\n!read_file\n!shell_command\n!read_file`)+`]}`),
-	} {
-		e.Seq = int64(i + 1)
-		if err := p.Apply(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.Restore(p, nil, 0)
-	if err := f.Resume(t.Context(), p, nil); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := f.Run(t.Context()); err != nil || said != "Done." {
-		t.Fatalf("Run = %q, %v", said, err)
-	}
+	)
+	f.mustResume(t, p, 0)
+	f.mustSay(t, "Done.")
 	var names []string
 	for _, call := range f.box.asked {
 		names = append(names, call.ID+" "+call.Name)
