@@ -14,14 +14,16 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
-// committed is a checkout whose base commit has files.
+// committed is a checkout whose base commit has files. They are not written to the disk.
 func committed(t *testing.T, files map[string]string) *gitops.Checkout {
 	t.Helper()
 	r := gittest.New(t)
+	var commands strings.Builder
+	commands.WriteString("commit refs/heads/main\ncommitter a <a@example.com> 0 +0000\ndata 0\n")
 	for name, text := range files {
-		r.Write(name, text)
+		fmt.Fprintf(&commands, "M 100644 inline %s\ndata %d\n%s\n", name, len(text), text)
 	}
-	r.Commit("skills")
+	r.GitWith(nil, []byte(commands.String()), "fast-import", "--quiet")
 	c, err := gitops.Open(t.Context(), gitops.Options{Dir: r.Dir, Git: gittest.Program(t), State: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
