@@ -101,44 +101,71 @@ func takesHead(w *actionlint.Workflow, job *actionlint.Job) bool {
 // head is how steps name what was pushed.
 var head = lazyregexp.New(`(?i)github\.(?:event\.pull_request\.(?:head|number|merge_commit)|head_ref|event\.(?:number|issue\.number|workflow_run\.(?:head|pull_requests)|check_(?:run|suite)\.head))|gh\s+pr\s+checkout|refs/pull/|pull/[^/\s]+/(?:head|merge)|hub\s+pr\s+checkout|github\.event\.client_payload|GITHUB_HEAD_REF`)
 
-// never says whether a condition is false for the branch: one of its parts, joined by &&, names another branch,
-// a tag or another event. Any other condition may be true.
-func never(condition *actionlint.String, branch string, events []string) bool {
+// trigger is what a job's condition can ask of a run.
+type trigger struct {
+	branch string // the branch that the run is of, "" if that differs from event to event
+	events []string
+}
+
+// excludes reports whether a job's condition is surely false. A condition that it can't judge may be true.
+func (t trigger) excludes(condition *actionlint.String) bool {
 	if condition == nil {
 		return false
 	}
 	text := strings.TrimSpace(condition.Value)
-	if strings.HasPrefix(text, "${{") && strings.HasSuffix(text, "}}") {
-		text = strings.TrimSpace(text[3 : len(text)-2])
+	if inner, found := strings.CutPrefix(text, "${{"); found {
+		text = strings.TrimSuffix(inner, "}}")
 	}
-	if strings.Contains(text, "||") {
+	if strings.Contains(text, "}}") { // text with several expressions in it, which is true unless empty
 		return false
 	}
-	for part := range strings.SplitSeq(text, "&&") {
-		part = strings.TrimSpace(part)
-		if part == "false" || strings.HasPrefix(part, "startsWith(github.ref, 'refs/tags/") {
-			return true
+	expression, err := actionlint.NewExprParser().Parse(actionlint.NewExprLexer(text + "}}"))
+	return err == nil && t.isFalse(expression)
+}
+
+// isFalse reports whether an expression is surely false.
+func (t trigger) isFalse(expression actionlint.ExprNode) bool {
+	switch e := expression.(type) {
+	case *actionlint.BoolNode:
+		return !e.Value
+	case *actionlint.LogicalOpNode:
+		if e.Kind == actionlint.LogicalOpNodeKindAnd {
+			return t.isFalse(e.Left) || t.isFalse(e.Right)
 		}
-		m := comparison().FindStringSubmatch(part)
-		if m == nil {
-			continue
+		return t.isFalse(e.Left) && t.isFalse(e.Right)
+	case *actionlint.FuncCallNode:
+		if strings.EqualFold(e.Callee, "startsWith") && len(e.Args) == 2 && githubKey(e.Args[0]) == "ref" {
+			prefix, isText := e.Args[1].(*actionlint.StringNode)
+			return isText && strings.HasPrefix(strings.ToLower(prefix.Value), "refs/tags/")
 		}
-		switch key, value := strings.ToLower(m[1]), m[2]; key {
-		case "github.ref":
-			if value != "refs/heads/"+branch && !strings.HasPrefix(value, "refs/pull/") {
-				return true
-			}
-		case "github.ref_name":
-			if value != branch && !strings.HasSuffix(value, "/merge") {
-				return true
-			}
-		case "github.event_name":
-			if !slices.Contains(events, value) {
-				return true
-			}
-		}
+	case *actionlint.CompareOpNode:
+		value, isText := e.Right.(*actionlint.StringNode)
+		return e.Kind == actionlint.CompareOpNodeKindEq && isText && t.differs(githubKey(e.Left), strings.ToLower(value.Value))
 	}
 	return false
 }
 
-var comparison = lazyregexp.New(`^\(?\s*(github\.(?:ref|ref_name|event_name))\s*==\s*'([^']*)'\s*\)?$`)
+// differs reports whether a key of github surely has another value than this one, which is in lower case: GitHub compares
+// without regard to case. The ref of a pull request is refs/pull/NUMBER/merge.
+func (t trigger) differs(key, value string) bool {
+	branch := strings.ToLower(t.branch)
+	switch key {
+	case "ref":
+		return branch != "" && value != "refs/heads/"+branch && !strings.HasPrefix(value, "refs/pull/")
+	case "ref_name":
+		return branch != "" && value != branch && !strings.HasSuffix(value, "/merge")
+	case "event_name":
+		return !slices.Contains(t.events, value)
+	}
+	return false
+}
+
+// githubKey returns KEY of an expression github.KEY, "" for any other.
+func githubKey(expression actionlint.ExprNode) string {
+	if e, isKey := expression.(*actionlint.ObjectDerefNode); isKey {
+		if of, isVariable := e.Receiver.(*actionlint.VariableNode); isVariable && of.Name == "github" {
+			return e.Property
+		}
+	}
+	return ""
+}

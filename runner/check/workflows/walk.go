@@ -136,10 +136,14 @@ func (c Change) version(name string, content []byte, changed bool, from origin) 
 	if len(events) == 0 {
 		return nil, nil
 	}
+	runs := trigger{branch: c.Branch, events: events}
+	if from == ofBase {
+		runs.branch = "" // a comment runs on the default branch, a pull_request_target on the branch that it asks to change
+	}
 	var all []transcript.Start
 	for _, id := range sortedJobs(w) {
 		job := w.Jobs[id]
-		if never(job.If, c.Branch, events) || from == ofBase && !takesHead(w, job) {
+		if runs.excludes(job.If) || from == ofBase && !takesHead(w, job) {
 			continue
 		}
 		start := transcript.Start{Workflow: name, Job: id, On: events}
