@@ -31,7 +31,6 @@ func TestChangesCountsLines(t *testing.T) {
 	gittest.Same(t, "insertions and deletions", [2]int{3, 3}, [2]int{cs.Insertions, cs.Deletions})
 }
 
-
 func TestFailingFilterExcludesOnlyItsFile(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)

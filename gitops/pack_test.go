@@ -2,7 +2,6 @@ package gitops_test
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -49,14 +48,4 @@ func TestReadPackReportsProblems(t *testing.T) {
 	gittest.Same(t, "problems", []gitops.ProblemKind{gitops.ProblemLink, gitops.ProblemSubmodule}, kinds(cs))
 	gittest.Same(t, "work tree", before, r.Files())
 	gittest.Same(t, "status", nil, r.status())
-}
-
-func TestReadPackRefusesMissingTree(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	r.Seed()
-	_, err := r.open().ReadPack(t.Context(), bytes.NewReader(nil), "../../etc/passwd")
-	if !errors.As(err, new(*gitops.PackError)) {
-		t.Errorf("got %v, want a PackError", err)
-	}
 }

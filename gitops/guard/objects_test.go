@@ -3,53 +3,41 @@ package guard
 import (
 	"bytes"
 	"compress/zlib"
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
+
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
 
 // gitRepository has a packed commit and a loose blob.
 type gitRepository struct {
-	dir, packed, loose string // folder, and ids of two blobs
+	gittest.Repo
+	packed, loose string // ids of two blobs
 }
 
 func newGitRepository(t *testing.T) gitRepository {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(err)
-	r := gitRepository{dir: dir}
-	r.git("init", "-q", "-b", "main")
-	put(t, filepath.Join(dir, "check.sh"), "exit 1\n", 0o644)
-	put(t, filepath.Join(dir, "other"), strings.Repeat("line\n", 100), 0o644)
-	r.git("add", "-A")
-	r.git("-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "base")
-	r.git("repack", "-a", "-d", "-q")
-	put(t, filepath.Join(dir, "loose"), "loose\n", 0o644)
-	r.packed, r.loose = r.git("rev-parse", "HEAD:check.sh"), r.git("hash-object", "-w", "loose")
+	r := gitRepository{Repo: gittest.New(t)}
+	r.Write("check.sh", "exit 1\n")
+	r.Write("other", strings.Repeat("line\n", 100))
+	r.Commit("base")
+	r.Git("repack", "-a", "-d", "-q")
+	r.Write("loose", "loose\n")
+	r.packed, r.loose = r.Git("rev-parse", "HEAD:check.sh"), r.Git("hash-object", "-w", "loose")
 	return r
 }
 
-func (r gitRepository) git(args ...string) string {
-	cmd := exec.Command("git", args...)
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		panic(fmt.Sprintf("git %v: %v: %s", args, err, out))
-	}
-	return strings.TrimSpace(string(out))
-}
-
 func (r gitRepository) objects(name string) string {
-	return filepath.Join(r.dir, ".git/objects", name)
+	return filepath.Join(r.Dir, ".git/objects", name)
 }
 
 func (r gitRepository) pack(extension string) string {
@@ -90,8 +78,8 @@ var objectChanges = []struct {
 }{
 	{"nothing", func(*testing.T, gitRepository) {}, ""},
 	{"what git adds", func(t *testing.T, r gitRepository) {
-		put(t, filepath.Join(r.dir, "new"), "new\n", 0o644)
-		r.git("add", "-A") // which touches the pack and the object that are there
+		put(t, filepath.Join(r.Dir, "new"), "new\n", 0o644)
+		r.Git("add", "-A") // which touches the pack and the object that are there
 	}, ""},
 	{"times of a pack and of an object", func(_ *testing.T, r gitRepository) {
 		must(os.Chtimes(r.pack("pack"), time.Now(), time.Unix(1, 0)))
@@ -111,8 +99,8 @@ var objectChanges = []struct {
 	{"a loose object", func(_ *testing.T, r gitRepository) { overwrite(r.looseFile(r.loose), looseBlob("other\n")) }, "was changed: it is another object than its name says"},
 	{"a loose object that is none", func(_ *testing.T, r gitRepository) { overwrite(r.looseFile(r.loose), []byte("x")) }, "was changed: it is no object"},
 	{"a loose object as a link", func(t *testing.T, r gitRepository) {
-		must(os.Rename(r.looseFile(r.loose), filepath.Join(r.dir, "moved")))
-		must(os.Symlink(filepath.Join(r.dir, "moved"), r.looseFile(r.loose)))
+		must(os.Rename(r.looseFile(r.loose), filepath.Join(r.Dir, "moved")))
+		must(os.Symlink(filepath.Join(r.Dir, "moved"), r.looseFile(r.loose)))
 	}, "was changed"},
 	{"a loose object as a pipe", func(_ *testing.T, r gitRepository) {
 		must(os.Remove(r.looseFile(r.loose)))
@@ -135,9 +123,9 @@ var objectChanges = []struct {
 		put(t, r.objects("pack/tmp_pack_x.idx"), string(raw), 0o644)
 	}, "is new"},
 	{"a folder of objects as a link", func(_ *testing.T, r gitRepository) {
-		must(os.Symlink(r.dir, r.objects("aa")))
+		must(os.Symlink(r.Dir, r.objects("aa")))
 	}, "is new"},
-	{"an index of all packs", func(_ *testing.T, r gitRepository) { r.git("multi-pack-index", "write") }, "is new"},
+	{"an index of all packs", func(_ *testing.T, r gitRepository) { r.Git("multi-pack-index", "write") }, "is new"},
 }
 
 func TestDetectsChangedObjects(t *testing.T) {
@@ -146,7 +134,7 @@ func TestDetectsChangedObjects(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/old %t", c.name, old), func(t *testing.T) {
 				t.Parallel()
 				r := newGitRepository(t)
-				mark := kept(t, r.dir)
+				mark := kept(t, r.Dir)
 				for path, o := range mark.Objects {
 					if old {
 						var err error
@@ -169,16 +157,5 @@ func TestDetectsChangedObjects(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-func TestObjectComparisonEndsWithContext(t *testing.T) {
-	r := newGitRepository(t)
-	mark := kept(t, r.dir)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	enough := errors.New("enough")
-	cancel(enough)
-	if _, err := mark.ChangedObjects(ctx); !errors.Is(err, enough) {
-		t.Errorf("got %v", err)
 	}
 }

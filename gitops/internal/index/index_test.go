@@ -4,28 +4,22 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-ci/agent-ci/gitops/gittest"
 )
 
-// gitIn runs git in dir without anybody's configuration.
+func TestMain(m *testing.M) { os.Exit(gittest.Run(m)) }
+
+// gitIn is the output of git in dir.
 func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.Command("git", args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "HOME="+dir,
-		"GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@example.org")
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, complaint.String())
-	}
-	return out.String()
+	return gittest.Repo{T: t, Dir: dir}.Git(args...)
 }
 
 func repository(t testing.TB, version string) string {
@@ -68,7 +62,7 @@ func staged(f *File) string {
 		e := f.Entry(i)
 		fmt.Fprintf(&b, "%06o %s %d\t%s\n", e.Mode, e.ID, e.Stage, e.Path)
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func TestReadAndWriteAsGitDoes(t *testing.T) {
@@ -84,11 +78,11 @@ func TestReadAndWriteAsGitDoes(t *testing.T) {
 			if !f.Entry(z).AssumeValid || !f.Entry(x).SkipWorktree {
 				t.Error("the flags of an entry are lost")
 			}
-			if c := f.CachedTree(); !c.Valid || c.ID.String() != strings.TrimSpace(gitIn(t, dir, "rev-parse", "HEAD^{tree}")) {
+			if c := f.CachedTree(); !c.Valid || c.ID.String() != gitIn(t, dir, "rev-parse", "HEAD^{tree}") {
 				t.Errorf("the tree of the index is not known: %v", c)
 			}
 
-			blob := plumbing.NewHash(strings.TrimSpace(gitIn(t, dir, "hash-object", "-w", "a")))
+			blob := plumbing.NewHash(gitIn(t, dir, "hash-object", "-w", "a"))
 			rewrite(t, dir, f, []Update{
 				{Path: "a", Entry: &Entry{Path: "a", Mode: Executable, ID: blob}},
 				{Path: "a.b"},
@@ -99,7 +93,7 @@ func TestReadAndWriteAsGitDoes(t *testing.T) {
 			if d := cmp.Diff(gitIn(t, dir, "ls-files", "--stage"), staged(again)); d != "" {
 				t.Errorf("entries after writing (-git +read):\n%s", d)
 			}
-			if !strings.Contains(gitIn(t, dir, "ls-files", "-v"), "h z\n") {
+			if !strings.Contains(gitIn(t, dir, "ls-files", "-v"), "h z") {
 				t.Error("git does not see the flag of z")
 			}
 			treeIsRight(t, dir)
@@ -128,11 +122,7 @@ func treeIsRight(t *testing.T, dir string) {
 	if err := os.Remove(filepath.Join(dir, ".git", "index")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("git", "update-index", "--index-info")
-	cmd.Dir, cmd.Stdin = dir, strings.NewReader(entries)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	gittest.Repo{T: t, Dir: dir}.GitWith(nil, []byte(entries+"\n"), "update-index", "--index-info")
 	if alone := gitIn(t, dir, "write-tree"); alone != believed {
 		t.Errorf("the tree is %q, of the entries alone %q", believed, alone)
 	}
@@ -147,28 +137,6 @@ func TestStatDataAloneKeepsTheTree(t *testing.T) {
 	rewrite(t, dir, f, []Update{{Path: e.Path, Entry: &e}})
 	if again := read(t, dir); !again.CachedTree().Valid || again.Entry(at).Stat != e.Stat {
 		t.Errorf("got %+v, tree known: %v", again.Entry(at), again.CachedTree().Valid)
-	}
-}
-
-func TestFolder(t *testing.T) {
-	f := read(t, repository(t, "4"))
-	lo, hi := f.Folder("d/e/", 0, f.Len())
-	var got []string
-	for i := lo; i < hi; i++ {
-		got = append(got, string(f.Path(i)))
-	}
-	if d := cmp.Diff([]string{"d/e/f", "d/e/g"}, got); d != "" {
-		t.Error(d)
-	}
-	if lo, hi := f.Folder("none/", 0, f.Len()); lo != hi {
-		t.Errorf("a folder that is not there has %d entries", hi-lo)
-	}
-}
-
-func TestReadOfNoFileIsEmpty(t *testing.T) {
-	f, err := Read(filepath.Join(t.TempDir(), "none"))
-	if err != nil || f.Len() != 0 {
-		t.Errorf("%d entries, %v", f.Len(), err)
 	}
 }
 

@@ -81,22 +81,6 @@ func TestStore(t *testing.T) {
 	}
 }
 
-func TestKeep(t *testing.T) {
-	store := lfs.Store{OwnFolder: filepath.Join(t.TempDir(), "own")}
-	p := lfs.Pointer{OID: oid, Size: 4}
-	for _, content := range []string{"abc", "abd\n", "abc\nd"} {
-		if err := store.Store(t.Context(), p, strings.NewReader(content)); !errors.As(err, new(*lfs.OtherError)) || store.Has(p) {
-			t.Errorf("%q: %v, kept %t", content, err, store.Has(p))
-		}
-	}
-	if err := store.Store(t.Context(), p, strings.NewReader("abc\n")); err != nil || !store.Has(p) {
-		t.Errorf("its content: %v, kept %t", err, store.Has(p))
-	}
-	if left, err := os.ReadDir(store.OwnFolder); err != nil || len(left) != 1 {
-		t.Errorf("left: %v, %v", left, err)
-	}
-}
-
 // Content stays below the folder that has the store, wherever links in it lead.
 func TestLinksLeadNowhere(t *testing.T) {
 	for _, link := range []string{"lfs", "lfs/objects", "lfs/objects/ed", "lfs/objects/ed/ea"} {

@@ -43,23 +43,6 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestLeadsThrough(t *testing.T) {
-	dir := t.TempDir()
-	work, out := filepath.Join(dir, "work"), filepath.Join(dir, "out")
-	if err := errors.Join(os.Mkdir(work, 0o777), os.Mkdir(out, 0o777), os.Symlink(work, filepath.Join(dir, "link")), os.Symlink("../work/x", filepath.Join(out, "in"))); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]bool{
-		work: true, work + "/not/yet": true, dir + "/link/x": true, out + "/in": true, out: false, work + "s": false, dir: false, work + "/../out": false,
-	} {
-		for _, folder := range []string{work, filepath.Join(dir, "link")} {
-			if got := program.LeadsThrough(path, folder); got != want {
-				t.Errorf("LeadsThrough(%q, %q) = %t", path, folder, got)
-			}
-		}
-	}
-}
-
 // standIn is a script in the place of git.
 func standIn(t *testing.T, script string) string {
 	t.Helper()

@@ -92,33 +92,6 @@ func TestOpenFolderWaitsForNoPipe(t *testing.T) {
 	}
 }
 
-func TestCopyIfThere(t *testing.T) {
-	dir, _ := places(t)
-	to := filepath.Join(dir, "copy")
-	for _, from := range []string{"", filepath.Join(dir, "none")} {
-		if err := regularfile.CopyIfThere(from, to, 5); err != nil {
-			t.Errorf("%q: %v", from, err)
-		}
-	}
-	for _, name := range []string{"pipe", "folder"} {
-		if err := regularfile.CopyIfThere(filepath.Join(dir, name), to, 5); err == nil {
-			t.Errorf("a %s was copied", name)
-		}
-	}
-	if err := regularfile.CopyIfThere(filepath.Join(dir, "file"), to, 4); err == nil {
-		t.Error("too large a file was copied")
-	}
-	if _, err := os.Lstat(to); err == nil {
-		t.Error("there is a copy of nothing")
-	}
-	if err := regularfile.CopyIfThere(filepath.Join(dir, "link"), to, 5); err != nil {
-		t.Fatal(err)
-	}
-	if data, err := os.ReadFile(to); err != nil || string(data) != "12345" {
-		t.Errorf("the copy has %q, %v", data, err)
-	}
-}
-
 func TestUntilEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := regularfile.Until(ctx, strings.NewReader("12345"))

@@ -2,7 +2,6 @@ package worktree_test
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,31 +67,6 @@ func without(list []string, some ...string) []string {
 		}
 	}
 	return rest
-}
-
-// Names that the settings take for one are one where the file system takes them for one, too.
-func TestScanFoldsNames(t *testing.T) {
-	r := gittest.New(t)
-	r.Write("Dir/File", "f\n")
-	r.Seed()
-	r.Git("config", "core.ignoreCase", "true")
-	if err := os.Rename(r.Path("Dir"), r.Path("dIR")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(r.Path("README"), r.Path("readme")); err != nil {
-		t.Fatal(err)
-	}
-	var got, want []string
-	if _, err := os.Lstat(r.Path("README")); err != nil {
-		want = []string{"deleted Dir/File", "deleted README", "untracked dIR/File", "untracked readme"}
-	}
-	c := open(t, r)
-	s := c.work.Scan(c.index(), worktree.WithUntracked, func(f worktree.Found) { got = append(got, kinds[f.Kind]+" "+f.Path) })
-	if err := s.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(got)
-	gittest.Same(t, "found", want, got)
 }
 
 func TestScanFollowsFileSystemSettings(t *testing.T) {
