@@ -10,6 +10,17 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
+func TestReadsNoTooLargeFile(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	c := open(t, r)
+	r.Sparse("new", hugeSize)
+	r.Sparse("README", hugeSize)
+	r.Write("small", "s\n")
+	gittest.Same(t, "found", []string{"changed small", "too large README", "too large new", "untracked new", "untracked small"},
+		without(c.scan(worktree.WithUntracked), "alike gone", "alike src/main.go", "alike src/deep/er/x"))
+}
+
 func TestExcludesLargestFilesFirst(t *testing.T) {
 	r := gittest.New(t)
 	r.Commit("seed")

@@ -13,13 +13,15 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/internal/worktree"
 )
 
+// hugeSize is that of a file which takes no room and no end to read.
+const hugeSize = 15 << 40
+
 // gitLines are the lines that git printed.
 func gitLines(out string) []string { return strings.Split(out, "\n") }
 
 func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	r := gittest.New(t)
 	r.Seed()
-	const hugeSize = 15 << 40 // takes no room and no end to read
 	r.Sparse("image", hugeSize)
 	f, err := os.OpenFile(r.Path("image"), os.O_WRONLY, 0)
 	if err != nil {
@@ -52,6 +54,25 @@ func TestKeepCopiesDataAndNoHoles(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(kept, "pipe")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the pipe was copied: %v", err)
+	}
+}
+
+func TestKeepTakesTheFilesOfSubmodules(t *testing.T) {
+	lib := gittest.New(t)
+	lib.Write("words", "w\n")
+	lib.Commit("seed")
+	r := gittest.New(t)
+	r.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Commit("seed")
+	r.Write("lib/untracked", "u\n")
+	c := open(t, r)
+	kept := gittest.Repo{T: t, Dir: filepath.Join(t.TempDir(), "kept")}
+	if err := c.work.Keep(t.Context(), nil, c.index(), kept.Dir); err != nil {
+		t.Fatal(err)
+	}
+	gittest.Same(t, "kept", map[string]string{"lib/words": "w\n", "lib/untracked": "u\n"}, kept.Files())
+	if _, err := os.Lstat(kept.Path("lib/.git")); err == nil {
+		t.Error("the .git of the submodule was copied")
 	}
 }
 

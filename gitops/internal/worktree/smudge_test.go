@@ -62,6 +62,26 @@ func TestCheckOutRoundTrip(t *testing.T) {
 	gittest.Same(t, "second", second, c.Files())
 }
 
+// What is in the way is found before anything is written.
+func TestCheckOutOverRefusesObstructedFiles(t *testing.T) {
+	c := open(t, history(t))
+	c.Git("checkout", "-q", "first")
+	c.Write("folder/mine", "untracked\n")
+	c.Write("mine", "untracked\n")
+	before := c.Files()
+	id := c.id(c.GitWith(nil, []byte("theirs\n"), "hash-object", "-w", "--stdin"))
+	for place, obstacle := range map[string]string{"folder": "folder/mine", "mine/below/it": "mine"} {
+		add := []objects.Difference{{Path: "aaa", New: objects.Entry{Mode: index.Regular, ID: id}}, {Path: place, New: objects.Entry{Mode: index.Regular, ID: id}}}
+		_, err := c.work.CheckOutOver(t.Context(), c.index(), c.id("first^{tree}"), c.id("first^{tree}"), add)
+		if obstructed := (*worktree.ObstructedError)(nil); !errors.As(err, &obstructed) {
+			t.Errorf("%s: %v", place, err)
+		} else {
+			gittest.Same(t, "in the way", []string{obstacle}, obstructed.Paths)
+		}
+		gittest.Same(t, "files", before, c.Files())
+	}
+}
+
 // What somebody writes while other files are replaced is kept.
 func TestCheckOutKnownKeepsWhatOthersWrite(t *testing.T) {
 	c := open(t, history(t))
