@@ -120,6 +120,77 @@ func TestHashesBorrowedObjects(t *testing.T) {
 	}
 }
 
+func TestCheckOwn(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	readme, gone := revision(r, "HEAD:README"), plumbing.NewHash(strings.Repeat("1", 40))
+	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme, gone}); err != nil {
+		t.Errorf("what is whole, or not there: %v", err)
+	}
+	planted(t, r.Path(".git"), readme, "wrong\n")
+	if err := open(t, r.Path(".git")).CheckOwn([]plumbing.Hash{readme}); !errors.As(err, new(*objects.DamagedError)) {
+		t.Errorf("what is not: %v", err)
+	}
+}
+
+func TestCheckFilesNamesTheFile(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	s := open(t, emptyStore(t), r.Path(".git"))
+	changes, err := s.Differences(t.Context(), plumbing.ZeroHash, revision(r, "HEAD^{tree}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.CheckFiles(t.Context(), changes); err != nil {
+		t.Error(err)
+	}
+	id := revision(r, "HEAD:src/main.go").String()
+	r.Remove(".git/objects/" + id[:2] + "/" + id[2:])
+	later := open(t, emptyStore(t), r.Path(".git"))
+	if err := later.CheckFiles(t.Context(), changes); !errors.As(err, new(*objects.DamagedError)) || !strings.Contains(err.Error(), `"src/main.go"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestBlobBytesWithinALimit(t *testing.T) {
+	s := open(t, emptyStore(t))
+	id, err := s.WriteBytes(plumbing.BlobObject, []byte("12345"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, err := s.BlobBytes(id, 5); err != nil || string(data) != "12345" {
+		t.Errorf("%q, %v", data, err)
+	}
+	var large *objects.TooLargeError
+	if _, err := s.BlobBytes(id, 4); !errors.As(err, &large) || large.Size != 5 || large.Limit != 4 {
+		t.Errorf("over the limit: %v", err)
+	}
+}
+
+func TestCopiesPacksBetweenStores(t *testing.T) {
+	r := gittest.New(t)
+	r.Seed()
+	r.Write("large", large)
+	r.Write("empty", "")
+	r.Commit("later")
+	from := open(t, emptyStore(t), r.Path(".git"))
+	ids, err := from.Added(t.Context(), revision(r, "HEAD~1^{tree}"), revision(r, "HEAD^{tree}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) != 3 {
+		t.Errorf("%d objects are new, want the tree and two files", len(ids))
+	}
+	var pack bytes.Buffer
+	if err := from.WritePack(t.Context(), append(ids, revision(r, "HEAD")), &pack); err != nil {
+		t.Fatal(err)
+	}
+	to := gittest.New(t)
+	to.GitWith(nil, pack.Bytes(), "index-pack", "--stdin")
+	gittest.Same(t, "as git reads it", "commit", to.Git("cat-file", "-t", revision(r, "HEAD").String()))
+	gittest.Same(t, "as git reads it", large, to.Git("cat-file", "blob", revision(r, "HEAD:large").String()))
+}
+
 func TestWriteAsGitDoes(t *testing.T) {
 	r := gittest.New(t)
 	s := open(t, r.Path(".git"))
