@@ -3,6 +3,7 @@ package gitops_test
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"testing"
 
 	"github.com/agent-ci/agent-ci/gitops"
@@ -60,5 +61,25 @@ func TestWithFile(t *testing.T) {
 	}
 	if without, err = c.Without(t.Context(), without, "dir/new/c"); err != nil || !without.Empty() {
 		t.Errorf("without both: %+v, %v", without, err)
+	}
+}
+
+func TestHasBase(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.Write("hooks/check.sh", "x\n")
+	r.Write("a", "1\n")
+	if err := os.Symlink("hooks", r.Path("link")); err != nil {
+		t.Fatal(err)
+	}
+	r.Commit("begin")
+	c := r.open()
+	for path, want := range map[string]bool{
+		"hooks/check.sh": true, "./hooks/check.sh": true, "hooks": true, "hooks/none": false, "none": false, "a/b": false,
+		"link": true, "link/check.sh": true, "link/none": true, // where a link leads is not looked up
+	} {
+		if got, err := c.HasBase(path); got != want || err != nil {
+			t.Errorf("%s: %v, %v", path, got, err)
+		}
 	}
 }
