@@ -100,23 +100,27 @@ func (c *Checkout) UnlinkSubmodules(ctx context.Context, l Layer, gitDir string)
 	return nil
 }
 
-// IsBeginning reports whether the content of part is the beginning of whole's, such as of a file being
-// written. Both are blob ids of change sets.
-func (c *Checkout) IsBeginning(part, whole string) (is bool, err error) {
-	begun, size, err := c.objects.Blob(plumbing.NewHash(part))
+// IsBeginning reports whether the content of whole begins with that of part, which may be a half-written
+// file. Both are blob ids of change sets. It hashes as many bytes of whole as part has: a blob's id is
+// the hash of its size and content.
+func (c *Checkout) IsBeginning(part, whole string) (begins bool, err error) {
+	partContent, partSize, err := c.objects.Blob(plumbing.NewHash(part))
 	if err != nil {
 		return false, err
 	}
-	if err := begun.Close(); err != nil {
+	if err := partContent.Close(); err != nil { // only the size is needed
 		return false, err
 	}
-	full, length, err := c.objects.Blob(plumbing.NewHash(whole))
-	if err != nil || length < size {
+	content, size, err := c.objects.Blob(plumbing.NewHash(whole))
+	if err != nil {
 		return false, err
 	}
-	hash := plumbing.NewHasher(plumbing.BlobObject, size)
-	_, err = io.CopyN(hash, full, size)
-	return hash.Sum() == plumbing.NewHash(part), errors.Join(err, full.Close())
+	if size < partSize {
+		return false, content.Close()
+	}
+	hash := plumbing.NewHasher(plumbing.BlobObject, partSize)
+	_, err = io.CopyN(hash, content, partSize)
+	return hash.Sum() == plumbing.NewHash(part), errors.Join(err, content.Close())
 }
 
 // GitFolder describes a git folder that replaces the checkout's own in a layer.
