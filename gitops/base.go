@@ -55,8 +55,8 @@ func (c *Checkout) currentBase() Base {
 	return c.StartCommit()
 }
 
-// WriteBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. What is
-// not tracked and stands in its way goes. snap has the stat data of the files there.
+// WriteBase puts the base into a layer that shows the files of the checkout, and returns a snapshot of it. It
+// removes untracked files that are in the way. snap has the stat data of the layer's files.
 func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Snapshot, error) {
 	in := c.InLayer(l)
 	based, err := in.writeBase(ctx, c.opened.tree, snap)
@@ -66,6 +66,7 @@ func (c *Checkout) WriteBase(ctx context.Context, l Layer, snap *Snapshot) (*Sna
 	return based, nil
 }
 
+// writeBase is WriteBase for a layer that shows the tree from.
 func (c *Checkout) writeBase(ctx context.Context, from plumbing.Hash, snap *Snapshot) (*Snapshot, error) {
 	changes, err := c.objects.Differences(ctx, from, c.base.Tree.hash())
 	if err != nil {

@@ -44,6 +44,7 @@ func (c *Checkout) FileIn(tree Tree, path string, limit int64) ([]byte, error) {
 	return c.fileIn(tree, "a tree", path, limit)
 }
 
+// fileIn reads a file of a tree. name is the tree's name in errors.
 func (c *Checkout) fileIn(tree Tree, name, path string, limit int64) ([]byte, error) {
 	e, err := c.objects.Find(tree.hash(), path)
 	if err != nil {
@@ -174,6 +175,7 @@ type baseFinder struct {
 	mountPath string
 }
 
+// tracks looks up a path, given as its parts. It follows up to links links.
 func (f baseFinder) tracks(parts []string, links int) (bool, error) {
 	tree := f.rootTree
 	for i, part := range parts {

@@ -276,11 +276,11 @@ func WorkTree(dir string) (root string, ok bool) { return repository.WorkTree(di
 // programs. root may be "".
 func PathOutside(pathEnv, root string) string { return program.PathOutside(pathEnv, root) }
 
-// PassesThrough says whether a path lies in a folder or is reached through it,
-// whether it is there yet or not.
+// PassesThrough reports whether a path is in a folder or is reached through it by links. The path need not
+// exist.
 func PassesThrough(path, folder string) bool { return program.LeadsThrough(path, folder) }
 
-// ExcludeRules is the ignore rules of the repository's info/exclude, as they were
+// ExcludeRules returns the ignore rules of the repository's info/exclude, as they were
 // when the checkout was opened.
 func (c *Checkout) ExcludeRules() rules.Ignore { return c.repo.Exclude() }
 

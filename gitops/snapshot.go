@@ -98,7 +98,7 @@ func (c *Checkout) Snapshot(ctx context.Context) (snap *Snapshot, err error) {
 	return snap, nil
 }
 
-// snapshot is Snapshot with an index of what is tracked.
+// snapshot records the work tree. The files in ix are the tracked ones.
 func (c *Checkout) snapshot(ctx context.Context, ix *index.File) (*Snapshot, error) {
 	began, err := c.fileSystemTime()
 	if err != nil {

@@ -178,7 +178,7 @@ func ignoreEntry(below string, entry fs.DirEntry) (over bool, err error) {
 	return entry.IsDir() || entry.Type().IsRegular(), nil
 }
 
-// isOfLogs says whether a path is the folder of logs, or lies in it.
+// isOfLogs reports whether a path is the folder of logs or is in it.
 func isOfLogs(below string) bool {
 	parts := strings.Split(below, "/")
 	if parts[0] == "modules" || parts[0] == "worktrees" {

@@ -101,6 +101,8 @@ func (c *objectComparison) addChange(path, how string) {
 	c.changed = append(c.changed, c.mark.shown(path)+" "+how)
 }
 
+// compareObject notes how the object file at path was changed since the mark. below is its path in the folder
+// of objects. A new loose object and a rewritten file are no changes if the content fits the name or the sum.
 func (c *objectComparison) compareObject(ctx context.Context, path, below string) error {
 	c.seen[path] = true
 	is, err := lookAtObject(path, below)
@@ -148,6 +150,8 @@ func (c *objectComparison) isWhole(ctx context.Context, path, below, sum string)
 	return nil // the digest is the same
 }
 
+// isNamed returns an error for people unless the loose object in f has the id name. It reads at most c.left
+// bytes of content.
 func (c *objectComparison) isNamed(ctx context.Context, f io.Reader, name string) error {
 	content, err := zlib.NewReader(f)
 	if err != nil {

@@ -77,7 +77,7 @@ func (r Remote) target() (target, error) {
 		t.user, t.password = "x-access-token", r.Token
 	}
 	switch {
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+	case !isHTTP(u) || u.Host == "":
 		return t, fmt.Errorf("git remotes of the kind %s:// are not used (%s); use https or a path", u.Scheme, r.Name())
 	case strings.ContainsAny(t.user+t.password, "\r\n\x00"):
 		return t, fmt.Errorf("%w: the credentials for %s have more than one line", ErrAuth, r.Name())
@@ -86,6 +86,8 @@ func (r Remote) target() (target, error) {
 	}
 	return t, nil
 }
+
+func isHTTP(u *url.URL) bool { return u.Scheme == "https" || u.Scheme == "http" }
 
 // loopback reports whether a host is this machine.
 func loopback(host string) bool {

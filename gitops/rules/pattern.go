@@ -89,10 +89,11 @@ func equal(a, b string, fold bool) bool {
 	return len(a) == len(b) && lower(a) == lower(b)
 }
 
+// Ignore is a list of ignore patterns. The last one that matches decides.
 type Ignore []pattern
 
-// ParseIgnore reads an ignore file that stands in the folder base, which is ""
-// for the root and for files outside of the checkout, else ends with a slash.
+// ParseIgnore reads an ignore file in the folder base. base ends with a slash; it is "" for the root and
+// for files outside of the checkout.
 func ParseIgnore(data []byte, base string) Ignore {
 	var list Ignore
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))

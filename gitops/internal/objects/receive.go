@@ -66,7 +66,7 @@ type packed struct {
 	size int64
 }
 
-// unpack stores the objects of a pack and tells of them by id.
+// unpack stores the objects of a pack and returns their kinds and sizes by id.
 func (s *Store) unpack(ctx context.Context, r io.Reader) (map[plumbing.Hash]packed, error) {
 	scanner := packfile.NewScanner(struct{ io.Reader }{r})
 	_, count, err := scanner.Header()

@@ -60,7 +60,7 @@ func (d FilterDriver) LFS() bool {
 }
 
 // FetchesLFS returns whether git-lfs is the driver and downloads contents when files are checked out.
-// getenv tells of GIT_LFS_SKIP_SMUDGE.
+// It asks getenv for GIT_LFS_SKIP_SMUDGE.
 func (d FilterDriver) FetchesLFS(getenv func(string) string) bool {
 	command := cmp.Or(d["process"], d["smudge"]) // git prefers the first
 	return d.LFS() && command != "" && !strings.Contains(command, " --skip") && !isTrue(getenv("GIT_LFS_SKIP_SMUDGE"))

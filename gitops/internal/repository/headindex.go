@@ -62,7 +62,7 @@ func (r *Repository) replaceIndex(write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return commitLock(lock, path, write(lock))
+	return finishLock(lock, path, write(lock))
 }
 
 // readIndex reads an index of this checkout, possibly a split one.
@@ -111,7 +111,8 @@ func (r *Repository) unsplitIndex(ctx context.Context, path string, split *index
 	return f, nil
 }
 
-// Head returns the content of HEAD, "ref: NAME" or an id, and its commit, zero with an error.
+// Head returns the content of HEAD, "ref: NAME" or an id, and its commit. If the branch has no commit or
+// can't be read, it returns the content with a zero commit and an error.
 func (l Layout) Head() (text string, commit plumbing.Hash, err error) {
 	text, err = readHead(l.GitDir)
 	if err != nil {

@@ -243,23 +243,23 @@ func (r *Repository) replaceHeld(write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return commitLock(f, r.indexPath(), write(f))
+	return finishLock(f, r.indexPath(), write(f))
 }
 
-// replaceLocked replaces a file like git, through path.lock. It changes nothing if expected fails
-// after locking.
-func replaceLocked(path string, data []byte, expected func() error) error {
+// replaceLocked replaces a file like git, through path.lock. It calls check while it holds the lock, and
+// changes nothing if that fails. A nil check always passes.
+func replaceLocked(path string, data []byte, check func() error) error {
 	lock, err := lockFile(path)
 	if err != nil {
 		return err
 	}
-	if expected != nil {
-		err = expected()
+	if check != nil {
+		err = check()
 	}
 	if err == nil {
 		_, err = lock.Write(data)
 	}
-	return commitLock(lock, path, err)
+	return finishLock(lock, path, err)
 }
 
 // notLocked returns lockFile's error early.
@@ -282,7 +282,9 @@ func lockFile(path string) (*os.File, error) {
 	return f, err
 }
 
-func commitLock(lock *os.File, path string, err error) error {
+// finishLock moves the lock file to path. If err is set or the move fails, it removes the lock file
+// and returns the error.
+func finishLock(lock *os.File, path string, err error) error {
 	if err = errors.Join(err, lock.Close()); err == nil {
 		err = os.Rename(lock.Name(), path)
 	}

@@ -154,6 +154,8 @@ func cannotBeRead(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.As(err, new(*repository.UnsupportedError))
 }
 
+// cleanFile sets the id that git would store for a suspect, after the conversions of its attributes. If
+// git must do a conversion, it stages the content for git instead and returns later.
 func (c *cleaner) cleanFile(ctx context.Context, s *Suspect) (later bool, err error) {
 	if s.Mode == index.Symlink && s.Info.Mode()&fs.ModeSymlink != 0 {
 		target, err := c.dir.Readlink(s.Path)

@@ -146,6 +146,9 @@ type gitCheckout struct {
 	others     []objects.Difference // what git does not write
 }
 
+// add notes a difference for run. Filtered files and submodules, which git must not write, go to others.
+// known is the stat data of the old file. A submodule that is replaced must be an empty folder, or add
+// returns an *ObstructedError.
 func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	switch {
 	case d.Old.Mode == index.Gitlink && d.New.Mode != index.Gitlink:
@@ -167,6 +170,8 @@ func (l *gitCheckout) add(d objects.Difference, known index.Stat) error {
 	return nil
 }
 
+// run has git write the added files and returns their stat data. If a file in the way differs from the old
+// tree, git refuses and writes nothing; run returns a *ChangedError then.
 func (l *gitCheckout) run(ctx context.Context) (_ map[string]index.Stat, err error) {
 	files := l.now
 	if err := l.addAttributes(); err != nil {

@@ -238,6 +238,8 @@ func (s *Scan) tracked(ctx context.Context, dir *os.Root, names []name, changed 
 	return seen, nil
 }
 
+// trackedIn compares the index entries of a folder with the names in it, and enters the folders below. It
+// marks in seen the names that the index has.
 func (s *Scan) trackedIn(ctx context.Context, aside *sync.WaitGroup, dir *os.Root, names []name, seen []bool, at place) (err error) {
 	for i := at.lo; i < at.hi; {
 		if ctx.Err() != nil {
@@ -328,6 +330,8 @@ func (s *Scan) deletedEntry(e index.Entry) {
 	}
 }
 
+// trackedFile compares the index entry i with names[n], its file if there is one. It reports a deleted
+// file, and adds a file that may have changed to the suspects.
 func (s *Scan) trackedFile(dir *os.Root, names []name, n int, there bool, i int) error {
 	e := s.index.Entry(i)
 	if !there {
