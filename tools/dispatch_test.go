@@ -157,22 +157,6 @@ func TestACallThatMutatesRunsAlone(t *testing.T) {
 	}
 }
 
-func TestAMutatingCallSeesThoseBeforeAndNoneAfter(t *testing.T) {
-	var mu sync.Mutex
-	var order []string
-	run := func(_ context.Context, call Call) (Result, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		order = append(order, call.Name)
-		return Result{}, nil
-	}
-	d := dispatcher(fake{name: "look", run: run}, fake{name: "change", mutates: true, run: run})
-	d.Dispatch(t.Context(), calls("look", "look", "change", "look"))
-	if diff := cmp.Diff([]string{"look", "look", "change", "look"}, order); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // mixed is a tool whose calls with the argument change mutate.
 type mixed struct{ fake }
 

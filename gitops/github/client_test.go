@@ -117,13 +117,6 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestDefaultBranch(t *testing.T) {
-	a := newAPI(t, map[string]http.HandlerFunc{"GET /repos/o/r": answer(200, `{"default_branch": "trunk"}`)})
-	if got, err := a.repository.DefaultBranch(t.Context()); got != "trunk" || err != nil {
-		t.Errorf("got %q, %v", got, err)
-	}
-}
-
 func TestBranch(t *testing.T) {
 	a := newAPI(t, map[string]http.HandlerFunc{
 		"GET /repos/o/r/git/ref/heads/agent-ci/x": answer(200, `{"ref": "refs/heads/agent-ci/x", "object": {"type": "commit", "sha": "c0"}}`),
@@ -419,17 +412,6 @@ func TestTokenStaysWithItsHost(t *testing.T) {
 	}
 	if len(leaked) > 0 {
 		t.Errorf("requests went to another host with Authorization %q", leaked)
-	}
-}
-
-func TestRedirectOnTheSameHost(t *testing.T) {
-	a := newAPI(t, map[string]http.HandlerFunc{
-		"GET /repos/old/r":    answer(301, ``, "Location", "/api/v3/repositories/5"),
-		"GET /repositories/5": answer(200, `{"default_branch": "main"}`),
-	})
-	branch, err := a.client.Repository("old/r").DefaultBranch(t.Context())
-	if err != nil || branch != "main" {
-		t.Errorf("DefaultBranch = %q, %v", branch, err)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/gitops/forge"
 	"github.com/agent-ci/agent-ci/gitops/github"
 	"github.com/agent-ci/agent-ci/gitops/github/forgetest"
@@ -69,40 +67,6 @@ func forgeClient(t *testing.T, server *forgetest.Forge, token string) *github.Cl
 		t.Fatal(err)
 	}
 	return client
-}
-
-func TestForgeIssueWithPagesOfComments(t *testing.T) {
-	server, repository, handle := newForge(t)
-	issue := forgetest.Issue{
-		Title: "Greet", Body: "Say <b>hello</b>\n", Labels: []string{"bug"},
-		Author: forgetest.User{Login: "renovate[bot]", ID: 29139614, Type: "Bot"}, Association: "CONTRIBUTOR",
-	}
-	for i := range 250 {
-		issue.Comments = append(issue.Comments, forgetest.Comment{Body: fmt.Sprint(i)})
-	}
-	repository.AddIssue(issue)
-	got, err := handle.Issue(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	comments := got.Comments
-	got.Comments = nil
-	want := &forge.Issue{
-		Number: 1, Title: "Greet", Body: "Say <b>hello</b>\n", State: "open", URL: server.URL + "/octo/widgets/issues/1",
-		Author: forge.User{Login: "renovate[bot]", ID: 29139614, Bot: true}, Association: "CONTRIBUTOR",
-		Labels: []string{"bug"}, CreatedAt: got.CreatedAt, UpdatedAt: got.UpdatedAt,
-	}
-	if diff := cmp.Diff(want, got); diff != "" || got.CreatedAt.IsZero() {
-		t.Errorf("%s, created at %v", diff, got.CreatedAt)
-	}
-	for i, comment := range comments {
-		if comment.Body != fmt.Sprint(i) || comment.Author.Login != "octocat" || comment.Association != "OWNER" {
-			t.Fatalf("comment %d is %+v", i, comment)
-		}
-	}
-	if requests := server.Requests(); len(comments) != 250 || len(requests) != 4 {
-		t.Errorf("%d comments in %d requests, want 250 in 4", len(comments), len(requests))
-	}
 }
 
 // TestForgeCreatesOnePullRequest plays what can happen to a write: it was

@@ -397,19 +397,6 @@ func TestShell(t *testing.T) {
 	}
 }
 
-func TestLongOutputIsCutAndKept(t *testing.T) {
-	b := newBench(t)
-	result := b.call(t.Context(), "exec_command", map[string]any{"cmd": "seq 1 2000", "max_output_tokens": 100})
-	for _, want := range []string{"Process exited with code 0\n", "Output:\nWarning: truncated output", "\n1\n2\n", "which read_file reads", "\n1999\n2000\n"} {
-		if !strings.Contains(result.Output, want) {
-			t.Errorf("no %q in\n%s", want, result.Output)
-		}
-	}
-	if b.seen.last.Uncut.File != "outputs/call_1.txt" {
-		t.Errorf("whole is %+v", b.seen.last.Uncut)
-	}
-}
-
 // TestAReplayedCallReturnsAsBefore has a fast command whose call took longer in the record, and
 // waits as long as a slow one takes.
 func TestAReplayedCallReturnsAsBefore(t *testing.T) {
@@ -446,15 +433,10 @@ func TestYieldTimes(t *testing.T) {
 	}{
 		{0, 0, defaultYield},
 		{1, 0, minYield},
-		{249, 0, minYield},
 		{250, 0, minYield},
-		{251, 0, 251 * time.Millisecond},
-		{29999, 0, 29999 * time.Millisecond},
-		{30000, 0, maxYield},
 		{30001, 0, maxYield},
 		{12000, 5, 12 * time.Second},
 		{1e300, 0, maxYield},
-		{0, 20000, 20 * time.Second},
 		{0, 1e9, maxYield},
 		{-5, 0, defaultYield},
 	} {
@@ -468,13 +450,9 @@ func TestYieldTimes(t *testing.T) {
 		want  time.Duration
 	}{
 		{"", 0, minPoll},
-		{"", 4999, minPoll},
 		{"", 5001, 5001 * time.Millisecond},
-		{"", 299_999, 299_999 * time.Millisecond},
 		{"", 300_001, maxPoll},
 		{interrupt, 0, minYield},
-		{"x", 249, minYield},
-		{"x", 251, 251 * time.Millisecond},
 		{"x", 30_001, maxYield},
 	} {
 		if got := (stdinArguments{Chars: test.chars, YieldMS: test.yield}).patience(); got != test.want {

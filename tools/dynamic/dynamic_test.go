@@ -155,23 +155,6 @@ func TestAProgramThatIsNotThereFailsTheCall(t *testing.T) {
 	}
 }
 
-func TestLongOutputsAreCutAndKept(t *testing.T) {
-	t.Parallel()
-	kept := &memory{files: map[string]*bytes.Buffer{}}
-	outputs := &tools.Outputs{Create: kept.create}
-	got := dispatch(t, outputs, dynamic.Run(spec, program(t, "floods"), time.Hour, outputs), `{}`)[0]
-	if got.Failed || !strings.HasPrefix(got.Output, tools.CutWarning) || len(got.Output) > 50_000 {
-		t.Errorf("%d bytes: %.200s", len(got.Output), got.Output)
-	}
-	if whole := kept.files["outputs/call_1.txt"]; whole == nil || whole.Len() != 200_000*17 {
-		t.Errorf("kept: %v", kept.files)
-	}
-	got = dispatch(t, outputs, dynamic.Run(spec, program(t, "floodslist"), time.Hour, outputs), `{}`)[0]
-	if got.Failed || !strings.HasPrefix(got.Output, tools.CutWarning) || len(got.Output) > 50_000 {
-		t.Errorf("what looks like a list: %d bytes: %.200s", len(got.Output), got.Output)
-	}
-}
-
 func pixels(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer

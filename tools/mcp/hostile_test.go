@@ -198,16 +198,6 @@ func TestEndOfTheRunWhileAServerStarts(t *testing.T) {
 	wantError(t, err, ReasonStart, "the run was ended")
 }
 
-func TestThousandsOfTools(t *testing.T) {
-	t.Parallel()
-	server := &scripted{t: t, answer: func(s *saying, r request) { s.initialized(r, manyTools(maxTools)) }}
-	s := open(t, Server{Start: server.start})
-	offered, err := Offer([]List{s.List()}, nil)
-	if err != nil || len(offered) != maxTools {
-		t.Errorf("got %d tools, %v", len(offered), err)
-	}
-}
-
 func TestWhatIsNoMessageIsPassedOver(t *testing.T) {
 	t.Parallel()
 	server := &scripted{t: t, answer: func(s *saying, r request) {

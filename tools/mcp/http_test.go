@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -309,23 +308,6 @@ func TestRequestsBesideTheCalls(t *testing.T) {
 				t.Errorf("got %+v, ended %v", r, s.Ended())
 			}
 		})
-	}
-}
-
-func TestChangedToolsOverHTTP(t *testing.T) {
-	t.Parallel()
-	server := exampleServer()
-	address := serve(t, sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
-	changed := make(chan Notice, 10)
-	s := open(t, Server{URL: address, Client: clientOf(t, Remote{URL: address}), Observe: func(n Notice) { changed <- n }})
-	if s.List().Revision != newestRevision {
-		t.Skipf("the server speaks %s, which tells nothing without a stream", s.List().Revision)
-	}
-	sdk.AddTool(server, &sdk.Tool{Name: "more"}, func(context.Context, *sdk.CallToolRequest, weather) (*sdk.CallToolResult, any, error) {
-		return nil, nil, nil
-	})
-	if n := <-changed; n.Kind != ToolsChanged {
-		t.Errorf("got %+v", n)
 	}
 }
 

@@ -308,39 +308,6 @@ func TestApplyStartsInADirectory(t *testing.T) {
 	}
 }
 
-func TestTheTranscriptIsToldOfTheFiles(t *testing.T) {
-	w := newWorkplace(t, patch.Options{})
-	got := w.apply(t.Context(), tools.Call{Input: function(t, envelope(
-		"*** Add File: a", "+1", "+2",
-		"*** Update File: greeting.txt", "*** Move to: sub/greeting.txt", "@@", "-hello", " world",
-		"*** Delete File: old.txt",
-	))})
-	detail, err := json.Marshal(got.Detail)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"files":[{"op":"A","path":"a","added":2,"removed":0},` +
-		`{"op":"D","path":"old.txt","added":0,"removed":1},` +
-		`{"op":"M","path":"sub/greeting.txt","from":"greeting.txt","added":0,"removed":1}]}`
-	if diff := cmp.Diff(want, string(detail)); diff != "" {
-		t.Errorf("(-want +got):\n%s\n%s", diff, got.Output)
-	}
-}
-
-func TestAbsolutePathsInTheDirectory(t *testing.T) {
-	w := newWorkplace(t, patch.Options{})
-	real, err := filepath.EvalSymlinks(w.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{w.dir, real} {
-		got := w.apply(t.Context(), tools.Call{Input: function(t, envelope("*** Add File: "+filepath.Join(dir, "b.txt"), "+b"))})
-		if got.Failed || files(t, w.dir)["b.txt"] != "b\n" {
-			t.Errorf("got %+v", got)
-		}
-	}
-}
-
 func TestRefusedPatchesChangeNothing(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "x")
 	for _, test := range []struct{ name, text, want string }{
@@ -433,20 +400,6 @@ func treeOf(t *testing.T, dir string) []string {
 		t.Fatal(err)
 	}
 	return found
-}
-
-func TestACancelledPatchIsAborted(t *testing.T) {
-	w := newWorkplace(t, patch.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	before := treeOf(t, w.dir)
-	got := w.apply(ctx, tools.Call{Input: function(t, everything)})
-	if !got.Failed || !strings.HasPrefix(got.Output, "aborted after ") {
-		t.Errorf("got %+v", got)
-	}
-	if diff := cmp.Diff(before, treeOf(t, w.dir)); diff != "" {
-		t.Errorf("the tree has changed (-before +after):\n%s", diff)
-	}
 }
 
 func TestSpecs(t *testing.T) {

@@ -74,18 +74,6 @@ func TestRewritesGoTheWayOfPatches(t *testing.T) {
 	}
 }
 
-func TestRewritesStartInADirectory(t *testing.T) {
-	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
-	got, err := patch.New(patch.Options{Dir: dir}).Rewrite(t.Context(), filepath.Join(dir.Path, ".github"), []string{"ci.yml", "../old.txt"}, shout)
-	if err != nil || got.Failed {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	want := map[string]string{"greeting.txt": "hello\nworld\n", "old.txt": "OLD\n", ".github/ci.yml": "ON: PUSH\n"}
-	if diff := cmp.Diff(want, files(t, dir.Path)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestARewriteOfNothingIsNotKept(t *testing.T) {
 	dir := toolstest.Folder(t, newWorkplace(t, patch.Options{}).dir)
 	p := patch.New(patch.Options{Dir: dir, KeepDiff: neverKept(t)})

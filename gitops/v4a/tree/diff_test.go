@@ -21,59 +21,6 @@ func diffOf(t testing.TB, plan *tree.Plan) string {
 	return b.String()
 }
 
-func TestDiff(t *testing.T) {
-	var numbers strings.Builder
-	for i := range 30 {
-		numbers.WriteString(strings.Repeat("n", i+1) + "\n")
-	}
-	n := func(i int) string { return strings.Repeat("n", i) }
-	tests := map[string]struct {
-		before         folder
-		sections, want string
-	}{
-		"update": {
-			folder{"f": numbers.String()},
-			"*** Update File: f\n@@\n-" + n(10) + "\n+x\n+y\n@@\n-" + n(30) + "\n",
-			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -7,7 +7,8 @@\n " + n(7) + "\n " + n(8) + "\n " + n(9) + "\n-" + n(10) +
-				"\n+x\n+y\n " + n(11) + "\n " + n(12) + "\n " + n(13) + "\n@@ -27,4 +28,3 @@\n " + n(27) + "\n " + n(28) + "\n " + n(29) + "\n-" + n(30) + "\n",
-		},
-		"add": {
-			nil, "*** Add File: a b\n+x\n",
-			"diff --git a/a b b/a b\nnew file mode 100644\n--- /dev/null\n+++ b/a b\t\n@@ -0,0 +1 @@\n+x\n",
-		},
-		"delete": {
-			folder{"f": "x\ny"},
-			"*** Delete File: f\n",
-			"diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-x\n-y\n\\ No newline at end of file\n",
-		},
-		"move": {
-			folder{"f": "x\ny\n"},
-			"*** Update File: f\n*** Move to: g\n@@\n x\n",
-			"diff --git a/f b/g\nsimilarity index 100%\nrename from f\nrename to g\n",
-		},
-		"a final newline": {
-			folder{"f": "x\ny"},
-			"*** Update File: f\n@@\n x\n-y\n+y\n",
-			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n x\n-y\n\\ No newline at end of file\n+y\n",
-		},
-		"nothing": {folder{"f": "x\n"}, "*** Update File: f\n@@\n-x\n+x\n", ""},
-		"only what differs of a whole file": {
-			folder{"f": "a\nb\nc\n"},
-			"*** Add File: f\n+a\n+B\n+c\n",
-			"diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n",
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			tt.before.write(t, dir)
-			if diff := cmp.Diff(tt.want, diffOf(t, planned(t, dir, tt.sections))); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // gitApply applies a diff to dir with git itself.
 func gitApply(t *testing.T, dir, diff string) {
 	t.Helper()

@@ -3,7 +3,6 @@ package walk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -118,30 +117,6 @@ func TestAFileIsReadUpToItsSize(t *testing.T) {
 			t.Errorf("size %d: got %q, %v", size, text, err)
 		}
 		file.Close()
-	}
-}
-
-func TestFilesOfManyFolders(t *testing.T) {
-	var names []string
-	for i := range 300 {
-		names = append(names, fmt.Sprintf("%d/%d/%d", i%3, i%17, i))
-	}
-	tree, _ := newTree(t, names...)
-	files, err := tree.Files(t.Context(), time.Time{}, everything)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.IsSortedFunc(files, func(a, b File) int { return int(b.Modified - a.Modified) }) {
-		t.Error("they are not sorted by time")
-	}
-	var got []string
-	for _, file := range files {
-		got = append(got, file.Path)
-	}
-	slices.Sort(got)
-	slices.Sort(names)
-	if !slices.Equal(got, names) {
-		t.Errorf("got %d files, want %d", len(got), len(names))
 	}
 }
 
