@@ -50,8 +50,8 @@ func acceptedSchema(spec Spec) json.RawMessage {
 // takesText says whether the tool's Run gets text in place of a JSON object.
 func (e *entry) takesText() bool { return e.Spec.Parameters == nil && e.Spec.Accepts == nil }
 
-// Restrict limits the callable tools, by name or alias: only allow, unless empty, and none of deny.
-// It fails for unknown names.
+// Restrict switches tools off. If allow names tools, only these can be called. Tools in deny can't be
+// called, even if allow names them. Both lists take names and aliases. An unknown name is an error.
 func (r *Registry) Restrict(allow, deny []string) error {
 	allowed, err := r.named(allow)
 	if err != nil {

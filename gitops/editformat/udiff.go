@@ -7,14 +7,14 @@ import (
 	"github.com/agent-ci/agent-ci/gitops/v4a"
 )
 
-// readDiff reads the hunks of a fenced diff. Where it names no file, a line above
-// the fence may.
+// readDiff reads the hunks of a diff between two fence lines. If the diff names no file, the path may
+// be in a line above the fence.
 func (p *parser) readDiff(open, end int) {
 	d := &diffReader{parser: p, path: p.pathAbove(open)}
 	for i := open + 1; i < end; {
-		i += d.read(i, end)
+		i += d.readAt(i, end)
 	}
-	d.finish()
+	d.finishHunk()
 	d.finishFile()
 }
 
@@ -29,21 +29,21 @@ type diffReader struct {
 	hunk    Edit
 }
 
-// read reads a line, and how many it was.
-func (d *diffReader) read(i, end int) int {
+// readAt reads the line at i, or the two headers there, and returns the number of lines read.
+func (d *diffReader) readAt(i, end int) int {
 	line := d.lines[i]
 	switch {
 	case d.isHeader(i, end):
-		d.finish()
+		d.finishHunk()
 		d.finishFile()
-		d.begin(i)
+		d.beginFile(i)
 		return 2
 	case strings.HasPrefix(line, "@@"):
-		d.finish()
+		d.finishHunk()
 	case strings.HasPrefix(line, `\`):
-		d.unended()
+		d.markUnended()
 	case d.isPrelude(line):
-		d.finish()
+		d.finishHunk()
 		if slices.ContainsFunc([]string{"rename ", "copy ", "GIT binary patch", "Binary files "}, func(start string) bool { return strings.HasPrefix(line, start) }) {
 			d.problem(i, "%.100q cannot be applied; a diff changes lines of a file, or makes or removes one", line)
 		}
@@ -68,21 +68,22 @@ func isBlankHunk(lines []v4a.Line) bool {
 
 const nowhere = "/dev/null"
 
-func (d *diffReader) begin(i int) {
-	was, is := headerPath(d.lines[i]), headerPath(d.lines[i+1])
-	a, prefixed := strings.CutPrefix(was, "a/")
-	b, also := strings.CutPrefix(is, "b/")
-	if prefixed && (also || is == nowhere) {
-		was = a
+// beginFile reads the two headers of a file. Headers without one clear path are a problem.
+func (d *diffReader) beginFile(i int) {
+	oldPath, newPath := headerPath(d.lines[i]), headerPath(d.lines[i+1])
+	a, hasA := strings.CutPrefix(oldPath, "a/")
+	b, hasB := strings.CutPrefix(newPath, "b/")
+	if hasA && (hasB || newPath == nowhere) {
+		oldPath = a
 	}
-	if also && (prefixed || was == nowhere) {
-		is = b
+	if hasB && (hasA || oldPath == nowhere) {
+		newPath = b
 	}
-	d.act, d.path, d.skipped, d.header = change, cleaned(is), false, i+1
-	if is == nowhere {
-		d.act, d.path = remove, cleaned(was)
+	d.act, d.path, d.skipped, d.header = change, cleaned(newPath), false, i+1
+	if newPath == nowhere {
+		d.act, d.path = remove, cleaned(oldPath)
 	}
-	if d.path == "" || d.act == change && was != is && was != nowhere {
+	if d.path == "" || d.act == change && oldPath != newPath && oldPath != nowhere {
 		d.skipped = true
 		d.problem(i, "the headers of the diff name no file, or two; write --- a/path and +++ b/path, with the same path")
 	}
@@ -126,8 +127,8 @@ func (d *diffReader) add(i int, line string) {
 	d.hunk.raw = append(d.hunk.raw, l)
 }
 
-// unended handles the line "\ No newline at end of file".
-func (d *diffReader) unended() {
+// markUnended handles the line "\ No newline at end of file".
+func (d *diffReader) markUnended() {
 	if len(d.hunk.lines) == 0 {
 		return
 	}
@@ -136,8 +137,8 @@ func (d *diffReader) unended() {
 	d.hunk.isUnended = d.hunk.isUnended || kind != v4a.Remove
 }
 
-// finish adds the hunk, unless it changes nothing.
-func (d *diffReader) finish() {
+// finishHunk adds the hunk, unless it changes nothing.
+func (d *diffReader) finishHunk() {
 	hunk := d.hunk
 	d.hunk = Edit{}
 	if d.skipped || !slices.ContainsFunc(hunk.lines, func(l v4a.Line) bool { return l.Kind != v4a.Keep }) {

@@ -26,7 +26,7 @@ func (c *Client) Survey(ctx context.Context, questions []forge.Question) ([]forg
 	return all, nil
 }
 
-// surveyed is one repository as GraphQL tells of it.
+// surveyed is the answer of GitHub's GraphQL API about one repository.
 type surveyed struct {
 	NameWithOwner    string `json:"nameWithOwner"`
 	IsArchived       bool   `json:"isArchived"`

@@ -33,7 +33,7 @@ const (
 	exploreType = "explore"
 )
 
-// aboutTypes tells of the kinds of agents.
+// aboutTypes describes the kinds of agents to the model.
 func (s Setup) aboutTypes() string {
 	words := " subagent_type is one of:\n- " + generalType + ": for any task."
 	for _, role := range s.Roles {

@@ -108,7 +108,7 @@ func (t *Tools) nested() scriptTools {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !slices.EqualFunc(all, t.offer.all, sameTool) {
-		t.offer = newOffer(all)
+		t.offer = newScriptTools(all)
 	}
 	return t.offer
 }
@@ -118,11 +118,13 @@ func sameTool(a, b Nested) bool {
 		bytes.Equal(a.Spec.Parameters, b.Spec.Parameters) && bytes.Equal(a.Spec.Returns, b.Spec.Returns)
 }
 
-func newOffer(all []Nested) scriptTools {
-	given := namesOf(all)
+// newScriptTools names and describes the tools that a script may call. The description of a deferred
+// tool includes its declaration, because the model has not seen it.
+func newScriptTools(all []Nested) scriptTools {
+	scriptNames := scriptNamesOf(all)
 	o := scriptTools{all: all, names: make(map[string]string, len(all))}
 	for _, n := range all {
-		name := given[n.Spec.Name]
+		name := scriptNames[n.Spec.Name]
 		o.names[name] = n.Spec.Name
 		about := clip.Visible(n.Spec.Description, maxAbout)
 		if n.Deferred {
@@ -136,7 +138,8 @@ func newOffer(all []Nested) scriptTools {
 
 const maxAbout = 4000 // bytes of a description in ALL_TOOLS
 
-func namesOf(all []Nested) map[string]string {
+// scriptNamesOf returns the names that scripts use, by the names of the tools.
+func scriptNamesOf(all []Nested) map[string]string {
 	names := make([]string, len(all))
 	for i, n := range all {
 		names[i] = n.Spec.Name

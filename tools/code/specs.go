@@ -52,7 +52,7 @@ const (
 
 // execSpec describes exec with the tools for its scripts.
 func execSpec(all []Nested) tools.Spec {
-	names, deferred := namesOf(all), false
+	names, deferred := scriptNamesOf(all), false
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b Nested) int { return strings.Compare(names[a.Spec.Name], names[b.Spec.Name]) })
 	var declared strings.Builder

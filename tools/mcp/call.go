@@ -16,8 +16,8 @@ import (
 // maxQuestionRounds is how often a call is made again since the server asked something.
 const maxQuestionRounds = 3
 
-// Tool returns the tool for an offered one. It ignores the server's hints about effects: a call
-// mutates unless the job permits parallel calls.
+// Tool makes a tool of one that the server offers. It counts as mutating, whatever the server says of
+// its effects; the caller clears Mutates if the job permits parallel calls.
 func (s *Session) Tool(offered Offered) tools.Tool {
 	return tools.Tool{
 		Spec: offered.Spec, Foreign: true, Mutates: true,

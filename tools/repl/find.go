@@ -19,7 +19,7 @@ const (
 
 // Find starts node to learn whether a kernel can run. The error says why not.
 func Find(ctx context.Context, o Options) error {
-	if o.refusal() != "" {
+	if o.ruleRefusal() != "" {
 		return errors.New("the rules on commands refuse node")
 	}
 	limited, cancel := context.WithTimeout(ctx, findTime)

@@ -29,9 +29,9 @@ func argv() []string {
 // streams, and bounds its memory if possible.
 var launcher = []string{"sh", "-c", fmt.Sprintf(`ulimit -S -d %d 2>/dev/null; exec "$@" 3<&0 4>&1 </dev/null >&2`, maxData<<10), "sh"}
 
-// denial is why no kernel is started, in words for the model; empty where one is.
-func (o Options) denial() string {
-	switch words := o.refusal(); {
+// whyNoKernel tells the model why no kernel can be started, or returns "".
+func (o Options) whyNoKernel() string {
+	switch words := o.ruleRefusal(); {
 	case words != "":
 		return "js_repl can't be used, since it runs node: " + words
 	case o.Missing != "":
@@ -40,8 +40,8 @@ func (o Options) denial() string {
 	return ""
 }
 
-// refusal returns the command rules' refusal of a kernel, or "".
-func (o Options) refusal() string {
+// ruleRefusal returns the refusal of a kernel by the command rules, or "".
+func (o Options) ruleRefusal() string {
 	if o.Judge == nil {
 		return ""
 	}

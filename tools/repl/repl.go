@@ -26,7 +26,7 @@ type Options struct {
 	Env     []string   // all of the environment
 	// Judge is asked before a kernel starts, as of a command; nil lets all.
 	Judge func(policy.Request) policy.Decision
-	// Missing is why no kernel can be had, by Find; empty where one can.
+	// Missing is why Find found no usable node, or "".
 	Missing string
 	// Used reports earlier calls of a lost kernel.
 	Used bool
@@ -145,7 +145,7 @@ func (r *Repl) ready() (before, problem string) {
 		r.lost = true
 	}
 	if r.kernel == nil {
-		if words := r.options.denial(); words != "" {
+		if words := r.options.whyNoKernel(); words != "" {
 			return "", words
 		}
 		k, err := start(r.options)

@@ -390,7 +390,7 @@ func getRepositoryCommit(f *Forge, c *call) answer {
 	return ok(f.showRepositoryCommit(c.repository, found))
 }
 
-// listActivity tells of pushes, the newest first.
+// listActivity lists pushes, the newest first.
 func listActivity(f *Forge, c *call) answer {
 	if c.credentials != right {
 		return notFound()

@@ -84,7 +84,7 @@ func putSecret(_ *Forge, c *call, sent struct {
 	return created(object{})
 }
 
-// getSecret tells of a secret without its value.
+// getSecret shows a secret without its value.
 func getSecret(f *Forge, c *call) answer {
 	name := c.PathValue("name")
 	if _, there := c.repository.setup.secrets[name]; !there {
