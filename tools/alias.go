@@ -73,6 +73,8 @@ func setMissing(arguments map[string]any, name string, value any) {
 	}
 }
 
+// move renames arguments that have another name than the tool's, and converts their values. An argument that
+// is there under its own name stays.
 func move(synonyms []synonym, arguments map[string]any) {
 	for _, s := range synonyms {
 		value, there := arguments[s.from]

@@ -121,6 +121,7 @@ func (t callTarget) scripts() bool {
 	return t.entry != nil && t.entry.Scripts && t.refusal == "" && t.err == nil
 }
 
+// target returns what a call is for: the tool and the converted arguments, or why the call is refused.
 func (d *Dispatcher) target(call Call) callTarget {
 	t := d.prepared(call)
 	if t.Refused = t.refusal != "" || t.err != nil; !t.Refused && t.convertedCall.Input != call.Input {
@@ -129,6 +130,7 @@ func (d *Dispatcher) target(call Call) callTarget {
 	return t
 }
 
+// prepared finds the tool of a call and converts the arguments for it. refusal is for the model.
 func (d *Dispatcher) prepared(call Call) callTarget {
 	t := callTarget{Started: Started{Call: call, Tool: call.Name}, entry: d.Registry.find(call.Name, d.Offered)}
 	switch {

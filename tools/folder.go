@@ -69,6 +69,8 @@ func (f Folder) Stat(path string) (fs.FileInfo, error) {
 	return root.Lstat(target)
 }
 
+// follow resolves a path in the folder, element by element, and returns it without links. A link that leads
+// out is an *OutsideError.
 func (f Folder) follow(root *os.Root, inside string) (target string, err error) {
 	target, rest := ".", inside
 	for links := 0; rest != ""; {

@@ -41,7 +41,7 @@ type Outputs struct {
 	used map[string]int
 }
 
-// UncutOutput tells of an output before it was cut.
+// UncutOutput describes an output as it was before it was cut.
 type UncutOutput struct {
 	Truncated bool
 	File      string // where the whole is, below the run directory; empty when it is not kept
@@ -213,7 +213,7 @@ func (o *Outputs) asPrinted(call Call, text string) *Printed {
 	return printed
 }
 
-// combine tells of two outputs; one File has to stand for both.
+// combine joins the accounts of two outputs of one call. Only the first File is kept.
 func (w UncutOutput) combine(other UncutOutput) UncutOutput {
 	w.Truncated = w.Truncated || other.Truncated
 	w.Bytes += other.Bytes
@@ -229,6 +229,8 @@ func (o *Outputs) budget(asked int) int {
 	return min(cmp.Or(asked, most), most) * bytesPerToken
 }
 
+// cutToBudget returns the output without secrets. If it is longer than limit bytes, the whole goes to a file
+// and the two ends are returned.
 func (o *Outputs) cutToBudget(call Call, p *Printed, limit int) (string, UncutOutput) {
 	whole := UncutOutput{Bytes: p.bytes}
 	head := o.clean(string(p.head))

@@ -92,6 +92,8 @@ func harmless(req *http.Request) bool {
 	return slices.ContainsFunc(repeatable, func(end string) bool { return strings.HasSuffix(req.URL.Path, end) })
 }
 
+// delay returns how long to wait before the request is sent again. It is false if the request must not be
+// repeated: it succeeded, or may have been carried out, or would fail again.
 func (t *retryTransport) delay(req *http.Request, resp *http.Response, err error, attempt int) (time.Duration, bool) {
 	if req.Context().Err() != nil {
 		return 0, false

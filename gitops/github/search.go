@@ -72,6 +72,8 @@ func wordsOf(s forge.Search, words []string, text string) string {
 	return strings.Join(words, " ")
 }
 
+// searchAny returns all results of a search, page by page, in GitHub's order. kind is GitHub's type of the
+// search. More than most results are an error.
 func (c *Client) searchAny(ctx context.Context, kind, words string, most int) (hits []forge.Hit, err error) {
 	what := call{doing: "search GitHub for " + words, permission: "metadata: read"}
 	variables := map[string]any{"words": words, "type": kind, "after": nil}
@@ -124,6 +126,8 @@ func bounded(what call, found, most int) error {
 	}
 }
 
+// listOwned lists the repositories of an account by name, without archived ones. More than most are an
+// error.
 func (c *Client) listOwned(ctx context.Context, s forge.Search, most int) (hits []forge.Hit, err error) {
 	what := call{doing: "list the repositories of " + s.Organisation, permission: "metadata: read"}
 	variables := map[string]any{"owner": s.Organisation, "topics": s.Topic != "", "heads": s.Heads, "wantHeads": s.Heads != "", "after": nil}

@@ -35,6 +35,8 @@ type editor struct {
 	lastTerminated bool // the last line got an ending that it did not have
 }
 
+// apply writes the text up to a hunk, and the hunk's added lines. An added line gets the line ending of the
+// removed line that it replaces, else the file's usual one.
 func (e *editor) apply(p placement) {
 	at := p.at
 	var gone []string // endings of the lines that the change at hand removes

@@ -209,6 +209,8 @@ func (c *scriptCell) sendResults(run message.Run) {
 	}
 }
 
+// batch waits for results of calls and takes up to maxSettled bytes of them. over reports that the script
+// has ended, so nobody wants results any more.
 func (c *scriptCell) batch() (batch []message.Settled, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

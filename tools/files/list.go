@@ -97,6 +97,7 @@ type listing struct {
 	more  bool
 }
 
+// add lists a folder and those below it, down to the depth asked for. It stops once the page is full.
 func (l *listing) add(ctx context.Context, f walk.Folder, level int) error {
 	if err := ctx.Err(); err != nil {
 		return err

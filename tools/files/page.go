@@ -36,6 +36,8 @@ func (o Options) Page(ctx context.Context, name string, first, most int) (Page, 
 	return page, inTime(ctx, late, name, err)
 }
 
+// page reads the whole file, for its digest and number of lines, and keeps the lines of the page. A page ends
+// after most lines or maxPage bytes.
 func (p place) page(ctx context.Context, name string, first, most int) (Page, error) {
 	file, err := p.open(name)
 	if err != nil {

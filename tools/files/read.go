@@ -152,6 +152,7 @@ func (p *page) read(ctx context.Context, lines *lineReader) (string, error) {
 	return p.String(), nil
 }
 
+// fill adds lines until the last one asked for or maxPage bytes, and sets more if further lines follow.
 func (p *page) fill(ctx context.Context, lines *lineReader) error {
 	for {
 		if lines.number%1024 == 0 && ctx.Err() != nil {

@@ -116,6 +116,7 @@ func (o *resultParts) count(kind string) {
 	o.kinds[kind]++
 }
 
+// add adds one part of a result. The model gets a placeholder for what it can't be shown.
 func (o *resultParts) add(content sdk.Content) {
 	switch c := content.(type) {
 	case *sdk.TextContent:

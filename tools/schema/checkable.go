@@ -178,6 +178,8 @@ type bill struct {
 	endless bool // a schema applies itself to the same value
 }
 
+// count returns the number of checks that a schema needs for a value, at most maxChecks+1. While a pair is
+// being counted, its known number is 0; meeting it again then means that the schema has no end.
 func (b *bill) count(at, value any) int {
 	node, ok := at.(map[string]any)
 	b.steps++
@@ -220,7 +222,7 @@ func (b *bill) count(at, value any) int {
 	return n
 }
 
-// applied is appliedTo with its cost.
+// applied returns what appliedTo does, and counts the subschemas as steps.
 func (b *bill) applied(node map[string]any, at place) []subschema {
 	subs := appliedTo(b.root, node, at)
 	b.steps += len(subs)

@@ -315,6 +315,8 @@ func (f *fitting) merge(into, from map[string]any, always bool, seen map[string]
 	}
 }
 
+// absorb adds a branch's properties to a schema. It adds the required names and the description too if the
+// branch always applies.
 func (f *fitting) absorb(into, branch map[string]any, always bool, seen map[string]bool) {
 	if properties, ok := branch["properties"].(map[string]any); ok {
 		own, _ := into["properties"].(map[string]any)

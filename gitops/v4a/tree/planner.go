@@ -151,6 +151,8 @@ func (p *planner) remove(f *file) {
 	f.exists, f.content = false, f.content.WithText("")
 }
 
+// update applies sections that follow each other in the patch and change one file, then moves the file if
+// the section says so.
 func (p *planner) update(ctx context.Context, sections []v4a.Section) error {
 	name := p.section.Path
 	f, err := p.find(name, true)

@@ -59,6 +59,8 @@ func (d Diffs) Apply(was Texts) (Texts, error) {
 	return now, nil
 }
 
+// apply returns the text of the file after the diff, nil if the diff removes the file. was is nil if there
+// is no file.
 func (f fileDiff) apply(was *string) (*string, error) {
 	switch {
 	case f.new && was != nil:
@@ -140,6 +142,7 @@ func (r *diffReader) take(prefix string) (string, bool) {
 	return strings.TrimPrefix(r.next(), prefix), true
 }
 
+// file reads the headers and hunks of one file.
 func (r *diffReader) file() error {
 	names, ok := r.take("diff --git ")
 	if !ok {
@@ -186,6 +189,7 @@ func bothNames(names string) (string, error) {
 	return strings.TrimPrefix(path, "a/"), nil
 }
 
+// hunk reads one hunk. Its header says how many lines follow.
 func (r *diffReader) hunk() (h diffHunk, err error) {
 	var old, now int
 	head := strings.Fields(r.next())

@@ -101,6 +101,8 @@ func (w *walk) stepIntoNothing(name, full string) (*file, error) {
 	return w.planner.keep(&file{path: full, content: v4a.NewContent("")}), nil
 }
 
+// stepOnLink follows a link: it puts the elements of the link's target in front of those to walk, and
+// returns no file. If itself is set, the path means the link, which is returned as a file.
 func (w *walk) stepOnLink(name, full string, info fs.FileInfo, itself bool) (*file, error) {
 	target, err := w.dir().Readlink(name)
 	if err != nil {
