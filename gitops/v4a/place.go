@@ -119,8 +119,8 @@ func (p *placer) seek(lines []string, from int) (at int, ok bool) {
 // line is the first line of a place, from 0.
 func line(p find.Place) int { return int(p.FirstLine) - 1 }
 
-// place finds where hunk i applies, and moves the cursor below it. A hunk that only adds lines leaves the
-// cursor where it is. Errors are for the model.
+// place finds where hunk i applies, and moves the cursor below it: below its "@@" lines, if it only adds
+// lines. Errors are for the model.
 func (p *placer) place(i int) (spot, error) {
 	h := &p.section.Hunks[i]
 	start := p.cursor
