@@ -194,16 +194,6 @@ func TestAToolMaySayWhichCallsMutate(t *testing.T) {
 	}
 }
 
-func TestACallAtWhichItsToolBreaksDownRunsAlone(t *testing.T) {
-	d := dispatcher(mixed{fake{name: "look"}})
-	seen := new(mutations)
-	d.Observer = seen
-	result := d.Dispatch(t.Context(), []Call{{ID: "1", Name: "look", Input: `{"x":"panic"}`}})[0]
-	if result.Failed || !cmp.Equal(seen.told, []bool{true}) {
-		t.Errorf("got %+v, mutates %v", result, seen.told)
-	}
-}
-
 // mutations notes which calls are told to mutate.
 type mutations struct {
 	journal
@@ -282,15 +272,6 @@ func TestArgumentsInTextAreRead(t *testing.T) {
 		if got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "tool", Input: given}})[0].Output; !strings.HasPrefix(got, want) {
 			t.Errorf("%s gave %s, want %s", given, got, want)
 		}
-	}
-}
-
-func TestOnlyToolsThatTheModelWasToldOfAreNamed(t *testing.T) {
-	d := dispatcher(fake{name: "told"}, fake{name: "untold"})
-	d.Offered = []string{"told", "denied"}
-	got := d.Dispatch(t.Context(), []Call{{ID: "a", Name: "nothing", Input: "{}"}})[0].Output
-	if want := "unsupported call: nothing. The tools are: told."; got != want {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -290,38 +290,3 @@ func TestCutsAreValidAndSmallEnough(t *testing.T) {
 		}
 	})
 }
-
-// brim takes so many bytes and then fails.
-type brim struct{ left int }
-
-func (b *brim) Create(string) (io.WriteCloser, string, error) { return b, "/brim", nil }
-func (b *brim) Close() error                                  { return nil }
-
-func (b *brim) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
-		return 0, errors.New("no space left on device")
-	}
-	return len(p), nil
-}
-
-func TestAnOutputThatCannotBeKeptGoesOn(t *testing.T) {
-	for name, o := range map[string]*Outputs{
-		"the disk is full":       {Create: (&brim{left: 300 << 10}).Create, Redact: strings.ToUpper},
-		"the limit is used up":   {Create: (&brim{left: 64 << 20}).Create, FileLimit: 300 << 10, Redact: strings.ToUpper},
-		"nothing can be written": {Create: (&brim{}).Create, Redact: strings.ToUpper},
-	} {
-		c := o.Capture("call")
-		for range 4000 {
-			if _, err := fmt.Fprintln(c, strings.Repeat("x", 1000)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		printed := c.Take()
-		if printed.Bytes() != 4000*1001 {
-			t.Errorf("%s: %d bytes were printed", name, printed.Bytes())
-		}
-		if err := printed.Close(); (err != nil) == (name == "the limit is used up") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

@@ -162,18 +162,6 @@ func TestRestrict(t *testing.T) {
 	}
 }
 
-func TestAnAliasStandsForTheOfferedTool(t *testing.T) {
-	r := registry(execFake, shellFake)
-	for offered, want := range map[string]string{"exec_command": "exec_command", "shell": "shell", "": "exec_command"} {
-		if found := r.find("bash", []string{offered}); found == nil || found.Spec.Name != want {
-			t.Errorf("offered %q: got %v, want %s", offered, found, want)
-		}
-	}
-	if found := r.find("fly", nil); found != nil {
-		t.Errorf("fly is answered by %v", found)
-	}
-}
-
 func TestTwoToolsOfOneName(t *testing.T) {
 	defer func() {
 		if recover() == nil {
