@@ -193,22 +193,17 @@ func TestDirect(t *testing.T) {
 		{"spawn too many", "spawn_agent", `{"message":"one too many"}`, "refused: 4 agents are open already. Close one of them.", ""},
 		{"send", "send_input", `{"target":"busy","message":"stop","interrupt":true}`, `{"submission_id":"sub-1"}`, `send busy "stop" true`},
 		{"send under another name", "send_input", `{"id":"busy","message":"go"}`, `{"submission_id":"sub-1"}`, `send busy "go" false`},
-		{"send to nobody", "send_input", `{"target":"gone","message":"go"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
-		{"send nothing", "send_input", `{"target":"busy","message":" "}`, "refused: send_input: the message is empty; say what the agent is to do.", ""},
 		{"resume", "resume_agent", `{"id":"busy"}`, `{"status":"running"}`, ""},
-		{"resume nobody", "resume_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{
 			"wait", "wait_agent", `{"targets":["done","mute","busy","broke"]}`,
 			`{"status":{"broke":{"errored":"no tokens left"},"done":{"completed":"It is <b>done</b>."},"mute":{"completed":null}},"timed_out":false}`, "wait [done mute busy broke] 30s",
 		},
 		{"wait a moment", "wait_agent", `{"targets":["done"],"timeout_ms":1}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 10s"},
 		{"wait for ever", "wait_agent", `{"targets":["done"],"timeout_ms":1e300}`, `{"status":{"done":{"completed":"It is <b>done</b>."}},"timed_out":false}`, "wait [done] 1h0m0s"},
-		{"wait a while", "wait", `{"ids":"mute","timeout_ms":60000}`, `{"status":{"mute":{"completed":null}},"timed_out":false}`, "wait [mute] 1m0s"},
 		{"wait for nobody", "wait_agent", `{"targets":["gone"]}`, `refused: {"status":{"gone":"not_found"},"timed_out":false}`, ""},
 		{"wait for no one in particular", "wait_agent", `{"targets":[]}`, "refused: wait_agent: targets is empty; name the agents to wait for by the ids or nicknames that spawn_agent returned.", ""},
 		{"wait for some who are there", "wait_agent", `{"targets":["gone","mute"]}`, `{"status":{"gone":"not_found","mute":{"completed":null}},"timed_out":false}`, ""},
 		{"close", "close_agent", `{"target":"busy"}`, `{"previous_status":"running"}`, "close busy"},
-		{"close nobody", "close_agent", `{"target":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 		{"merge", "merge_agent", `{"id":"done"}`, "Took over a.go of done.", "merge done"},
 		{"merge nobody", "merge_agent", `{"id":"gone"}`, "refused: There is no agent gone. Use the id of one that you started.", ""},
 	})
@@ -234,15 +229,11 @@ func TestCollaboration(t *testing.T) {
 			"refused: spawn_agent: task_name has to be of 1 to 64 lower case letters, digits and underscores, and not root.", "",
 		},
 		{"send", "send_message", `{"target":"/root/b","message":"more"}`, "", `note /root/b "more"`},
-		{"send to nobody", "send_message", `{"target":"/root/c","message":"more"}`, "refused: There is no agent /root/c. Use the id of one that you started.", ""},
-		{"send nothing", "send_message", `{"target":"/root/b","message":""}`, "refused: send_message: the message is empty; say what the agent is to do.", ""},
 		{"follow up", "followup_task", `{"target":"/root/a","message":"more"}`, "", `send /root/a "more" false`},
 		{"wait", "wait_agent", `{}`, `{"message":"Wait completed.","timed_out":false}`, "wait [] 30s"},
 		{"interrupt", "interrupt_agent", `{"target":"/root/b"}`, `{"previous_status":"running"}`, ""},
-		{"interrupt nobody", "interrupt_agent", `{"target":"/root/c"}`, "refused: There is no agent /root/c. Use the id of one that you started.", ""},
 		{"list", "list_agents", `{}`, `{"agents":[{"agent_name":"/root/a","agent_status":{"completed":"found"}},{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
 		{"list some", "list_agents", `{"path_prefix":"/root/b"}`, `{"agents":[{"agent_name":"/root/b","agent_status":"running"}]}`, ""},
-		{"list none", "list_agents", `{"path_prefix":"/x"}`, `{"agents":[]}`, ""},
 	})
 }
 
