@@ -81,7 +81,7 @@ func (c *comment) applyEvent(e transcript.Event) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), progressWait)
 	defer cancel()
-	c.show(ctx, c.running(), c.run.View().Plan)
+	c.update(ctx, c.running(), c.run.View().Plan)
 }
 
 func (c *comment) running() string {
@@ -104,8 +104,9 @@ func (c *comment) files() string {
 	return fmt.Sprintf(" (%s, %s)", markdown.Link{Name: "run", Address: c.pages.Run}, markdown.Link{Name: "report and transcript", Address: c.pages.Artifacts})
 }
 
-// show replaces what stands there, unless it is the same.
-func (c *comment) show(ctx context.Context, state string, plan transcript.Plan) {
+// update writes the comment anew, unless its text is the same. A failure is kept in c.err, and the next
+// attempt comes later after each failure.
+func (c *comment) update(ctx context.Context, state string, plan transcript.Plan) {
 	text := intake.ProgressMark + state
 	if steps := body.Checklist(plan, progressPlan); steps != "" {
 		text += "\n" + steps
@@ -121,16 +122,16 @@ func (c *comment) show(ctx context.Context, state string, plan transcript.Plan) 
 	}
 }
 
-// Thread is the issue or pull request on which a comment shows how far a run is.
+// Thread is the issue or pull request with the comment that shows the progress of a run.
 type Thread struct {
 	Repository forge.Repository
 	Number     int
-	Earlier    int64 // comment of an earlier run, which is taken over; 0 for none
+	Earlier    int64 // the comment of an earlier run, to be reused; 0 for none
 	Pages      Pages
 }
 
-// Pages are those of the workflow's run, empty for none: the run itself, and the files
-// that the action uploads of it.
+// Pages are the addresses of the workflow's run and of the files that the action uploads. They are empty
+// outside of a workflow.
 type Pages struct{ Run, Artifacts string }
 
 func (t *Thread) write(ctx context.Context, body string) error {
@@ -147,7 +148,7 @@ func (t *Thread) write(ctx context.Context, body string) error {
 // Comment puts the comment there.
 func (w *Watch) Comment(ctx context.Context, on Thread) {
 	c := &comment{write: on.write, now: time.Now, pages: on.Pages, stage: "starting", run: transcript.Follow(&transcript.View{})}
-	c.show(ctx, c.running(), transcript.Plan{})
+	c.update(ctx, c.running(), transcript.Plan{})
 	w.comment.Store(c)
 }
 
@@ -183,6 +184,6 @@ func (w *Watch) Conclude(ctx context.Context, end End) error {
 	if verdict != "" {
 		sign, verdict = "", verdict+"\n" // the verdict has its own
 	}
-	c.show(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), view.Plan)
+	c.update(ctx, fmt.Sprintf("%s%sagent-ci ended as **%s**%s: %s", verdict, sign, markdown.Text(string(end.Stop.Outcome)), c.files(), said), view.Plan)
 	return c.err
 }

@@ -45,7 +45,7 @@ func planned(t *testing.T, status string) transcript.Event {
 func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0)}
 	p := b.comment()
-	p.show(t.Context(), p.running(), transcript.Plan{})
+	p.update(t.Context(), p.running(), transcript.Plan{})
 	for _, step := range []struct {
 		after time.Duration
 		event transcript.Event
@@ -73,7 +73,7 @@ func TestProgressIsShownEveryFifteenSeconds(t *testing.T) {
 func TestProgressThatCannotBeShownIsTriedAgainLater(t *testing.T) {
 	b := &board{now: time.Unix(1000, 0), err: errors.New("no permission")}
 	p := b.comment()
-	p.show(t.Context(), p.running(), transcript.Plan{})
+	p.update(t.Context(), p.running(), transcript.Plan{})
 	pass := func(seconds, attempts int) {
 		t.Helper()
 		for range seconds {

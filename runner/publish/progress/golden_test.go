@@ -20,7 +20,7 @@ func TestProgressAsItStandsOnPages(t *testing.T) {
 		{Step: "Look at loop.go", Status: "completed"},
 		{Step: "Mend <script>evil()</script> of @octocat, see https://evil.example/x and [y](https://evil.example/y)", Status: "in_progress"},
 	}}
-	c.show(t.Context(), c.running(), plan)
+	c.update(t.Context(), c.running(), plan)
 	w := &Watch{}
 	w.comment.Store(c)
 	end := End{

@@ -39,7 +39,7 @@ type Watch struct {
 // Show is the sink of a transcript.
 func (w *Watch) Show(e transcript.Event) {
 	w.writeJSON(e)
-	w.show(e)
+	w.showEvent(e)
 	if c := w.comment.Load(); c != nil { // which may wait for a server
 		c.applyEvent(e)
 	}
@@ -59,9 +59,9 @@ func (w *Watch) writeJSON(e transcript.Event) {
 	}
 }
 
-// show updates the status and writes the lines of an event: the event itself, outputs of failed commands,
+// showEvent updates the status and writes the lines of an event: the event itself, outputs of failed commands,
 // and at the end of the run the verdict.
-func (w *Watch) show(e transcript.Event) {
+func (w *Watch) showEvent(e transcript.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.status().applyEvent(e, time.Now())

@@ -101,22 +101,22 @@ func (s *status) applyEvent(e transcript.Event, now time.Time) {
 	}
 	switch e.Type {
 	case transcript.TypeModelRequest:
-		s.begin(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, waits: true})
+		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting for the model", since: now, waits: true})
 	case transcript.TypeModelRetry:
-		s.begin(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, waits: true})
+		s.replaceActivity(&activity{key: requestOf(e), words: s.agentPrefix(e) + "waiting to ask the model again", since: now, waits: true})
 	case transcript.TypeModelResponse, transcript.TypeModelFailure:
-		s.end(requestOf(e))
+		s.endActivity(requestOf(e))
 	case transcript.TypeToolStarted:
 		var d transcript.ToolStarted
 		_ = json.Unmarshal(e.Data, &d)
 		if !d.Refused {
-			s.begin(s.call(e, d, now))
+			s.replaceActivity(s.call(e, d, now))
 		}
 	case transcript.TypeToolFinished:
 		var d transcript.ToolFinished
 		_ = json.Unmarshal(e.Data, &d)
 		s.keepSession(e, d)
-		s.end(callOf(e, d.CallID, d.Ref()))
+		s.endActivity(callOf(e, d.CallID, d.Ref()))
 	case transcript.TypeAgentFinished:
 		s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key.of != 0 && a.key.agent == e.By() })
 	case transcript.TypeChange: // nothing of the agent runs any more
@@ -159,13 +159,13 @@ func (s *status) agentPrefix(e transcript.Event) string {
 	return Printable(s.run.View().NameOf(e.By())) + ": "
 }
 
-// begin adds an activity in the place of one with its key.
-func (s *status) begin(a *activity) {
-	s.end(a.key)
+// replaceActivity adds an activity and ends an earlier one with the same key.
+func (s *status) replaceActivity(a *activity) {
+	s.endActivity(a.key)
 	s.activities = append(s.activities, a)
 }
 
-func (s *status) end(key activityKey) {
+func (s *status) endActivity(key activityKey) {
 	s.activities = slices.DeleteFunc(s.activities, func(a *activity) bool { return a.key == key && key.of != 0 })
 }
 

@@ -127,7 +127,7 @@ func (w *Watch) Begins(phase record.Phase, what string) (over func()) {
 		w.beginGroup(string(phase))
 	}
 	begun := &activity{words: what, since: time.Now()}
-	s.begin(begun)
+	s.replaceActivity(begun)
 	w.draw()
 	return func() {
 		w.mu.Lock()

@@ -48,7 +48,7 @@ func (l *Lessons) open(ctx context.Context, to publish.Forge, p publish.Proposal
 	if err = cmp.Or(err, l.WarnOfUnshown(beside)); err != nil {
 		return err
 	}
-	change, all, err := l.put(ctx, empty, all)
+	change, all, err := l.addNew(ctx, empty, all)
 	if err != nil || len(all) == 0 {
 		return err
 	}

@@ -85,11 +85,12 @@ func (l *Lessons) append(ctx context.Context, change *gitops.ChangeSet) (*gitops
 	if err != nil || change.Empty() {
 		return change, nil, err
 	}
-	return l.put(ctx, change, all)
+	return l.addNew(ctx, change, all)
 }
 
-// put adds lessons to a change whose file equals its base's.
-func (l *Lessons) put(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
+// addNew adds the lessons that the base does not have to a change that leaves the file of lessons alone. It
+// returns the change and the added lessons. If the file cannot take them it warns and adds none.
+func (l *Lessons) addNew(ctx context.Context, change *gitops.ChangeSet, all []memory.Lesson) (*gitops.ChangeSet, []memory.Lesson, error) {
 	before, err := fileIn(l.workspace.Checkout(), change.Base.Tree)
 	if problems := config.Problems(nil); errors.As(err, &problems) {
 		l.notWritten(problems[0].String())
@@ -224,9 +225,9 @@ func (l *Lessons) exact(ctx context.Context, change *gitops.ChangeSet) (*gitops.
 	return l.workspace.Checkout().WithExactBytes(ctx, change, lessons.Path, exact)
 }
 
-// found gives the file of lessons of a change its exact bytes, and returns it where the runner wrote
-// it: its evidence may be gone, and add writes it anew.
-func (l *Lessons) found(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
+// restoreExact gives the file of lessons in a change its exact bytes. written names the file if the runner
+// wrote it, and is empty otherwise: the evidence of such lessons may be deleted, and add writes them again.
+func (l *Lessons) restoreExact(ctx context.Context, change *gitops.ChangeSet) (_ *gitops.ChangeSet, written []string, err error) {
 	if change, err = l.exact(ctx, change); err != nil {
 		return change, nil, err
 	}
@@ -318,7 +319,7 @@ func (l *Lessons) Onto(ctx context.Context, change *gitops.ChangeSet, base gitop
 // back where the job wants them left out; these are dropped.
 func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dropped []string, err error) {
 	change, err = l.workspace.TakeChange(ctx, func(ctx context.Context, change *gitops.ChangeSet) (*gitops.ChangeSet, error) {
-		change, written, err := l.found(ctx, change)
+		change, written, err := l.restoreExact(ctx, change)
 		if err != nil {
 			return change, err
 		}

@@ -76,8 +76,8 @@ func (t *Thread) read(ctx context.Context) error {
 	return nil
 }
 
-// begin makes the comment one of this case.
-func (t *Thread) begin(c *Case, spent Bounds) {
+// describeCase prepares the comment's state and its list of failed checks.
+func (t *Thread) describeCase(c *Case, spent Bounds) {
 	t.now = state{head: c.Head, run: t.Run, attempts: spent.Attempts, spentUSD: spent.Spent, rerun: t.storedState.head == c.Head && t.storedState.rerun}
 	var b strings.Builder
 	fmt.Fprintf(&b, "**Checks on %s**\n\n", gitops.Short(c.Head))

@@ -43,7 +43,7 @@ func (t *Thread) Decide(ctx context.Context, c *Case, head *forge.Commit, allowe
 		return nil, err
 	}
 	so := readBounds(head, t.storedState)
-	t.begin(c, so)
+	t.describeCase(c, so)
 	end := func(reason, format string, args ...any) (*Plan, error) {
 		stop := outcome.Stopf(outcome.Skipped, reason, format, args...)
 		if len(c.Red)+len(c.OnBase) == 0 && !c.ConflictsWithBase && t.id == 0 {

@@ -126,7 +126,7 @@ func (m Machine) look(id, path string) (Run, bool) {
 	}
 	defer dir.Close()
 	r := Run{ID: id, Directory: path, Started: record.Began(id), State: Interrupted, PullRequest: record.PullRequest{Operation: "none"}}
-	told, err := r.begin(dir)
+	told, err := r.readBeginning(dir)
 	if err != nil || told != "" && told != id {
 		return Run{}, false // of another run, which took the place
 	}
@@ -134,7 +134,7 @@ func (m Machine) look(id, path string) (Run, bool) {
 	if info, err := dir.Root().Stat(record.TranscriptFile); err == nil {
 		r.Changed = info.ModTime()
 	}
-	r.end(dir)
+	r.readResult(dir)
 	switch {
 	case dir.Locked():
 		r.State = GoingOn
@@ -151,9 +151,9 @@ const (
 	maxEvents    = 20
 )
 
-// begin takes over what the first events say, and gives the id that they tell; none
-// where there are no events yet.
-func (r *Run) begin(dir *record.Directory) (id string, err error) {
+// readBeginning sets the start time, task and repository of the run from its first events. It returns the
+// run's id, or "" if no event has it yet.
+func (r *Run) readBeginning(dir *record.Directory) (id string, err error) {
 	f, err := dir.Open(record.TranscriptFile)
 	if err != nil {
 		return "", err
@@ -172,7 +172,7 @@ func (r *Run) begin(dir *record.Directory) (id string, err error) {
 			var started struct {
 				RunID string `json:"run_id"`
 			}
-			_ = json.Unmarshal(e.Data, &started) // what it says not is not shown
+			_ = json.Unmarshal(e.Data, &started) // an unreadable event shows no id
 			id = started.RunID
 		case transcript.TypeTask:
 			var task transcript.Task
@@ -193,9 +193,9 @@ func firstLine(text string) string {
 	return strings.TrimSpace(line)
 }
 
-// end takes over what the result says, and the pull request that was made of a bundle
-// later.
-func (r *Run) end(dir *record.Directory) {
+// readResult sets the state and outcome of an ended run, and the pull request of a bundle that was
+// published later.
+func (r *Run) readResult(dir *record.Directory) {
 	var result, published record.Result
 	if there, err := dir.ReadJSON(record.ResultFile, &result); there && err == nil {
 		r.State, r.Outcome, r.Reason, r.Message, r.PullRequest = Ended, result.Outcome, result.Reason, result.Message, result.PullRequest

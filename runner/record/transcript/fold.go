@@ -26,14 +26,14 @@ func FoldEvents(r io.Reader, visit func(*View, Event) error) (*View, error) {
 // Refold returns a follower that has taken the events of a log, as far as its lines are whole.
 func Refold(r io.Reader) (*Follower, error) {
 	f := new(Follower)
-	_, err := f.fold.all(r)
+	_, err := f.fold.foldLog(r)
 	return f, err
 }
 
-func foldAll(r io.Reader, f fold) (*View, error) { return f.all(r) }
+func foldAll(r io.Reader, f fold) (*View, error) { return f.foldLog(r) }
 
-// all folds a whole log into a new view. It stops before an incomplete last line and sets Torn.
-func (f *fold) all(r io.Reader) (*View, error) {
+// foldLog folds a whole log into a new view. It stops before an incomplete last line and sets Torn.
+func (f *fold) foldLog(r io.Reader) (*View, error) {
 	f.startView(&View{Head: genesis})
 	for line, err := range lines(r) {
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
@@ -53,14 +53,14 @@ func (f *fold) all(r io.Reader) (*View, error) {
 type fold struct {
 	view    *View
 	visit   func(*View, Event) error // may be nil
-	entries bool                     // are kept, as cut says
+	entries bool                     // Entries are kept, cut to these limits:
 	cut     ExcerptLimits
 	// openCalls holds the calls without an end, oldest first: nothing keeps a model
 	// from using an id twice.
 	openCalls map[callKey][]*Call
 	scripts   map[scriptKey]*Call // that may have made calls
-	answered  bool                // the last request of the run's own agent was
-	called    bool                // it called a tool since then
+	answered  bool                // the last request of the run's own agent has a response
+	called    bool                // the run's own agent called a tool since its last request
 	turns     int                 // of the run's own agent
 }
 
@@ -95,7 +95,7 @@ func Follow(known *View) *Follower {
 // Apply folds an event of this process.
 func (f *Follower) Apply(e Event) error { return f.fold.apply(e) }
 
-// View returns the current view. The next Take changes it.
+// View returns the current view. The next Apply changes it.
 func (f *Follower) View() *View { return f.fold.view }
 
 type callKey struct {
@@ -109,15 +109,15 @@ type scriptKey struct {
 }
 
 func (f *fold) foldLine(l line) error {
-	err := f.event(l)
+	err := f.foldByShortestPath(l)
 	f.view.Events++
 	f.view.Head = digest(l.text)
 	return err
 }
 
-// event folds one line. It takes the fast path of envelope if nobody visits events, and parses the whole
+// foldByShortestPath folds one line. It takes the fast path of envelope if nobody visits events, and parses the whole
 // line otherwise or if the fast path finds no valid JSON.
-func (f *fold) event(l line) error {
+func (f *fold) foldByShortestPath(l line) error {
 	if e, ok := l.envelope(); ok && f.visit == nil && foldFuncs[e.Type] != nil {
 		err := f.apply(e)
 		if broken := (*json.SyntaxError)(nil); !errors.As(err, &broken) {
@@ -250,7 +250,7 @@ func (f *fold) change(_ Event, d Change) {
 
 func (f *fold) publish(_ Event, d Publish) {
 	if d.Operation == PublishBegun {
-		return // nothing is known of what came of it
+		return // whether it succeeded is not known
 	}
 	if d.Of != "" {
 		f.view.OtherPublish = append(f.view.OtherPublish, d)

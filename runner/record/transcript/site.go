@@ -44,13 +44,14 @@ func (v *View) Site() Site {
 	return Site{}
 }
 
-func (s Site) known() bool {
+// isValid reports whether server and repository may be part of an address.
+func (s Site) isValid() bool {
 	return sitePatternCache().server.MatchString(s.Server) && sitePatternCache().repository.MatchString(s.Repository)
 }
 
 // Home is the page of the repository.
 func (s Site) Home() string {
-	if !s.known() {
+	if !s.isValid() {
 		return ""
 	}
 	return s.Server + "/" + s.Repository
@@ -67,7 +68,7 @@ func (s Site) Issue(reference string) string {
 
 // Pull is the page of a pull request.
 func (s Site) Pull(number int) string {
-	if !s.known() || number <= 0 {
+	if !s.isValid() || number <= 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s/%s/pull/%d", s.Server, s.Repository, number)
@@ -75,7 +76,7 @@ func (s Site) Pull(number int) string {
 
 // Commit is the page of a commit, by its whole id.
 func (s Site) Commit(sha string) string {
-	if !s.known() || !sitePatternCache().commit.MatchString(sha) {
+	if !s.isValid() || !sitePatternCache().commit.MatchString(sha) {
 		return ""
 	}
 	return s.Server + "/" + s.Repository + "/commit/" + sha

@@ -190,8 +190,8 @@ func (r *replayOutputs) resultFor(was transcript.CallRef) (transcript.ToolFinish
 // parts move the cut.
 func texts(was transcript.ToolFinished, before *record.Directory, is transcript.ToolFinished, after *record.Directory) (recorded, replayed string) {
 	if was.Truncated || is.Truncated {
-		recorded, kept := whole(was, before)
-		replayed, also := whole(is, after)
+		recorded, kept := uncutOutput(was, before)
+		replayed, also := uncutOutput(is, after)
 		if kept && also {
 			return recorded, replayed
 		}
@@ -199,8 +199,9 @@ func texts(was transcript.ToolFinished, before *record.Directory, is transcript.
 	return withoutVolatile(was.Output), withoutVolatile(is.Output)
 }
 
-// whole returns an output before its cut, with the model's header.
-func whole(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
+// uncutOutput returns a call's output as it was before it was shortened for the model: the header above
+// the warning of the cut, then the recorded file. kept is false if no such file was recorded.
+func uncutOutput(d transcript.ToolFinished, dir *record.Directory) (text string, kept bool) {
 	if !d.Truncated {
 		return withoutVolatile(d.Output), true
 	}

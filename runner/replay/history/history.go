@@ -38,7 +38,7 @@ type Run struct {
 	TornBytes      int                 // bytes that were cut off the transcript
 	RaisedLimits   []string            // limits that the run is given to go on: KEY=VALUE
 	hasTree        bool                // the run directory has the work tree
-	workOnlyInTree bool                // it ended, and its work tree alone has its work, as of a run that was killed
+	workOnlyInTree bool                // the run ended, but only its work tree has the work, as after a kill
 	FoundWork      workspace.FoundWork // how the checkout is, once it is opened
 	Foreign        bool                // this machine did not record the run
 }
@@ -104,8 +104,8 @@ func (h *Run) note(known *transcript.View, e transcript.Event) (err error) {
 // Worked reports whether the agent had begun.
 func (h *Run) Worked() bool { return h.conversation.Turns() > 0 }
 
-// ended reports that the run ended with its work put aside.
-func (h *Run) ended() bool { return h.Finished != nil && !h.workOnlyInTree }
+// endedCleanly reports whether the run ended and saved its work outside of its work tree.
+func (h *Run) endedCleanly() bool { return h.Finished != nil && !h.workOnlyInTree }
 
 // Assigned returns the run's task without its results.
 func (h *Run) Assigned() intake.Task {
@@ -133,7 +133,7 @@ func (h *Run) RequestedOn() form.Issue {
 // ForWorkspace is the run for the workspace.
 func (h *Run) ForWorkspace() workspace.ResumedRun {
 	return workspace.ResumedRun{
-		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.ended(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.OnPullHead(),
+		Workspace: h.Workspace, AgentBegan: h.Worked(), Stopped: h.endedCleanly(), BeganWithPull: h.ContinuesPull(), OnPullHead: h.OnPullHead(),
 		InOverlay: h.Policy.WorkTree == confine.InOverlay, HasTree: h.hasTree,
 	}
 }

@@ -40,8 +40,8 @@ type Options struct {
 	// Template is the repository's own template of a pull request, as it was
 	// written; it may be empty.
 	Template string
-	// Draft says why the pull request is a draft, a sentence for each reason. A
-	// red verification and unconfined commands are told without it.
+	// Draft says why the pull request is a draft, a sentence for each reason. The
+	// body mentions failed checks and unconfined commands by itself.
 	Draft []string
 	// Notes lists important sentences that do not make the pull request a draft.
 	Notes []string

@@ -102,7 +102,7 @@ func messageBlock(e transcript.Entry) string {
 	if e.Agent != transcript.MainAgent {
 		b.WriteString("> " + text(e.Name) + ":\n>\n")
 	}
-	said := strings.Join(markdown.Prose(shown(e.Message)), "")
+	said := strings.Join(markdown.Prose(excerptText(e.Message)), "")
 	for line := range strings.Lines(said) {
 		b.WriteString(strings.TrimRight("> "+line, " \n") + "\n")
 	}
@@ -135,11 +135,11 @@ func excerpt(title string, e transcript.Excerpt) []document.Block {
 	if e.Head == "" {
 		return []document.Block{document.Paragraph{Text: document.Words(title + ": none")}}
 	}
-	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(shown(e))}
+	return []document.Block{document.Paragraph{Text: document.Words(title + ":")}, document.Code(excerptText(e))}
 }
 
-// shown formats an excerpt with a line for its gap.
-func shown(e transcript.Excerpt) string {
+// excerptText formats an excerpt with a line for its gap.
+func excerptText(e transcript.Excerpt) string {
 	if e.OmittedLines == 0 {
 		return e.Head
 	}

@@ -74,7 +74,7 @@ func (r remainingSpace) paginate(all []block) (pages []string, fits bool) {
 	return append(pages, page.String()), true
 }
 
-// chooseBlocks selects blocks if not all fit: those of calls that changed files, and from the beginning
+// chooseBlocks selects blocks if not all fit: calls that changed files first, then from the beginning
 // as many others as fit beside them. It keeps the order and marks gaps.
 func chooseBlocks(all []transcript.Entry, mode Mode, r remainingSpace) []block {
 	begun, changed := fittingBlocks(all, mode, r)
@@ -126,7 +126,7 @@ func fittingBlocks(all []transcript.Entry, mode Mode, r remainingSpace) (begun, 
 	return begun, changed
 }
 
-// callsIn is how many calls of tools an entry tells of.
+// callsIn returns the number of tool calls in an entry.
 func callsIn(e transcript.Entry) int {
 	if e.Call == nil {
 		return 0

@@ -244,7 +244,7 @@ func fenced(e transcript.Excerpt) string {
 	if e.Head == "" {
 		return ""
 	}
-	lines := strings.SplitAfter(markdown.Fence(shown(e)), "\n")
+	lines := strings.SplitAfter(markdown.Fence(excerptText(e)), "\n")
 	return strings.Join(lines[1:len(lines)-2], "")
 }
 

@@ -52,7 +52,7 @@ func (a *assembler) add(e transcript.Event) error {
 	if a.start.IsZero() {
 		a.start = e.Time
 	}
-	if err := a.take(e); err != nil {
+	if err := a.addEvent(e); err != nil {
 		return fmt.Errorf("transcript event %d (%s): %w", e.Seq, e.Type, err)
 	}
 	for len(a.queue) > 0 && !a.queue[0].open {
@@ -62,8 +62,8 @@ func (a *assembler) add(e transcript.Event) error {
 	return nil
 }
 
-// take makes or completes the entry of an event.
-func (a *assembler) take(e transcript.Event) error {
+// addEvent makes or completes the entry of an event.
+func (a *assembler) addEvent(e transcript.Event) error {
 	switch e.Type {
 	case transcript.TypeModelRequest:
 		return decoded(e, a.modelRequest)
@@ -111,8 +111,8 @@ func (a *assembler) note(e transcript.Event) error {
 	return nil
 }
 
-// end releases all waiting entries.
-func (a *assembler) end() {
+// releaseAll releases all waiting entries.
+func (a *assembler) releaseAll() {
 	for _, n := range a.queue {
 		a.out(n)
 	}
@@ -133,7 +133,8 @@ func (a *assembler) await(n *entry) {
 	a.waiting[n.Seq] = true
 }
 
-func (a *assembler) ended(n *entry, seq int64) {
+// complete lets go of an entry that waited. seq is the event that completes it.
+func (a *assembler) complete(n *entry, seq int64) {
 	if n.open = false; n.Seq != seq { // its beginning is recorded
 		n.Until = seq
 	}
@@ -206,8 +207,8 @@ func (a *assembler) toolFinished(e transcript.Event, finished transcript.ToolFin
 		a.calls[key] = []*entry{a.call(e, transcript.ToolStarted{Number: finished.Number, Caller: finished.Caller, Turn: finished.Turn, Tool: finished.Tool})}
 	}
 	n := a.calls[key][0]
-	a.ended(n, e.Seq)
-	n.finish(a.cut, finished)
+	a.complete(n, e.Seq)
+	n.addResult(a.cut, finished)
 	n.Topic = cmp.Or(n.Topic, finished.Files())
 	if a.calls[key] = a.calls[key][1:]; len(a.calls[key]) == 0 {
 		delete(a.calls, key)
@@ -239,7 +240,7 @@ func (a *assembler) modelResponse(e transcript.Event, response transcript.ModelR
 		n = a.enter(e, "turn", fmt.Sprintf("Turn %d", response.Turn))
 	}
 	delete(a.turns, key)
-	a.ended(n, e.Seq)
+	a.complete(n, e.Seq)
 	n.Bad, n.seconds = response.Status != "completed", response.Seconds
 	n.End = transcript.Duration(response.Seconds) + " · " + tokens(response.Usage)
 	if n.Bad {

@@ -235,7 +235,7 @@ func patchSize(p *v4a.Patch) (bytes, lines int) {
 	return bytes, lines
 }
 
-// hunks returns the hunks of a section. An added file has one of inserted lines.
+// hunks returns the hunks of a section. An added file is one hunk of inserted lines.
 func hunks(s v4a.Section) []v4a.Hunk {
 	if s.Op != v4a.Add || s.Content == "" {
 		return s.Hunks

@@ -45,8 +45,8 @@ type part struct {
 	Text  excerpt
 }
 
-// finish adds the result of a call: its end in words, its output, and the file with the whole output.
-func (e *entry) finish(c cutter, f transcript.ToolFinished) {
+// addResult adds the result of a call: its end in words, its output, and the file with the whole output.
+func (e *entry) addResult(c cutter, f transcript.ToolFinished) {
 	e.seconds, e.refused = f.Seconds, refusal(f)
 	code, exited := f.Detail["exit_code"].(float64)
 	result := "ok"

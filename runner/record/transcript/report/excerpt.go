@@ -50,11 +50,13 @@ func limit(bytes int) cutter { return func(int) int { return bytes } }
 // cut.
 type scale struct{ lengths []int }
 
-func (s *scale) most(bytes int) int {
+// collect is the cutter of the first pass: it notes the size of a text and cuts everything.
+func (s *scale) collect(bytes int) int {
 	s.lengths = append(s.lengths, min(bytes, textBytes))
 	return 0
 }
 
+// limit returns the limit in bytes for each text of a page of that size, with that number of entries.
 func (s *scale) limit(page, entries int) int {
 	left := max(0, page-fixedBytes-entries*entryBytes)
 	slices.Sort(s.lengths)
@@ -144,7 +146,7 @@ func (w *weights) weigh(s string) int {
 	return bytes
 }
 
-// reach is how much of the start of s takes at most so many bytes of a page.
+// reach returns how many bytes of s's start fit in maxBytes of the page.
 func (w *weights) reach(s string, most int) int {
 	at := 0
 	for at < len(s) && most >= w[s[at]] {
@@ -204,7 +206,7 @@ func fileField(path string) string {
 	return field(markdown.FileName(path))
 }
 
-// shownText is a text of a sentence or a few, of at most so many UTF-16 units.
+// shownText shows a text of a few sentences, cut to a number of UTF-16 units.
 func shownText(s string, most int) string {
 	return strings.TrimSpace(markdown.Show(markdown.Cut(s, most)))
 }

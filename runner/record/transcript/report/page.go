@@ -22,7 +22,7 @@ var (
 	script string
 )
 
-// page is the whole page. entries writes those of the timeline while the page is written.
+// page draws the whole page. entries writes the timeline's entries while the page is written.
 func (o *overview) page(entries g.Node) g.Node {
 	diffed := o.changed()
 	source := &sections.Source{View: o.View, Links: sections.LinksOf(o.View, transcript.Site{}), EndKnown: o.View.Finished != nil, Timeline: &o.Timeline}

@@ -39,12 +39,12 @@ func survey(log io.ReadSeeker) (*overview, error) {
 	}
 	room := &scale{}
 	first := &overview{Timeline: sections.Timeline{Patches: map[string][]int64{}, Diffs: map[string]string{}}}
-	entries := newAssembler(room.most, nil, first.note)
+	entries := newAssembler(room.collect, nil, first.note)
 	view, err := transcript.FoldEvents(log, func(_ *transcript.View, e transcript.Event) error { return entries.add(e) })
 	if err != nil {
 		return nil, err
 	}
-	entries.end()
+	entries.releaseAll()
 	first.View = view
 	page := pageBytes
 	if view.Change != nil && view.Change.Diff != "" {
@@ -80,6 +80,6 @@ func (o *overview) writeEntries(w io.Writer, log io.ReadSeeker) error {
 			return err
 		}
 	}
-	entries.end()
+	entries.releaseAll()
 	return unwritten
 }

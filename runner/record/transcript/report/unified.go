@@ -11,7 +11,7 @@ import (
 // hunkHead matches the first line of a unified diff's hunk.
 var hunkHead = lazyregexp.New(`^@@ -[0-9,]+ \+([0-9]+)(?:,[0-9]+)? @@ ?(.*)$`)
 
-// kinds are those of lines, by their first byte.
+// kinds maps the first byte of a diff's line to its kind.
 var kinds = map[byte]v4a.Kind{' ': v4a.Keep, '-': v4a.Remove, '+': v4a.Insert}
 
 // unified reads a patch as git writes it, into the hunks of each file by its path. Binary files have none.

@@ -10,7 +10,7 @@ import (
 // compare puts removed lines beside their replacements. It marks the different words of similar
 // lines.
 func compare(old, fresh []string) change {
-	c := change{Old: whole(old), New: whole(fresh)}
+	c := change{Old: unmarkedLines(old), New: unmarkedLines(fresh)}
 	for i := range min(len(old), len(fresh)) {
 		if a, b, alike := mark(words(old[i]), words(fresh[i])); alike {
 			c.Old[i], c.New[i] = a, b
@@ -19,7 +19,8 @@ func compare(old, fresh []string) change {
 	return c
 }
 
-func whole(texts []string) []line {
+// unmarkedLines returns a line for each text, with no words marked as changed.
+func unmarkedLines(texts []string) []line {
 	lines := make([]line, 0, len(texts))
 	for _, text := range texts {
 		lines = append(lines, line{{Text: text}})
