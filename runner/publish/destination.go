@@ -47,7 +47,7 @@ type Publisher struct {
 	Workspace *workspace.Workspace
 	Env       settings.Environment
 
-	Repository string // OWNER/NAME of what the change is of; empty where it is not known
+	Repository string // OWNER/NAME of the changed repository; empty if unknown
 	ServerURL  string // of the forge's pages and repositories
 
 	subject string // of the publication in the transcript, if it is not the change

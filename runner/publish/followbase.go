@@ -55,7 +55,7 @@ func (f Forge) followBase(ctx context.Context, p *Proposal) error {
 
 // BaseBranch is how the branch of a base stands to its commit.
 type BaseBranch struct {
-	Tip      string         // its newest commit; empty where there is no such branch
+	Tip      string         // its newest commit; empty if the branch does not exist
 	Relation forge.Relation // of Tip to the base
 }
 
@@ -80,7 +80,7 @@ func LookUpBase(ctx context.Context, in forge.Repository, base gitops.Base) (Bas
 		intake.ForgeFailure("The base branch "+base.Branch+" cannot be compared with what the change is made on", err)
 }
 
-// rebase makes the change one of another base commit.
+// rebase merges the change onto another base commit.
 func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 	base, moved, err := f.mergeOnto(ctx, p, now)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f Forge) rebase(ctx context.Context, p *Proposal, now BaseBranch) error {
 			return err
 		}
 	}
-	if p.InCheckout == nil { // the pack stays what the closed transcript tells of
+	if p.InCheckout == nil { // the closed transcript has the digest of the old pack
 		kept, err := f.Workspace.WritePatch(ctx, moved, base.SHA)
 		return cmp.Or(err, f.Record.Append(transcript.TypeChange, kept))
 	}
@@ -196,7 +196,7 @@ func (l *MergedChange) DescribeUnmerged() string {
 	return b.String()
 }
 
-// maxTold bounds the conflicting files told to the agent.
+// maxTold bounds the conflicting files in the message to the agent.
 const maxTold = 100
 
 // EarlierChange returns the content of a run's pull request, merged onto the current base, for a

@@ -107,7 +107,7 @@ func (l Local) pushToOrigin(ctx context.Context, p *Proposal, commit string, bef
 	return nil
 }
 
-// publishPull writes the body: there is nobody to show it to.
+// publishPull only writes the body to a file: a local repository has no pull requests.
 func (l Local) publishPull(_ context.Context, p *Proposal, out *Publication) error {
 	_, err := l.describe(p, l.BodyOptions(p), out)
 	return err

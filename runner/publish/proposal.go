@@ -25,7 +25,7 @@ type Proposal struct {
 	Change  *gitops.ChangeSet
 	Table   transcript.Verify // of the checks on the change
 	Summary string
-	Cost    *float64      // of the work in dollars; nil where it is not known
+	Cost    *float64      // of the work in dollars; nil if unknown
 	Stopped *outcome.Stop // the limit that ended the agent's work; nil: the agent ended
 	Key     *sshsig.Key   // that signs the commit; nil for none
 
@@ -52,7 +52,7 @@ type Proposal struct {
 	lessons *transcript.Lessons // that the change is of, and nothing else; nil for another one
 
 	movedFrom gitops.Base // where the change followed its base to another one; else zero
-	notes     []string    // warnings that a closed transcript does not tell of
+	notes     []string    // warnings after the transcript was closed
 	facts     []string    // of the pull request, which are no warnings
 
 	earlierRequests []body.Request // that the pull request came of before; nil before they are recalled
@@ -81,7 +81,7 @@ func (p *Proposal) containedInBase() bool { return p.movedFrom.SHA != "" && p.Ch
 
 // Publication is the result of publishing so far.
 type Publication struct {
-	Base   gitops.Base // that the change is on: another one than that of the proposal, where it moved
+	Base   gitops.Base // base of the published change; differs from the proposal's if the base moved
 	Change *gitops.ChangeSet
 	Table  transcript.Verify // of the checks on it
 	Draft  bool              // it must not be merged as it is, for reasons that the body gives
@@ -90,7 +90,7 @@ type Publication struct {
 	Commit         string // on Branch; empty when nothing was committed
 	Branch         string
 	Unchanged      bool   // the branch held the same change already
-	WhyNotSwitched string // why the checkout stays as it was, as a sentence; empty where it was switched
+	WhyNotSwitched string // why the checkout was not switched to the branch, as a sentence; empty if it was
 	Remote         string // where the commit was pushed, for people; empty: nowhere
 	NotPushed      string // why not
 	Pull           *forge.PullRequest

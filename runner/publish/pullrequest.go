@@ -126,7 +126,7 @@ func markUnfinished(body, commit, mark string) string {
 	return strings.Replace(body, intake.FinishedMark(commit), mark, 1)
 }
 
-// commentOnJoin tells of the commit in a comment: title, text and state of a person's
+// commentOnJoin names the pushed commit in a comment: title, text and state of a person's
 // pull request are its author's.
 func (f Forge) commentOnJoin(ctx context.Context, pull *forge.PullRequest, body string) {
 	if _, err := f.repository().CreateComment(ctx, pull.Number, intake.JoinMark+body); err != nil {

@@ -24,7 +24,7 @@ func (f Forge) readEarlierRequests(ctx context.Context, p *Proposal) error {
 	return nil
 }
 
-// maxEarlierText is how much a commit tells of an earlier request, in UTF-16 code units,
+// maxEarlierText bounds the text of an earlier request in a commit message, in UTF-16 code units,
 // and of how many.
 const (
 	maxEarlierText  = 1_000

@@ -56,7 +56,7 @@ type Directory struct {
 // idTime is the time in the id of a run, in UTC.
 const idTime = "20060102T150405Z"
 
-// NewID is unique and sorts by time.
+// NewID returns a unique id. Ids sort by time.
 func NewID(now time.Time) string {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
@@ -191,6 +191,7 @@ const (
 	reserveSize  = 64 << 10
 )
 
+// Reserve fills the reserve files. It fails if the directory cannot be written.
 func (d *Directory) Reserve() error {
 	err := d.writeFilled(reserveFile, reserveSize)
 	if err == nil {
@@ -218,7 +219,7 @@ func (d *Directory) DropReserve() {
 	d.Remove(reservePlace)
 }
 
-// Close lets go of the directory, and of its lock.
+// Close closes the directory and releases its lock.
 func (d *Directory) Close() {
 	_ = d.root.Close()
 	if d.lockFile != nil {
@@ -226,7 +227,7 @@ func (d *Directory) Close() {
 	}
 }
 
-// Path is the run directory's, absolute.
+// Path returns the absolute path of the run directory.
 func (d *Directory) Path() string { return d.path }
 
 // Root returns the run directory for operations of *os.Root only.
@@ -254,8 +255,7 @@ func (d *Directory) makeFolder(name string) error {
 	return err
 }
 
-// Open opens a file for reading. Who brings a directory from elsewhere may have put
-// anything in a file's place.
+// Open opens a regular file for reading. In a directory from elsewhere anything may be in a file's place.
 func (d *Directory) Open(name string) (*os.File, error) { return boundedfile.OpenIn(d.root, name) }
 
 // MaxRead bounds a file that is read at once, in bytes.
@@ -270,7 +270,7 @@ func (d *Directory) Write(name string, content []byte) error {
 	return d.Replace(name, store.Text(content))
 }
 
-// Replace is Write for content that is made while it is written.
+// Replace is Write for content that is produced while it is written.
 func (d *Directory) Replace(name string, content func(io.Writer) error) error {
 	err := d.makeFolder(name)
 	if err == nil {

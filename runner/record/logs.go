@@ -32,7 +32,8 @@ type LogWriter struct {
 	dropped  int    // bytes between the two
 }
 
-// NewLogWriter keeps so many bytes in file.
+// NewLogWriter returns a writer that keeps up to limit bytes in file: the beginning and the end of the
+// output.
 func NewLogWriter(file io.Writer, limit int, redact func(string) string) *LogWriter {
 	w := &LogWriter{file: file, headLeft: limit - logEnd, maxTail: logEnd}
 	w.clean = secrets.Stream{Redact: redact, Put: w.write}

@@ -199,7 +199,7 @@ func (p *reader) replacePlacesJSON(raw []byte) []byte {
 	return raw
 }
 
-// jsonText is a text as it stands inside of a JSON string.
+// jsonText escapes a text for the inside of a JSON string.
 func jsonText(s string) []byte {
 	raw, err := json.Marshal(s)
 	if err != nil || len(s) < 2 {

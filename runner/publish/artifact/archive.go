@@ -163,7 +163,7 @@ func (a *archive) extract(ctx context.Context, name string, most int64, to *reco
 	if f == nil {
 		return put, refused("it has no %s", name)
 	}
-	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // a transcript may tell of any size
+	if most = min(max(most, 0), a.remainingBytes); f.UncompressedSize64 > uint64(most) { // the size in a transcript may be a lie
 		return put, refused("%s in it has %d bytes, more than %d", name, f.UncompressedSize64, most)
 	}
 	a.remainingBytes -= int64(f.UncompressedSize64)

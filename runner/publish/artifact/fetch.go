@@ -29,7 +29,7 @@ type Server interface {
 	DownloadArtifact(ctx context.Context, repository string, a github.Artifact, to io.Writer, most int64) error
 }
 
-// Fetched is a run as it lies in a directory here.
+// Fetched is a downloaded run.
 type Fetched struct {
 	Directory string
 	Report    string           // path of the page that was made here

@@ -23,7 +23,7 @@ import (
 // Bundle is a run directory made elsewhere.
 type Bundle struct {
 	Head string           // end of its transcript's chain
-	View *transcript.View // what its transcript says
+	View *transcript.View // folded from its transcript
 }
 
 // Open verifies the transcript's chain in rec's run directory and parses it. rec gets the run's id.
@@ -92,7 +92,7 @@ func plainFiles(d *record.Directory) error {
 // the task's pull request, which requires a token.
 func (b Bundle) publishable(hasToken bool) error {
 	end, made := b.View.Finished, b.job()
-	if made.Publish.Feedback() { // what its agent found is not said by another half
+	if made.Publish.Feedback() { // feedback is posted by the run itself, never by a second half
 		return outcome.Stopf(outcome.InvalidInput, "bundle",
 			"The bundle cannot be published: its job has publish.as: %s, and agent-ci publish publishes only changes; run that job with a token.", made.Publish.As)
 	}

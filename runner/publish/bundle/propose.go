@@ -28,7 +28,7 @@ import (
 // SecondHalf is the second half's own input, regardless of the bundle.
 type SecondHalf struct {
 	Record    *record.Record
-	Workspace *workspace.Workspace // whose work tree stays as it is
+	Workspace *workspace.Workspace // its work tree is left alone
 	Source    *settings.Source
 	Event     intake.Event // of the workflow that both halves run in
 	Operator  string       // path of the operator's file; empty for none

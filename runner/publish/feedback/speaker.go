@@ -34,7 +34,7 @@ type Posted struct {
 	As        string
 	On        intake.Subject
 	URL       string
-	Operation string // created, updated; none where it stood there already
+	Operation string // created, updated, or none if it was there already
 	Findings  int    // on lines of the diff
 	Beside    int    // in the text of the review
 	Labels    []string

@@ -17,7 +17,7 @@ const (
 	maxFinding = 12_000
 )
 
-// noRoom ends a text of which GitHub takes no more.
+// noRoom is the end of a text that was cut because GitHub takes no more.
 const noRoom = "\n*There is no room for the rest; the run's output.json has all.*\n"
 
 // prose is a message of an agent as Markdown without effects: mentions, references, links and HTML

@@ -157,7 +157,7 @@ type End struct {
 	Stop  *outcome.Stop
 	Site  transcript.Site  // of the pull request
 	Draft bool             // the change must not be merged as it is
-	View  *transcript.View // of the run; nil where it cannot be read
+	View  *transcript.View // of the run; nil if it cannot be read
 	Trace string           // that the comment keeps for a later run, not for people
 }
 

@@ -66,7 +66,7 @@ func (w *Watch) showEvent(e transcript.Event) {
 	defer w.mu.Unlock()
 	w.status().applyEvent(e, time.Now())
 	w.beginGroup(w.groupTitle(e))
-	if w.Events != nil { // whose lines stand in the same log
+	if w.Events != nil { // events go to the same log, which then needs an open group
 		w.openGroup()
 	}
 	if !(w.NoRunDirectory && e.Type == transcript.TypeRunStarted) {

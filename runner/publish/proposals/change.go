@@ -335,7 +335,7 @@ func (l *Lessons) TakeChange(ctx context.Context) (change *gitops.ChangeSet, dro
 	return change, dropped, err
 }
 
-// Case is what a change is judged by: lessons that the runner wrote are protected from nobody. repairs
+// Case returns the policy case of a change. Lessons that the runner wrote don't count as protected. repairs
 // is what the pull request held that the change fixes; nil for another change.
 func (l *Lessons) Case(j *job.Job, change, repairs *gitops.ChangeSet) judge.Case {
 	checkout := l.workspace.Checkout()

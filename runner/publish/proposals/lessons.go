@@ -75,7 +75,7 @@ func Read(rec *record.Record, began time.Time, ws *workspace.Workspace, j *job.J
 }
 
 // Recorded returns the lessons that the record of a run has: no more than a run may have. If the run
-// goes on with a pull request, lessons may be of an earlier run.
+// continues a pull request, lessons may be of an earlier run.
 func Recorded(rec *record.Record, v *transcript.View) *Lessons {
 	l := &Lessons{rec: rec, day: dayOf(v.Started.RunID, v.StartedAt), written: v.Lessons, event: v.Memory}
 	own, carried := maxProposed, 0

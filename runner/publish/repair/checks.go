@@ -24,9 +24,9 @@ type Case struct {
 // Red is a red check on the head.
 type Red struct {
 	forge.Check
-	Infrastructure string // why it looks like a failure of the machinery; empty where it does not
+	Infrastructure string // why the failure looks like one of the runner or network; empty if it does not
 	Failed         []string
-	Log            string // of the job, cut; empty where there is none
+	Log            string // of the job, cut; empty without one
 	NoLog          string // why not
 }
 

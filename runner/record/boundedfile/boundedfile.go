@@ -47,7 +47,7 @@ func OpenIn(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// ReadIn reads a regular file below a root, of at most so many bytes.
+// ReadIn reads a regular file below a root. It fails if the file has more bytes than permitted.
 func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	f, err := OpenIn(root, name)
 	if err != nil {

@@ -37,7 +37,7 @@ func (l line) envelope() (e Event, ok bool) {
 	return e, true
 }
 
-// isPlainASCII says whether text stands in a string of JSON as it is.
+// isPlainASCII reports whether text needs no escapes in a JSON string.
 func isPlainASCII(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {

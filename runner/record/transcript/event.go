@@ -315,10 +315,10 @@ type ToolStarted struct {
 	Input   string `json:"input"` // the arguments as the model wrote them
 	Offered bool   `json:"offered"`
 	Mutates bool   `json:"mutates"`
-	Ready   string `json:"ready,omitempty"`   // the arguments as the tool takes them, where these are others
-	Refused bool   `json:"refused,omitempty"` // it was not to be run, and no hook was asked
-	Written bool   `json:"written,omitempty"` // it stands in the words of the answer
-	Agent   string `json:"-"`                 // that made the call, by the event; empty for the one of the run
+	Ready   string `json:"ready,omitempty"`   // the arguments as the tool received them, if they differ from Input
+	Refused bool   `json:"refused,omitempty"` // the call was not run, and no hook was asked
+	Written bool   `json:"written,omitempty"` // the call was part of the answer's text
+	Agent   string `json:"-"`                 // that made the call, from the event; empty for the run's own agent
 }
 
 // ReadableInput returns the input of a call for readers. It is empty for text already in the answer's
@@ -357,7 +357,7 @@ type ToolFinished struct {
 	Detail    map[string]any `json:"detail,omitempty"`
 	NotRun    bool           `json:"not_run,omitempty"` // the tool was not asked
 	Made      string         `json:"made,omitempty"`    // the arguments that hooks had it asked with
-	Agent     string         `json:"-"`                 // that made the call, by the event; empty for the one of the run
+	Agent     string         `json:"-"`                 // that made the call, from the event; empty for the run's own agent
 	Object    any            `json:"object,omitempty"`  // what a script got in the place of Output, of a tool from outside
 }
 

@@ -13,8 +13,8 @@ type Excerpt struct {
 	Tail         string // empty if Hidden is 0
 }
 
-// ExcerptLimits says how much of a text an Excerpt has: so many lines from both its ends,
-// and of each line so many UTF-16 units. The zero Cut keeps all.
+// ExcerptLimits bounds the text in an Excerpt: the number of lines, taken from both ends, and the
+// UTF-16 units of each line. The zero value keeps all.
 type ExcerptLimits struct {
 	Lines        int // of an input or an output
 	MessageLines int

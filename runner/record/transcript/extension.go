@@ -13,7 +13,7 @@ type MCPServer struct {
 	Tools   []MCPTool `json:"tools,omitempty"`
 	Why     string    `json:"why,omitempty"` // of a state other than ready
 	Seconds float64   `json:"seconds"`       // until then, from its start
-	Log     string    `json:"log,omitempty"` // what it wrote to standard error, below the run directory
+	Log     string    `json:"log,omitempty"` // file below the run directory with its standard error
 	// File is the whole list of its tools as it gave it, below the run directory, and SHA256
 	// the digest of the file.
 	File   string `json:"file,omitempty"`

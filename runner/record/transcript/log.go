@@ -219,7 +219,7 @@ func (l *Log) Close() error {
 	return errors.Join(err, l.file.Sync(), l.file.Close())
 }
 
-// Line is e as it stands in the log, without a newline.
+// Line returns e as a line of the log, without the newline.
 func (e Event) Line() ([]byte, error) {
 	return encode(e)
 }

@@ -25,14 +25,14 @@ type View struct {
 	Inspection   Inspection
 	Work         Work
 	Publish      []Publish
-	OtherPublish []Publish // steps of publishing what is not the change
+	OtherPublish []Publish // publishing steps of anything but the change, such as lessons
 	Memory       *Memory   // nil where the run remembers nothing
 	Proposed     []Lesson  // by the model, as they came
 	Lessons      *Lessons  // that are proposed to people; nil for none
 	Secrets      []Secret  // that were used or refused, as they came
 	Hooks        []HookUse // that the run has, in the order in which they are asked
 	Warnings     []Warning
-	Skills       Skills // that the model is told of
+	Skills       Skills // offered to the model
 	// LoadedSkills lists the skills loaded by the model, in order.
 	LoadedSkills []Skill
 	// MCPServers lists the MCP servers in order, with their initial tools and last state.
@@ -52,7 +52,7 @@ type View struct {
 	Fallbacks   []ModelFallback // from one of these to the next
 	// LastMessage is the last message of the run's own agent, whole.
 	LastMessage string
-	Finished    *RunFinished // nil while the run goes on, or when it was killed
+	Finished    *RunFinished // nil for a running or killed run
 	// EarlierLifetime is the lifetime before the last resume. Since and Until are the times of the first
 	// event after it and of the last event.
 	EarlierLifetime        time.Duration
@@ -90,7 +90,7 @@ type Call struct {
 	Turn     int
 	ID       string
 	Tool     string
-	Topic    string // what it was about, in one line: the command, the path, …
+	Topic    string // its subject in one line: the command, the path, …
 	Input    Excerpt
 	Output   Excerpt
 	Finished bool // else the run ended before the call did
@@ -99,13 +99,13 @@ type Call struct {
 	File     string
 	Bytes    int64
 	Seconds  float64
-	Changed  bool // its tool tells of files that it changed
+	Changed  bool // its tool reports changed files
 }
 
 // StartedWork reports whether the run started to work: it has settings and a workspace.
 func (v *View) StartedWork() bool { return v.Started.RunID != "" && v.Workspace.BaseSHA != "" }
 
-// ContinuesPull says that the run goes on with a pull request, whose change was in the checkout before the
+// ContinuesPull reports whether the run continues a pull request, whose change was in the checkout before the
 // agent began.
 func (v *View) ContinuesPull() bool {
 	return v.Task.Subject == nil && v.Task.Source == "event" && strings.Contains(v.Task.URL, "/pull/")

@@ -94,7 +94,7 @@ func (d *Departure) AbandonedResult(ctx context.Context) record.Result {
 	return result
 }
 
-// whereWork describes the place of work that was not put aside.
+// whereWork says where unfinished work is.
 func (d *Departure) whereWork() string {
 	switch {
 	case d.rec != nil && workspace.LandingInterrupted(d.rec.Directory):

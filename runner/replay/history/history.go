@@ -126,7 +126,7 @@ func (h *Run) RequestedOn() form.Issue {
 		number, _ := strconv.Atoi(path.Base(h.Task.URL)) // else it is 0
 		return form.Issue{Repository: h.Workspace.Repository, Number: number}
 	}
-	issue, _ := form.ParseIssue(h.Task.Issue) // none where it is not one
+	issue, _ := form.ParseIssue(h.Task.Issue) // zero if the task has no issue
 	return issue
 }
 

@@ -219,7 +219,7 @@ func (e *excerpt) add(text []byte) {
 	}
 }
 
-// drop takes whole lines off the beginning of the end, of at least so many bytes. The last
+// drop removes whole lines with at least that number of bytes from the start of the kept end. The last
 // line stays.
 func (e *excerpt) drop(least int) {
 	if least <= 0 {

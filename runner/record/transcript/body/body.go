@@ -17,7 +17,7 @@ type Mode string
 const (
 	Full   Mode = "full"   // each call folded, with arguments and output
 	Digest Mode = "digest" // each call as one line
-	None   Mode = "none"   // where it is, and nothing of it
+	None   Mode = "none"   // only where the transcript is
 )
 
 // DefaultLimit is how long a body or comment may be, in UTF-16 code units.

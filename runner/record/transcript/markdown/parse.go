@@ -152,7 +152,7 @@ func spanMark(s string) string {
 	return s[:len(s)-len(strings.TrimLeft(s, "`"))]
 }
 
-// spanLen is the length of a span's inside, if s goes on to its closing mark; else 0.
+// spanLen returns the length of the text before the closing mark, or 0 if s has none.
 func spanLen(s, mark string) int {
 	switch n := strings.Index(s, mark); {
 	case mark == "":

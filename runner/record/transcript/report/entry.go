@@ -19,14 +19,14 @@ type entry struct {
 	Kind  string // its class: turn, call, note
 	Agent string // empty for the run's own
 	Name  string
-	Topic string        // what it is about, in a line
+	Topic string        // its subject in one line
 	Line  document.Text // of a note, all of it in a line
 	End   string        // how it ended and how long it took
 	Bad   bool
 	Open  bool // shown unfolded
 
 	Nested bool  // a script made it
-	By     int64 // the event that began that; 0 where it is not there
+	By     int64 // the event that began that call; 0 if it is missing
 
 	Message []excerpt // what the agent says in it: Markdown
 	Parts   []part

@@ -36,7 +36,7 @@ func checks(s *Source) document.Section {
 		}))
 }
 
-// wordTones are those of results of checks, of states, and of proofs.
+// wordTones maps the words for check results, states and proofs to their tones.
 var wordTones = map[string]document.Tone{
 	"passed": document.Good, "flaky, accepted": document.Good, transcript.CheckFailed: document.Bad, "failed before too": document.Doubtful, "not run": document.Doubtful,
 	"green": document.Good, "red": document.Bad, "timeout": document.Bad, transcript.Flaky: document.Doubtful,

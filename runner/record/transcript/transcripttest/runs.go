@@ -178,7 +178,7 @@ func Numbered(lines int) string {
 	return b.String()
 }
 
-// Long is a run of so many events, most of them calls with outputs.
+// Long returns a run with that number of events, most of them calls with outputs.
 func Long(events int) []Happening {
 	run := Greeting()[:7]
 	for i := 0; len(run) < events; i++ {
