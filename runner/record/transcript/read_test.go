@@ -7,38 +7,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agent-ci/agent-ci/runner/record/transcript"
 	"github.com/agent-ci/agent-ci/runner/record/transcript/transcripttest"
 )
-
-func TestRead(t *testing.T) {
-	text := transcripttest.Recorded(t, transcripttest.Greeting())
-	var types []transcript.Type
-	var again strings.Builder
-	for e, err := range transcript.Read(strings.NewReader(text)) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		types = append(types, e.Type)
-		line, err := e.Line()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again.Write(append(line, '\n'))
-	}
-	var want []transcript.Type
-	for _, h := range transcripttest.Greeting() {
-		want = append(want, h.Kind)
-	}
-	if diff := cmp.Diff(want, types); diff != "" {
-		t.Errorf("types (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(text, again.String()); diff != "" {
-		t.Errorf("the lines of what was read (-want +got):\n%s", diff)
-	}
-}
 
 func TestReadErrors(t *testing.T) {
 	whole := transcripttest.Recorded(t, transcripttest.Greeting()[:2])
@@ -77,20 +48,6 @@ func TestReadErrors(t *testing.T) {
 		if !errors.Is(err, broken) {
 			t.Errorf("a reader that fails: %v", err)
 		}
-	}
-}
-
-func TestReadLongLines(t *testing.T) {
-	run := []transcripttest.Happening{{Kind: transcript.TypeWarning, Data: transcript.Warning{Message: strings.Repeat("x", 1<<20)}}, {Kind: transcript.TypeWarning, Data: transcript.Warning{Message: "short"}}}
-	var lengths []int
-	for e, err := range transcript.Read(iotest.HalfReader(strings.NewReader(transcripttest.Recorded(t, run)))) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		lengths = append(lengths, len(e.Data))
-	}
-	if diff := cmp.Diff([]int{1<<20 + 24, 29}, lengths); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

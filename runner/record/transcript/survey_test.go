@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -124,14 +123,6 @@ func TestSurveyOfTheWork(t *testing.T) {
 	}
 }
 
-func TestTheOwnTableIsNotThatOfABaseThatMoved(t *testing.T) {
-	moved := happening{Kind: transcript.TypeVerify, Data: transcript.Verify{Attempt: 1, Passed: true}}
-	view := surveyed(t, transcripttest.Recorded(t, []happening{changed("t", ""), verified(1), changed("u", "c"), moved}))
-	if !view.ChangeMoved() || !view.Verify.Passed || view.Work.Verify.Passed {
-		t.Errorf("moved %t, the last table %+v, that of the work %+v", view.ChangeMoved(), view.Verify, view.Work.Verify)
-	}
-}
-
 func TestSurveyOfARunThatWentOn(t *testing.T) {
 	view := surveyed(t, transcripttest.Recorded(t, []happening{started, placed, cancelled}))
 	if view.Finished == nil || view.Resumed != nil || !view.StartedWork() {
@@ -150,50 +141,6 @@ func TestSurveyOfARunThatWentOn(t *testing.T) {
 	view = surveyed(t, transcripttest.Recorded(t, []happening{started, confined, placed, elsewhere, resumed}))
 	if words := view.Policy.DescribeWorkTree(); words != "overlay" {
 		t.Errorf("it works in the work tree %q", words)
-	}
-}
-
-func TestOnlyARunWithAWorkspaceHasBegun(t *testing.T) {
-	for name, run := range map[string][]happening{"nothing": nil, "no workspace": {started}, "no start": {placed}} {
-		if surveyed(t, transcripttest.Recorded(t, run)).StartedWork() {
-			t.Errorf("%s: it has begun", name)
-		}
-	}
-}
-
-// The clock of a recorded run moves on by a second with each event.
-func TestTimeOfALife(t *testing.T) {
-	later := happening{Kind: "later.type", Data: 1}
-	longer := happening{Kind: transcript.TypeRunResumed, Data: transcript.RunResumed{Seconds: 60}}
-	for _, test := range []struct {
-		name        string
-		run         []happening
-		lived, life time.Duration
-	}{
-		{"nothing", nil, 0, 0},
-		{"one event", []happening{started}, 0, 0},
-		{"an event that is not known", []happening{started, placed, later}, 0, 2 * time.Second},
-		{"went on", []happening{started, placed, later, resumed, asked}, 2 * time.Second, time.Second},
-		{"went on twice", []happening{started, placed, resumed, asked, resumed}, 2 * time.Second, 0},
-		{"lived without events", []happening{started, placed, longer, asked}, time.Minute, time.Second},
-		{"and went on again", []happening{started, longer, asked, resumed}, time.Minute + time.Second, 0},
-	} {
-		view := surveyed(t, transcripttest.Recorded(t, test.run))
-		if life := view.LastEventAt.Sub(view.ResumedAt); view.EarlierLifetime != test.lived || life != test.life {
-			t.Errorf("%s: lived %s and %s, want %s and %s", test.name, view.EarlierLifetime, life, test.lived, test.life)
-		}
-	}
-}
-
-func TestSurveyOfATornLogKnowsItsWholeLines(t *testing.T) {
-	log := transcripttest.Recorded(t, []happening{started, placed, asked, answered, changed("t", "")})
-	whole := surveyed(t, log)
-	last := strings.LastIndex(strings.TrimSuffix(log, "\n"), "\n") + 1
-	for cut := last; cut < len(log); cut++ {
-		view := surveyed(t, log[:cut])
-		if view.Torn != (cut > last) || view.Events != 4 || view.Change != nil || !view.LastEventAt.Before(whole.LastEventAt) {
-			t.Fatalf("cut at %d of %d: %+v", cut, len(log), view)
-		}
 	}
 }
 

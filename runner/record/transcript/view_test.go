@@ -93,11 +93,6 @@ func TestProjectCalls(t *testing.T) {
 		want []string
 	}{
 		{
-			"without an end",
-			[]transcripttest.Happening{transcripttest.Called(1, "a", "exec_command", "{}"), transcripttest.Called(1, "b", "exec_command", "{}"), transcripttest.Ended(1, "b", "exec_command", "B", 0)},
-			[]string{`main exec_command a: "" did not end`, `main exec_command b: "B" exit 0`},
-		},
-		{
 			"out of order",
 			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Called(1, "b", "x", ""), transcripttest.Ended(1, "b", "x", "B", 0), transcripttest.Ended(1, "a", "x", "A", 2)},
 			[]string{`main x a: "A" exit 2`, `main x b: "B" exit 0`},
@@ -108,19 +103,9 @@ func TestProjectCalls(t *testing.T) {
 			[]string{`main x a: "1" exit 0`, `main y a: "2" exit 0`},
 		},
 		{
-			"the same id again",
-			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), transcripttest.Ended(1, "a", "x", "1", 0), transcripttest.Called(2, "a", "x", ""), transcripttest.Ended(2, "a", "x", "2", 0)},
-			[]string{`main x a: "1" exit 0`, `main x a: "2" exit 0`},
-		},
-		{
 			"without a beginning",
 			[]transcripttest.Happening{transcripttest.Ended(1, "a", "x", "A", 0)},
 			[]string{`main x a: "A" exit 0`},
-		},
-		{
-			"failed without an exit code",
-			[]transcripttest.Happening{transcripttest.Called(1, "a", "x", ""), {Kind: transcript.TypeToolFinished, Data: transcript.ToolFinished{CallID: "a", Failed: true, Output: "no"}}},
-			[]string{`main x a: "no" failed`},
 		},
 	}
 	for _, test := range tests {
@@ -185,36 +170,6 @@ func TestProjectTornLog(t *testing.T) {
 	}
 	if !view.Torn || view.Events != 22 {
 		t.Errorf("torn %t, %d events", view.Torn, view.Events)
-	}
-}
-
-func TestProjectCutsTexts(t *testing.T) {
-	wide := strings.Repeat("漢", 400)
-	run := []transcripttest.Happening{
-		transcripttest.Said(1, transcripttest.Numbered(30)),
-		transcripttest.Called(1, "a", "exec_command", `{"cmd":"x"}`),
-		transcripttest.Ended(1, "a", "exec_command", wide+"\n"+transcripttest.Numbered(99), 0),
-	}
-	view := projected(t, run)
-	output := view.Entries[1].Call.Output
-	if got := strings.Count(shown(output), "\n") + 1; got != 41 || output.OmittedLines != 60 {
-		t.Errorf("%d lines are shown, %d hidden", got, output.OmittedLines)
-	}
-	if first, _, _ := strings.Cut(output.Head, "\n"); first != strings.Repeat("漢", 299)+"…" {
-		t.Errorf("the first line is %q", first)
-	}
-	if got := view.Entries[0].Message; got.OmittedLines != 22 || !strings.HasSuffix(got.Tail, "line 30") {
-		t.Errorf("message: %+v", got)
-	}
-	whole, err := transcript.Project(strings.NewReader(transcripttest.Recorded(t, run)), transcript.ExcerptLimits{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := shown(whole.Entries[1].Call.Output), wide+"\n"+strings.TrimSuffix(transcripttest.Numbered(99), "\n"); got != want {
-		t.Errorf("a whole projection holds %q", got)
-	}
-	if view.LastMessage != transcripttest.Numbered(30) {
-		t.Error("the last message is cut")
 	}
 }
 
@@ -333,37 +288,6 @@ func TestEachAnswerIsBookedAtItsTier(t *testing.T) {
 	unpriced := projected(t, []transcripttest.Happening{{Kind: transcript.TypeRunStarted, Data: transcript.RunStarted{}}, answered(transcript.Usage{Input: 1})})
 	if cost, known := transcript.CostOf(unpriced.Models); known {
 		t.Errorf("costs %v without a price", cost)
-	}
-}
-
-// Calls of scripts are known by the script's call, whatever the model calls meanwhile by the same
-// numbers.
-func TestProjectScripts(t *testing.T) {
-	view := projected(t, transcripttest.Scripts())
-	var got []string
-	for _, e := range view.Entries {
-		if e.Call == nil {
-			got = append(got, "says "+e.Message.Head)
-			continue
-		}
-		line := e.Call.Tool + " " + e.Call.ID
-		if e.Call.By != nil {
-			line += " by " + e.Call.By.ID
-		}
-		got = append(got, line+": "+e.Call.Output.Head)
-	}
-	want := []string{
-		"says I read all files by a script.", "exec c1: Script running with cell ID 1\nWall time 1.0 seconds\nOutput:",
-		"exec_command c1.1 by c1: a\nb", "read_file c1.2 by c1: L1: A", "read_file c1.3 by c1: L1: B",
-		"says The script goes on.", "wait c2: Script completed\nWall time 0.2 seconds\nOutput:",
-		"apply_patch c1.4 by c1: Success. Updated the following files:\nM greet/greet.go",
-		"says The greeting has its comma.",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
-	if view.Calls != 6 {
-		t.Errorf("%d calls, want 6", view.Calls)
 	}
 }
 
