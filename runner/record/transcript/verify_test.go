@@ -1,7 +1,6 @@
 package transcript_test
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,8 +15,6 @@ func logLines(t testing.TB) []string {
 	t.Helper()
 	return strings.SplitAfter(strings.TrimSuffix(transcripttest.Recorded(t, transcripttest.Greeting()), "\n"), "\n")
 }
-
-func digestOf(line string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(line))) }
 
 // alterations are ways to change one line so that it is still an event.
 var alterations = map[string]func(string) string{
